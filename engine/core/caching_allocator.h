@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/buffer.h"
+
+#include <memory>
+
+namespace twb {
+
+/// Bytes of memory that this machine has.
+std::size_t systemMemoryBytes();
+
+/// Host memory with a budget and a cache of freed blocks by size class. Serves the cpu, and, with a kind
+/// and a budget of their own, the memory spaces of simulated accelerators.
+///
+/// Blocks of up to 1 MiB are rounded to powers of two; larger ones to 1 MiB and reused when the rest that
+/// is wasted stays under an eighth.
+class CachingAllocator final : public Allocator {
+public:
+    CachingAllocator(Device device, MemoryKind kind, std::size_t budget);
+    ~CachingAllocator() override;
+
+    BufferPtr allocate(std::size_t bytes, MemoryKind kind) override;
+    MemoryStats stats() const override;
+    void trim() override;
+
+private:
+    class Pool;
+    std::shared_ptr<Pool> m_pool; ///< shared with the buffers, which may outlive the allocator
+};
+
+} // namespace twb

@@ -1,0 +1,89 @@
+#include "core/shape.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+
+bool Shape::isKnown() const noexcept {
+    return std::none_of(m_dims.begin(), m_dims.end(), [](std::int64_t d) { return d == kUnknownDim; });
+}
+
+std::int64_t Shape::elementCount() const {
+    // An empty tensor is empty however large its other sides are.
+    if (std::find(m_dims.begin(), m_dims.end(), 0) != m_dims.end()) return 0;
+    std::int64_t count = 1;
+    for (std::int64_t d : m_dims) {
+        if (d < 0)
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("the shape {} has no element count: a size is negative or not yet known",
+                                    toTorchString()));
+        if (__builtin_mul_overflow(count, d, &count))
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("the shape {} has more elements than 64 bits can count", toTorchString()));
+    }
+    return count;
+}
+
+std::int64_t Shape::byteCount(DType dtype) const {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(elementCount(), static_cast<std::int64_t>(sizeOf(dtype)), &bytes))
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("a tensor of shape {} and dtype {} has more bytes than 64 bits can count",
+                                toTorchString(), name(dtype)));
+    return bytes;
+}
+
+namespace {
+std::string join(const std::vector<std::int64_t>& dims, std::string_view separator) {
+    std::string text;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (i) text += separator;
+        text += dims[i] == kUnknownDim ? std::string("?") : std::to_string(dims[i]);
+    }
+    return text;
+}
+} // namespace
+
+std::string Shape::toString() const { return m_dims.empty() ? "scalar" : join(m_dims, "×"); }
+std::string Shape::toTorchString() const { return "[" + join(m_dims, ", ") + "]"; }
+
+Strides denseStrides(const Shape& shape) {
+    Strides strides(static_cast<std::size_t>(shape.rank()));
+    std::int64_t step = 1;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        strides[static_cast<std::size_t>(axis)] = step;
+        step *= std::max<std::int64_t>(shape[axis], 1);
+    }
+    return strides;
+}
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+    const int rank = std::max(a.rank(), b.rank());
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank));
+    for (int i = 0; i < rank; ++i) {
+        const int ai = i - (rank - a.rank());
+        const int bi = i - (rank - b.rank());
+        const std::int64_t x = ai < 0 ? 1 : a[ai];
+        const std::int64_t y = bi < 0 ? 1 : b[bi];
+        std::int64_t& out = dims[static_cast<std::size_t>(i)];
+        if (x == y || y == 1) out = x;
+        else if (x == 1) out = y;
+        else if (x == kUnknownDim) out = y;
+        else if (y == kUnknownDim) out = x;
+        else return std::nullopt;
+    }
+    return Shape(std::move(dims));
+}
+
+std::optional<int> normalizeAxis(std::int64_t axis, int rank) noexcept {
+    if (axis < -rank || axis >= rank) return std::nullopt;
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::string TensorType::toString() const { return fmt::format("{} {}", name(dtype), shape.toString()); }
+
+} // namespace twb

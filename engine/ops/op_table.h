@@ -1,0 +1,16 @@
+#pragma once
+
+#include "ops/op.h"
+
+#include <span>
+#include <string_view>
+
+namespace twb {
+
+/// All ops, in palette order (by category, then as registered). Built once; never changes.
+std::span<const Op> opTable();
+
+/// Nothing when there is no such op.
+const Op* findOp(std::string_view name) noexcept;
+
+} // namespace twb

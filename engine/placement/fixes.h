@@ -1,0 +1,21 @@
+#pragma once
+
+#include "graph/delta.h"
+#include "graph/diagnostic.h"
+
+#include <vector>
+
+namespace twb {
+
+/// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on and
+/// what the fix names is no longer there.
+Delta toDelta(const Graph& graph, const Fix& fix);
+
+/// Several fixes as one change; fixes that no longer apply after the ones before them are left out.
+Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);
+
+/// Puts nodes on a lane (a first lane of `device` is added when there is none). Positions keep their place
+/// relative to each other.
+Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device device);
+
+} // namespace twb

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "backends/device_map.h"
+#include "backends/device_profile.h"
+#include "graph/graph.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+/// The device profiles in a folder of JSON files (resources/devices).
+class ProfileLibrary {
+public:
+    /// Throws Error(io) or Error(badFile) naming the file and the field.
+    explicit ProfileLibrary(const std::filesystem::path& folder);
+    const std::vector<DeviceProfile>& all() const noexcept { return m_profiles; } ///< by id
+    /// By id, without regard to case and '-' ("rtx4090"). Throws Error(invalidArgument) listing what there is.
+    const DeviceProfile& at(std::string_view id) const;
+
+private:
+    std::vector<DeviceProfile> m_profiles;
+};
+
+/// Parses one profile; `origin` is for messages. Throws Error(badFile).
+DeviceProfile parseProfile(const std::string& json, const std::string& origin);
+
+/// One `--device-map` entry: what shall stand behind a name.
+struct DeviceChoice {
+    Device device;
+    std::string profile; ///< "h200" for simulated:h200; empty for "real"
+};
+/// "cuda:0=simulated:h200", "cuda:0=real". Throws Error(invalidArgument).
+DeviceChoice parseDeviceChoice(std::string_view text);
+
+inline constexpr std::string_view kDefaultProfile = "h200";
+
+/// Puts a backend behind every device that the graph's lanes name: as chosen, else the real one where there is
+/// one, else a simulation of kDefaultProfile. Throws Error(missingDevice) when a real one is chosen, or
+/// `requireReal` is set, and it is not there.
+DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
+                        const ProfileLibrary& profiles, bool requireReal = false);
+
+} // namespace twb

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "runtime/plan.h"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace twb {
+
+enum class StepState : std::uint8_t {
+    pending,
+    running,
+    done,
+    cached,    ///< not run: the result of an earlier run still holds
+    failed,
+    poisoned,  ///< not run: an input failed
+    cancelled, ///< not run: somebody stopped the run
+};
+std::string_view name(StepState state) noexcept;
+
+/// One step of one iteration, after it ended. Times in ns from the run's start, on the run's clock
+/// (Plan::virtualClock). Only `done` has times.
+struct StepRecord {
+    std::uint32_t step = 0;
+    std::uint32_t iteration = 0; ///< 0 also for setup steps
+    StepState state = StepState::pending;
+    std::int64_t startNs = 0;
+    std::int64_t endNs = 0;
+    std::int64_t waitNs = 0; ///< between its inputs being ready and its start: the queue was busy
+    std::uint64_t bytes = 0; ///< copied, for a transfer
+};
+
+struct StepError {
+    std::uint32_t step = 0;
+    NodeId node = NodeId::none;
+    ErrorCode code = ErrorCode::failed;
+    std::string message; ///< a sentence that names the node
+};
+
+enum class RunStatus : std::uint8_t { finished, failed, cancelled };
+
+/// How a run ended.
+struct RunResult {
+    RunStatus status = RunStatus::finished;
+    std::uint64_t run = 0;
+    std::int64_t iterations = 0; ///< completed
+    std::vector<StepState> states; ///< by step, of the last iteration
+    std::vector<StepError> errors;
+    std::int64_t wallNs = 0;  ///< iterations only, on the host's clock
+    std::int64_t clockNs = 0; ///< the same on the run's clock
+    std::int64_t setupNs = 0; ///< setup steps, on the host's clock
+    std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, where they live
+    std::vector<std::pair<Device, MemoryStats>> memory;
+
+    const Tensor* tensor(PortRef output) const noexcept;
+};
+
+/// Hears of a run, on the executor's threads: be quick, and never call back into the executor.
+class RunObserver {
+public:
+    virtual ~RunObserver() = default;
+    virtual void started(std::uint64_t run, const Plan& plan) = 0;
+    /// Ended steps, in batches: at least one an iteration, and about every 10 ms in a long one.
+    virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
+    /// Completed iterations.
+    virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;
+    virtual void finished(const RunResult& result) = 0;
+};
+
+struct RunOptions {
+    std::int64_t iterations = 1;
+    /// Keep and use results of earlier runs; only for a single iteration (more are a measurement).
+    bool cache = false;
+};
+
+/// Runs plans on a thread of its own, one at a time. start() and cancel() return at once; the destructor
+/// cancels and waits. All methods may be called from any one thread at a time.
+class Executor {
+public:
+    Executor();
+    ~Executor();
+
+    /// Returns the run's number. Throws Error(invalidArgument) while a run is on. `observer` must live until
+    /// finished() was called.
+    std::uint64_t start(std::shared_ptr<const Plan> plan, const RunOptions& options, RunObserver& observer);
+    /// Takes effect within one kernel. Steps not yet begun are reported as cancelled.
+    void cancel();
+    bool isRunning() const;
+    /// Blocks until no run is on.
+    void wait();
+    /// Forgets all cached results.
+    void clearCache();
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+/// Runs a plan to its end on the calling thread's behalf and returns how it ended.
+RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options, RunObserver* observer = nullptr);
+
+/// A dense copy on the host of a tensor anywhere; free when it is there already.
+Tensor toHost(const Tensor& tensor, const DeviceMap& devices);
+
+} // namespace twb
