@@ -1,0 +1,31 @@
+#include "support/test_main.h"
+
+#include <atomic>
+#include <cstdio>
+
+namespace twb::test {
+namespace {
+
+std::atomic<int> warnings{0};
+QtMessageHandler testlibHandler = nullptr;
+
+/// Stands behind Qt Test's own handler, which passes on what no ignoreMessage() swallowed.
+void countWarnings(QtMsgType type, const QMessageLogContext& context, const QString& text) {
+    if (type == QtWarningMsg || type == QtCriticalMsg) ++warnings;
+    if (testlibHandler) testlibHandler(type, context, text);
+    else std::fprintf(stderr, "%s\n", qPrintable(text));
+}
+
+} // namespace
+
+int run(QObject& suite, int argc, char** argv) {
+    testlibHandler = qInstallMessageHandler(countWarnings);
+    const int failed = QTest::qExec(&suite, argc, argv);
+    if (failed == 0 && warnings > 0) {
+        std::fprintf(stderr, "FAIL: %d Qt warnings\n", warnings.load());
+        return 1;
+    }
+    return failed;
+}
+
+} // namespace twb::test

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/tensor_files.h"
+#include "graph/delta.h"
+#include "placement/analysis.h"
+#include "profile/profiles.h"
+
+#include <QObject>
+#include <QString>
+#include <QUndoStack>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace twb {
+
+/// What is selected: one thing is one colour in canvas, tables and plots.
+struct Selection {
+    std::set<NodeId> nodes;
+    std::set<NoteId> notes;
+    std::optional<Edge> edge;
+    bool empty() const noexcept { return nodes.empty() && notes.empty() && !edge; }
+    bool operator==(const Selection&) const = default;
+};
+
+/// The open graph: its content, its undo history, what the rules say about it, and what is selected. The only
+/// writer of its Graph; everyone else hands in Deltas.
+class Document : public QObject {
+    Q_OBJECT
+
+public:
+    explicit Document(std::shared_ptr<const ProfileLibrary> profiles, QObject* parent = nullptr);
+
+    const Graph& graph() const noexcept { return m_graph; }
+    const Analysis& analysis() const noexcept { return m_analysis; }
+    const DeviceMap& devices() const noexcept { return m_devices; }
+    const ProfileLibrary& profiles() const noexcept { return *m_profiles; }
+    std::shared_ptr<const TensorFiles> files() const noexcept { return m_files; }
+    /// Grows with every change, undo and redo included.
+    std::uint64_t revision() const noexcept { return m_revision; }
+    QUndoStack& undoStack() noexcept { return m_undo; }
+
+    /// One undo step. Shows nothing and changes nothing for an empty Delta; throws as Graph::apply does.
+    void apply(Delta delta);
+
+    const Selection& selection() const noexcept { return m_selection; }
+    void select(Selection selection); ///< what no longer exists is left out
+
+    QString path() const { return m_path; } ///< empty: never saved
+    QString title() const;                  ///< file name or "Untitled"
+    bool isModified() const;
+
+    /// Replaces everything after the file was read completely. Throws and stays as it was when it cannot be read.
+    void open(const QString& path);
+    /// As open(), from text that is not a file of the user's (an example keeps `folder` for its tensors).
+    void setGraph(Graph graph, const QString& path, const QString& folder);
+    void save(const QString& path); ///< throws Error(io)
+    void clear();
+
+    /// What stands behind the lanes; revalidates.
+    void setDeviceChoices(std::vector<DeviceChoice> choices);
+    const std::vector<DeviceChoice>& deviceChoices() const noexcept { return m_choices; }
+
+Q_SIGNALS:
+    void changed(const twb::Delta& delta); ///< after every apply, undo and redo; analysis is up to date
+    void reset();                          ///< another graph altogether
+    void selectionChanged();
+    void devicesChanged();
+    void modifiedChanged(bool modified);
+    void pathChanged();
+
+private:
+    friend class DeltaCommand;
+    void applyNow(const Delta& delta);
+    void revalidate();
+    void dropDeadSelection();
+
+    std::shared_ptr<const ProfileLibrary> m_profiles;
+    std::vector<DeviceChoice> m_choices;
+    Graph m_graph;
+    DeviceMap m_devices;
+    std::shared_ptr<const TensorFiles> m_files;
+    Analysis m_analysis;
+    Selection m_selection;
+    QUndoStack m_undo;
+    QString m_path;
+    std::uint64_t m_revision = 0;
+};
+
+} // namespace twb
