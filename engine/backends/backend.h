@@ -92,8 +92,8 @@ public:
 /// What a device is, for people and for the rules.
 struct DeviceInfo {
     Device device;
-    std::string name;     ///< "AMD EPYC", "NVIDIA H200", "simulated NVIDIA H200"
-    std::string detail;   ///< "2 threads", "PCIe 5.0 x16"
+    std::string name;   ///< "AMD EPYC", "NVIDIA H200", "simulated NVIDIA H200"
+    std::string detail; ///< "2 threads", "PCIe 5.0 x16"
     bool simulated = false;
     std::size_t memoryBytes = 0;
 };
@@ -111,7 +111,8 @@ public:
     virtual Allocator& pinnedMemory() = 0;
     virtual std::unique_ptr<Stream> createStream(QueueKind kind) = 0;
     virtual std::unique_ptr<Event> createEvent() = 0;
-    /// Whether a kernel for this op and these dtypes is there. `host` is the op's host kernel, null if it has none.
+    /// Whether a kernel for this op and these dtypes is there. `host` is the op's host kernel, null if it has
+    /// none.
     virtual bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const = 0;
     /// Whether copies to `other` go directly.
     virtual bool canCopyTo(const Backend& other) const = 0;

@@ -16,7 +16,8 @@ public:
     DeviceMap();
 
     /// `requested`: somebody asked for exactly this (a device that is there, or a profile chosen by hand), as
-    /// opposed to a simulation that stands in because there is no such device. Only the first counts for `auto`.
+    /// opposed to a simulation that stands in because there is no such device. Only the first counts for
+    /// `auto`.
     void set(Device device, std::shared_ptr<Backend> backend, bool requested);
     /// Nothing when no backend stands behind the (resolved) name.
     Backend* find(Device device) const;

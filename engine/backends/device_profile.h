@@ -13,8 +13,8 @@ namespace twb {
 /// The work of one launch: what the roofline of a DeviceProfile turns into a time.
 struct Cost {
     double flops = 0;
-    double bytes = 0;           ///< read and written
-    DType dtype = DType::f32;   ///< of the arithmetic, picks the peak rate
+    double bytes = 0;         ///< read and written
+    DType dtype = DType::f32; ///< of the arithmetic, picks the peak rate
     Cost& operator+=(const Cost& o) {
         flops += o.flops;
         bytes += o.bytes;

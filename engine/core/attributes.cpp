@@ -53,8 +53,10 @@ const AttributeValue* Attributes::find(std::string_view name) const noexcept {
 void Attributes::set(std::string_view name, AttributeValue value) {
     const auto at = std::lower_bound(m_items.begin(), m_items.end(), name,
                                      [](const Item& item, std::string_view n) { return item.first < n; });
-    if (at != m_items.end() && at->first == name) at->second = std::move(value);
-    else m_items.emplace(at, std::string(name), std::move(value));
+    if (at != m_items.end() && at->first == name)
+        at->second = std::move(value);
+    else
+        m_items.emplace(at, std::string(name), std::move(value));
 }
 
 void Attributes::erase(std::string_view name) {
@@ -104,7 +106,8 @@ std::vector<std::int64_t> Attributes::integers(std::string_view name) const {
 std::vector<double> Attributes::numbers(std::string_view name) const {
     const AttributeValue& value = get(name);
     if (const auto* list = std::get_if<std::vector<double>>(&value)) return *list;
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return {list->begin(), list->end()};
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value))
+        return {list->begin(), list->end()};
     if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
         std::vector<double> out;
         for (const std::string& s : *list) {
@@ -118,8 +121,9 @@ std::vector<double> Attributes::numbers(std::string_view name) const {
 }
 
 bool Attributes::operator==(const Attributes& other) const {
-    return std::equal(m_items.begin(), m_items.end(), other.m_items.begin(), other.m_items.end(),
-                      [](const Item& a, const Item& b) { return a.first == b.first && same(a.second, b.second); });
+    return std::equal(
+        m_items.begin(), m_items.end(), other.m_items.begin(), other.m_items.end(),
+        [](const Item& a, const Item& b) { return a.first == b.first && same(a.second, b.second); });
 }
 
 std::string toString(const AttributeValue& value) {
@@ -131,7 +135,9 @@ std::string toString(const AttributeValue& value) {
         std::string operator()(const std::vector<std::int64_t>& v) const {
             return fmt::format("[{}]", fmt::join(v, ", "));
         }
-        std::string operator()(const std::vector<double>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
+        std::string operator()(const std::vector<double>& v) const {
+            return fmt::format("[{}]", fmt::join(v, ", "));
+        }
         std::string operator()(const std::vector<std::string>& v) const {
             return fmt::format("[{}]", fmt::join(v, ", "));
         }

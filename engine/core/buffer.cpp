@@ -6,7 +6,8 @@ namespace twb {
 
 Allocator& hostAllocator() {
     // Leaked on purpose: tensors held by static objects may be freed after main() returns.
-    static auto* const allocator = new CachingAllocator(Device::cpu(), MemoryKind::pageable, systemMemoryBytes());
+    static auto* const allocator =
+        new CachingAllocator(Device::cpu(), MemoryKind::pageable, systemMemoryBytes());
     return *allocator;
 }
 

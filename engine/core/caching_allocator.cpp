@@ -28,12 +28,14 @@ std::size_t cacheLimit(std::size_t budget) { return std::min(budget / 4, std::si
 } // namespace
 
 std::size_t systemMemoryBytes() {
-    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 class CachingAllocator::Pool : public std::enable_shared_from_this<Pool> {
 public:
-    Pool(Device device, MemoryKind kind, std::size_t budget) : m_device(device), m_kind(kind), m_budget(budget) {}
+    Pool(Device device, MemoryKind kind, std::size_t budget)
+        : m_device(device), m_kind(kind), m_budget(budget) {}
     ~Pool() { trim(); }
 
     BufferPtr allocate(std::size_t bytes, MemoryKind kind);
@@ -77,11 +79,13 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
                                  m_device.toString(), bytes, m_budget - std::min(used, m_budget), m_budget));
     };
     const std::scoped_lock lock(m_mutex);
-    if (bytes > m_budget || sizeClass(bytes) > m_budget - std::min(m_used, m_budget)) throw outOfMemory(m_used);
+    if (bytes > m_budget || sizeClass(bytes) > m_budget - std::min(m_used, m_budget))
+        throw outOfMemory(m_used);
     std::size_t size = sizeClass(bytes);
     void* data = nullptr;
     auto cached = m_free.lower_bound(size);
-    if (cached != m_free.end() && (cached->first == size || (size > kSmall && cached->first - size < size / 8))) {
+    if (cached != m_free.end() &&
+        (cached->first == size || (size > kSmall && cached->first - size < size / 8))) {
         size = cached->first;
         data = cached->second;
         m_free.erase(cached);
@@ -132,7 +136,9 @@ CachingAllocator::CachingAllocator(Device device, MemoryKind kind, std::size_t b
     : m_pool(std::make_shared<Pool>(device, kind, budget)) {}
 CachingAllocator::~CachingAllocator() = default;
 
-BufferPtr CachingAllocator::allocate(std::size_t bytes, MemoryKind kind) { return m_pool->allocate(bytes, kind); }
+BufferPtr CachingAllocator::allocate(std::size_t bytes, MemoryKind kind) {
+    return m_pool->allocate(bytes, kind);
+}
 MemoryStats CachingAllocator::stats() const { return m_pool->stats(); }
 void CachingAllocator::trim() { m_pool->trim(); }
 

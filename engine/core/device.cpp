@@ -6,9 +6,12 @@ namespace twb {
 
 std::string Device::toString() const {
     switch (kind) {
-    case Kind::cpu: return "cpu";
-    case Kind::cuda: return "cuda:" + std::to_string(index);
-    case Kind::automatic: return "auto";
+    case Kind::cpu:
+        return "cpu";
+    case Kind::cuda:
+        return "cuda:" + std::to_string(index);
+    case Kind::automatic:
+        return "auto";
     }
     return {};
 }

@@ -35,8 +35,7 @@ struct Device {
 
 } // namespace twb
 
-template <>
-struct std::hash<twb::Device> {
+template <> struct std::hash<twb::Device> {
     std::size_t operator()(const twb::Device& d) const noexcept {
         return static_cast<std::size_t>(d.kind) * 64 + static_cast<std::size_t>(d.index);
     }

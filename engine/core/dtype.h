@@ -50,8 +50,7 @@ private:
 };
 
 /// The C++ type behind a dtype, for the dtypes that C++ has (f16 and bf16 arrive with their kernels).
-template <DType D>
-struct CppType;
+template <DType D> struct CppType;
 template <> struct CppType<DType::f32> { using type = float; };
 template <> struct CppType<DType::f64> { using type = double; };
 template <> struct CppType<DType::i8> { using type = std::int8_t; };
@@ -64,8 +63,7 @@ template <> struct CppType<DType::u32> { using type = std::uint32_t; };
 template <> struct CppType<DType::u64> { using type = std::uint64_t; };
 template <> struct CppType<DType::boolean> { using type = bool; };
 
-template <class T>
-struct DTypeOf;
+template <class T> struct DTypeOf;
 template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
 template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
 template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };

@@ -22,8 +22,9 @@ std::int64_t Shape::elementCount() const {
                         fmt::format("the shape {} has no element count: a size is negative or not yet known",
                                     toTorchString()));
         if (__builtin_mul_overflow(count, d, &count))
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("the shape {} has more elements than 64 bits can count", toTorchString()));
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format("the shape {} has more elements than 64 bits can count", toTorchString()));
     }
     return count;
 }
@@ -70,11 +71,16 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
         const std::int64_t x = ai < 0 ? 1 : a[ai];
         const std::int64_t y = bi < 0 ? 1 : b[bi];
         std::int64_t& out = dims[static_cast<std::size_t>(i)];
-        if (x == y || y == 1) out = x;
-        else if (x == 1) out = y;
-        else if (x == kUnknownDim) out = y;
-        else if (y == kUnknownDim) out = x;
-        else return std::nullopt;
+        if (x == y || y == 1)
+            out = x;
+        else if (x == 1)
+            out = y;
+        else if (x == kUnknownDim)
+            out = y;
+        else if (y == kUnknownDim)
+            out = x;
+        else
+            return std::nullopt;
     }
     return Shape(std::move(dims));
 }

@@ -32,12 +32,12 @@ void Tensor::checkHostDense(DType wanted) const {
     if (m_type.dtype != wanted)
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("the tensor holds {}, not {}", name(m_type.dtype), name(wanted)));
-    if (!view().isDense()) throw Error(ErrorCode::invalidArgument, "the tensor is strided; make it dense first");
+    if (!view().isDense())
+        throw Error(ErrorCode::invalidArgument, "the tensor is strided; make it dense first");
 }
 
 namespace {
-template <class T>
-double element(const void* data, std::int64_t index) {
+template <class T> double element(const void* data, std::int64_t index) {
     return static_cast<double>(static_cast<const T*>(data)[index]);
 }
 } // namespace
@@ -49,19 +49,31 @@ double Tensor::at(std::int64_t i) const {
         i /= m_type.shape[axis];
     }
     switch (m_type.dtype) {
-    case DType::f32: return element<float>(data(), position);
-    case DType::f64: return element<double>(data(), position);
-    case DType::i8: return element<std::int8_t>(data(), position);
-    case DType::i16: return element<std::int16_t>(data(), position);
-    case DType::i32: return element<std::int32_t>(data(), position);
-    case DType::i64: return element<std::int64_t>(data(), position);
-    case DType::u8: return element<std::uint8_t>(data(), position);
-    case DType::u16: return element<std::uint16_t>(data(), position);
-    case DType::u32: return element<std::uint32_t>(data(), position);
-    case DType::u64: return element<std::uint64_t>(data(), position);
-    case DType::boolean: return element<bool>(data(), position);
+    case DType::f32:
+        return element<float>(data(), position);
+    case DType::f64:
+        return element<double>(data(), position);
+    case DType::i8:
+        return element<std::int8_t>(data(), position);
+    case DType::i16:
+        return element<std::int16_t>(data(), position);
+    case DType::i32:
+        return element<std::int32_t>(data(), position);
+    case DType::i64:
+        return element<std::int64_t>(data(), position);
+    case DType::u8:
+        return element<std::uint8_t>(data(), position);
+    case DType::u16:
+        return element<std::uint16_t>(data(), position);
+    case DType::u32:
+        return element<std::uint32_t>(data(), position);
+    case DType::u64:
+        return element<std::uint64_t>(data(), position);
+    case DType::boolean:
+        return element<bool>(data(), position);
     case DType::f16:
-    case DType::bf16: break;
+    case DType::bf16:
+        break;
     }
     throw Error(ErrorCode::unsupported, fmt::format("elements of {} cannot be read yet", name(m_type.dtype)));
 }
@@ -83,8 +95,9 @@ std::vector<std::int64_t> Tensor::toIntegers() const {
 }
 
 void throwValueCount(const Shape& shape, std::size_t got) {
-    throw Error(ErrorCode::invalidArgument, fmt::format("a tensor of shape {} holds {} values, but {} are given",
-                                                        shape.toTorchString(), shape.elementCount(), got));
+    throw Error(ErrorCode::invalidArgument,
+                fmt::format("a tensor of shape {} holds {} values, but {} are given", shape.toTorchString(),
+                            shape.elementCount(), got));
 }
 
 } // namespace twb

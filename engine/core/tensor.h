@@ -35,10 +35,8 @@ public:
     /// New dense tensor in ordinary host memory, contents undefined.
     static Tensor onHost(TensorType type);
     /// New dense host tensor with these elements; throws Error(invalidArgument) when the count differs.
-    template <class T>
-    static Tensor of(Shape shape, std::span<const T> values);
-    template <class T>
-    static Tensor of(Shape shape, std::initializer_list<T> values) {
+    template <class T> static Tensor of(Shape shape, std::span<const T> values);
+    template <class T> static Tensor of(Shape shape, std::initializer_list<T> values) {
         return of(std::move(shape), std::span<const T>(values.begin(), values.size()));
     }
 
@@ -56,11 +54,11 @@ public:
     TensorView view() const { return {data(), m_type.dtype, m_type.shape, m_strides}; }
 
     /// The elements of a dense host tensor. Throws Error(invalidArgument) on another dtype, device or layout.
-    template <class T>
-    std::span<T> values() const;
+    template <class T> std::span<T> values() const;
     /// Element `i` (row-major) of a host tensor as a double; bool as 0 or 1.
     double at(std::int64_t i) const;
-    /// Every element as int64; throws Error(invalidArgument) for a floating dtype. Meant for small host values.
+    /// Every element as int64; throws Error(invalidArgument) for a floating dtype. Meant for small host
+    /// values.
     std::vector<std::int64_t> toIntegers() const;
 
 private:
@@ -72,8 +70,7 @@ private:
     std::int64_t m_offset = 0;
 };
 
-template <class T>
-std::span<T> Tensor::values() const {
+template <class T> std::span<T> Tensor::values() const {
     checkHostDense(DTypeOf<T>::value);
     return {static_cast<T*>(data()), static_cast<std::size_t>(elementCount())};
 }
@@ -81,9 +78,9 @@ std::span<T> Tensor::values() const {
 /// Throws Error(invalidArgument): the shape wants `wanted` values and got `got`.
 [[noreturn]] void throwValueCount(const Shape& shape, std::size_t got);
 
-template <class T>
-Tensor Tensor::of(Shape shape, std::span<const T> values) {
-    if (static_cast<std::size_t>(shape.elementCount()) != values.size()) throwValueCount(shape, values.size());
+template <class T> Tensor Tensor::of(Shape shape, std::span<const T> values) {
+    if (static_cast<std::size_t>(shape.elementCount()) != values.size())
+        throwValueCount(shape, values.size());
     Tensor tensor = onHost({DTypeOf<T>::value, std::move(shape)});
     T* out = static_cast<T*>(tensor.data());
     for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i];

@@ -9,8 +9,7 @@
 namespace twb {
 
 /// One record's change: added (no before), removed (no after) or changed.
-template <class T>
-struct Change {
+template <class T> struct Change {
     std::optional<T> before;
     std::optional<T> after;
     bool operator==(const Change&) const = default;
@@ -79,8 +78,8 @@ struct Fragment {
 };
 
 Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes = {});
-/// Adds a fragment with fresh ids and free names, moved by `offset`; nodes whose lane is not in the graph go to
-/// `fallbackLane`. `added` gets the new node ids, in the fragment's order.
+/// Adds a fragment with fresh ids and free names, moved by `offset`; nodes whose lane is not in the graph go
+/// to `fallbackLane`. `added` gets the new node ids, in the fragment's order.
 void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, LaneId fallbackLane,
            std::vector<NodeId>* added = nullptr);
 

@@ -22,15 +22,15 @@ struct Price {
     bool isKnown = false; ///< false when the size of the tensor is not known before the run
 };
 
-/// A way out of a diagnostic: a recipe that toDelta (placement/fixes.h) turns into a Delta of the graph as it is
-/// when the fix is applied.
+/// A way out of a diagnostic: a recipe that toDelta (placement/fixes.h) turns into a Delta of the graph as it
+/// is when the fix is applied.
 struct Fix {
     enum class Kind : std::uint8_t {
-        insertTo,   ///< put a To(`device`) on `edge`
-        moveNode,   ///< stand `node` on a lane of `device`
-        insertCast, ///< put a Cast to `dtype` on `edge`
-        disconnect, ///< remove `edge`
-        removeNode, ///< remove `node`
+        insertTo,     ///< put a To(`device`) on `edge`
+        moveNode,     ///< stand `node` on a lane of `device`
+        insertCast,   ///< put a Cast to `dtype` on `edge`
+        disconnect,   ///< remove `edge`
+        removeNode,   ///< remove `node`
         setAttribute, ///< set `attribute` of `node` to `value`; `value` absent: back to its default
     };
     Kind kind = Kind::insertTo;
@@ -61,9 +61,9 @@ struct Diagnostic {
     Severity severity = Severity::error;
     std::string code;
     NodeId node = NodeId::none;
-    int port = -1;             ///< the input it concerns
-    std::optional<Edge> edge;  ///< to highlight
-    std::string message;       ///< one sentence, searchable
+    int port = -1;            ///< the input it concerns
+    std::optional<Edge> edge; ///< to highlight
+    std::string message;      ///< one sentence, searchable
     std::vector<Operand> operands;
     std::vector<Fix> fixes;
 };

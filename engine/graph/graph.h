@@ -145,8 +145,8 @@ public:
     FrameId newFrameId(std::uint64_t n = 0) const noexcept { return FrameId(m_nextFrame + n); }
     NoteId newNoteId(std::uint64_t n = 0) const noexcept { return NoteId(m_nextNote + n); }
 
-    /// Applies a change as a whole. Throws Error(badGraph) and changes nothing when a `before` does not match what
-    /// is here, or an invariant would break.
+    /// Applies a change as a whole. Throws Error(badGraph) and changes nothing when a `before` does not match
+    /// what is here, or an invariant would break.
     void apply(const Delta& delta);
 
     /// By content; the counters of ids do not count.

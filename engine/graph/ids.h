@@ -11,9 +11,6 @@ enum class LaneId : std::uint64_t { none = 0 };
 enum class FrameId : std::uint64_t { none = 0 };
 enum class NoteId : std::uint64_t { none = 0 };
 
-template <class Id>
-constexpr std::uint64_t value(Id id) noexcept {
-    return static_cast<std::uint64_t>(id);
-}
+template <class Id> constexpr std::uint64_t value(Id id) noexcept { return static_cast<std::uint64_t>(id); }
 
 } // namespace twb

@@ -12,8 +12,7 @@ namespace twb {
 /// Records in id order, in pages that copies of the table share until one of them is written to. So a
 /// snapshot of 100,000 nodes costs a few hundred pointers, and an edit copies one page.
 /// T has a member `id`.
-template <class T>
-class Table {
+template <class T> class Table {
     static constexpr std::size_t kPage = 128;
     using Page = std::vector<T>;
     using Pages = std::vector<std::shared_ptr<Page>>;
@@ -118,9 +117,9 @@ private:
         return std::lower_bound(m_pages.begin(), m_pages.end(), id,
                                 [](const auto& page, Id wanted) { return page->back().id < wanted; });
     }
-    template <class P>
-    static auto lowerBound(P& page, Id id) noexcept {
-        return std::lower_bound(page.begin(), page.end(), id, [](const T& r, Id wanted) { return r.id < wanted; });
+    template <class P> static auto lowerBound(P& page, Id id) noexcept {
+        return std::lower_bound(page.begin(), page.end(), id,
+                                [](const T& r, Id wanted) { return r.id < wanted; });
     }
 
     Pages m_pages;

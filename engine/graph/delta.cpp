@@ -1,0 +1,274 @@
+#include "graph/delta.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+template <class T> std::vector<Change<T>> inverted(const std::vector<Change<T>>& changes) {
+    std::vector<Change<T>> out;
+    out.reserve(changes.size());
+    for (auto it = changes.rbegin(); it != changes.rend(); ++it) out.push_back({it->after, it->before});
+    return out;
+}
+
+template <class T> auto idOf(const Change<T>& c) { return c.before ? c.before->id : c.after->id; }
+
+/// Adding what was removed before, or the other way round, comes to nothing.
+void recordEdge(std::vector<Edge>& same, std::vector<Edge>& opposite, const Edge& edge) {
+    const auto undone = std::find(opposite.begin(), opposite.end(), edge);
+    if (undone != opposite.end())
+        opposite.erase(undone);
+    else
+        same.push_back(edge);
+}
+
+template <class T, class Id> const T& existing(const T* record, Id id, std::string_view kind) {
+    if (!record) throw Error(ErrorCode::badGraph, fmt::format("there is no {} {}", kind, value(id)));
+    return *record;
+}
+
+} // namespace
+
+bool Delta::empty() const noexcept {
+    return nodes.empty() && lanes.empty() && frames.empty() && notes.empty() && edgesRemoved.empty() &&
+           edgesAdded.empty() && !info;
+}
+
+Delta Delta::inverse() const {
+    Delta out;
+    out.title = title;
+    out.nodes = inverted(nodes);
+    out.lanes = inverted(lanes);
+    out.frames = inverted(frames);
+    out.notes = inverted(notes);
+    out.edgesRemoved = edgesAdded;
+    out.edgesAdded = edgesRemoved;
+    if (info) out.info = Change<GraphInfo>{info->after, info->before};
+    return out;
+}
+
+DeltaBuilder::DeltaBuilder(const Graph& graph, std::string title) : m_now(graph) {
+    m_delta.title = std::move(title);
+}
+
+void DeltaBuilder::step(const Delta& delta) { m_now.apply(delta); }
+
+template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
+    const auto id = idOf(change);
+    // The newest entries are the likeliest: builders tend to add a thing and then set it up.
+    const auto at = std::find_if(list.rbegin(), list.rend(), [&](const auto& c) { return idOf(c) == id; });
+    if (at == list.rend()) {
+        list.push_back(std::move(change));
+        return;
+    }
+    at->after = std::move(change.after);
+    if (at->before == at->after) list.erase(std::next(at).base());
+}
+
+NodeId DeltaBuilder::addNode(Node node) {
+    node.id = m_now.newNodeId();
+    const NodeId id = node.id;
+    Delta d;
+    d.nodes.push_back({std::nullopt, std::move(node)});
+    step(d);
+    m_delta.nodes.push_back(std::move(d.nodes.front()));
+    return id;
+}
+
+LaneId DeltaBuilder::addLane(Lane lane) {
+    lane.id = m_now.newLaneId();
+    const LaneId id = lane.id;
+    Delta d;
+    d.lanes.push_back({std::nullopt, std::move(lane)});
+    step(d);
+    m_delta.lanes.push_back(std::move(d.lanes.front()));
+    return id;
+}
+
+FrameId DeltaBuilder::addFrame(Frame frame) {
+    frame.id = m_now.newFrameId();
+    const FrameId id = frame.id;
+    Delta d;
+    d.frames.push_back({std::nullopt, std::move(frame)});
+    step(d);
+    m_delta.frames.push_back(std::move(d.frames.front()));
+    return id;
+}
+
+NoteId DeltaBuilder::addNote(Note note) {
+    note.id = m_now.newNoteId();
+    const NoteId id = note.id;
+    Delta d;
+    d.notes.push_back({std::nullopt, std::move(note)});
+    step(d);
+    m_delta.notes.push_back(std::move(d.notes.front()));
+    return id;
+}
+
+void DeltaBuilder::change(const Node& after) {
+    Delta d;
+    d.nodes.push_back({existing(m_now.find(after.id), after.id, "node"), after});
+    step(d);
+    record(m_delta.nodes, std::move(d.nodes.front()));
+}
+
+void DeltaBuilder::change(const Lane& after) {
+    Delta d;
+    d.lanes.push_back({existing(m_now.find(after.id), after.id, "lane"), after});
+    step(d);
+    record(m_delta.lanes, std::move(d.lanes.front()));
+}
+
+void DeltaBuilder::change(const Frame& after) {
+    Delta d;
+    d.frames.push_back({existing(m_now.find(after.id), after.id, "frame"), after});
+    step(d);
+    record(m_delta.frames, std::move(d.frames.front()));
+}
+
+void DeltaBuilder::change(const Note& after) {
+    Delta d;
+    d.notes.push_back({existing(m_now.find(after.id), after.id, "note"), after});
+    step(d);
+    record(m_delta.notes, std::move(d.notes.front()));
+}
+
+void DeltaBuilder::setInfo(const GraphInfo& after) {
+    Delta d;
+    d.info = Change<GraphInfo>{m_now.info(), after};
+    step(d);
+    if (!m_delta.info)
+        m_delta.info = std::move(d.info);
+    else
+        m_delta.info->after = after;
+    if (m_delta.info->before == m_delta.info->after) m_delta.info.reset();
+}
+
+void DeltaBuilder::removeNode(NodeId id) {
+    const Node node = existing(m_now.find(id), id, "node");
+    Delta d;
+    const auto& inputs = m_now.inputs(id);
+    for (std::size_t port = 0; port < inputs.size(); ++port)
+        if (inputs[port]) d.edgesRemoved.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
+    for (const Edge& edge : m_now.outgoing(id))
+        if (edge.to.node != id) d.edgesRemoved.push_back(edge); // a self-loop is among the inputs
+    d.nodes.push_back({node, std::nullopt});
+    step(d);
+    for (const Edge& edge : d.edgesRemoved) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+    record(m_delta.nodes, std::move(d.nodes.front()));
+}
+
+void DeltaBuilder::removeLane(LaneId id) {
+    Delta d;
+    d.lanes.push_back({existing(m_now.find(id), id, "lane"), std::nullopt});
+    step(d);
+    record(m_delta.lanes, std::move(d.lanes.front()));
+}
+
+void DeltaBuilder::removeFrame(FrameId id) {
+    Delta d;
+    d.frames.push_back({existing(m_now.find(id), id, "frame"), std::nullopt});
+    step(d);
+    record(m_delta.frames, std::move(d.frames.front()));
+}
+
+void DeltaBuilder::removeNote(NoteId id) {
+    Delta d;
+    d.notes.push_back({existing(m_now.find(id), id, "note"), std::nullopt});
+    step(d);
+    record(m_delta.notes, std::move(d.notes.front()));
+}
+
+void DeltaBuilder::connect(const Edge& edge) {
+    const auto before = m_now.sourceOf(edge.to);
+    if (before == edge.from) return;
+    Delta d;
+    if (before) d.edgesRemoved.push_back({*before, edge.to});
+    d.edgesAdded.push_back(edge);
+    step(d);
+    if (before) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, {*before, edge.to});
+    recordEdge(m_delta.edgesAdded, m_delta.edgesRemoved, edge);
+}
+
+void DeltaBuilder::disconnect(const Edge& edge) {
+    Delta d;
+    d.edgesRemoved.push_back(edge);
+    step(d);
+    recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+}
+
+Delta DeltaBuilder::take() { return std::move(m_delta); }
+
+Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) {
+    Fragment out;
+    const std::set<NodeId> wanted(nodes.begin(), nodes.end());
+    std::set<FrameId> frames;
+    for (NodeId id : wanted) {
+        const Node* node = graph.find(id);
+        if (!node) continue;
+        out.nodes.push_back(*node);
+        for (FrameId at = node->frame; at != FrameId::none && frames.insert(at).second;)
+            at = graph.find(at) ? graph.find(at)->parent : FrameId::none;
+        const auto& inputs = graph.inputs(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            if (inputs[port] && wanted.contains(inputs[port]->node))
+                out.edges.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
+    }
+    for (FrameId id : frames)
+        if (const Frame* frame = graph.find(id)) out.frames.push_back(*frame);
+    for (NoteId id : notes)
+        if (const Note* note = graph.find(id)) out.notes.push_back(*note);
+    return out;
+}
+
+void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, LaneId fallbackLane,
+           std::vector<NodeId>* added) {
+    const auto laneFor = [&](LaneId lane) { return builder.graph().find(lane) ? lane : fallbackLane; };
+    std::unordered_map<FrameId, FrameId> frames;
+    for (const Frame& frame : fragment.frames) {
+        Frame fresh = frame;
+        fresh.parent = FrameId::none;
+        frames[frame.id] = builder.addFrame(fresh);
+    }
+    for (const Frame& frame : fragment.frames) {
+        const auto parent = frames.find(frame.parent);
+        if (parent == frames.end()) continue;
+        Frame nested = *builder.graph().find(frames[frame.id]);
+        nested.parent = parent->second;
+        builder.change(nested);
+    }
+    std::unordered_map<NodeId, NodeId> ids;
+    for (const Node& node : fragment.nodes) {
+        Node fresh = node;
+        fresh.name = builder.graph().uniqueName(node.name);
+        fresh.lane = laneFor(node.lane);
+        const auto frame = frames.find(node.frame);
+        fresh.frame = frame == frames.end() ? FrameId::none : frame->second;
+        fresh.position = {node.position.x + offset.x, node.position.y + offset.y};
+        ids[node.id] = builder.addNode(std::move(fresh));
+        if (added) added->push_back(ids[node.id]);
+    }
+    for (const Note& note : fragment.notes) {
+        Note fresh = note;
+        fresh.lane = laneFor(note.lane);
+        fresh.position = {note.position.x + offset.x, note.position.y + offset.y};
+        builder.addNote(std::move(fresh));
+    }
+    for (const Edge& edge : fragment.edges) {
+        const auto from = ids.find(edge.from.node);
+        const auto to = ids.find(edge.to.node);
+        if (from == ids.end() || to == ids.end())
+            throw Error(ErrorCode::badGraph,
+                        "a pasted edge leads to a node that is not part of what is pasted");
+        builder.connect({{from->second, edge.from.port}, {to->second, edge.to.port}});
+    }
+}
+
+} // namespace twb

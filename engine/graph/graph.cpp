@@ -1,0 +1,217 @@
+#include "graph/graph.h"
+
+#include "core/error.h"
+#include "graph/delta.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace twb {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::badGraph, sentence); }
+
+std::string describe(const Edge& e) {
+    return fmt::format("the edge from node {} output {} to node {} input {}", value(e.from.node), e.from.port,
+                       value(e.to.node), e.to.port);
+}
+
+/// Applies changes of one kind of record and moves the counter past every id that was seen.
+template <class T>
+void applyChanges(Table<T>& table, const std::vector<Change<T>>& changes, std::uint64_t& next,
+                  std::string_view kind) {
+    for (const Change<T>& c : changes) {
+        if (!c.before && !c.after) refuse(fmt::format("a change of a {} says nothing", kind));
+        const auto id = c.before ? c.before->id : c.after->id;
+        if (c.before && c.after && c.before->id != c.after->id)
+            refuse(fmt::format("a change of {} {} may not change its id", kind, value(id)));
+        if (value(id) == 0) refuse(fmt::format("a {} needs an id other than 0", kind));
+        const T* now = table.find(id);
+        if (c.before && (!now || !(*now == *c.before)))
+            refuse(fmt::format("{} {} is not as this change expects it", kind, value(id)));
+        if (!c.before && now) refuse(fmt::format("{} {} is there already", kind, value(id)));
+        if (c.after)
+            table.set(*c.after);
+        else
+            table.erase(id);
+        next = std::max(next, value(id) + 1);
+    }
+}
+
+template <class T> bool removesAny(const std::vector<Change<T>>& changes) {
+    return std::any_of(changes.begin(), changes.end(), [](const auto& c) { return !c.after; });
+}
+
+} // namespace
+
+std::string_view name(Policy policy) noexcept { return policy == Policy::strict ? "strict" : "implicit"; }
+
+std::optional<Policy> parsePolicy(std::string_view text) noexcept {
+    if (text == "strict") return Policy::strict;
+    if (text == "implicit") return Policy::implicit;
+    return std::nullopt;
+}
+
+const Node* Graph::findByName(std::string_view name) const noexcept {
+    const Node* found = nullptr;
+    for (const Node& node : m_nodes) {
+        if (node.name != name) continue;
+        if (found) return nullptr;
+        found = &node;
+    }
+    return found;
+}
+
+Device Graph::deviceOf(const Node& node) const {
+    const Lane* lane = m_lanes.find(node.lane);
+    return lane ? lane->device : Device::cpu();
+}
+
+std::optional<PortRef> Graph::sourceOf(PortRef input) const noexcept {
+    const auto& ports = inputs(input.node);
+    const auto port = static_cast<std::size_t>(input.port);
+    return input.port >= 0 && port < ports.size() ? ports[port] : std::nullopt;
+}
+
+const std::vector<Edge>& Graph::outgoing(NodeId node) const noexcept {
+    static const std::vector<Edge> none;
+    const Links* links = m_links.find(node);
+    return links ? links->outgoing : none;
+}
+
+const std::vector<std::optional<PortRef>>& Graph::inputs(NodeId node) const noexcept {
+    static const std::vector<std::optional<PortRef>> none;
+    const Links* links = m_links.find(node);
+    return links ? links->inputs : none;
+}
+
+std::vector<Edge> Graph::edges() const {
+    std::vector<Edge> out;
+    out.reserve(m_edgeCount);
+    for (const Links& links : m_links)
+        for (std::size_t port = 0; port < links.inputs.size(); ++port)
+            if (const auto& from = links.inputs[port])
+                out.push_back({*from, {links.id, static_cast<std::int32_t>(port)}});
+    return out;
+}
+
+std::vector<Lane> Graph::lanesInOrder() const {
+    std::vector<Lane> lanes(m_lanes.begin(), m_lanes.end());
+    std::stable_sort(lanes.begin(), lanes.end(),
+                     [](const Lane& a, const Lane& b) { return a.order < b.order; });
+    return lanes;
+}
+
+std::string Graph::uniqueName(std::string_view name) const {
+    // A name that already ends in a number is counted on from its stem: "fc1 2" becomes "fc1 3".
+    std::string_view stem = name;
+    const auto space = name.rfind(' ');
+    if (space != std::string_view::npos && space + 1 < name.size() &&
+        name.find_first_not_of("0123456789", space + 1) == std::string_view::npos)
+        stem = name.substr(0, space);
+    std::unordered_set<std::string_view> taken;
+    for (const Node& node : m_nodes)
+        if (std::string_view(node.name).starts_with(stem)) taken.insert(node.name);
+    if (!taken.contains(name)) return std::string(name);
+    for (int n = 2;; ++n) {
+        std::string candidate = fmt::format("{} {}", stem, n);
+        if (!taken.contains(candidate)) return candidate;
+    }
+}
+
+void Graph::connect(const Edge& edge) {
+    Links* from = m_links.edit(edge.from.node);
+    if (!from || !m_links.find(edge.to.node)) refuse(describe(edge) + " has an end that does not exist");
+    if (edge.from.port < 0 || edge.to.port < 0 || edge.from.port > 0xffff || edge.to.port > 0xffff)
+        refuse(describe(edge) + " has a port out of range");
+    const auto at = std::lower_bound(from->outgoing.begin(), from->outgoing.end(), edge);
+    from->outgoing.insert(at, edge);
+    Links* to = m_links.edit(edge.to.node);
+    const auto port = static_cast<std::size_t>(edge.to.port);
+    if (to->inputs.size() <= port) to->inputs.resize(port + 1);
+    if (to->inputs[port]) refuse(describe(edge) + " leads to an input that is connected already");
+    to->inputs[port] = edge.from;
+    ++m_edgeCount;
+}
+
+void Graph::disconnect(const Edge& edge) {
+    if (sourceOf(edge.to) != edge.from) refuse(describe(edge) + " does not exist");
+    Links* from = m_links.edit(edge.from.node);
+    from->outgoing.erase(std::lower_bound(from->outgoing.begin(), from->outgoing.end(), edge));
+    Links* to = m_links.edit(edge.to.node);
+    to->inputs[static_cast<std::size_t>(edge.to.port)].reset();
+    while (!to->inputs.empty() && !to->inputs.back()) to->inputs.pop_back();
+    --m_edgeCount;
+}
+
+void Graph::apply(const Delta& delta) {
+    Graph next = *this; // shares its pages; *this stays whole if anything below throws
+    for (const Edge& edge : delta.edgesRemoved) next.disconnect(edge);
+    applyChanges(next.m_lanes, delta.lanes, next.m_nextLane, "lane");
+    applyChanges(next.m_frames, delta.frames, next.m_nextFrame, "frame");
+    applyChanges(next.m_notes, delta.notes, next.m_nextNote, "note");
+    applyChanges(next.m_nodes, delta.nodes, next.m_nextNode, "node");
+    for (const Change<Node>& c : delta.nodes) {
+        if (!c.before) next.m_links.set(Links{c.after->id, {}, {}});
+        if (c.after) continue;
+        const Links* links = next.m_links.find(c.before->id);
+        if (links && (!links->inputs.empty() || !links->outgoing.empty()))
+            refuse(fmt::format("node {} cannot be removed while it is connected", value(c.before->id)));
+        next.m_links.erase(c.before->id);
+    }
+    for (const Edge& edge : delta.edgesAdded) next.connect(edge);
+    if (delta.info) {
+        if (!delta.info->before || !(*delta.info->before == m_info))
+            refuse("the project's description is not as this change expects it");
+        if (!delta.info->after) refuse("a project's description can be changed but not removed");
+        next.m_info = *delta.info->after;
+    }
+    next.check(delta);
+    *this = std::move(next);
+}
+
+void Graph::check(const Delta& delta) const {
+    const auto checkNode = [&](const Node& node) {
+        if (!m_lanes.find(node.lane))
+            refuse(fmt::format("node \"{}\" ({}) stands on lane {}, which does not exist", node.name,
+                               value(node.id), value(node.lane)));
+        if (node.frame != FrameId::none && !m_frames.find(node.frame))
+            refuse(fmt::format("node \"{}\" ({}) belongs to frame {}, which does not exist", node.name,
+                               value(node.id), value(node.frame)));
+    };
+    const auto checkNote = [&](const Note& note) {
+        if (!m_lanes.find(note.lane))
+            refuse(fmt::format("note {} stands on lane {}, which does not exist", value(note.id),
+                               value(note.lane)));
+    };
+    if (removesAny(delta.lanes) || removesAny(delta.frames)) {
+        for (const Node& node : m_nodes) checkNode(node);
+        for (const Note& note : m_notes) checkNote(note);
+    } else {
+        for (const auto& c : delta.nodes)
+            if (c.after) checkNode(*c.after);
+        for (const auto& c : delta.notes)
+            if (c.after) checkNote(*c.after);
+    }
+    if (delta.frames.empty()) return;
+    for (const Frame& frame : m_frames) {
+        std::size_t depth = 0;
+        for (FrameId at = frame.parent; at != FrameId::none; ++depth) {
+            const Frame* parent = m_frames.find(at);
+            if (!parent)
+                refuse(fmt::format("frame {} lies in frame {}, which does not exist", value(frame.id),
+                                   value(at)));
+            if (depth > m_frames.size()) refuse(fmt::format("frame {} lies in itself", value(frame.id)));
+            at = parent->parent;
+        }
+    }
+}
+
+bool Graph::operator==(const Graph& other) const {
+    return m_info == other.m_info && m_lanes == other.m_lanes && m_frames == other.m_frames &&
+           m_notes == other.m_notes && m_nodes == other.m_nodes && m_links == other.m_links;
+}
+
+} // namespace twb
