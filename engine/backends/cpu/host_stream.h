@@ -1,0 +1,64 @@
+#pragma once
+
+#include "backends/backend.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace twb {
+
+/// How long a launch or a copy takes on the virtual clock. `measuredNs` is what it took on the host.
+class DurationModel {
+public:
+    virtual ~DurationModel() = default;
+    virtual std::int64_t launchNs(const Cost& cost, std::int64_t measuredNs) const noexcept = 0;
+    virtual std::int64_t copyNs(const Copy& copy, std::int64_t measuredNs) const noexcept = 0;
+};
+
+/// A real device: the virtual clock takes what was measured.
+class MeasuredDurations final : public DurationModel {
+public:
+    std::int64_t launchNs(const Cost&, std::int64_t measuredNs) const noexcept override { return measuredNs; }
+    std::int64_t copyNs(const Copy&, std::int64_t measuredNs) const noexcept override { return measuredNs; }
+};
+
+/// An event of a host stream.
+class HostEvent final : public Event {
+public:
+    void synchronize() override;
+    bool isDone() const override;
+
+private:
+    friend class HostStream;
+    std::uint64_t m_submitted = 0;             ///< records submitted; the submitting thread's own
+    std::atomic<std::uint64_t> m_completed{0}; ///< records passed
+    std::atomic<std::int64_t> m_virtualTime{0};
+};
+
+/// A queue worked off by a thread of its own: the cpu's streams and the simulated accelerators'. A command
+/// costs a few tens of nanoseconds: a slot in a bounded ring, no allocation, no lock unless the worker
+/// sleeps.
+class HostStream final : public Stream {
+public:
+    /// `durations` must outlive the stream.
+    explicit HostStream(const DurationModel& durations);
+    ~HostStream() override;
+
+    void launch(const Launch& launch) override;
+    void copy(const Copy& copy) override;
+    void record(Event& event) override;
+    void wait(Event& event) override;
+    void flush() override;
+    void synchronize() override;
+    void resetClock(std::int64_t virtualNow) override;
+
+private:
+    class Worker;
+    std::unique_ptr<Worker> m_worker;
+};
+
+/// The host's steady clock, in ns.
+std::int64_t steadyNs() noexcept;
+
+} // namespace twb
