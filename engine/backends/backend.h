@@ -85,6 +85,10 @@ public:
     virtual void flush() = 0;
     /// Blocks until everything submitted is done.
     virtual void synchronize() = 0;
+    /// Launches and copies passed since the stream was made, skipped ones included. From any thread.
+    virtual std::uint64_t passed() const = 0;
+    /// The virtual clock of an idle stream, in ns.
+    virtual std::int64_t clock() const = 0;
     /// Sets the virtual clock of an idle stream, in ns.
     virtual void resetClock(std::int64_t virtualNow) = 0;
 };

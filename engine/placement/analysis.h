@@ -42,7 +42,8 @@ struct ImplicitCopy {
 /// Everything the rules say about a graph, in one pass: types, devices, the order to run in, and all
 /// diagnostics. A value; holds no reference to the graph.
 struct Analysis {
-    std::vector<NodeFacts> nodes;      ///< in an order in which every node comes after its inputs; nodes on cycles last
+    std::vector<NodeFacts>
+        nodes; ///< in an order in which every node comes after its inputs; nodes on cycles last
     std::vector<Diagnostic> diagnostics; ///< errors first, then by node
     std::vector<ImplicitCopy> implicitCopies;
     Policy policy = Policy::strict;

@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on and
-/// what the fix names is no longer there.
+/// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on
+/// and what the fix names is no longer there.
 Delta toDelta(const Graph& graph, const Fix& fix);
 
 /// Several fixes as one change; fixes that no longer apply after the ones before them are left out.

@@ -17,7 +17,7 @@ enum class StepState : std::uint8_t {
     pending,
     running,
     done,
-    cached,    ///< not run: the result of an earlier run still holds
+    cached, ///< not run: the result of an earlier run still holds
     failed,
     poisoned,  ///< not run: an input failed
     cancelled, ///< not run: somebody stopped the run
@@ -49,12 +49,12 @@ enum class RunStatus : std::uint8_t { finished, failed, cancelled };
 struct RunResult {
     RunStatus status = RunStatus::finished;
     std::uint64_t run = 0;
-    std::int64_t iterations = 0; ///< completed
+    std::int64_t iterations = 0;   ///< completed
     std::vector<StepState> states; ///< by step, of the last iteration
     std::vector<StepError> errors;
-    std::int64_t wallNs = 0;  ///< iterations only, on the host's clock
-    std::int64_t clockNs = 0; ///< the same on the run's clock
-    std::int64_t setupNs = 0; ///< setup steps, on the host's clock
+    std::int64_t wallNs = 0;                         ///< iterations only, on the host's clock
+    std::int64_t clockNs = 0;                        ///< the same on the run's clock
+    std::int64_t setupNs = 0;                        ///< setup steps, on the host's clock
     std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, where they live
     std::vector<std::pair<Device, MemoryStats>> memory;
 
@@ -66,7 +66,7 @@ class RunObserver {
 public:
     virtual ~RunObserver() = default;
     virtual void started(std::uint64_t run, const Plan& plan) = 0;
-    /// Ended steps, in batches: at least one an iteration, and about every 10 ms in a long one.
+    /// Ended steps, a batch an iteration.
     virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
     /// Completed iterations.
     virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;
@@ -92,6 +92,9 @@ public:
     /// Takes effect within one kernel. Steps not yet begun are reported as cancelled.
     void cancel();
     bool isRunning() const;
+    /// By stream of the running plan: the step it is at, kNone when it is idle. Empty when no run is on. For
+    /// views that ask once a frame; the run pays nothing for it.
+    std::vector<std::uint32_t> runningSteps() const;
     /// Blocks until no run is on.
     void wait();
     /// Forgets all cached results.
@@ -103,7 +106,8 @@ private:
 };
 
 /// Runs a plan to its end on the calling thread's behalf and returns how it ended.
-RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options, RunObserver* observer = nullptr);
+RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options,
+                   RunObserver* observer = nullptr);
 
 /// A dense copy on the host of a tensor anywhere; free when it is there already.
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices);

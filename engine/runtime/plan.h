@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace twb {
@@ -27,8 +28,8 @@ std::string_view name(TransferKind kind) noexcept;
 /// One row of the ledger: a copy between devices that the plan makes.
 struct Transfer {
     TransferKind kind = TransferKind::explicitTo;
-    PortRef from;            ///< the tensor; for staging the File's own output
-    PortRef to;              ///< the first input it serves
+    PortRef from;               ///< the tensor; for staging the File's own output
+    PortRef to;                 ///< the first input it serves
     NodeId node = NodeId::none; ///< the To or File node; none for an implicit copy
     Device source;
     Device target;
@@ -70,8 +71,8 @@ struct PlanStream {
 struct Step {
     std::uint32_t index = 0;
     NodeId node = NodeId::none;
-    const Op* op = nullptr;            ///< null for a copy
-    std::uint32_t transfer = kNone;    ///< into Plan::transfers, for a copy between devices
+    const Op* op = nullptr;         ///< null for a copy
+    std::uint32_t transfer = kNone; ///< into Plan::transfers, for a copy between devices
     std::uint32_t stream = 0;
     Attributes attributes;
     std::vector<std::uint32_t> inputs; ///< values; kNone for an unconnected one
@@ -80,6 +81,7 @@ struct Step {
     std::vector<std::uint32_t> carriedWaits; ///< the same, of the iteration before
     bool recorded = false;                   ///< some step waits for it
     bool setup = false;                      ///< runs once, before the first iteration
+    bool last = false;                       ///< runs in the last iteration only (Save)
     bool dynamic = false;                    ///< output sizes are found when it is reached
     std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output takes over
     Cost cost;
@@ -115,12 +117,12 @@ struct Plan {
 struct CompileOptions {
     std::uint64_t revision = 0;
     Policy policy = Policy::strict;
-    bool keepAll = false;       ///< every value readable after the run: no memory is shared
-    std::set<PortRef> keep;     ///< these readable after the run; sinks' inputs always are
+    bool keepAll = false;   ///< every value readable after the run: no memory is shared
+    std::set<PortRef> keep; ///< these readable after the run; sinks' inputs always are
 };
 
-/// Turns a graph into a plan. Throws Error(badGraph) with the number of errors and the first one when the analysis
-/// has errors; `analysis` must be of this graph, device map and policy.
+/// Turns a graph into a plan. Throws Error(badGraph) with the number of errors and the first one when the
+/// analysis has errors; `analysis` must be of this graph, device map and policy.
 std::shared_ptr<const Plan> compile(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                     std::shared_ptr<const TensorFiles> files, const CompileOptions& options);
 

@@ -79,6 +79,8 @@ public:
 
     /// Only while the worker is idle.
     void resetClock(std::int64_t now) { m_virtual.store(now, std::memory_order_relaxed); }
+    std::int64_t clock() const { return m_virtual.load(std::memory_order_relaxed); }
+    std::uint64_t passed() const { return m_passed.load(std::memory_order_relaxed); }
 
 private:
     static constexpr std::uint64_t kRing = 4096;
@@ -100,6 +102,7 @@ private:
     alignas(64) std::atomic<std::uint64_t> m_submitted{0};
     alignas(64) std::atomic<std::uint64_t> m_tail{0};
     std::atomic<bool> m_asleep{false};
+    std::atomic<std::uint64_t> m_passed{0};
     // The worker's own; written by resetClock while idle.
     alignas(64) std::atomic<std::int64_t> m_virtual{0};
     std::thread m_thread;
@@ -196,6 +199,7 @@ void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
         launch.kernel({launch.inputs, launch.outputs, *launch.attributes, launch.files});
     });
     now = steadyNs();
+    m_passed.store(m_passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (ran) advance(launch.timing, start, now, m_durations.launchNs(launch.cost, now - start));
 }
 
@@ -205,6 +209,7 @@ void HostStream::Worker::run(const Copy& copy, std::int64_t& now) {
         if (copy.bytes) std::memcpy(copy.target, copy.source, copy.bytes);
     });
     now = steadyNs();
+    m_passed.store(m_passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (ran) advance(copy.timing, start, now, m_durations.copyNs(copy, now - start));
 }
 
@@ -219,6 +224,9 @@ void HostStream::copy(const Copy& copy) { m_worker->push({.kind = Worker::Kind::
 void HostStream::record(Event& event) {
     auto& own = static_cast<HostEvent&>(event);
     m_worker->push({.kind = Worker::Kind::record, .event = &event, .target = ++own.m_submitted});
+    // Whoever waits for this event may be in front of a full ring: the record must not lie in an unsent
+    // batch.
+    m_worker->flush();
 }
 
 void HostStream::wait(Event& event) {
@@ -232,6 +240,8 @@ void HostStream::wait(Event& event) {
 
 void HostStream::flush() { m_worker->flush(); }
 void HostStream::synchronize() { m_worker->synchronize(); }
+std::uint64_t HostStream::passed() const { return m_worker->passed(); }
+std::int64_t HostStream::clock() const { return m_worker->clock(); }
 void HostStream::resetClock(std::int64_t virtualNow) { m_worker->resetClock(virtualNow); }
 
 } // namespace twb

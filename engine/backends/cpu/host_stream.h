@@ -51,6 +51,8 @@ public:
     void wait(Event& event) override;
     void flush() override;
     void synchronize() override;
+    std::uint64_t passed() const override;
+    std::int64_t clock() const override;
     void resetClock(std::int64_t virtualNow) override;
 
 private:

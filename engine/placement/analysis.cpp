@@ -1,0 +1,490 @@
+#include "placement/analysis.h"
+
+#include "core/error.h"
+#include "placement/device_rule.h"
+#include "placement/topology.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace twb {
+namespace {
+
+/// Values that the host may need before the run are small: shapes, axes.
+constexpr std::int64_t kMaxHostValue = 4096;
+
+std::string listOf(DTypeSet types) {
+    std::vector<std::string_view> names;
+    for (DType d : kAllDTypes)
+        if (types.contains(d)) names.push_back(name(d));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+class Analyzer {
+public:
+    Analyzer(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files)
+        : m_graph(graph), m_devices(devices), m_files(files), m_topology(graph),
+          m_rule(graph, devices, m_out) {
+        m_out.policy = policy;
+    }
+
+    Analysis run();
+
+private:
+    void addNode(std::uint32_t index);
+    void checkCycles();
+    void checkLanes();
+    void checkNode(NodeFacts& facts, const Node& node, const Links& links);
+    bool checkPorts(const NodeFacts& facts, const Node& node);
+    bool checkTypes(const NodeFacts& facts, const Node& node);
+    void checkDevices(NodeFacts& facts, bool& sound);
+    bool inferOutputs(NodeFacts& facts, const Node& node);
+    bool checkSupport(const NodeFacts& facts, const Node& node);
+    const Tensor* hostValue(PortRef from);
+    void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
+    Diagnostic error(std::string code, NodeId node, int port, std::string message) const {
+        Diagnostic d;
+        d.code = std::move(code);
+        d.node = node;
+        d.port = port;
+        d.message = std::move(message);
+        return d;
+    }
+    Fix disconnectFix(const Edge& edge) const {
+        Fix fix;
+        fix.kind = Fix::Kind::disconnect;
+        fix.title = fmt::format("disconnect {} -> {}", labelOf(m_graph, edge.from.node),
+                                labelOf(m_graph, edge.to.node));
+        fix.edge = edge;
+        fix.node = edge.to.node;
+        return fix;
+    }
+    Fix moveFix(const Node& node, Device device) const {
+        Fix fix;
+        fix.kind = Fix::Kind::moveNode;
+        fix.title = fmt::format("move {} to {}", labelOf(m_graph, node.id), device.toString());
+        fix.node = node.id;
+        fix.device = device;
+        return fix;
+    }
+
+    const Graph& m_graph;
+    const DeviceMap& m_devices;
+    const TensorFiles* m_files;
+    Topology m_topology;
+    Analysis m_out;
+    DeviceRule m_rule;
+    std::map<std::pair<PortRef, Device>, std::size_t> m_copies; ///< into m_out.implicitCopies
+};
+
+Analysis Analyzer::run() {
+    m_out.nodes.reserve(m_topology.nodes.size());
+    m_out.index.reserve(m_topology.nodes.size());
+    checkLanes();
+    for (std::uint32_t index : m_topology.order) addNode(index);
+    if (m_topology.order.size() < m_topology.nodes.size()) {
+        for (std::uint32_t index = 0; index < m_topology.nodes.size(); ++index)
+            if (!m_out.index.contains(m_topology.nodes[index]->id)) addNode(index);
+        checkCycles();
+    }
+    for (Diagnostic& d : m_out.diagnostics)
+        if (d.code == "device-mismatch") m_rule.addFixes(d);
+    std::stable_sort(m_out.diagnostics.begin(), m_out.diagnostics.end(),
+                     [](const Diagnostic& a, const Diagnostic& b) { return a.severity > b.severity; });
+    return std::move(m_out);
+}
+
+void Analyzer::checkLanes() {
+    std::map<Device, const Lane*> missing;
+    for (const Lane& lane : m_graph.lanes()) {
+        if (lane.device.isAuto()) {
+            const Device took = m_devices.resolve(lane.device);
+            Diagnostic d;
+            d.severity = Severity::note;
+            d.code = "auto-device";
+            d.message =
+                took.isCpu()
+                    ? "auto took cpu: this run has no cuda:0 (a simulated one counts when it is chosen, for "
+                      "example with --device-map cuda:0=simulated:h200)"
+                    : fmt::format("auto took {}: {}", took.toString(), m_devices.at(took).info().name);
+            add(std::move(d));
+        }
+        if (!m_devices.find(lane.device)) missing.emplace(lane.device, &lane);
+    }
+    for (const auto& [device, lane] : missing)
+        add(error("missing-device", NodeId::none, -1,
+                  fmt::format("nothing stands behind {0} in this run; map it, for example with --device-map "
+                              "{0}=simulated:h200",
+                              device.toString())));
+}
+
+void Analyzer::addNode(std::uint32_t index) {
+    const Node& node = *m_topology.nodes[index];
+    m_out.index.emplace(node.id, static_cast<std::uint32_t>(m_out.nodes.size()));
+    NodeFacts& facts = m_out.nodes.emplace_back();
+    facts.id = node.id;
+    facts.op = findOp(node.op);
+    facts.device = m_devices.resolve(m_graph.deviceOf(node));
+    facts.inputs = m_topology.links[index]->inputs;
+    checkNode(facts, node, *m_topology.links[index]);
+}
+
+void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links) {
+    if (!facts.op) {
+        // A placeholder has the outputs that its edges say it has, of types nobody knows.
+        if (!links.outgoing.empty())
+            facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
+        Diagnostic d =
+            error("unknown-op", node.id, -1,
+                  fmt::format("there is no op \"{}\" (node \"{}\"); it is kept as it is, but cannot run",
+                              node.op, node.name));
+        Fix remove;
+        remove.kind = Fix::Kind::removeNode;
+        remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));
+        remove.node = node.id;
+        d.fixes.push_back(std::move(remove));
+        add(std::move(d));
+        return;
+    }
+    facts.outputs.resize(facts.op->outputs.size());
+    for (const Edge& edge : links.outgoing) {
+        if (edge.from.port < static_cast<std::int32_t>(facts.op->outputs.size())) continue;
+        Diagnostic d = error("unknown-port", node.id, -1,
+                             fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
+                                         facts.op->outputs.size()));
+        d.edge = edge;
+        d.fixes.push_back(disconnectFix(edge));
+        add(std::move(d));
+    }
+    bool sound = m_devices.find(facts.device) != nullptr;
+    try {
+        facts.attributes = completeAttributes(*facts.op, node.attributes);
+    } catch (const InferError& e) {
+        sound = false;
+        add(error("attribute", node.id, -1, fmt::format("{} (of {})", e.what(), quoted(node))));
+    }
+    const bool complete = sound;
+    const bool portsFit = checkPorts(facts, node);
+    sound = sound && portsFit;
+    checkDevices(facts, sound);
+    const bool typesFit = checkTypes(facts, node);
+    sound = sound && typesFit;
+    const bool inputsKnown = std::all_of(facts.inputs.begin(), facts.inputs.end(), [&](const auto& from) {
+        return !from || m_out.typeOf(*from).has_value();
+    });
+    // A device mismatch leaves the types alone: they are inferred all the same, so that one wrong device does
+    // not hide a wrong shape behind it.
+    bool inferred = false;
+    if (complete && typesFit && inputsKnown && portsFit) inferred = inferOutputs(facts, node);
+    sound = inferred && sound && checkSupport(facts, node);
+    for (const auto& from : facts.inputs) {
+        if (!from) continue;
+        const NodeFacts* source = m_out.find(from->node);
+        sound = sound && source && source->sound;
+    }
+    facts.sound = sound;
+}
+
+bool Analyzer::checkPorts(const NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    bool fine = true;
+    if (!op.isVariadic()) {
+        for (std::size_t port = op.inputs.size(); port < facts.inputs.size(); ++port) {
+            if (!facts.inputs[port]) continue;
+            fine = false;
+            Diagnostic d =
+                error("unknown-port", node.id, static_cast<int>(port),
+                      fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
+            d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
+            d.fixes.push_back(disconnectFix(*d.edge));
+            add(std::move(d));
+        }
+    }
+    const auto ports = std::max(static_cast<std::size_t>(op.minimumInputs()),
+                                op.isVariadic() ? facts.inputs.size() : std::size_t{0});
+    for (std::size_t port = 0; port < ports; ++port) {
+        const PortSpec& spec = op.inputAt(static_cast<int>(port));
+        if (port < facts.inputs.size() && facts.inputs[port]) continue;
+        if (spec.optional && !spec.variadic) continue;
+        // A value that the host reads may stand in the attribute of the same name instead.
+        if (spec.hostValue && facts.attributes.has(spec.name)) continue;
+        fine = false;
+        const std::string also = spec.argument.empty() || spec.argument == spec.name
+                                     ? std::string()
+                                     : fmt::format(" ({})", spec.argument);
+        add(error(
+            "missing-input", node.id, static_cast<int>(port),
+            fmt::format("{} needs its input {}{}: connect a tensor to it", quoted(node), spec.name, also)));
+    }
+    return fine;
+}
+
+void Analyzer::checkDevices(NodeFacts& facts, bool& sound) {
+    for (int port : m_rule.mismatches(facts)) {
+        if (m_out.policy == Policy::strict) {
+            sound = false;
+            add(m_rule.describe(facts, port));
+            continue;
+        }
+        const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
+        const Device target = m_rule.wanted(facts, port);
+        const Edge edge{from, {facts.id, port}};
+        const auto [known, fresh] = m_copies.try_emplace({from, target}, m_out.implicitCopies.size());
+        if (!fresh) {
+            m_out.implicitCopies[known->second].edges.push_back(edge);
+            continue;
+        }
+        const NodeFacts& source = *m_out.find(from.node);
+        ImplicitCopy copy;
+        copy.from = from;
+        copy.target = target;
+        copy.edges.push_back(edge);
+        copy.hoisted = source.op && source.op->role == OpRole::source;
+        if (const auto& type = m_out.typeOf(from))
+            copy.price = priceOfTransfer(*type, source.device, target, false, m_devices);
+        Diagnostic d;
+        d.severity = Severity::warning;
+        d.code = "implicit-transfer";
+        d.node = facts.id;
+        d.port = port;
+        d.edge = edge;
+        d.message = fmt::format("{} is copied from {} to {} for {}{}", labelOf(m_graph, from.node),
+                                source.device.toString(), target.toString(), labelOf(m_graph, facts.id),
+                                copy.hoisted ? ", once before the first iteration" : ", in every iteration");
+        Fix fix;
+        fix.kind = Fix::Kind::insertTo;
+        fix.title = fmt::format("make it a To({}) on {} -> {}", target.toString(),
+                                labelOf(m_graph, from.node), labelOf(m_graph, facts.id));
+        fix.node = facts.id;
+        fix.edge = edge;
+        fix.device = target;
+        fix.price = copy.price;
+        d.fixes.push_back(std::move(fix));
+        add(std::move(d));
+        m_out.implicitCopies.push_back(std::move(copy));
+    }
+}
+
+bool Analyzer::checkTypes(const NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    bool fine = true;
+    struct Bound {
+        std::string_view variable;
+        DType dtype;
+        int port;
+    };
+    std::vector<Bound> bound;
+    const auto argument = [&](int port) {
+        const PortSpec& spec = op.inputAt(port);
+        return spec.argument.empty() ? spec.name : spec.argument;
+    };
+    const auto ports =
+        op.isVariadic() ? facts.inputs.size() : std::min(facts.inputs.size(), op.inputs.size());
+    for (std::size_t p = 0; p < ports; ++p) {
+        if (!facts.inputs[p]) continue;
+        const auto& type = m_out.typeOf(*facts.inputs[p]);
+        if (!type) continue;
+        const int port = static_cast<int>(p);
+        const PortSpec& spec = op.inputAt(port);
+        const Edge edge{*facts.inputs[p], {node.id, port}};
+        const auto castFix = [&](DType to) {
+            Fix fix;
+            fix.kind = Fix::Kind::insertCast;
+            fix.title = fmt::format("insert Cast({}) on {} -> {}", name(to), labelOf(m_graph, edge.from.node),
+                                    labelOf(m_graph, node.id));
+            fix.node = node.id;
+            fix.edge = edge;
+            fix.dtype = to;
+            return fix;
+        };
+        if (!spec.types.contains(type->dtype)) {
+            fine = false;
+            Diagnostic d = error("dtype-mismatch", node.id, port,
+                                 fmt::format("{} does not take {} for {}; it takes {}", quoted(node),
+                                             name(type->dtype), argument(port), listOf(spec.types)));
+            d.edge = edge;
+            for (DType to : {DType::f32, DType::i64, DType::boolean})
+                if (spec.types.contains(to)) {
+                    d.fixes.push_back(castFix(to));
+                    break;
+                }
+            add(std::move(d));
+            continue;
+        }
+        if (spec.typeVariable.empty()) continue;
+        const auto first = std::find_if(bound.begin(), bound.end(),
+                                        [&](const Bound& b) { return b.variable == spec.typeVariable; });
+        if (first == bound.end()) {
+            bound.push_back({spec.typeVariable, type->dtype, port});
+        } else if (first->dtype != type->dtype) {
+            fine = false;
+            Diagnostic d =
+                error("dtype-mismatch", node.id, port,
+                      fmt::format("expected {} and {} to have the same dtype, but got: {} != {} (when "
+                                  "checking arguments of {})",
+                                  argument(first->port), argument(port), torchName(first->dtype),
+                                  torchName(type->dtype), quoted(node)));
+            d.edge = edge;
+            d.fixes.push_back(castFix(first->dtype));
+            add(std::move(d));
+        }
+    }
+    return fine;
+}
+
+const Tensor* Analyzer::hostValue(PortRef from) {
+    const auto at = m_out.index.find(from.node);
+    if (at == m_out.index.end() || from.port != 0) return nullptr;
+    NodeFacts& facts = m_out.nodes[at->second];
+    if (facts.value) return &facts.value;
+    if (!facts.op || facts.op->role != OpRole::source || !facts.op->kernel || facts.outputs.empty())
+        return nullptr;
+    const auto& type = facts.outputs[0];
+    if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
+    try {
+        Tensor value = Tensor::onHost(*type);
+        const std::array<TensorView, 1> outputs{value.view()};
+        facts.op->kernel({{}, outputs, facts.attributes, m_files});
+        facts.value = std::move(value);
+        return &facts.value;
+    } catch (const Error&) {
+        return nullptr; // the run will say what is wrong with it
+    }
+}
+
+bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    std::vector<const TensorType*> types(facts.inputs.size(), nullptr);
+    std::vector<const Tensor*> values(facts.inputs.size(), nullptr);
+    for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
+        if (!facts.inputs[p]) continue;
+        types[p] = &*m_out.typeOf(*facts.inputs[p]);
+        if (op.inputAt(static_cast<int>(p)).hostValue) values[p] = hostValue(*facts.inputs[p]);
+    }
+    std::vector<TensorType> outputs(op.outputs.size());
+    const InferContext context(op, facts.attributes, types, values, m_files, outputs);
+    try {
+        InferContext writable = context;
+        op.infer(writable);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            if (outputs[i].isKnown()) {
+                const auto bytes = static_cast<std::uint64_t>(outputs[i].byteCount());
+                const Backend* backend = m_devices.find(facts.device);
+                if (backend && bytes > backend->info().memoryBytes) {
+                    add(error(
+                        "too-large", node.id, -1,
+                        fmt::format("{} would make a tensor of {} bytes ({}); {} has {} bytes of memory",
+                                    quoted(node), bytes, outputs[i].toString(), facts.device.toString(),
+                                    backend->info().memoryBytes)));
+                    return false;
+                }
+            }
+            facts.outputs[i] = std::move(outputs[i]);
+        }
+        return true;
+    } catch (const InferError& e) {
+        Diagnostic d = error(e.kind(), node.id, e.port(),
+                             fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
+        const auto port = static_cast<std::size_t>(e.port());
+        if (e.port() >= 0 && port < facts.inputs.size() && facts.inputs[port])
+            d.edge = Edge{*facts.inputs[port], {node.id, e.port()}};
+        add(std::move(d));
+    } catch (const Error& e) {
+        const bool file = e.code() == ErrorCode::io || e.code() == ErrorCode::badFile;
+        add(error(file ? "file" : "too-large", node.id, -1,
+                  fmt::format("{} (of {})", e.what(), quoted(node))));
+    }
+    return false;
+}
+
+bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    const Backend* backend = m_devices.find(facts.device);
+    if (op.role == OpRole::transfer || !backend) return true;
+    if (node.op == "Save" && !facts.device.isCpu()) {
+        Diagnostic d = error("unsupported", node.id, -1,
+                             fmt::format("{} writes a file and runs on cpu only", quoted(node)));
+        d.fixes.push_back(moveFix(node, Device::cpu()));
+        add(std::move(d));
+        return false;
+    }
+    std::vector<DType> dtypes;
+    for (const auto& from : facts.inputs)
+        if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
+    for (const auto& output : facts.outputs)
+        if (dtypes.empty() && output) dtypes.push_back(output->dtype);
+    if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
+    std::vector<std::string_view> names;
+    for (DType d : dtypes) names.push_back(name(d));
+    Diagnostic d = error("unsupported", node.id, -1,
+                         fmt::format("{} has no kernel for {} on {} ({})", quoted(node),
+                                     fmt::join(names, ", "), facts.device.toString(), backend->info().name));
+    if (!facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes))
+        d.fixes.push_back(moveFix(node, Device::cpu()));
+    add(std::move(d));
+    return false;
+}
+
+void Analyzer::checkCycles() {
+    for (const auto& cycle : m_topology.cycles) {
+        // Walk inside the component until a node comes round again: a path that a person can follow.
+        const auto inside = [&](NodeId id) {
+            return std::binary_search(cycle.begin(), cycle.end(), m_topology.indexOf(id));
+        };
+        std::vector<Edge> path;
+        std::map<NodeId, std::size_t> seen;
+        NodeId at = m_topology.nodes[cycle.front()]->id;
+        while (!seen.contains(at)) {
+            seen[at] = path.size();
+            for (const Edge& edge : m_graph.outgoing(at))
+                if (inside(edge.to.node)) {
+                    path.push_back(edge);
+                    at = edge.to.node;
+                    break;
+                }
+        }
+        path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(seen[at]));
+        std::vector<std::string> names;
+        for (const Edge& edge : path) names.push_back(labelOf(m_graph, edge.from.node));
+        if (names.size() > 8) names = {names[0], names[1], "…", names.back()};
+        names.push_back(labelOf(m_graph, at));
+        Diagnostic d =
+            error("cycle", path.back().from.node, path.back().to.port,
+                  fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
+                              "these edges",
+                              fmt::join(names, " -> ")));
+        d.edge = path.back();
+        d.fixes.push_back(disconnectFix(path.back()));
+        add(std::move(d));
+    }
+}
+
+} // namespace
+
+const NodeFacts* Analysis::find(NodeId id) const noexcept {
+    const auto at = index.find(id);
+    return at == index.end() ? nullptr : &nodes[at->second];
+}
+
+const std::optional<TensorType>& Analysis::typeOf(PortRef output) const noexcept {
+    static const std::optional<TensorType> unknown;
+    const NodeFacts* facts = find(output.node);
+    const auto port = static_cast<std::size_t>(output.port);
+    return facts && output.port >= 0 && port < facts->outputs.size() ? facts->outputs[port] : unknown;
+}
+
+std::size_t Analysis::errorCount() const noexcept {
+    return static_cast<std::size_t>(
+        std::count_if(diagnostics.begin(), diagnostics.end(),
+                      [](const Diagnostic& d) { return d.severity == Severity::error; }));
+}
+
+Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files) {
+    return Analyzer(graph, devices, policy, files).run();
+}
+
+} // namespace twb
