@@ -1,0 +1,155 @@
+#include "widgets/document.h"
+
+#include "core/error.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QUndoCommand>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace twb {
+namespace {
+
+std::filesystem::path toPath(const QString& path) { return std::filesystem::path(path.toStdU16String()); }
+
+QString folderOf(const QString& path) {
+    return path.isEmpty() ? QDir::currentPath() : QFileInfo(path).absolutePath();
+}
+
+/// A new document has somewhere to put things: a lane for each kind of device.
+Graph emptyGraph() {
+    Graph graph;
+    DeltaBuilder builder(graph, "New");
+    builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+    builder.addLane({LaneId::none, Device::cuda(0), "", 1, 0});
+    graph.apply(builder.take());
+    return graph;
+}
+
+} // namespace
+
+/// One undo step. The document has applied the Delta to its graph already when it pushes the command, because
+/// apply may throw and Qt's stack must not see that; so the first redo only tells the others.
+class DeltaCommand : public QUndoCommand {
+public:
+    DeltaCommand(Document& document, Delta delta)
+        : QUndoCommand(QString::fromStdString(delta.title)), m_document(document), m_delta(std::move(delta)) {
+    }
+
+    void redo() override {
+        if (m_applied) m_document.m_graph.apply(m_delta);
+        m_applied = true;
+        m_document.applyNow(m_delta);
+    }
+    void undo() override {
+        const Delta inverse = m_delta.inverse();
+        m_document.m_graph.apply(inverse);
+        m_document.applyNow(inverse);
+    }
+
+private:
+    Document& m_document;
+    Delta m_delta;
+    bool m_applied = false;
+};
+
+Document::Document(std::shared_ptr<const ProfileLibrary> profiles, QObject* parent)
+    : QObject(parent), m_profiles(std::move(profiles)) {
+    connect(&m_undo, &QUndoStack::cleanChanged, this, [this](bool clean) { Q_EMIT modifiedChanged(!clean); });
+    clear();
+}
+
+void Document::apply(Delta delta) {
+    if (delta.empty()) return;
+    m_graph.apply(delta);
+    m_undo.push(new DeltaCommand(*this, std::move(delta)));
+}
+
+void Document::applyNow(const Delta& delta) {
+    ++m_revision;
+    const std::vector<Device> before = m_devices.devices();
+    if (!delta.lanes.empty()) m_devices = makeDeviceMap(m_graph, m_choices, *m_profiles);
+    revalidate();
+    const Selection selected = m_selection;
+    dropDeadSelection();
+    Q_EMIT changed(delta);
+    if (before != m_devices.devices()) Q_EMIT devicesChanged();
+    if (!(selected == m_selection)) Q_EMIT selectionChanged();
+}
+
+void Document::revalidate() {
+    m_analysis = analyze(m_graph, m_devices, m_graph.info().policy, m_files.get());
+}
+
+void Document::dropDeadSelection() {
+    std::erase_if(m_selection.nodes, [this](NodeId id) { return !m_graph.find(id); });
+    std::erase_if(m_selection.notes, [this](NoteId id) { return !m_graph.find(id); });
+    if (m_selection.edge && m_graph.sourceOf(m_selection.edge->to) != m_selection.edge->from)
+        m_selection.edge.reset();
+}
+
+void Document::select(Selection selection) {
+    const Selection before = std::exchange(m_selection, std::move(selection));
+    dropDeadSelection();
+    if (!(before == m_selection)) Q_EMIT selectionChanged();
+}
+
+QString Document::title() const { return m_path.isEmpty() ? tr("Untitled") : QFileInfo(m_path).fileName(); }
+
+bool Document::isModified() const { return !m_undo.isClean(); }
+
+void Document::open(const QString& path) {
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    setGraph(loadProject(toPath(absolute)), absolute, folderOf(absolute));
+}
+
+void Document::setGraph(Graph graph, const QString& path, const QString& folder) {
+    // Everything that can fail comes before the first member changes.
+    DeviceMap devices = makeDeviceMap(graph, m_choices, *m_profiles);
+    std::shared_ptr<const TensorFiles> files = makeProjectFiles(toPath(folder));
+    Analysis analysis = analyze(graph, devices, graph.info().policy, files.get());
+
+    m_graph = std::move(graph);
+    m_devices = std::move(devices);
+    m_files = std::move(files);
+    m_analysis = std::move(analysis);
+    m_path = path;
+    m_selection = {};
+    ++m_revision;
+    m_undo.clear();
+    Q_EMIT pathChanged();
+    Q_EMIT reset();
+    Q_EMIT selectionChanged();
+    Q_EMIT devicesChanged();
+    Q_EMIT modifiedChanged(false);
+}
+
+void Document::save(const QString& path) {
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    saveProject(m_graph, toPath(absolute));
+    const bool moved = folderOf(absolute) != folderOf(m_path);
+    m_path = absolute;
+    m_undo.setClean();
+    Q_EMIT pathChanged();
+    if (!moved) return;
+    // File nodes name their tensors relative to the project's folder, which is another one now.
+    m_files = makeProjectFiles(toPath(folderOf(absolute)));
+    revalidate();
+    Q_EMIT devicesChanged();
+}
+
+void Document::clear() { setGraph(emptyGraph(), {}, QDir::currentPath()); }
+
+void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
+    m_devices = makeDeviceMap(m_graph, choices, *m_profiles);
+    m_choices = std::move(choices);
+    ++m_revision;
+    revalidate();
+    Q_EMIT devicesChanged();
+}
+
+} // namespace twb

@@ -1,0 +1,217 @@
+#include "widgets/theme.h"
+
+#include "widgets/style_sheet.h"
+
+#include <QApplication>
+#include <QFontDatabase>
+#include <QStyleFactory>
+#include <QStyleHints>
+
+#include <array>
+
+/// Outside of any namespace, as Qt's macro wants it: a static library's resources are not found without it.
+static void loadIcons() { Q_INIT_RESOURCE(icons); }
+
+namespace twb {
+namespace {
+
+const Theme* inUse = nullptr;
+
+bool isDark(const QPalette& palette) { return palette.color(QPalette::Window).lightness() < 128; }
+
+/// The desktop's palette, as it was before the first theme replaced it.
+const QPalette& desktopPalette() {
+    static const QPalette palette = QGuiApplication::palette();
+    return palette;
+}
+
+QColor mixed(const QColor& base, const QColor& over, double share) {
+    return QColor::fromRgbF(static_cast<float>(base.redF() * (1 - share) + over.redF() * share),
+                            static_cast<float>(base.greenF() * (1 - share) + over.greenF() * share),
+                            static_cast<float>(base.blueF() * (1 - share) + over.blueF() * share));
+}
+
+Theme makeDark() {
+    Theme t;
+    t.isDark = true;
+    t.window = QColor(0x16181D);
+    t.panel = QColor(0x1C1F26);
+    t.raised = QColor(0x232731);
+    t.canvas = QColor(0x121419);
+    t.dotGrid = QColor(0x242933);
+    t.border = QColor(0x2C323D);
+    t.laneHeader = QColor(0x20242D);
+    t.cpuLane = QColor(0x171B22);
+    t.cudaLane = QColor(0x151C18);
+    t.text = QColor(0xE8EBF1);
+    t.secondaryText = QColor(0x9BA5B5);
+    t.disabledText = QColor(0x5D6777);
+    t.accent = QColor(0x6EA8FE);
+    t.onAccent = QColor(0x0C1424);
+    t.error = QColor(0xFF7070);
+    t.warning = QColor(0xF2B84B);
+    t.good = QColor(0x4CC38A);
+    t.floatWire = QColor(0x8AB4F8);
+    t.integerWire = QColor(0xE8B260);
+    t.boolWire = QColor(0xF28FAD);
+    return t;
+}
+
+Theme makeLight() {
+    Theme t;
+    t.isDark = false;
+    t.window = QColor(0xF3F4F7);
+    t.panel = QColor(0xFFFFFF);
+    t.raised = QColor(0xFFFFFF);
+    t.canvas = QColor(0xFAFBFC);
+    t.dotGrid = QColor(0xE3E6EC);
+    t.border = QColor(0xD7DCE4);
+    t.laneHeader = QColor(0xEEF0F4);
+    t.cpuLane = QColor(0xF4F7FB);
+    t.cudaLane = QColor(0xF3F9F0);
+    t.text = QColor(0x1A1E26);
+    t.secondaryText = QColor(0x566072);
+    t.disabledText = QColor(0x98A1AF);
+    t.accent = QColor(0x2F6FDE);
+    t.onAccent = QColor(0xFFFFFF);
+    t.error = QColor(0xD13438);
+    t.warning = QColor(0xA86400);
+    t.good = QColor(0x1E8E5A);
+    t.floatWire = QColor(0x3B78E7);
+    t.integerWire = QColor(0xB87A14);
+    t.boolWire = QColor(0xC2477A);
+    return t;
+}
+
+/// The first of these families that is installed, else the system's own of that kind.
+QString family(std::initializer_list<const char*> wanted, QFontDatabase::SystemFont otherwise) {
+    for (const char* name : wanted)
+        if (QFontDatabase::hasFamily(QString::fromLatin1(name))) return QString::fromLatin1(name);
+    return QFontDatabase::systemFont(otherwise).family();
+}
+
+QFont makeFont(const QString& family, int pixels, QFont::Weight weight) {
+    QFont f(family);
+    f.setPixelSize(pixels);
+    f.setWeight(weight);
+    f.setHintingPreference(QFont::PreferNoHinting);
+    return f;
+}
+
+std::array<QFont, 9> makeFonts() {
+    const QString sans = family({"Inter", "Inter Variable", "Inter Display"}, QFontDatabase::GeneralFont);
+    const QString mono = family({"JetBrains Mono"}, QFontDatabase::FixedFont);
+    QFont caps = makeFont(sans, 10, QFont::DemiBold);
+    caps.setCapitalization(QFont::AllUppercase);
+    caps.setLetterSpacing(QFont::AbsoluteSpacing, 0.5);
+    return {caps,
+            makeFont(sans, 11, QFont::Normal),
+            makeFont(sans, 12, QFont::Normal),
+            makeFont(sans, 12, QFont::DemiBold),
+            makeFont(sans, 13, QFont::DemiBold),
+            makeFont(sans, 15, QFont::DemiBold),
+            makeFont(sans, 16, QFont::DemiBold),
+            makeFont(mono, 12, QFont::Normal),
+            makeFont(mono, 11, QFont::Normal)};
+}
+
+} // namespace
+
+QColor Theme::device(Device device) const {
+    static constexpr QRgb darkAccents[] = {0x7CC651, 0x35BFA8};
+    static constexpr QRgb lightAccents[] = {0x3F8F1E, 0x0E8573};
+    if (device.isCpu()) return isDark ? QColor(0x8FA3BF) : QColor(0x5A7396);
+    if (device.isAuto()) return secondaryText;
+    const auto& accents = isDark ? darkAccents : lightAccents;
+    if (device.index < 2) return QColor(accents[device.index]);
+    const QColor second(accents[1]);
+    // The golden angle keeps neighbours apart, however many devices there are.
+    const int hue = (second.hsvHue() + 137 * (device.index - 1)) % 360;
+    return QColor::fromHsv(hue, second.hsvSaturation(), second.value());
+}
+
+QColor Theme::laneBackground(Device device) const {
+    if (device.isCpu() || device.isAuto()) return cpuLane;
+    if (device.index == 0) return cudaLane;
+    return mixed(canvas, this->device(device), 0.06);
+}
+
+QColor Theme::wire(DType dtype) const {
+    if (dtype == DType::boolean) return boolWire;
+    return isFloating(dtype) ? floatWire : integerWire;
+}
+
+QPalette Theme::palette() const {
+    QPalette p;
+    p.setColor(QPalette::Window, window);
+    p.setColor(QPalette::WindowText, text);
+    p.setColor(QPalette::Base, panel);
+    p.setColor(QPalette::AlternateBase, raised);
+    p.setColor(QPalette::Text, text);
+    p.setColor(QPalette::PlaceholderText, disabledText);
+    p.setColor(QPalette::Button, raised);
+    p.setColor(QPalette::ButtonText, text);
+    p.setColor(QPalette::BrightText, error);
+    p.setColor(QPalette::ToolTipBase, raised);
+    p.setColor(QPalette::ToolTipText, text);
+    p.setColor(QPalette::Highlight, accent);
+    p.setColor(QPalette::HighlightedText, onAccent);
+    p.setColor(QPalette::Link, accent);
+    p.setColor(QPalette::LinkVisited, accent);
+    p.setColor(QPalette::Light, mixed(raised, text, 0.1));
+    p.setColor(QPalette::Midlight, border);
+    p.setColor(QPalette::Mid, border);
+    p.setColor(QPalette::Dark, border);
+    p.setColor(QPalette::Shadow, window);
+    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+        p.setColor(QPalette::Disabled, role, disabledText);
+    p.setColor(QPalette::Disabled, QPalette::Highlight, border);
+    p.setColor(QPalette::Disabled, QPalette::HighlightedText, disabledText);
+    return p;
+}
+
+const Theme& Theme::dark() {
+    static const Theme theme = makeDark();
+    return theme;
+}
+
+const Theme& Theme::light() {
+    static const Theme theme = makeLight();
+    return theme;
+}
+
+const Theme& Theme::current() { return inUse ? *inUse : dark(); }
+
+void Theme::apply(QApplication& app, const Theme& theme) {
+    desktopPalette();
+    const bool first = inUse == nullptr;
+    inUse = &theme;
+    if (first) {
+        loadIcons();
+        app.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    }
+    app.setFont(font(TextRole::body));
+    app.setPalette(theme.palette());
+    app.setStyleSheet(styleSheet(theme));
+}
+
+const Theme& Theme::ofSystem() {
+#if QT_VERSION >= QT_VERSION_CHECK(6, 5, 0)
+    switch (QGuiApplication::styleHints()->colorScheme()) {
+    case Qt::ColorScheme::Dark:
+        return dark();
+    case Qt::ColorScheme::Light:
+        return light();
+    case Qt::ColorScheme::Unknown:
+        break;
+    }
+#endif
+    return twb::isDark(desktopPalette()) ? dark() : light();
+}
+
+const QFont& font(TextRole role) {
+    static const std::array<QFont, 9> fonts = makeFonts();
+    return fonts[static_cast<std::size_t>(role)];
+}
+
+} // namespace twb
