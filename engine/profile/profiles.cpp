@@ -1,0 +1,222 @@
+#include "profile/profiles.h"
+
+#include "backends/simulated/simulated_backend.h"
+#include "core/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace twb {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kProfileSchema = 1;
+
+/// Reads one profile's fields, each at most once, and knows which were not asked for.
+class ProfileReader {
+public:
+    ProfileReader(const json& document, const std::string& origin) : m_document(document), m_origin(origin) {
+        if (!document.is_object()) fail("a device profile is a JSON object, but this is something else");
+        const auto sources = document.find("sources");
+        if (sources == document.end() || !sources->is_object())
+            fail("\"sources\" must be an object that names where each figure comes from");
+        m_sources = &*sources;
+        m_seen.insert("sources");
+    }
+
+    [[noreturn]] void fail(const std::string& sentence) const {
+        throw Error(ErrorCode::badFile, fmt::format("{}: {}", m_origin, sentence));
+    }
+
+    std::string text(const std::string& key) {
+        const json& value = get(key);
+        if (!value.is_string() || value.get_ref<const std::string&>().empty())
+            fail(fmt::format("\"{}\" must be a text", key));
+        return value.get<std::string>();
+    }
+
+    /// A figure, with its source. Zero only where it may say "there is none".
+    double figure(const std::string& key, bool mayBeZero = false) {
+        source(key);
+        return number(get(key), key, mayBeZero);
+    }
+
+    double number(const json& value, const std::string& key, bool mayBeZero) const {
+        const double figure = value.is_number() ? value.get<double>() : -1;
+        if (!std::isfinite(figure) || figure < 0 || (figure == 0 && !mayBeZero))
+            fail(fmt::format("\"{}\" must be a number above 0, but is {}", key, value.dump()));
+        return figure;
+    }
+
+    const json& get(const std::string& key) {
+        m_seen.insert(key);
+        const auto at = m_document.find(key);
+        if (at == m_document.end()) fail(fmt::format("\"{}\" is missing", key));
+        return *at;
+    }
+
+    void source(const std::string& figure) {
+        const auto at = m_sources->find(figure);
+        if (at == m_sources->end() || !at->is_string() || at->get_ref<const std::string&>().empty())
+            fail(fmt::format("\"sources\" does not say where \"{}\" comes from", figure));
+    }
+
+    void refuseUnknown() const {
+        for (const auto& [key, value] : m_document.items())
+            if (!m_seen.contains(key)) fail(fmt::format("\"{}\" is not a field of a device profile", key));
+    }
+
+    std::map<std::string, std::string> sources() const {
+        std::map<std::string, std::string> out;
+        for (const auto& [key, value] : m_sources->items())
+            out[key] = value.is_string() ? value.get<std::string>() : value.dump();
+        return out;
+    }
+
+private:
+    const json& m_document;
+    const std::string& m_origin;
+    const json* m_sources = nullptr;
+    std::set<std::string> m_seen;
+};
+
+/// How ids are compared: "RTX-4090" is "rtx4090".
+std::string plain(std::string_view id) {
+    std::string out;
+    for (const char c : id)
+        if (c != '-') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
+[[noreturn]] void noRealDevice(Device device) {
+    throw Error(ErrorCode::missingDevice,
+                fmt::format("{0} must be a real GPU in this run, but this build finds none; simulate it with "
+                            "--device-map {0}=simulated:{1}, or drop the requirement",
+                            device.toString(), kDefaultProfile));
+}
+
+} // namespace
+
+DeviceProfile parseProfile(const std::string& text, const std::string& origin) {
+    json document;
+    try {
+        document = json::parse(text);
+    } catch (const json::exception& e) {
+        throw Error(ErrorCode::badFile, fmt::format("{}: this is not JSON: {}", origin, e.what()));
+    }
+    ProfileReader reader(document, origin);
+    if (const json& schema = reader.get("schema"); schema != kProfileSchema)
+        reader.fail(fmt::format("\"schema\" is {}; this version reads {}", schema.dump(), kProfileSchema));
+
+    DeviceProfile profile;
+    profile.id = reader.text("id");
+    profile.name = reader.text("name");
+    profile.source = reader.text("source");
+    profile.link = reader.text("link");
+    reader.source("link");
+
+    const json& peaks = reader.get("peak_tflops");
+    if (!peaks.is_object()) reader.fail("\"peak_tflops\" must be an object of TFLOP/s by dtype");
+    for (const auto& [key, value] : peaks.items()) {
+        const auto dtype = parseDType(key);
+        const std::string place = "peak_tflops." + key;
+        if (!dtype) reader.fail(fmt::format("\"{}\" does not name a dtype", place));
+        reader.source(place);
+        profile.peakGflops[static_cast<std::size_t>(*dtype)] = reader.number(value, place, false) * 1e3;
+    }
+    if (profile.peakGflops[static_cast<std::size_t>(DType::f32)] == 0)
+        reader.fail("\"peak_tflops.f32\" is missing");
+
+    profile.memoryGBps = reader.figure("memory_gb_per_s");
+    const double bytes = reader.figure("memory_bytes");
+    if (bytes >= 0x1p63) reader.fail("\"memory_bytes\" is more than any device has");
+    profile.memoryBytes = static_cast<std::uint64_t>(bytes);
+    profile.launchUs = reader.figure("launch_us");
+    profile.linkPinnedGBps = reader.figure("link_pinned_gb_per_s");
+    profile.linkPageableGBps = reader.figure("link_pageable_gb_per_s");
+    profile.linkLatencyUs = reader.figure("link_latency_us");
+    profile.pageableLatencyUs = reader.figure("pageable_latency_us");
+    profile.peerGBps = reader.figure("peer_gb_per_s", true);
+    reader.refuseUnknown();
+    profile.sources = reader.sources();
+    return profile;
+}
+
+ProfileLibrary::ProfileLibrary(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+        if (entry->path().extension() != ".json") continue;
+        std::ifstream file(entry->path(), std::ios::binary);
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        if (!file) throw Error(ErrorCode::io, fmt::format("{} cannot be read", entry->path().string()));
+        m_profiles.push_back(parseProfile(text, entry->path().string()));
+    }
+    if (failed)
+        throw Error(ErrorCode::io, fmt::format("the device profiles in {} cannot be read: {}",
+                                               folder.string(), failed.message()));
+    std::sort(m_profiles.begin(), m_profiles.end(),
+              [](const DeviceProfile& a, const DeviceProfile& b) { return plain(a.id) < plain(b.id); });
+    for (std::size_t i = 1; i < m_profiles.size(); ++i)
+        if (plain(m_profiles[i].id) == plain(m_profiles[i - 1].id))
+            throw Error(ErrorCode::badFile, fmt::format("two device profiles in {} have the id \"{}\"",
+                                                        folder.string(), m_profiles[i].id));
+}
+
+const DeviceProfile& ProfileLibrary::at(std::string_view id) const {
+    std::vector<std::string> ids;
+    for (const DeviceProfile& profile : m_profiles) {
+        if (plain(profile.id) == plain(id)) return profile;
+        ids.push_back(profile.id);
+    }
+    throw Error(ErrorCode::invalidArgument,
+                fmt::format("there is no device profile \"{}\"; there are: {}", id, fmt::join(ids, ", ")));
+}
+
+DeviceChoice parseDeviceChoice(std::string_view text) {
+    const auto refuse = [&](std::string_view why) {
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("\"{}\" is no device choice: {}; write cuda:0=simulated:h200 or cuda:0=real",
+                                text, why));
+    };
+    constexpr std::string_view kSimulated = "simulated:";
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) refuse("it has no \"=\"");
+    const auto device = Device::parse(text.substr(0, equals));
+    if (!device) refuse("it names no device");
+    if (!device->isCuda()) refuse("only cuda devices can be chosen; the cpu is always this machine's");
+    const std::string_view what = text.substr(equals + 1);
+    if (what == "real") return {*device, {}};
+    if (!what.starts_with(kSimulated) || what.size() == kSimulated.size())
+        refuse("after the \"=\" stands neither \"real\" nor \"simulated:\" and a profile");
+    return {*device, std::string(what.substr(kSimulated.size()))};
+}
+
+DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
+                        const ProfileLibrary& profiles, bool requireReal) {
+    DeviceMap map;
+    for (const DeviceChoice& choice : choices) {
+        if (choice.profile.empty() || requireReal) noRealDevice(choice.device);
+        map.set(choice.device, makeSimulatedBackend(choice.device, profiles.at(choice.profile)), true);
+    }
+    for (const Lane& lane : graph.lanes()) {
+        if (requireReal && !lane.device.isCpu())
+            noRealDevice(lane.device.isAuto() ? Device::cuda(0) : lane.device);
+        if (!lane.device.isCuda() || map.find(lane.device)) continue;
+        map.set(lane.device, makeSimulatedBackend(lane.device, profiles.at(kDefaultProfile)), false);
+    }
+    return map;
+}
+
+} // namespace twb
