@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/format.h"
 #include "graph/diagnostic.h"
 #include "graph/graph.h"
 #include "placement/analysis.h"
@@ -59,10 +60,5 @@ std::string toJson(const RunReport& report);
 std::string toTable(const RunReport& report, bool color);
 /// A list of diagnostics as JSON, for `twb check --json`.
 std::string diagnosticsToJson(const std::string& file, const std::vector<Diagnostic>& diagnostics, const Graph& graph);
-
-/// "92.2 kB", "0.012 ms", "7.8 GB/s": the same in every view.
-std::string formatBytes(double bytes);
-std::string formatMs(double ns);
-std::string formatRate(double gbPerSecond);
 
 } // namespace twb
