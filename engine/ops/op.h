@@ -96,7 +96,7 @@ struct Op {
 /// What infer() throws: `port` is the input it concerns, -1 for the node as a whole.
 class InferError : public Error {
 public:
-    /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute".
+    /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute", "missing-input", "file".
     InferError(std::string kind, int port, const std::string& sentence)
         : Error(ErrorCode::badGraph, sentence), m_kind(std::move(kind)), m_port(port) {}
     const std::string& kind() const noexcept { return m_kind; }
@@ -130,6 +130,8 @@ public:
     bool isDeferred(int port) const noexcept;
     const TensorFiles* files() const noexcept { return m_files; }
     void output(int port, TensorType type) { m_outputs[static_cast<std::size_t>(port)] = std::move(type); }
+    /// What output() has set so far.
+    std::span<const TensorType> outputs() const noexcept { return m_outputs; }
 
     [[noreturn]] void fail(const char* kind, int port, const std::string& sentence) const {
         throw InferError(kind, port, sentence);

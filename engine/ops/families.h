@@ -1,0 +1,22 @@
+#pragma once
+
+#include "ops/op.h"
+
+#include <vector>
+
+namespace twb {
+
+/// Each adds the ops of one family to the table. Schema, inference, cost and host kernel of an op stand
+/// together in its family's file.
+void addSources(std::vector<Op>& table);
+void addRandomSources(std::vector<Op>& table);
+void addMovement(std::vector<Op>& table);
+void addLinearAlgebra(std::vector<Op>& table);
+void addActivations(std::vector<Op>& table);
+void addPointwise(std::vector<Op>& table);
+void addReductions(std::vector<Op>& table);
+void addShapeOps(std::vector<Op>& table);
+void addCast(std::vector<Op>& table);
+void addSinks(std::vector<Op>& table);
+
+} // namespace twb

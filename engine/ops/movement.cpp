@@ -1,0 +1,41 @@
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+namespace twb {
+namespace {
+
+void inferTo(InferContext& ctx) {
+    const TensorType& self = *ctx.input(0);
+    const DType target = ctx.attributes().has("dtype") ? dtypeOf(ctx.attributes(), "dtype") : self.dtype;
+    if (target != self.dtype && !kValues.contains(self.dtype))
+        ctx.fail(
+            "dtype-mismatch", 0,
+            fmt::format("To cannot convert {} to {} yet; leave its dtype unset to move the tensor as it is",
+                        name(self.dtype), name(target)));
+    ctx.output(0, {target, self.shape});
+}
+
+} // namespace
+
+void addMovement(std::vector<Op>& table) {
+    // No kernel: the planner turns it into copies, and into a Cast where the dtype changes.
+    Op to = makeOp("To", "Move", 0,
+                   "Moves a tensor to its lane's device, as PyTorch's .to(), .cpu() and .cuda() do");
+    to.role = OpRole::transfer;
+    to.inputs = {port("self", "self", kAll)};
+    to.outputs = {port("output", "", kAll)};
+    to.attributes = {
+        dtypeAttribute("dtype", "", kValues, "Type to convert to; absent: unchanged"),
+        flagAttribute("non_blocking", false,
+                      "Let the host go on while the copy runs; has an effect from pinned memory only"),
+        flagAttribute("pin_memory", false, "Copy from page-locked host memory, at the link's full speed")};
+    to.infer = inferTo;
+    to.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+        return streamingCost(inputs, outputs, 0);
+    };
+    table.push_back(std::move(to));
+}
+
+} // namespace twb

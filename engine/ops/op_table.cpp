@@ -1,0 +1,88 @@
+#include "ops/op_table.h"
+
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+/// What every op asks of its inputs, so that no infer() of a family has to.
+void checkInputs(const InferContext& ctx) {
+    const Op& op = ctx.op();
+    const int ports = std::max(ctx.inputCount(), static_cast<int>(op.inputs.size()));
+    for (int i = 0; i < ports; ++i) {
+        const PortSpec& spec = op.inputAt(i);
+        const TensorType* type = ctx.input(i);
+        if (!type) {
+            if (!spec.optional && i < static_cast<int>(op.inputs.size()))
+                ctx.fail("missing-input", i, fmt::format("{} needs its input {}", op.name, spec.name));
+            continue;
+        }
+        if (!spec.types.contains(type->dtype))
+            ctx.fail("dtype-mismatch", i,
+                     fmt::format("{} is not implemented for {}: its input {} takes {}", op.name,
+                                 name(type->dtype), spec.name, fmt::join(namesOf(spec.types), ", ")));
+    }
+}
+
+/// What must hold of every output: sizes that 64 bits can count, axes that kernels can.
+void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) {
+    for (const TensorType& type : outputs) {
+        if (type.shape.rank() > kMaxRank)
+            ctx.fail("shape-mismatch", -1,
+                     fmt::format("the result of {} has {} dimensions, but a tensor has {} at most",
+                                 ctx.op().name, type.shape.rank(), kMaxRank));
+        if (!type.isKnown()) continue;
+        try {
+            type.byteCount();
+        } catch (const Error& overflow) {
+            ctx.fail("shape-mismatch", -1,
+                     fmt::format("the result of {}: {}", ctx.op().name, overflow.what()));
+        }
+    }
+}
+
+std::vector<Op> buildTable() {
+    std::vector<Op> ops;
+    for (auto* add : {addSources, addRandomSources, addMovement, addLinearAlgebra, addActivations,
+                      addPointwise, addReductions, addShapeOps, addCast, addSinks})
+        add(ops);
+    for (Op& op : ops) {
+        op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
+            checkInputs(ctx);
+            infer(ctx);
+            checkOutputs(ctx, ctx.outputs());
+        };
+        if (!op.cost)
+            op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                         const Attributes&) { return streamingCost(inputs, outputs, 1); };
+    }
+    return ops;
+}
+
+const std::vector<Op>& table() {
+    static const std::vector<Op> ops = buildTable();
+    return ops;
+}
+
+} // namespace
+
+std::span<const Op> opTable() { return table(); }
+
+const Op* findOp(std::string_view name) noexcept {
+    static const std::unordered_map<std::string_view, const Op*> byName = [] {
+        std::unordered_map<std::string_view, const Op*> map;
+        for (const Op& op : table()) map.emplace(op.name, &op);
+        return map;
+    }();
+    const auto at = byName.find(name);
+    return at == byName.end() ? nullptr : at->second;
+}
+
+} // namespace twb

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "ops/op.h"
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace twb {
+
+// The words in which a family file writes down an op: sets of dtypes, ports, attributes, and the checks that
+// many infer functions share.
+
+inline constexpr DTypeSet kFloats{DType::f32, DType::f64};
+inline constexpr DTypeSet kNumbers{DType::f32, DType::f64, DType::i32, DType::i64};
+/// Everything that C++ has a type for: what can be filled, compared and cast.
+inline constexpr DTypeSet kValues{DType::f32, DType::f64, DType::i8,  DType::i16, DType::i32,    DType::i64,
+                                  DType::u8,  DType::u16, DType::u32, DType::u64, DType::boolean};
+/// Everything that can be moved about without being looked at.
+inline constexpr DTypeSet kAll = kValues | DTypeSet{DType::f16, DType::bf16};
+
+/// NumPy's own limit; kernels count axes in arrays of this size.
+inline constexpr int kMaxRank = 64;
+
+/// The dtypes of a set, as messages and choices list them.
+std::vector<std::string> namesOf(DTypeSet types);
+
+Op makeOp(std::string name, std::string category, int opset, std::string doc, std::string formula = {});
+
+PortSpec port(std::string name, std::string argument, DTypeSet types, std::string typeVariable = {});
+PortSpec optionalPort(std::string name, std::string argument, DTypeSet types, std::string typeVariable = {});
+PortSpec variadicPort(std::string name, std::string argument, DTypeSet types, std::string typeVariable = {});
+/// An i64 list that the host reads; the attribute of the same name stands in for it.
+PortSpec hostPort(std::string name);
+
+AttributeSpec flagAttribute(std::string name, bool value, std::string doc);
+AttributeSpec integerAttribute(std::string name, std::int64_t value, std::string doc);
+AttributeSpec numberAttribute(std::string name, double value, std::string doc);
+AttributeSpec choiceAttribute(std::string name, std::string value, std::vector<std::string> choices,
+                              std::string doc);
+/// Without a default when `value` is empty.
+AttributeSpec dtypeAttribute(std::string name, std::string value, DTypeSet types, std::string doc);
+AttributeSpec shapeAttribute(std::string name, std::optional<std::vector<std::int64_t>> value,
+                             std::int64_t minimum, std::string doc);
+AttributeSpec integersAttribute(std::string name, std::string doc);
+AttributeSpec fileAttribute(std::string name, std::string doc);
+
+/// The dtype that an attribute of completeAttributes names.
+DType dtypeOf(const Attributes& attributes, std::string_view name);
+
+/// Ports with one type variable must have one dtype. Fails in the words of PyTorch's addmm; `words` replace
+/// the ports' argument names where PyTorch's differ.
+void requireOneDType(const InferContext& ctx, std::initializer_list<std::string_view> words = {});
+
+/// The shape that two inputs broadcast to. Fails in the words of PyTorch's infer_size.
+Shape broadcastInputs(const InferContext& ctx, int a, int b);
+Shape broadcastOrFail(const InferContext& ctx, int port, const Shape& a, const Shape& b);
+
+/// Axis in [0, rank); a scalar counts as having one axis, as in PyTorch. `port` -1: it came from an
+/// attribute.
+int axisOrFail(const InferContext& ctx, std::int64_t axis, int rank, int port);
+
+/// Length of a connected host value; fails when it is no list or its length is not known.
+int hostLength(const InferContext& ctx, int port);
+
+/// Bytes of all inputs and outputs and `flopsPerElement` for each element of the first output. In doubles, so
+/// that no size overflows.
+Cost streamingCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                   double flopsPerElement);
+double countOf(const Shape& shape);
+
+} // namespace twb

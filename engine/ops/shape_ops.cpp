@@ -1,0 +1,209 @@
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace twb {
+namespace {
+
+void inferReshape(InferContext& ctx) {
+    const TensorType& data = *ctx.input(0);
+    const int port = ctx.input(1) ? 1 : -1;
+    const char* const kind = port < 0 ? "attribute" : "shape-mismatch";
+    if (port == 1) {
+        const int length = hostLength(ctx, 1);
+        if (ctx.isDeferred(1)) {
+            ctx.output(0, {data.dtype,
+                           Shape(std::vector<std::int64_t>(static_cast<std::size_t>(length), kUnknownDim))});
+            return;
+        }
+    }
+    const auto wanted = ctx.integers(1);
+    if (!wanted)
+        ctx.fail("attribute", -1, "Reshape needs a shape: connect one, or set the attribute \"shape\"");
+    const bool allowZero = ctx.attributes().flag("allowzero");
+    const std::string wantedText = fmt::format("[{}]", fmt::join(*wanted, ", "));
+
+    // Sizes that are copied from the input stand on both sides and cancel; so a -1 is known even where a
+    // copied size is not.
+    Shape result(*wanted);
+    std::int64_t inferred = -1;
+    std::int64_t given = 1;
+    bool countKnown = true;
+    std::vector<std::int64_t> left = data.shape.dims();
+    bool overflow = false;
+    for (int i = 0; i < result.rank(); ++i) {
+        std::int64_t size = result[i];
+        if (size == -1) {
+            if (inferred >= 0) ctx.fail(kind, port, "only one dimension can be inferred");
+            inferred = i;
+            continue;
+        }
+        if (size < -1) ctx.fail(kind, port, fmt::format("invalid shape dimension {}", size));
+        if (size == 0 && !allowZero) {
+            if (i >= data.shape.rank())
+                ctx.fail(
+                    kind, port,
+                    fmt::format("shape '{}' copies dimension {} of its input, which has {} dimensions; set "
+                                "allowzero for a size of 0",
+                                wantedText, i, data.shape.rank()));
+            result[i] = data.shape[i];
+            left[static_cast<std::size_t>(i)] = 1;
+            if (data.shape[i] == 0) given = 0;
+            continue;
+        }
+        overflow = overflow || __builtin_mul_overflow(given, size, &given);
+    }
+    std::int64_t count = 1;
+    for (int i = 0; i < data.shape.rank(); ++i) {
+        const std::int64_t size = left[static_cast<std::size_t>(i)];
+        if (size == kUnknownDim)
+            countKnown = false;
+        else if (__builtin_mul_overflow(count, size, &count))
+            overflow = true;
+    }
+    const bool copiedZero = data.shape.isKnown() && data.shape.elementCount() == 0;
+    if (copiedZero) count = 0;
+    if (overflow)
+        ctx.fail(kind, port,
+                 fmt::format("the shape {} has more elements than 64 bits can count", wantedText));
+    const auto failSize = [&] {
+        ctx.fail(kind, port,
+                 fmt::format("shape '{}' is invalid for input of size {}", wantedText,
+                             data.shape.isKnown() ? std::to_string(data.shape.elementCount())
+                                                  : data.shape.toTorchString()));
+    };
+    if (inferred >= 0) {
+        if (given == 0)
+            ctx.fail(
+                kind, port,
+                fmt::format(
+                    "cannot reshape tensor of 0 elements into shape {} because the unspecified dimension "
+                    "size -1 can be any value and is ambiguous",
+                    wantedText));
+        if (!countKnown)
+            result[static_cast<int>(inferred)] = kUnknownDim;
+        else {
+            if (count % given != 0) failSize();
+            result[static_cast<int>(inferred)] = count / given;
+        }
+    } else if (countKnown && count != given) {
+        failSize();
+    }
+    ctx.output(0, {data.dtype, std::move(result)});
+}
+
+/// perm, or the reversed order where it is absent. Checked.
+std::vector<int> permutationOf(const InferContext& ctx, int rank) {
+    std::vector<int> perm(static_cast<std::size_t>(rank));
+    if (!ctx.attributes().has("perm")) {
+        for (int i = 0; i < rank; ++i) perm[static_cast<std::size_t>(i)] = rank - 1 - i;
+        return perm;
+    }
+    const auto given = ctx.attributes().integers("perm");
+    if (given.size() != perm.size())
+        ctx.fail(
+            "attribute", -1,
+            fmt::format(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                "of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
+                rank, given.size()));
+    std::array<bool, kMaxRank> seen{};
+    for (std::size_t i = 0; i < perm.size(); ++i) {
+        perm[i] = axisOrFail(ctx, given[i], rank, -1);
+        bool& taken = seen[static_cast<std::size_t>(perm[i])];
+        if (taken) ctx.fail("attribute", -1, "permute(): duplicate dims are not allowed.");
+        taken = true;
+    }
+    return perm;
+}
+
+void inferTranspose(InferContext& ctx) {
+    const TensorType& data = *ctx.input(0);
+    std::vector<std::int64_t> dims;
+    for (int axis : permutationOf(ctx, data.shape.rank())) dims.push_back(data.shape[axis]);
+    ctx.output(0, {data.dtype, Shape(std::move(dims))});
+}
+
+void inferConcat(InferContext& ctx) {
+    requireOneDType(ctx);
+    int first = 0;
+    while (!ctx.input(first)) ++first;
+    Shape shape = ctx.input(first)->shape;
+    const int rank = shape.rank();
+    for (int i = 0; i < ctx.inputCount(); ++i)
+        if (ctx.input(i) && ctx.input(i)->shape.rank() == 0)
+            ctx.fail("shape-mismatch", i,
+                     fmt::format("zero-dimensional tensor (at position {}) cannot be concatenated", i));
+    const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), rank, -1);
+    for (int i = first + 1; i < ctx.inputCount(); ++i) {
+        if (!ctx.input(i)) continue;
+        const Shape& other = ctx.input(i)->shape;
+        if (other.rank() != rank)
+            ctx.fail("shape-mismatch", i,
+                     fmt::format("Tensors must have same number of dimensions: got {} and {}", rank,
+                                 other.rank()));
+        for (int d = 0; d < rank; ++d) {
+            if (d == axis) {
+                if (shape[d] == kUnknownDim || other[d] == kUnknownDim)
+                    shape[d] = kUnknownDim;
+                else if (__builtin_add_overflow(shape[d], other[d], &shape[d]))
+                    ctx.fail(
+                        "shape-mismatch", i,
+                        fmt::format("the size of the result along dimension {} does not fit in 64 bits", d));
+            } else if (shape[d] == kUnknownDim) {
+                shape[d] = other[d];
+            } else if (other[d] != kUnknownDim && other[d] != shape[d]) {
+                ctx.fail("shape-mismatch", i,
+                         fmt::format(
+                             "Sizes of tensors must match except in dimension {}. Expected size {} but got "
+                             "size {} for tensor number {} in the list.",
+                             axis, shape[d], other[d], i));
+            }
+        }
+    }
+    ctx.output(0, {ctx.input(first)->dtype, std::move(shape)});
+}
+
+Cost moveCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+    return streamingCost(inputs, outputs, 0);
+}
+
+} // namespace
+
+void addShapeOps(std::vector<Op>& table) {
+    Op reshape = makeOp("Reshape", "Shape", 19, "The same elements in another shape");
+    reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
+    reshape.outputs = {port("reshaped", "", kAll, "T")};
+    reshape.attributes = {
+        shapeAttribute("shape", std::nullopt, -1,
+                       "New sizes; one -1 is worked out, 0 copies the input's size"),
+        flagAttribute("allowzero", false, "Read a 0 in the shape as a size of 0, not as a copy")};
+    reshape.inPlace = {0};
+    reshape.infer = inferReshape;
+    reshape.cost = moveCost;
+    table.push_back(std::move(reshape));
+
+    Op transpose = makeOp("Transpose", "Shape", 13, "Axes in another order");
+    transpose.inputs = {port("data", "self", kAll, "T")};
+    transpose.outputs = {port("transposed", "", kAll, "T")};
+    transpose.attributes = {
+        integersAttribute("perm", "Which input axis each output axis is; absent: reversed")};
+    transpose.infer = inferTranspose;
+    transpose.cost = moveCost;
+    table.push_back(std::move(transpose));
+
+    Op concat = makeOp("Concat", "Shape", 13, "Joins tensors along an axis");
+    concat.inputs = {variadicPort("inputs", "tensors", kAll, "T")};
+    concat.outputs = {port("concat_result", "", kAll, "T")};
+    concat.attributes = {integerAttribute("axis", 0, "The axis along which to join, negative from the end")};
+    concat.infer = inferConcat;
+    concat.cost = moveCost;
+    table.push_back(std::move(concat));
+}
+
+} // namespace twb
