@@ -150,4 +150,8 @@ private:
 /// unknown, of the wrong type, out of range, or required and absent.
 Attributes completeAttributes(const Op& op, const Attributes& given);
 
+/// The op's own cost, or, where it has none, one flop an output element and the bytes of all tensors. Types are known.
+Cost costOf(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+            const Attributes& attributes);
+
 } // namespace twb

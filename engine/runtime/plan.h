@@ -97,7 +97,8 @@ struct Plan {
     std::vector<PlanStream> streams;
     std::vector<PlanSlot> slots;
     std::vector<PlanValue> values;
-    std::vector<Step> steps; ///< each after all it waits for; setup steps first
+    std::vector<std::uint32_t> producers; ///< by value: the step that makes it
+    std::vector<Step> steps;              ///< each after all it waits for; setup steps first
     std::vector<Transfer> transfers;
     std::uint32_t setupSteps = 0;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock

@@ -1,0 +1,151 @@
+#include "runtime/memory_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace twb {
+namespace {
+
+struct Life {
+    std::uint32_t producer = kNone;
+    std::uint32_t lastReader = kNone;
+    std::uint32_t readers = 0;
+    bool oneStream = true; ///< made and read on one stream only
+};
+
+std::vector<Life> livesOf(const Plan& plan) {
+    std::vector<Life> lives(plan.values.size());
+    for (const Step& step : plan.steps) {
+        for (std::uint32_t v : step.outputs) lives[v].producer = step.index;
+        for (std::uint32_t v : step.inputs) {
+            if (v == kNone) continue;
+            Life& life = lives[v];
+            ++life.readers;
+            life.lastReader = step.index;
+            if (plan.steps[life.producer].stream != step.stream) life.oneStream = false;
+        }
+    }
+    return lives;
+}
+
+/// Free slots of one (device, memory kind, stream), by size.
+using FreeSlots = std::multimap<std::size_t, std::uint32_t>;
+using Place = std::tuple<Device, MemoryKind, std::uint32_t>;
+
+bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
+    const PlanValue& value = plan.values[v];
+    return !value.kept && life.oneStream && life.lastReader != kNone && value.type.isKnown() &&
+           !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
+}
+
+} // namespace
+
+void planMemory(Plan& plan, bool share) {
+    const std::vector<Life> lives = livesOf(plan);
+    std::map<Place, FreeSlots> free;
+    const auto newSlot = [&](const PlanValue& value) {
+        const std::size_t bytes = value.type.isKnown() ? static_cast<std::size_t>(value.type.byteCount()) : 0;
+        plan.slots.push_back({value.device, value.memory, bytes});
+        return static_cast<std::uint32_t>(plan.slots.size() - 1);
+    };
+    for (Step& step : plan.steps) {
+        for (std::uint32_t v : step.outputs) {
+            PlanValue& value = plan.values[v];
+            if (!share || !mayShare(plan, lives[v], v)) {
+                value.slot = newSlot(value);
+                continue;
+            }
+            const auto bytes = static_cast<std::size_t>(value.type.byteCount());
+            if (step.op && v == step.outputs.front()) {
+                for (const int port : step.op->inPlace) {
+                    const auto p = static_cast<std::size_t>(port);
+                    if (p >= step.inputs.size() || step.inputs[p] == kNone) continue;
+                    const std::uint32_t in = step.inputs[p];
+                    const PlanValue& input = plan.values[in];
+                    if (!mayShare(plan, lives[in], in) || lives[in].readers != 1 ||
+                        input.device != value.device || input.memory != value.memory ||
+                        !(input.type == value.type))
+                        continue;
+                    value.slot = input.slot;
+                    step.inPlaceOf = in;
+                    break;
+                }
+                if (step.inPlaceOf != kNone) continue;
+            }
+            FreeSlots& slots = free[{value.device, value.memory, step.stream}];
+            const auto fit = slots.lower_bound(bytes);
+            if (fit != slots.end() && fit->first / 4 <= bytes) {
+                value.slot = fit->second;
+                slots.erase(fit);
+            } else {
+                value.slot = newSlot(value);
+            }
+        }
+        // What is read here for the last time is free for the steps that follow on this stream.
+        for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+            const std::uint32_t v = step.inputs[i];
+            if (v == kNone || lives[v].lastReader != step.index || v == step.inPlaceOf) continue;
+            if (std::find(step.inputs.begin(), step.inputs.begin() + static_cast<std::ptrdiff_t>(i), v) !=
+                step.inputs.begin() + static_cast<std::ptrdiff_t>(i))
+                continue; // the same tensor twice
+            const PlanValue& value = plan.values[v];
+            if (share && mayShare(plan, lives[v], v))
+                free[{value.device, value.memory, step.stream}].emplace(plan.slots[value.slot].bytes,
+                                                                        value.slot);
+        }
+    }
+}
+
+void planWaits(Plan& plan, const std::vector<bool>& blocking) {
+    const std::size_t streams = plan.streams.size();
+    std::vector<std::uint32_t>& producer = plan.producers;
+    producer.assign(plan.values.size(), kNone);
+    // What stream s has already waited for on stream t, as step index + 1: later waits for earlier steps are
+    // free.
+    std::vector<std::vector<std::uint32_t>> seen(streams, std::vector<std::uint32_t>(streams, 0));
+    const auto waitFor = [&](Step& step, std::uint32_t other) {
+        Step& before = plan.steps[other];
+        if (before.stream == step.stream || before.setup != step.setup) return;
+        std::uint32_t& reached = seen[step.stream][before.stream];
+        if (reached > other) return;
+        reached = other + 1;
+        step.waits.push_back(other);
+        before.recorded = true;
+    };
+    std::uint32_t lastBlocking = kNone;
+    for (Step& step : plan.steps) {
+        for (std::uint32_t v : step.inputs)
+            if (v != kNone) waitFor(step, producer[v]);
+        for (std::uint32_t v : step.outputs) producer[v] = step.index;
+        if (lastBlocking != kNone) waitFor(step, lastBlocking);
+        if (blocking[step.index]) lastBlocking = step.index;
+    }
+    // The next iteration writes the same memory: a writer waits for those of the iteration before that read
+    // or wrote it on other streams.
+    std::vector<std::vector<std::uint32_t>> users(plan.slots.size());
+    for (const Step& step : plan.steps) {
+        if (step.setup) continue;
+        for (std::uint32_t v : step.inputs)
+            if (v != kNone) users[plan.values[v].slot].push_back(step.index);
+        for (std::uint32_t v : step.outputs) users[plan.values[v].slot].push_back(step.index);
+    }
+    for (auto& row : seen) std::fill(row.begin(), row.end(), 0);
+    const auto carry = [&](Step& step, std::uint32_t other) {
+        Step& before = plan.steps[other];
+        if (before.stream == step.stream || before.setup) return;
+        std::uint32_t& reached = seen[step.stream][before.stream];
+        if (reached > other) return;
+        reached = other + 1;
+        step.carriedWaits.push_back(other);
+        before.recorded = true;
+    };
+    for (Step& step : plan.steps) {
+        if (step.setup) continue;
+        if (lastBlocking != kNone) carry(step, lastBlocking);
+        for (std::uint32_t v : step.outputs)
+            for (std::uint32_t user : users[plan.values[v].slot]) carry(step, user);
+    }
+}
+
+} // namespace twb

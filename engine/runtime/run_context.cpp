@@ -1,0 +1,362 @@
+#include "runtime/run_context.h"
+
+#include "backends/cpu/host_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+
+RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options,
+                       RunObserver* observer, ResultCache* cache)
+    : m_run(run), m_plan(std::move(plan)), m_options(options), m_observer(observer), m_cache(cache),
+      m_guard(*m_plan) {
+    const std::size_t steps = m_plan->steps.size();
+    for (const PlanStream& stream : m_plan->streams) {
+        Backend& backend = m_plan->devices.at(stream.device);
+        m_streams.push_back(backend.createStream(stream.queue));
+        m_ends.push_back({backend.createEvent(), backend.createEvent()});
+    }
+    m_events.resize(steps);
+    m_order.resize(m_streams.size());
+    for (const Step& step : m_plan->steps) {
+        if (step.recorded) {
+            Backend& backend = m_plan->devices.at(m_plan->streams[step.stream].device);
+            m_events[step.index] = {backend.createEvent(), backend.createEvent()};
+        }
+        auto& order = m_order[step.stream];
+        if (!step.last) (step.setup ? order.setup : order.iteration).push_back(step.index);
+    }
+    for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
+    for (auto& timings : m_timings) timings.resize(steps);
+    m_slots.resize(steps);
+    m_cached.resize(steps, false);
+    m_buffers.resize(m_plan->slots.size());
+}
+
+RunContext::~RunContext() = default;
+
+void RunContext::allocate() {
+    // By slot: the first step that writes to it, which an allocation that fails belongs to.
+    std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
+    for (const Step& step : m_plan->steps)
+        for (std::uint32_t v : step.outputs)
+            if (std::uint32_t& first = writer[m_plan->values[v].slot]; first == kNone) first = step.index;
+    for (std::size_t i = 0; i < m_buffers.size(); ++i) {
+        const PlanSlot& slot = m_plan->slots[i];
+        if (m_buffers[i] || slot.bytes == 0 || writer[i] == kNone) continue;
+        try {
+            m_buffers[i] = m_plan->devices.at(slot.device).memory().allocate(slot.bytes, slot.memory);
+        } catch (const Error& e) {
+            // Every step that writes to it fails; what does not need them runs on.
+            for (const Step& step : m_plan->steps)
+                for (std::uint32_t v : step.outputs)
+                    if (m_plan->values[v].slot == i) m_guard.fail(step.index, e.code(), e.what());
+        }
+    }
+}
+
+void RunContext::useCache() {
+    if (!m_cache || !m_options.cache || m_options.iterations != 1) return;
+    for (const Step& step : m_plan->steps) {
+        if (!step.signature) continue;
+        const auto known = m_cache->find(step.signature);
+        if (known == m_cache->end() || known->second.size() != step.outputs.size()) continue;
+        const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
+                                       [&](std::uint32_t v) { return m_plan->values[v].kept; });
+        if (!owned) continue;
+        m_cached[step.index] = true;
+        for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+            m_buffers[m_plan->values[step.outputs[i]].slot] = known->second[i].buffer();
+            m_types[step.outputs[i]] = known->second[i].type();
+        }
+    }
+}
+
+/// Points a step's launch at its memory. Needs all its types.
+void RunContext::bind(std::uint32_t index) {
+    const Step& step = m_plan->steps[index];
+    StepSlot& slot = m_slots[index];
+    const auto view = [&](std::uint32_t v) {
+        TensorView out;
+        if (v == kNone) return out;
+        const BufferPtr& buffer = m_buffers[m_plan->values[v].slot];
+        out.data = buffer ? buffer->data() : nullptr;
+        out.dtype = m_types[v].dtype;
+        out.shape = m_types[v].shape;
+        out.strides = denseStrides(out.shape);
+        return out;
+    };
+    slot.inputs.clear();
+    slot.outputs.clear();
+    for (std::uint32_t v : step.inputs) slot.inputs.push_back(view(v));
+    for (std::uint32_t v : step.outputs) slot.outputs.push_back(view(v));
+    if (step.op) {
+        Launch launch;
+        launch.step = index;
+        launch.op = step.op->name.c_str();
+        launch.kernel = step.op->kernel;
+        launch.inputs = slot.inputs;
+        launch.outputs = slot.outputs;
+        launch.attributes = &step.attributes;
+        launch.files = m_plan->files.get();
+        launch.cost = step.cost;
+        launch.guard = &m_guard;
+        slot.launch = {launch, launch};
+        slot.launch[0].timing = &m_timings[0][index];
+        slot.launch[1].timing = &m_timings[1][index];
+        return;
+    }
+    const Transfer& transfer = m_plan->transfers[step.transfer];
+    Copy copy;
+    copy.step = index;
+    copy.source = slot.inputs[0].data;
+    copy.target = slot.outputs[0].data;
+    copy.bytes = static_cast<std::size_t>(m_types[step.outputs[0]].byteCount());
+    copy.direction = !transfer.source.isCpu() && !transfer.target.isCpu() ? CopyDirection::peer
+                     : transfer.source.isCpu()                            ? CopyDirection::hostToDevice
+                                                                          : CopyDirection::deviceToHost;
+    copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
+    copy.guard = &m_guard;
+    slot.copy = {copy, copy};
+    slot.copy[0].timing = &m_timings[0][index];
+    slot.copy[1].timing = &m_timings[1][index];
+}
+
+/// Finds a dynamic step's sizes, with the values that the host must read for it, and its memory.
+void RunContext::resolve(std::uint32_t index) {
+    const Step& step = m_plan->steps[index];
+    try {
+        std::vector<const TensorType*> types;
+        std::vector<Tensor> hostValues(step.inputs.size());
+        std::vector<const Tensor*> values(step.inputs.size(), nullptr);
+        for (std::size_t p = 0; p < step.inputs.size(); ++p) {
+            const std::uint32_t v = step.inputs[p];
+            types.push_back(v == kNone ? nullptr : &m_types[v]);
+            if (v != kNone && !m_types[v].isKnown())
+                throw Error(ErrorCode::failed, "its input was not computed");
+            if (v == kNone || !step.op || !step.op->inputAt(static_cast<int>(p)).hostValue) continue;
+            // The one place where submission waits for results: sizes that the graph computes.
+            synchronizeAll();
+            hostValues[p] = tensorOf(v);
+            values[p] = &hostValues[p];
+        }
+        std::vector<TensorType> outputs(step.outputs.size());
+        if (step.op) {
+            InferContext context(*step.op, step.attributes, types, values, m_plan->files.get(), outputs);
+            step.op->infer(context);
+        } else {
+            outputs[0] = *types[0];
+        }
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const std::uint32_t v = step.outputs[i];
+            const PlanSlot& slot = m_plan->slots[m_plan->values[v].slot];
+            m_types[v] = outputs[i];
+            m_buffers[m_plan->values[v].slot] =
+                m_plan->devices.at(slot.device)
+                    .memory()
+                    .allocate(static_cast<std::size_t>(outputs[i].byteCount()), slot.memory);
+        }
+        bind(index);
+        if (step.op) {
+            std::vector<TensorType> known;
+            for (const TensorType* t : types) known.push_back(t ? *t : TensorType{DType::f32, Shape{0}});
+            const Cost cost = costOf(*step.op, known, outputs, step.attributes);
+            for (Launch& launch : m_slots[index].launch) launch.cost = cost;
+        }
+    } catch (const Error& e) {
+        if (m_guard.mayRun(index)) m_guard.fail(index, e.code(), e.what());
+        bind(index);
+    }
+}
+
+void RunContext::submit(std::uint32_t index, int parity) {
+    const Step& step = m_plan->steps[index];
+    Stream& stream = *m_streams[step.stream];
+    const auto p = static_cast<std::size_t>(parity);
+    for (std::uint32_t other : step.waits) stream.wait(*m_events[other][p]);
+    if (!m_cached[index]) {
+        if (step.dynamic) {
+            // The launch of the iteration before is rewritten: it must have been passed.
+            stream.synchronize();
+            resolve(index);
+        }
+        const StepSlot& slot = m_slots[index];
+        if (step.op)
+            stream.launch(slot.launch[p]);
+        else
+            stream.copy(slot.copy[p]);
+    }
+    if (step.recorded) stream.record(*m_events[index][p]);
+}
+
+void RunContext::synchronizeAll() {
+    for (auto& stream : m_streams) stream->flush();
+    for (auto& stream : m_streams) stream->synchronize();
+}
+
+void RunContext::runSetup() {
+    for (std::uint32_t i = 0; i < m_plan->setupSteps; ++i) submit(i, 0);
+    synchronizeAll();
+    // All streams start the first iteration at the same moment of the virtual clock.
+    std::int64_t latest = 0;
+    for (auto& stream : m_streams) latest = std::max(latest, stream->clock());
+    for (auto& stream : m_streams) stream->resetClock(latest);
+    m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs;
+    m_clockEnd = m_setupEnd;
+    collect(0, m_plan->setupSteps, 0, 0);
+}
+
+void RunContext::submitIteration(std::int64_t iteration) {
+    const int parity = static_cast<int>(iteration & 1);
+    const bool isLast = iteration + 1 == m_options.iterations;
+    const auto steps = static_cast<std::uint32_t>(m_plan->steps.size());
+    for (std::uint32_t i = m_plan->setupSteps; i < steps; ++i) {
+        const Step& step = m_plan->steps[i];
+        if (step.last && !isLast) continue;
+        if (iteration > 0)
+            for (std::uint32_t other : step.carriedWaits)
+                m_streams[step.stream]->wait(*m_events[other][static_cast<std::size_t>(1 - parity)]);
+        submit(i, parity);
+    }
+    for (std::size_t s = 0; s < m_streams.size(); ++s) {
+        m_streams[s]->record(*m_ends[s][static_cast<std::size_t>(parity)]);
+        m_streams[s]->flush();
+    }
+}
+
+void RunContext::finishIteration(std::int64_t iteration) {
+    const int parity = static_cast<int>(iteration & 1);
+    for (auto& ends : m_ends) ends[static_cast<std::size_t>(parity)]->synchronize();
+    collect(m_plan->setupSteps, static_cast<std::uint32_t>(m_plan->steps.size()), iteration, parity);
+    if (m_guard.isCancelled() || m_guard.hasFailed()) return;
+    m_completed = iteration + 1;
+    if (m_observer) m_observer->progress(m_run, m_completed, m_options.iterations);
+}
+
+StepState RunContext::stateOf(std::uint32_t step) const {
+    const StepState state = m_guard.state(step);
+    return state == StepState::done && m_cached[step] ? StepState::cached : state;
+}
+
+void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity) {
+    auto& timings = m_timings[static_cast<std::size_t>(parity)];
+    for (const PlanStream& stream : m_plan->streams) m_plan->devices.at(stream.device).collect(timings);
+    m_records.clear();
+    const bool isLast = iteration + 1 == m_options.iterations;
+    const bool onVirtual = m_plan->virtualClock;
+    for (std::uint32_t i = first; i < last; ++i) {
+        const Step& step = m_plan->steps[i];
+        if (step.last && !isLast) continue;
+        StepRecord record;
+        record.step = i;
+        record.iteration = static_cast<std::uint32_t>(iteration);
+        record.state = stateOf(i);
+        if (record.state == StepState::done) {
+            const LaunchTiming& t = timings[i];
+            record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs;
+            record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs;
+            m_clockEnd = std::max(m_clockEnd, record.endNs);
+            if (step.transfer != kNone) {
+                record.bytes = m_slots[i].copy[0].bytes;
+                const std::uint32_t producer = m_plan->producers[step.inputs[0]];
+                std::int64_t ready = m_plan->steps[producer].setup ? m_setupEnd : 0;
+                if (!m_plan->steps[producer].setup)
+                    ready = onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs;
+                record.waitNs = step.setup ? 0 : std::max<std::int64_t>(0, record.startNs - ready);
+            }
+        }
+        m_records.push_back(record);
+    }
+    if (m_observer && !m_records.empty()) m_observer->steps(m_run, m_records);
+}
+
+Tensor RunContext::tensorOf(std::uint32_t value) const {
+    const BufferPtr& buffer = m_buffers[m_plan->values[value].slot];
+    if (buffer) return {buffer, m_types[value]};
+    if (m_types[value].byteCount() == 0)
+        return Tensor::onHost(m_types[value]); // an empty tensor has no memory
+    return {};
+}
+
+void RunContext::keepResults(RunResult& result) {
+    const auto isWhole = [&](std::uint32_t v) {
+        const std::uint32_t producer = m_plan->producers[v];
+        return producer != kNone && m_guard.state(producer) == StepState::done && m_types[v].isKnown() &&
+               (m_buffers[m_plan->values[v].slot] || m_types[v].byteCount() == 0);
+    };
+    for (const auto& [node, values] : m_plan->valuesOfNode)
+        for (std::size_t port = 0; port < values.size(); ++port)
+            if (m_plan->values[values[port]].kept && isWhole(values[port]))
+                result.tensors.emplace_back(PortRef{node, static_cast<std::int32_t>(port)},
+                                            tensorOf(values[port]));
+    std::sort(result.tensors.begin(), result.tensors.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (!m_cache || !m_options.cache) return;
+    ResultCache fresh;
+    for (const Step& step : m_plan->steps) {
+        if (!step.signature) continue;
+        const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
+                                       [&](std::uint32_t v) { return m_plan->values[v].kept && isWhole(v); });
+        if (!owned) continue;
+        auto& tensors = fresh[step.signature];
+        for (std::uint32_t v : step.outputs) tensors.push_back(tensorOf(v));
+    }
+    *m_cache = std::move(fresh);
+}
+
+RunResult RunContext::execute() {
+    m_startNs = steadyNs();
+    if (m_observer) m_observer->started(m_run, *m_plan);
+    useCache();
+    allocate();
+    for (const Step& step : m_plan->steps)
+        if (!step.dynamic) bind(step.index);
+    runSetup();
+    const std::int64_t iterationsStart = steadyNs();
+    std::int64_t submitted = 0;
+    std::int64_t finished = 0;
+    while (submitted < m_options.iterations && !m_guard.isCancelled() &&
+           !(submitted > 0 && m_guard.hasFailed())) {
+        submitIteration(submitted++);
+        if (submitted - finished == 2) finishIteration(finished++);
+    }
+    while (finished < submitted) finishIteration(finished++);
+    synchronizeAll();
+
+    RunResult result;
+    result.run = m_run;
+    result.wallNs = steadyNs() - iterationsStart;
+    result.setupNs = iterationsStart - m_startNs;
+    result.clockNs = m_plan->virtualClock ? m_clockEnd - m_setupEnd : result.wallNs;
+    result.iterations = m_completed;
+    result.errors = m_guard.errors();
+    result.status = m_guard.hasFailed()     ? RunStatus::failed
+                    : m_guard.isCancelled() ? RunStatus::cancelled
+                                            : RunStatus::finished;
+    for (const Step& step : m_plan->steps) {
+        StepState state = stateOf(step.index);
+        if (submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
+        result.states.push_back(state);
+    }
+    keepResults(result);
+    for (Device device : m_plan->devices.devices())
+        result.memory.emplace_back(device, m_plan->devices.at(device).memory().stats());
+    return result;
+}
+
+std::vector<std::uint32_t> RunContext::runningSteps() const {
+    std::vector<std::uint32_t> out(m_streams.size(), kNone);
+    for (std::size_t s = 0; s < m_streams.size(); ++s) {
+        const StreamOrder& order = m_order[s];
+        const std::uint64_t passed = m_streams[s]->passed();
+        if (passed < order.setup.size())
+            out[s] = order.setup[passed];
+        else if (!order.iteration.empty())
+            out[s] = order.iteration[(passed - order.setup.size()) % order.iteration.size()];
+    }
+    return out;
+}
+
+} // namespace twb

@@ -1,0 +1,106 @@
+#pragma once
+
+#include "runtime/executor.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace twb {
+
+/// Results of an earlier run, by the signature of the step that made them.
+using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
+
+/// Which steps may still run. Asked by the streams only after the first failure or a cancel.
+class RunGuard final : public LaunchGuard {
+public:
+    explicit RunGuard(const Plan& plan);
+
+    bool mayRun(std::uint32_t step) noexcept override;
+    void failed(std::uint32_t step, std::exception_ptr error) noexcept override;
+    /// As failed(), with the sentence as it stands.
+    void fail(std::uint32_t step, ErrorCode code, std::string sentence) noexcept;
+    void cancel() noexcept;
+    bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
+    bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
+    /// done unless something kept the step from running.
+    StepState state(std::uint32_t step) const noexcept {
+        return m_states[step].load(std::memory_order_acquire);
+    }
+    std::vector<StepError> errors() const;
+
+private:
+    const Plan& m_plan;
+    std::vector<std::atomic<StepState>> m_states;
+    std::atomic<bool> m_cancelled{false};
+    std::atomic<bool> m_failed{false};
+    mutable std::mutex m_mutex;
+    std::vector<StepError> m_errors;
+};
+
+/// One run of a plan: its streams, its memory, and the loop that submits iterations. At most two iterations
+/// are in flight, so that the copies of one overlap the compute of the other while timings and events of the
+/// one before can be read.
+class RunContext {
+public:
+    RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options, RunObserver* observer,
+               ResultCache* cache);
+    ~RunContext();
+
+    RunResult execute();
+    void cancel() noexcept { m_guard.cancel(); }
+    /// By stream, from any thread while execute() runs.
+    std::vector<std::uint32_t> runningSteps() const;
+
+private:
+    struct StepSlot {
+        std::vector<TensorView> inputs;
+        std::vector<TensorView> outputs;
+        // By parity of the iteration: one may still be in the queue while the next is submitted.
+        std::array<Launch, 2> launch;
+        std::array<Copy, 2> copy;
+    };
+
+    void allocate();
+    void useCache();
+    void bind(std::uint32_t step);
+    void resolve(std::uint32_t step);
+    void submit(std::uint32_t step, int parity);
+    void runSetup();
+    void submitIteration(std::int64_t iteration);
+    void finishIteration(std::int64_t iteration);
+    void synchronizeAll();
+    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity);
+    void keepResults(RunResult& result);
+    StepState stateOf(std::uint32_t step) const;
+    Tensor tensorOf(std::uint32_t value) const;
+
+    const std::uint64_t m_run;
+    const std::shared_ptr<const Plan> m_plan;
+    const RunOptions m_options;
+    RunObserver* const m_observer;
+    ResultCache* const m_cache;
+    RunGuard m_guard;
+
+    std::vector<std::unique_ptr<Stream>> m_streams;
+    std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: of an iteration
+    std::vector<std::array<std::unique_ptr<Event>, 2>> m_events; ///< by step, where others wait for it
+    std::vector<BufferPtr> m_buffers;                            ///< by slot
+    std::vector<TensorType> m_types;                             ///< by value, as they turned out
+    std::vector<StepSlot> m_slots;                               ///< by step
+    std::array<std::vector<LaunchTiming>, 2> m_timings;          ///< by step
+    std::vector<bool> m_cached;                                  ///< by step
+    std::vector<StepRecord> m_records;
+    std::int64_t m_startNs = 0;
+    std::int64_t m_setupEnd = 0;  ///< on the run's clock
+    std::int64_t m_clockEnd = 0;  ///< on the run's clock
+    std::int64_t m_completed = 0; ///< iterations
+
+    struct StreamOrder {
+        std::vector<std::uint32_t> setup;
+        std::vector<std::uint32_t> iteration; ///< but for steps of the last iteration
+    };
+    std::vector<StreamOrder> m_order;
+};
+
+} // namespace twb
