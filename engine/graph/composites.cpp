@@ -1,0 +1,114 @@
+#include "graph/composites.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+// A layer's parameters stand in one column, what uses them in the next.
+constexpr double kColumn = 224;
+constexpr double kRow = 96;
+
+class Builder {
+public:
+    FrameId addFrame(std::string title, FrameId parent) {
+        m_fragment.frames.push_back({FrameId(m_fragment.frames.size() + 1), std::move(title), parent});
+        return m_fragment.frames.back().id;
+    }
+
+    NodeId addNode(std::string op, std::string name, FrameId frame, Position position,
+                   Attributes attributes = {}) {
+        Node node;
+        node.id = NodeId(m_fragment.nodes.size() + 1);
+        node.op = std::move(op);
+        node.name = std::move(name);
+        node.frame = frame;
+        node.position = position;
+        node.attributes = std::move(attributes);
+        m_fragment.nodes.push_back(std::move(node));
+        return m_fragment.nodes.back().id;
+    }
+
+    void connect(NodeId from, NodeId to, int input) { m_fragment.edges.push_back({{from, 0}, {to, input}}); }
+
+    /// Returns the Gemm.
+    NodeId addLinear(const std::string& name, std::int64_t inputs, std::int64_t outputs, FrameId parent,
+                     double x, std::int64_t seed) {
+        if (inputs < 1 || outputs < 1)
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("a Linear needs sizes of at least 1, not {} to {}", inputs, outputs));
+        const FrameId frame = addFrame(fmt::format("{} ({} → {})", name, inputs, outputs), parent);
+        const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+        const auto parameter = [&](const char* what, double y, std::vector<std::int64_t> shape,
+                                   std::int64_t number) {
+            return addNode("RandomUniform", fmt::format("{}.{}", name, what), frame, {x, y},
+                           {{"shape", std::move(shape)}, {"low", -bound}, {"high", bound}, {"seed", number}});
+        };
+        const NodeId weight = parameter("weight", 0, {outputs, inputs}, seed);
+        const NodeId bias = parameter("bias", kRow, {outputs}, seed + 1);
+        const NodeId gemm = addNode("Gemm", name, frame, {x + kColumn, kRow / 2}, {{"transB", true}});
+        connect(weight, gemm, 1);
+        connect(bias, gemm, 2);
+        return gemm;
+    }
+
+    Fragment take() { return std::move(m_fragment); }
+
+private:
+    Fragment m_fragment;
+};
+
+} // namespace
+
+Fragment makeLinear(std::int64_t inputs, std::int64_t outputs) {
+    Builder builder;
+    builder.addLinear("linear", inputs, outputs, FrameId::none, 0, 1);
+    return builder.take();
+}
+
+Fragment makeMlp(std::span<const std::int64_t> sizes) {
+    if (sizes.size() < 2)
+        throw Error(ErrorCode::invalidArgument,
+                    "an MLP needs at least the sizes of its input and its output");
+    Builder builder;
+    const FrameId model = builder.addFrame("MLP", FrameId::none);
+    NodeId before = NodeId::none;
+    double x = 0;
+    for (std::size_t layer = 0; layer + 1 < sizes.size(); ++layer) {
+        const NodeId gemm = builder.addLinear(fmt::format("fc{}", layer + 1), sizes[layer], sizes[layer + 1],
+                                              model, x, static_cast<std::int64_t>(2 * layer + 1));
+        if (before != NodeId::none) builder.connect(before, gemm, 0);
+        before = gemm;
+        x += 2 * kColumn;
+        if (layer + 2 == sizes.size()) break;
+        const NodeId relu = builder.addNode("Relu", fmt::format("relu{}", layer + 1), model, {x, kRow / 2});
+        builder.connect(gemm, relu, 0);
+        before = relu;
+        x += kColumn;
+    }
+    return builder.take();
+}
+
+const std::vector<Composite>& composites() {
+    static const std::array<std::int64_t, 3> sizes{64, 128, 10};
+    static const std::vector<Composite> table{
+        {"Linear", "A fully connected layer: Gemm with its weight and bias, 64 to 128", makeLinear(64, 128)},
+        {"MLP", "Two Linear layers with Relu between them: 64 to 128 to 10", makeMlp(sizes)},
+    };
+    return table;
+}
+
+const Composite* findComposite(std::string_view name) noexcept {
+    const auto& all = composites();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Composite& c) { return c.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+} // namespace twb

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <QWidget>
+
+class QLineEdit;
+class QListView;
+
+namespace twb {
+
+class OpListModel;
+
+/// The left panel: ops by section, with a search. An op is dragged on to a lane, or added by a double click
+/// or Enter.
+class OpPalette : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit OpPalette(QWidget* parent = nullptr);
+    void focusSearch();
+
+Q_SIGNALS:
+    void opChosen(const QString& op);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    void choose(const QString& op);
+
+    OpListModel* m_model;
+    QLineEdit* m_search;
+    QListView* m_list;
+};
+
+} // namespace twb

@@ -1,0 +1,343 @@
+#include "widgets/run_controller.h"
+
+#include "core/error.h"
+#include "ops/op_table.h"
+#include "profile/report.h"
+#include "widgets/text.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace twb {
+namespace {
+
+constexpr int kFrameMs = 16;
+/// Until stopped: StepRecord counts iterations in 32 bits.
+constexpr std::int64_t kForever = std::numeric_limits<std::uint32_t>::max();
+
+/// The outputs that a run shall keep: small ones first, up to a bound in all.
+std::set<PortRef> outputsWithin(const Analysis& analysis, std::uint64_t bound) {
+    std::vector<std::pair<std::uint64_t, PortRef>> outputs;
+    for (const NodeFacts& facts : analysis.nodes)
+        for (std::size_t port = 0; port < facts.outputs.size(); ++port) {
+            const std::optional<TensorType>& type = facts.outputs[port];
+            const std::uint64_t bytes = type && type->isKnown() ? std::uint64_t(type->byteCount()) : 0;
+            outputs.push_back({bytes, {facts.id, std::int32_t(port)}});
+        }
+    std::sort(outputs.begin(), outputs.end());
+    std::set<PortRef> kept;
+    std::uint64_t sum = 0;
+    for (const auto& [bytes, output] : outputs) {
+        if (bytes > bound - sum) break;
+        sum += bytes;
+        kept.insert(output);
+    }
+    return kept;
+}
+
+} // namespace
+
+bool affectsRun(const Delta& delta) {
+    if (!delta.edgesAdded.empty() || !delta.edgesRemoved.empty()) return true;
+    for (const Change<Node>& change : delta.nodes) {
+        if (!change.before || !change.after) return true;
+        const Node& a = *change.before;
+        const Node& b = *change.after;
+        if (a.op != b.op || a.lane != b.lane || !(a.attributes == b.attributes)) return true;
+    }
+    for (const Change<Lane>& change : delta.lanes)
+        if (change.before && change.after && change.before->device != change.after->device) return true;
+    if (delta.info && delta.info->before && delta.info->after)
+        return delta.info->before->policy != delta.info->after->policy;
+    return false;
+}
+
+RunController::RunController(Document& document, QObject* parent) : QObject(parent), m_document(document) {
+    m_timer.setInterval(kFrameMs);
+    m_timer.setTimerType(Qt::PreciseTimer);
+    connect(&m_timer, &QTimer::timeout, this, &RunController::tick);
+    connect(&m_document, &Document::changed, this, &RunController::documentChanged);
+    connect(&m_document, &Document::reset, this, &RunController::forget);
+    connect(&m_document, &Document::devicesChanged, this, [this] {
+        if (m_figures) m_state.stale = true;
+        predict();
+    });
+    predict();
+}
+
+RunController::~RunController() { m_batch.close(); }
+
+void RunController::run(std::int64_t iterations) { start(iterations, false); }
+
+void RunController::runContinuously() { start(kForever, true); }
+
+void RunController::stop() {
+    if (isRunning()) m_executor.cancel();
+}
+
+std::shared_ptr<const Plan> RunController::compilePlan() const {
+    CompileOptions options;
+    options.revision = m_document.revision();
+    options.policy = m_document.graph().info().policy;
+    options.keep = outputsWithin(m_document.analysis(), kKeptBytes);
+    return compile(m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files(),
+                   options);
+}
+
+void RunController::start(std::int64_t iterations, bool continuous) {
+    if (isRunning()) return;
+    const std::size_t errors = m_document.analysis().errorCount();
+    if (errors > 0) {
+        const QString sentence =
+            errors == 1
+                ? tr("The graph has 1 problem; it runs once that is solved.")
+                : tr("The graph has %1 problems; it runs once they are solved.").arg(grouped(qint64(errors)));
+        log(Severity::error, sentence);
+        Q_EMIT refused(sentence);
+        return;
+    }
+    if (m_document.graph().nodes().empty()) {
+        Q_EMIT refused(tr("There is nothing to run yet: drag an op from the palette on to a lane."));
+        return;
+    }
+    std::shared_ptr<const Plan> plan;
+    try {
+        plan = compilePlan();
+    } catch (const Error& error) {
+        log(Severity::error, toQt(error.what()));
+        Q_EMIT refused(toQt(error.what()));
+        return;
+    }
+
+    m_executor.wait(); // the last one has reported its end; its threads may still be leaving
+    m_figures = std::make_unique<RunFigures>(plan, continuous ? 0 : iterations);
+    m_snapshot = m_document.graph();
+    m_result.reset();
+    m_lastCopy.reset();
+    m_probes.clear();
+    assignEdges(*plan);
+    m_state.nodes.clear();
+    for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
+    m_state.running = true;
+    m_state.stale = false;
+    m_continuous = continuous;
+    m_done = 0;
+    m_total = continuous ? 0 : iterations;
+    ++m_number;
+    m_sentence =
+        continuous ? tr("Run %1 runs until it is stopped").arg(m_number) : tr("Run %1 is on").arg(m_number);
+    log(Severity::note, continuous ? tr("Run %1 started: %2 steps, until stopped")
+                                         .arg(m_number)
+                                         .arg(grouped(qint64(plan->steps.size())))
+                                   : tr("Run %1 started: %2 steps, %3 iterations")
+                                         .arg(m_number)
+                                         .arg(grouped(qint64(plan->steps.size())), grouped(iterations)));
+    RunOptions options;
+    options.iterations = iterations;
+    options.cache = iterations == 1;
+    m_executor.start(plan, options, m_batch);
+    m_timer.start();
+    Q_EMIT started();
+}
+
+void RunController::assignEdges(const Plan& plan) {
+    m_edges.clear();
+    for (const Transfer& transfer : plan.transfers) {
+        std::vector<Edge> edges{transfer.edge()};
+        if (transfer.kind == TransferKind::implicitTo)
+            for (const ImplicitCopy& copy : m_document.analysis().implicitCopies)
+                if (copy.from == transfer.from && copy.target == transfer.target) edges = copy.edges;
+        m_edges.push_back(std::move(edges));
+    }
+}
+
+void RunController::tick() {
+    RunEvents events = m_batch.take();
+    m_done = events.done;
+    m_figures->add(events.records);
+    updateNodes(events.end.has_value());
+    updateEdges();
+    if (events.end) {
+        m_timer.stop();
+        finish(std::move(*events.end));
+    }
+    Q_EMIT frame();
+    if (m_result) Q_EMIT finished();
+}
+
+/// A node's time is the sum over its steps: the mean while it runs, which costs nothing to know, and the
+/// median in the end.
+void RunController::updateNodes(bool final) {
+    const Plan& plan = m_figures->plan();
+    const std::vector<StepTimes::Row>& rows = m_figures->steps().rows();
+    std::vector<std::uint32_t> steps = m_figures->takeTouched();
+    if (final) {
+        steps.resize(plan.steps.size());
+        for (std::uint32_t i = 0; i < steps.size(); ++i) steps[i] = i;
+        for (auto& [id, node] : m_state.nodes) node.ns = 0;
+    }
+    const auto timeOf = [&](std::uint32_t index) {
+        const StepTimes::Row& row = rows[index];
+        if (row.count == 0) return 0.0;
+        return final ? row.times.quantile(0.5) : double(row.totalNs) / double(row.count);
+    };
+    for (const std::uint32_t index : steps) {
+        const Step& step = plan.steps[index];
+        const auto found = m_state.nodes.find(step.node);
+        if (found == m_state.nodes.end()) continue; // an implicit copy stands for no node
+        NodeRun& node = found->second;
+        node.state = rows[index].state;
+        node.modelled = plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
+        node.ns = final ? node.ns + timeOf(index) : timeOf(index);
+    }
+}
+
+void RunController::updateEdges() {
+    const std::vector<LedgerRow>& rows = m_figures->ledger().rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const LedgerRow& row = rows[i];
+        if (row.count == 0) continue;
+        EdgeRun run;
+        run.bytes = double(row.bytes) / double(row.count);
+        run.ns = double(row.totalNs) / double(row.count);
+        if (!m_state.running) run.ns = row.medianNs();
+        run.gbPerSecond = run.ns > 0 ? run.bytes / run.ns : 0;
+        run.modelled = m_figures->plan().transfers[i].modelled;
+        run.predicted = false;
+        for (const Edge& edge : m_edges[i]) m_state.edges[edge] = run;
+    }
+}
+
+void RunController::finish(RunResult result) {
+    const Plan& plan = m_figures->plan();
+    m_state.running = false;
+    for (const StepError& error : result.errors) {
+        m_state.nodes[error.node].error = toQt(error.message);
+        log(Severity::error, toQt(error.message));
+    }
+    for (std::size_t i = 0; i < result.states.size() && i < plan.steps.size(); ++i) {
+        const StepState state = result.states[i];
+        if (state == StepState::done) continue;
+        const auto node = m_state.nodes.find(plan.steps[i].node);
+        if (node != m_state.nodes.end()) node->second.state = state;
+    }
+    m_done = result.iterations;
+    const QString time = plan.virtualClock
+                             ? tr("%1 modelled, %2 on the clock")
+                                   .arg(duration(double(result.clockNs)), duration(double(result.wallNs)))
+                             : duration(double(result.wallNs));
+    const QString iterations =
+        result.iterations == 1 ? tr("1 iteration") : tr("%1 iterations").arg(grouped(result.iterations));
+    switch (result.status) {
+    case RunStatus::finished:
+        m_sentence = tr("Run %1 finished: %2 in %3").arg(m_number).arg(iterations, time);
+        break;
+    case RunStatus::cancelled:
+        m_sentence = tr("Run %1 stopped after %2 in %3").arg(m_number).arg(iterations, time);
+        break;
+    case RunStatus::failed:
+        m_sentence =
+            tr("Run %1 failed: %2")
+                .arg(m_number)
+                .arg(result.errors.empty() ? tr("no step says why") : toQt(result.errors.front().message));
+        break;
+    }
+    const bool failed = result.status == RunStatus::failed;
+    m_result = std::move(result);
+    updateEdges();
+    readProbes();
+    log(failed ? Severity::error : Severity::note, m_sentence);
+    for (const ProbeValue& probe : m_probes)
+        log(Severity::note, tr("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
+}
+
+void RunController::readProbes() {
+    for (const Node& node : m_snapshot.nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op || op->role != OpRole::sink) continue;
+        const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
+        if (!source) continue;
+        const Tensor* kept = m_result->tensor(*source);
+        if (!kept || kept->elementCount() != 1) continue;
+        const std::optional<Tensor> value = tensor(*source);
+        if (value) m_probes.push_back({node.name, value->type().toString(), value->at(0)});
+    }
+}
+
+std::optional<Tensor> RunController::tensor(PortRef output) const {
+    if (!m_result || !m_figures) return std::nullopt;
+    if (m_lastCopy && m_lastCopy->first == output) return m_lastCopy->second;
+    const Tensor* kept = m_result->tensor(output);
+    if (!kept || std::uint64_t(kept->byteCount()) > kKeptBytes) return std::nullopt;
+    try {
+        m_lastCopy = {output, toHost(*kept, m_figures->plan().devices)};
+    } catch (const Error&) {
+        return std::nullopt; // its device is gone: there is nothing to show
+    }
+    return m_lastCopy->second;
+}
+
+void RunController::forget() {
+    if (isRunning()) {
+        m_executor.cancel();
+        m_executor.wait();
+        m_batch.take();
+        m_timer.stop();
+    }
+    const bool wasRunning = std::exchange(m_state.running, false);
+    m_state = {};
+    m_figures.reset();
+    m_edges.clear();
+    m_result.reset();
+    m_probes.clear();
+    m_lastCopy.reset();
+    m_sentence.clear();
+    m_done = m_total = 0;
+    predict();
+    if (wasRunning) Q_EMIT finished();
+}
+
+/// Every edge that crosses lanes has a price before anything ran: by the profiles of what stands behind them.
+/// What a run found out stays until the next run or a change of the graph.
+void RunController::predict() {
+    const Analysis& analysis = m_document.analysis();
+    std::map<Edge, EdgeRun> edges;
+    for (const NodeFacts& facts : analysis.nodes)
+        for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+            if (!facts.inputs[port]) continue;
+            const PortRef from = *facts.inputs[port];
+            const NodeFacts* source = analysis.find(from.node);
+            if (!source || source->device == facts.device) continue;
+            if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
+            const Edge edge{from, {facts.id, std::int32_t(port)}};
+            const auto known = m_state.edges.find(edge);
+            if (!m_state.stale && known != m_state.edges.end() && !known->second.predicted) {
+                edges.insert(*known);
+                continue;
+            }
+            const std::optional<TensorType>& type = analysis.typeOf(from);
+            if (!type || !type->isKnown()) continue;
+            const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.sound &&
+                                facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
+            const Price price =
+                priceOfTransfer(*type, source->device, facts.device, pinned, m_document.devices());
+            EdgeRun run;
+            run.bytes = double(price.bytes);
+            run.ns = price.ns;
+            run.gbPerSecond = price.ns > 0 ? run.bytes / price.ns : 0;
+            run.modelled = price.modelled;
+            edges.emplace(edge, run);
+        }
+    m_state.edges = std::move(edges);
+    Q_EMIT stateChanged();
+}
+
+void RunController::documentChanged(const Delta& delta) {
+    if (!affectsRun(delta)) return;
+    if (m_figures) m_state.stale = true;
+    for (const Change<Node>& change : delta.nodes)
+        if (change.before && !change.after) m_state.nodes.erase(change.before->id);
+    predict();
+}
+
+} // namespace twb
