@@ -18,21 +18,23 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
         m_streams.push_back(backend.createStream(stream.queue));
         m_ends.push_back({backend.createEvent(), backend.createEvent()});
     }
+    for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
+    for (auto& timings : m_timings) timings.resize(steps);
     m_events.resize(steps);
+    m_slots.resize(steps);
+    m_cached.resize(steps, false);
+    m_buffers.resize(m_plan->slots.size());
+    useCache();
     m_order.resize(m_streams.size());
     for (const Step& step : m_plan->steps) {
         if (step.recorded) {
             Backend& backend = m_plan->devices.at(m_plan->streams[step.stream].device);
             m_events[step.index] = {backend.createEvent(), backend.createEvent()};
         }
+        if (step.last || m_cached[step.index]) continue;
         auto& order = m_order[step.stream];
-        if (!step.last) (step.setup ? order.setup : order.iteration).push_back(step.index);
+        (step.setup ? order.setup : order.iteration).push_back(step.index);
     }
-    for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
-    for (auto& timings : m_timings) timings.resize(steps);
-    m_slots.resize(steps);
-    m_cached.resize(steps, false);
-    m_buffers.resize(m_plan->slots.size());
 }
 
 RunContext::~RunContext() = default;
@@ -309,7 +311,6 @@ void RunContext::keepResults(RunResult& result) {
 RunResult RunContext::execute() {
     m_startNs = steadyNs();
     if (m_observer) m_observer->started(m_run, *m_plan);
-    useCache();
     allocate();
     for (const Step& step : m_plan->steps)
         if (!step.dynamic) bind(step.index);

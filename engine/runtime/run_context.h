@@ -98,7 +98,7 @@ private:
 
     struct StreamOrder {
         std::vector<std::uint32_t> setup;
-        std::vector<std::uint32_t> iteration; ///< but for steps of the last iteration
+        std::vector<std::uint32_t> iteration; ///< but for cached ones and those of the last iteration
     };
     std::vector<StreamOrder> m_order;
 };
