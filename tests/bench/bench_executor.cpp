@@ -1,5 +1,6 @@
-// ns per step of the executor with timing on: a chain and a tree of 10,000 empty steps on one stream. A good task
-// library needs 58 ns (chain) and 154 ns (tree) a task on two cores; the aim is to be under 150 for both.
+// ns per step of the executor with timing on: a chain and a tree of 10,000 empty steps on one stream. A good
+// task library needs 58 ns (chain) and 154 ns (tree) a task on two cores; the aim is to be under 150 for
+// both.
 #include "backends/device_map.h"
 #include "runtime/executor.h"
 #include "runtime/memory_plan.h"
@@ -13,8 +14,7 @@ using namespace twb;
 void nothing(const KernelContext&) {}
 
 /// Steps of one scalar each; step i reads what inputsOf(i) says.
-template <class Inputs>
-std::shared_ptr<const Plan> emptySteps(std::uint32_t count, Inputs&& inputsOf) {
+template <class Inputs> std::shared_ptr<const Plan> emptySteps(std::uint32_t count, Inputs&& inputsOf) {
     static const Op op = [] {
         Op o;
         o.name = "Nothing";
@@ -56,8 +56,8 @@ void run(benchmark::State& state, const std::shared_ptr<const Plan>& plan) {
         const RunResult result = runToEnd(plan, {.iterations = iterations}, &counter);
         if (counter.seen != plan->steps.size() * iterations) state.SkipWithError("records are missing");
         state.SetIterationTime(static_cast<double>(result.wallNs) * 1e-9);
-        state.counters["ns/step"] =
-            static_cast<double>(result.wallNs) / static_cast<double>(iterations) / static_cast<double>(plan->steps.size());
+        state.counters["ns/step"] = static_cast<double>(result.wallNs) / static_cast<double>(iterations) /
+                                    static_cast<double>(plan->steps.size());
     }
 }
 
@@ -69,7 +69,8 @@ void chain(benchmark::State& state) {
 BENCHMARK(chain)->Arg(10'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 void tree(benchmark::State& state) {
-    // A binary tree summed from its leaves: node i of the heap reads 2i+1 and 2i+2, the steps run leaves first.
+    // A binary tree summed from its leaves: node i of the heap reads 2i+1 and 2i+2, the steps run leaves
+    // first.
     const auto count = static_cast<std::uint32_t>(state.range(0));
     run(state, emptySteps(count, [count](std::uint32_t i) {
             const std::uint32_t heap = count - 1 - i;

@@ -12,8 +12,10 @@ QtMessageHandler testlibHandler = nullptr;
 /// Stands behind Qt Test's own handler, which passes on what no ignoreMessage() swallowed.
 void countWarnings(QtMsgType type, const QMessageLogContext& context, const QString& text) {
     if (type == QtWarningMsg || type == QtCriticalMsg) ++warnings;
-    if (testlibHandler) testlibHandler(type, context, text);
-    else std::fprintf(stderr, "%s\n", qPrintable(text));
+    if (testlibHandler)
+        testlibHandler(type, context, text);
+    else
+        std::fprintf(stderr, "%s\n", qPrintable(text));
 }
 
 } // namespace

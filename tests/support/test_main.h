@@ -10,16 +10,16 @@ int run(QObject& suite, int argc, char** argv);
 } // namespace twb::test
 
 /// main() of a suite that needs no application object.
-#define TWB_TEST_MAIN(Suite)                                                                                          \
-    int main(int argc, char** argv) {                                                                                 \
-        Suite suite;                                                                                                  \
-        return twb::test::run(suite, argc, argv);                                                                     \
+#define TWB_TEST_MAIN(Suite)                                                                                 \
+    int main(int argc, char** argv) {                                                                        \
+        Suite suite;                                                                                         \
+        return twb::test::run(suite, argc, argv);                                                            \
     }
 
 /// main() of a suite that opens windows.
-#define TWB_GUI_TEST_MAIN(Suite)                                                                                      \
-    int main(int argc, char** argv) {                                                                                 \
-        QApplication application(argc, argv);                                                                         \
-        Suite suite;                                                                                                  \
-        return twb::test::run(suite, argc, argv);                                                                     \
+#define TWB_GUI_TEST_MAIN(Suite)                                                                             \
+    int main(int argc, char** argv) {                                                                        \
+        QApplication application(argc, argv);                                                                \
+        Suite suite;                                                                                         \
+        return twb::test::run(suite, argc, argv);                                                            \
     }

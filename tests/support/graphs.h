@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/tensor_files.h"
+#include "graph/delta.h"
+#include "placement/analysis.h"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+
+namespace twb::test {
+
+/// Builds graphs in a few words: `GraphMaker g; auto a = g.node("Zeros", "a", "cpu", {{"shape", …}});`.
+class GraphMaker {
+public:
+    /// A node on the first lane of that device, which is added when it is missing; connected to `inputs` in
+    /// order.
+    NodeId node(const std::string& op, const std::string& name, const std::string& device = "cpu",
+                Attributes attributes = {}, const std::vector<NodeId>& inputs = {});
+    void connect(NodeId from, NodeId to, int port, int output = 0);
+    LaneId lane(const std::string& device);
+    const Graph& graph() const { return m_graph; }
+
+private:
+    Graph m_graph;
+};
+
+/// A change of a random kind that a user could make, against `graph`; may be empty. Deterministic in
+/// `random`.
+Delta randomDelta(const Graph& graph, std::mt19937_64& random);
+
+/// A layered network of `nodes` nodes on cpu and cuda:0 with To nodes where it crosses: what big graphs look
+/// like.
+Graph largeGraph(std::size_t nodes, bool crossLanes);
+
+/// Tensor files in memory.
+class MemoryFiles final : public TensorFiles {
+public:
+    TensorType typeOf(std::string_view path) const override;
+    void read(std::string_view path, const TensorView& out) const override;
+    void write(std::string_view path, const TensorView& tensor) const override;
+    std::string fingerprint(std::string_view path) const override;
+
+    void put(const std::string& path, Tensor tensor);
+    Tensor get(const std::string& path) const;
+    std::size_t writes() const;
+
+private:
+    mutable std::mutex m_mutex;
+    mutable std::map<std::string, Tensor, std::less<>> m_tensors;
+    mutable std::size_t m_writes = 0;
+};
+
+/// A profile with round figures: 1000 GFLOP/s, 1000 GB/s, 10 GB/s link pinned, 5 pageable, 10 µs latency, 1
+/// GiB.
+DeviceProfile roundProfile();
+/// cpu and simulated cuda:0 … cuda:(gpus-1) of roundProfile().
+DeviceMap simulatedMap(int gpus = 1, std::uint64_t memoryBytes = std::uint64_t{1} << 30);
+
+} // namespace twb::test
