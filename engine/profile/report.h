@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -35,11 +36,30 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// The value of a scalar that a Probe or a sink saw, for the report ("accuracy": 0.911).
+/// "finished", "failed", "cancelled".
+std::string_view name(RunStatus status) noexcept;
+/// Whether a step's times come from a profile: a simulated device takes part in it.
+bool isModelled(const Plan& plan, const Step& step);
+
+/// What a Probe saw after the last iteration.
 struct ProbeValue {
     std::string name;
-    std::string type;   ///< "f32 scalar"
-    double value = 0;   ///< of the only element
+    std::string type;          ///< "f32 scalar"
+    std::int64_t elements = 1; ///< of one element, `value` is it; of none, no figure means anything
+    double value = 0;
+    double minimum = 0; ///< of the elements that are numbers
+    double maximum = 0;
+    double mean = 0;
+    std::int64_t notANumber = 0; ///< elements that are NaN
+};
+
+/// Reads a tensor in host memory.
+ProbeValue probe(std::string name, const Tensor& tensor);
+
+/// A file that a run read, and TensorFiles::fingerprint of it then.
+struct InputFile {
+    std::string path;
+    std::string fingerprint;
 };
 
 /// Everything about one run: what `twb run --report` writes.
@@ -52,13 +72,45 @@ struct RunReport {
     RunResult result;
     std::vector<Diagnostic> diagnostics;
     std::vector<ProbeValue> probes;
+    std::vector<InputFile> inputs;
 };
 
-/// JSON with "schema": kReportSchema; every time of a simulated device carries "modelled": true.
+/// One JSON object, UTF-8. Times are in ms (`*_ms`), rates in 10^9 bytes/s (`gb_per_s`), sizes in bytes. A
+/// number that JSON cannot hold is the text "nan", "inf" or "-inf". New keys may appear without a new schema
+/// number.
+///
+///     schema      kReportSchema
+///     file, policy
+///     status      "finished", "failed", "cancelled"
+///     iterations  completed
+///     wall_ms     the iterations on the host's clock, measured
+///     clock_ms    the same on the run's clock; "clock": "measured", or "modelled" when a simulated device
+///     takes part:
+///                 the clock is then the virtual one, on which the cpu's steps take what was measured
+///     setup_ms    what runs once before them, measured
+///     devices     [{device, name, detail, simulated, planned_bytes, used_bytes, peak_bytes, total_bytes}]
+///     steps       [{node, label, op, device, stream, setup, state, count, median_ms, p95_ms, last_ms,
+///     total_ms,
+///                 predicted_ms, modelled}]
+///     transfers   [{label, kind, from: {node, port}, to: {node, port}, source, target, setup, pinned, count,
+///     bytes,
+///                 last_ms, min_ms, median_ms, p95_ms, total_ms, wait_ms, gb_per_s, predicted_ms, modelled}]
+///     probes      [{name, type, elements, value | min, max, mean, nan}]
+///     inputs      [{path, fingerprint}]
+///     errors      [{node, label, code, message}]
+///     diagnostics as diagnosticsToJson
+///
+/// "modelled": true stands beside every time of a simulated device; predicted_ms is a prediction everywhere.
 std::string toJson(const RunReport& report);
 /// The table of steps and transfers that `twb run` ends with.
 std::string toTable(const RunReport& report, bool color);
-/// A list of diagnostics as JSON, for `twb check --json`.
-std::string diagnosticsToJson(const std::string& file, const std::vector<Diagnostic>& diagnostics, const Graph& graph);
+/// The diagnostics of one file as a JSON object, for `twb check --json`:
+///
+///     schema, file, errors, warnings (counts)
+///     diagnostics [{severity, code, node, name, port, edge, message, operands: [{argument, label, device,
+///     origin}],
+///                 fixes: [{title, price: {bytes, ms, modelled} | null}]}]
+std::string diagnosticsToJson(const std::string& file, const std::vector<Diagnostic>& diagnostics,
+                              const Graph& graph);
 
 } // namespace twb

@@ -1,0 +1,269 @@
+#include "profile/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view name(ErrorCode code) noexcept {
+    switch (code) {
+    case ErrorCode::invalidArgument:
+        return "invalid-argument";
+    case ErrorCode::badGraph:
+        return "bad-graph";
+    case ErrorCode::badFile:
+        return "bad-file";
+    case ErrorCode::io:
+        return "io";
+    case ErrorCode::outOfMemory:
+        return "out-of-memory";
+    case ErrorCode::unsupported:
+        return "unsupported";
+    case ErrorCode::missingDevice:
+        return "missing-device";
+    case ErrorCode::cancelled:
+        return "cancelled";
+    case ErrorCode::failed:
+        return "failed";
+    }
+    return {};
+}
+
+double toMs(double ns) { return ns / 1e6; }
+double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+/// JSON has no NaN and no infinities.
+Json number(double value) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+    return value;
+}
+
+std::string text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+Json toJson(PortRef port) { return {{"node", value(port.node)}, {"port", port.port}}; }
+
+Json toJson(const Price& price) {
+    if (!price.isKnown) return nullptr;
+    return {{"bytes", price.bytes}, {"ms", toMs(price.ns)}, {"modelled", price.modelled}};
+}
+
+Json toJson(const Diagnostic& diagnostic, const Graph* graph) {
+    Json out{{"severity", name(diagnostic.severity)}, {"code", diagnostic.code}};
+    if (diagnostic.node != NodeId::none) {
+        out["node"] = value(diagnostic.node);
+        if (const Node* node = graph ? graph->find(diagnostic.node) : nullptr) out["name"] = node->name;
+    }
+    if (diagnostic.port >= 0) out["port"] = diagnostic.port;
+    if (diagnostic.edge)
+        out["edge"] = {{"from", toJson(diagnostic.edge->from)}, {"to", toJson(diagnostic.edge->to)}};
+    out["message"] = diagnostic.message;
+    Json& operands = out["operands"] = Json::array();
+    for (const Operand& o : diagnostic.operands)
+        operands.push_back({{"argument", o.argument},
+                            {"label", o.label},
+                            {"device", o.device.toString()},
+                            {"origin", o.origin}});
+    Json& fixes = out["fixes"] = Json::array();
+    for (const Fix& fix : diagnostic.fixes)
+        fixes.push_back({{"title", fix.title}, {"price", toJson(fix.price)}});
+    return out;
+}
+
+Json toJson(const std::vector<Diagnostic>& diagnostics, const Graph* graph) {
+    Json out = Json::array();
+    for (const Diagnostic& diagnostic : diagnostics) out.push_back(toJson(diagnostic, graph));
+    return out;
+}
+
+Json devicesOf(const RunReport& report) {
+    Json out = Json::array();
+    for (const Device device : report.plan->devices.devices()) {
+        const DeviceInfo& info = report.plan->devices.at(device).info();
+        Json row{{"device", device.toString()},
+                 {"name", info.name},
+                 {"detail", info.detail},
+                 {"simulated", info.simulated},
+                 {"planned_bytes", report.plan->bytesOn(device)}};
+        for (const auto& [owner, memory] : report.result.memory) {
+            if (owner != device) continue;
+            row["used_bytes"] = memory.used;
+            row["peak_bytes"] = memory.peak;
+            row["total_bytes"] = memory.total;
+        }
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+Json stepsOf(const RunReport& report) {
+    const Plan& plan = *report.plan;
+    Json out = Json::array();
+    for (const Step& step : plan.steps) {
+        const PlanStream& stream = plan.streams[step.stream];
+        Json row{{"node", value(step.node)},
+                 {"label", step.label},
+                 {"op", step.op ? step.op->name : "copy"},
+                 {"device", stream.device.toString()},
+                 {"stream", stream.label},
+                 {"setup", step.setup}};
+        if (report.steps) {
+            const StepTimes::Row& times = report.steps->rows()[step.index];
+            row["state"] = name(times.state);
+            row["count"] = times.count;
+            row["median_ms"] = toMs(times.times.quantile(0.5));
+            row["p95_ms"] = toMs(times.times.quantile(0.95));
+            row["last_ms"] = toMs(times.lastNs);
+            row["total_ms"] = toMs(times.totalNs);
+        }
+        row["predicted_ms"] = toMs(step.predictedNs);
+        row["modelled"] = isModelled(plan, step);
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+Json transfersOf(const RunReport& report) {
+    const Plan& plan = *report.plan;
+    Json out = Json::array();
+    for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+        const Transfer& transfer = plan.transfers[i];
+        Json row{{"label", transfer.label},
+                 {"kind", name(transfer.kind)},
+                 {"from", toJson(transfer.from)},
+                 {"to", toJson(transfer.to)},
+                 {"source", transfer.source.toString()},
+                 {"target", transfer.target.toString()},
+                 {"setup", transfer.setup},
+                 {"pinned", transfer.pinned}};
+        if (report.ledger) {
+            const LedgerRow& cost = report.ledger->rows()[i];
+            row["count"] = cost.count;
+            row["bytes"] = cost.bytes;
+            row["last_ms"] = toMs(cost.lastNs);
+            row["min_ms"] = toMs(cost.minNs);
+            row["median_ms"] = toMs(cost.medianNs());
+            row["p95_ms"] = toMs(cost.p95Ns());
+            row["total_ms"] = toMs(cost.totalNs);
+            row["wait_ms"] = toMs(cost.waitNs);
+            row["gb_per_s"] = cost.gbPerSecond();
+        }
+        row["predicted_ms"] = toMs(transfer.predictedNs);
+        row["modelled"] = transfer.modelled;
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+Json probesOf(const RunReport& report) {
+    Json out = Json::array();
+    for (const ProbeValue& probe : report.probes) {
+        Json row{{"name", probe.name}, {"type", probe.type}, {"elements", probe.elements}};
+        if (probe.elements == 1) {
+            row["value"] = number(probe.value);
+        } else if (probe.elements > 1) {
+            row["min"] = number(probe.minimum);
+            row["max"] = number(probe.maximum);
+            row["mean"] = number(probe.mean);
+            row["nan"] = probe.notANumber;
+        }
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
+Json errorsOf(const RunReport& report) {
+    Json out = Json::array();
+    for (const StepError& error : report.result.errors)
+        out.push_back({{"node", value(error.node)},
+                       {"label", report.plan->steps[error.step].label},
+                       {"code", name(error.code)},
+                       {"message", error.message}});
+    return out;
+}
+
+} // namespace
+
+std::string_view name(RunStatus status) noexcept {
+    switch (status) {
+    case RunStatus::finished:
+        return "finished";
+    case RunStatus::failed:
+        return "failed";
+    case RunStatus::cancelled:
+        return "cancelled";
+    }
+    return {};
+}
+
+bool isModelled(const Plan& plan, const Step& step) {
+    if (step.transfer != kNone) return plan.transfers[step.transfer].modelled;
+    return plan.devices.isSimulated(plan.streams[step.stream].device);
+}
+
+ProbeValue probe(std::string name, const Tensor& tensor) {
+    ProbeValue out;
+    out.name = std::move(name);
+    out.type = tensor.type().toString();
+    out.elements = tensor.elementCount();
+    double sum = 0;
+    std::int64_t numbers = 0;
+    for (std::int64_t i = 0; i < out.elements; ++i) {
+        const double value = tensor.at(i);
+        if (i == 0) out.value = value;
+        if (std::isnan(value)) {
+            ++out.notANumber;
+            continue;
+        }
+        out.minimum = numbers == 0 ? value : std::min(out.minimum, value);
+        out.maximum = numbers == 0 ? value : std::max(out.maximum, value);
+        sum += value;
+        ++numbers;
+    }
+    const double nan = std::nan("");
+    if (numbers == 0) out.minimum = out.maximum = nan;
+    out.mean = numbers == 0 ? nan : sum / static_cast<double>(numbers);
+    return out;
+}
+
+std::string toJson(const RunReport& report) {
+    Json out{{"schema", kReportSchema},
+             {"file", report.file},
+             {"policy", report.policy},
+             {"status", name(report.result.status)},
+             {"iterations", report.result.iterations},
+             {"clock", report.plan->virtualClock ? "modelled" : "measured"},
+             {"wall_ms", toMs(report.result.wallNs)},
+             {"clock_ms", toMs(report.result.clockNs)},
+             {"setup_ms", toMs(report.result.setupNs)},
+             {"devices", devicesOf(report)},
+             {"steps", stepsOf(report)},
+             {"transfers", transfersOf(report)},
+             {"probes", probesOf(report)}};
+    Json& inputs = out["inputs"] = Json::array();
+    for (const InputFile& file : report.inputs)
+        inputs.push_back({{"path", file.path}, {"fingerprint", file.fingerprint}});
+    out["errors"] = errorsOf(report);
+    out["diagnostics"] = toJson(report.diagnostics, nullptr);
+    return text(out);
+}
+
+std::string diagnosticsToJson(const std::string& file, const std::vector<Diagnostic>& diagnostics,
+                              const Graph& graph) {
+    const auto count = [&](Severity severity) {
+        return std::count_if(diagnostics.begin(), diagnostics.end(),
+                             [&](const Diagnostic& d) { return d.severity == severity; });
+    };
+    return text({{"schema", kReportSchema},
+                 {"file", file},
+                 {"errors", count(Severity::error)},
+                 {"warnings", count(Severity::warning)},
+                 {"diagnostics", toJson(diagnostics, &graph)}});
+}
+
+} // namespace twb

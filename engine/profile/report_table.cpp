@@ -1,0 +1,138 @@
+#include "core/text_table.h"
+#include "profile/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+using enum TextTable::Align;
+
+std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; }
+
+/// What stands in a cell of a figure that there is none of.
+constexpr const char* kNoFigure = "–";
+
+std::string heading(const std::string& title, bool color) {
+    return color ? "\n\x1b[1m" + title + "\x1b[0m\n" : '\n' + title + '\n';
+}
+
+/// Up to six significant digits, as NumPy's and PyTorch's prints would be read.
+std::string figure(double value) { return fmt::format("{:.6g}", value); }
+
+std::string summary(const RunReport& report) {
+    const RunResult& result = report.result;
+    std::string out = fmt::format("{}: {}, {} iteration{}", printable(report.file), name(result.status),
+                                  result.iterations, result.iterations == 1 ? "" : "s");
+    if (result.iterations > 0)
+        out += fmt::format(
+            ", {} each ({})",
+            formatMs(static_cast<double>(result.clockNs) / static_cast<double>(result.iterations)),
+            clockOf(report.plan->virtualClock));
+    out += fmt::format(" · setup {}, run {} on this machine\n", formatMs(static_cast<double>(result.setupNs)),
+                       formatMs(static_cast<double>(result.wallNs)));
+    return out;
+}
+
+std::string devices(const RunReport& report, bool color) {
+    TextTable table({left, left, left, right, right}, 2);
+    table.add({"device", "is", "times are", "planned", "peak"});
+    table.addRule();
+    for (const Device device : report.plan->devices.devices()) {
+        const DeviceInfo& info = report.plan->devices.at(device).info();
+        std::string peak = kNoFigure;
+        for (const auto& [owner, memory] : report.result.memory)
+            if (owner == device) peak = formatBytes(static_cast<double>(memory.peak));
+        table.add({device.toString(), info.detail.empty() ? info.name : info.name + ", " + info.detail,
+                   clockOf(info.simulated), formatBytes(static_cast<double>(report.plan->bytesOn(device))),
+                   peak});
+    }
+    return heading("Devices", color) + table.toString();
+}
+
+std::string steps(const RunReport& report, bool color) {
+    const Plan& plan = *report.plan;
+    TextTable table({left, left, left, left, right, right, right, left}, 2);
+    table.add({"step", "op", "device", "state", "count", "median", "p95", ""});
+    table.addRule();
+    for (const Step& step : plan.steps) {
+        if (step.transfer != kNone) continue;
+        std::vector<std::string> row{step.label, step.op ? step.op->name : "copy",
+                                     plan.streams[step.stream].device.toString()};
+        const StepTimes::Row* times = report.steps ? &report.steps->rows()[step.index] : nullptr;
+        row.emplace_back(name(times ? times->state : StepState::pending));
+        if (times && times->count > 0) {
+            row.push_back(std::to_string(times->count));
+            row.push_back(formatMs(times->times.quantile(0.5)));
+            row.push_back(formatMs(times->times.quantile(0.95)));
+            row.push_back(clockOf(isModelled(plan, step)) + (step.setup ? ", setup" : ""));
+        } else {
+            row.insert(row.end(), {"0", kNoFigure, kNoFigure, step.setup ? "setup" : ""});
+        }
+        table.add(std::move(row));
+    }
+    return heading("Steps", color) + table.toString();
+}
+
+std::string transfers(const RunReport& report, bool color) {
+    const Plan& plan = *report.plan;
+    if (plan.transfers.empty())
+        return heading("Transfers", color) + "  none: every tensor is where it is used\n";
+    TextTable table({left, left, right, right, right, right, right, right, left, left}, 2);
+    table.add({"transfer", "kind", "count", "bytes", "median", "p95", "rate", "predicted", "memory", ""});
+    table.addRule();
+    for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+        const Transfer& transfer = plan.transfers[i];
+        const LedgerRow* cost = report.ledger ? &report.ledger->rows()[i] : nullptr;
+        std::vector<std::string> row{transfer.label, std::string(name(transfer.kind))};
+        if (cost && cost->count > 0) {
+            row.push_back(std::to_string(cost->count));
+            row.push_back(formatExactBytes(cost->bytes));
+            row.push_back(formatMs(cost->medianNs()));
+            row.push_back(formatMs(cost->p95Ns()));
+            row.push_back(formatRate(cost->gbPerSecond()));
+        } else {
+            row.insert(row.end(), {"0", "0 B", kNoFigure, kNoFigure, kNoFigure});
+        }
+        row.push_back(formatMs(transfer.predictedNs));
+        row.emplace_back(transfer.pinned ? "pinned" : "pageable");
+        row.push_back(clockOf(transfer.modelled) + (transfer.setup ? ", setup" : ""));
+        table.add(std::move(row));
+    }
+    return heading("Transfers", color) + table.toString();
+}
+
+std::string probes(const RunReport& report, bool color) {
+    if (report.probes.empty()) return {};
+    TextTable table({left, left, left}, 2);
+    for (const ProbeValue& probe : report.probes) {
+        std::string seen = "no elements";
+        if (probe.elements == 1)
+            seen = figure(probe.value);
+        else if (probe.elements > 1)
+            seen = fmt::format("min {}  max {}  mean {}", figure(probe.minimum), figure(probe.maximum),
+                               figure(probe.mean));
+        if (probe.elements > 1 && probe.notANumber > 0) seen += fmt::format("  nan {}", probe.notANumber);
+        table.add({probe.name, seen, probe.type});
+    }
+    return heading("Probes", color) + table.toString();
+}
+
+std::string errors(const RunReport& report, bool color) {
+    if (report.result.errors.empty()) return {};
+    std::string out = heading("Errors", color);
+    for (const StepError& error : report.result.errors) out += "  " + printable(error.message) + '\n';
+    return out;
+}
+
+} // namespace
+
+std::string toTable(const RunReport& report, bool color) {
+    return summary(report) + devices(report, color) + steps(report, color) + transfers(report, color) +
+           probes(report, color) + errors(report, color);
+}
+
+} // namespace twb
