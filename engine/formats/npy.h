@@ -17,8 +17,8 @@ struct NpyHeader {
     std::uint64_t dataOffset = 0; ///< in bytes from the file's start
 };
 
-/// Throws Error(io) or Error(badFile) naming the file: not a .npy, truncated, object or structured dtype, a shape
-/// that overflows or promises more bytes than the file has.
+/// Throws Error(io) or Error(badFile) naming the file: not a .npy, truncated, object or structured dtype, a
+/// shape that overflows or promises more bytes than the file has.
 NpyHeader readNpyHeader(const std::filesystem::path& path);
 /// The tensor, dense and in row-major order whatever the file's order and byte order.
 Tensor readNpy(const std::filesystem::path& path);

@@ -11,8 +11,8 @@ namespace twb {
 
 inline constexpr int kProjectVersion = 1;
 
-/// The project file's text: JSON, one node a line, one edge a line, fixed key order, positions apart from meaning.
-/// The same graph always gives the same bytes.
+/// The project file's text: JSON, one node a line, one edge a line, fixed key order, positions apart from
+/// meaning. The same graph always gives the same bytes.
 std::string toProjectText(const Graph& graph);
 /// Parses a whole project or throws Error(badFile) with `origin`, the line where JSON broke or the place in
 /// the document ("nodes[3].lane"), and what is wrong. An older version is migrated, a newer one refused.

@@ -1,0 +1,184 @@
+#include "formats/project.h"
+
+#include "core/error.h"
+#include "formats/project_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr std::uint64_t kLargestFile = std::uint64_t(1) << 30;
+/// Inputs of one node that may lie unconnected before a connected one; no op has as many. It bounds the
+/// memory that a small hostile file can ask for.
+constexpr std::size_t kMostOpenInputs = 64;
+
+[[noreturn]] void refuse(const std::string& origin, const std::string& sentence) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, sentence));
+}
+
+/// The ids of one kind of record, sorted, for looking up.
+template <class T> class Ids {
+public:
+    /// Brings the records into order of ids and refuses an id that is there twice.
+    Ids(std::vector<T>& records, std::string_view section, const std::string& origin) {
+        m_ids.reserve(records.size());
+        for (const T& record : records) m_ids.push_back(record.id);
+        if (!std::is_sorted(m_ids.begin(), m_ids.end())) std::sort(m_ids.begin(), m_ids.end());
+        if (const auto twice = std::adjacent_find(m_ids.begin(), m_ids.end()); twice != m_ids.end()) {
+            const auto isIt = [&](const T& record) { return record.id == *twice; };
+            const auto first = std::find_if(records.begin(), records.end(), isIt);
+            const auto second = std::find_if(first + 1, records.end(), isIt);
+            refuse(origin, fmt::format("{0}[{1}].id is {2}, as is {0}[{3}].id", section,
+                                       second - records.begin(), value(*twice), first - records.begin()));
+        }
+    }
+    bool has(decltype(T::id) id) const { return std::binary_search(m_ids.begin(), m_ids.end(), id); }
+    std::size_t indexOf(decltype(T::id) id) const {
+        return static_cast<std::size_t>(std::lower_bound(m_ids.begin(), m_ids.end(), id) - m_ids.begin());
+    }
+
+private:
+    std::vector<decltype(T::id)> m_ids;
+};
+
+template <class T> void sortById(std::vector<T>& records) {
+    const auto byId = [](const T& a, const T& b) { return a.id < b.id; };
+    if (!std::is_sorted(records.begin(), records.end(), byId))
+        std::sort(records.begin(), records.end(), byId);
+}
+
+/// Parents exist, and no frame lies in itself or too deep.
+void checkFrames(const std::vector<Frame>& frames, const Ids<Frame>& ids, const std::string& origin) {
+    std::vector<std::size_t> sorted(frames.size()); // by rank of id: position in the file
+    for (std::size_t i = 0; i < frames.size(); ++i) sorted[ids.indexOf(frames[i].id)] = i;
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        if (const FrameId parent = frames[i].parent; parent != FrameId::none && !ids.has(parent))
+            refuse(origin, fmt::format("frames[{}].parent is {}, which is no frame", i, value(parent)));
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        int depth = 0;
+        for (FrameId at = frames[i].parent; at != FrameId::none; ++depth) {
+            if (depth > kDeepestNesting)
+                refuse(origin,
+                       fmt::format("frames[{}].parent: the frame lies in itself, or deeper than {} frames", i,
+                                   kDeepestNesting));
+            at = frames[sorted[ids.indexOf(at)]].parent;
+        }
+    }
+}
+
+void checkEdges(const std::vector<Edge>& edges, const Ids<Node>& nodes, const std::string& origin) {
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+        if (!nodes.has(edges[i].from.node))
+            refuse(origin, fmt::format("edges[{}].from names node {}, which does not exist", i,
+                                       value(edges[i].from.node)));
+        if (!nodes.has(edges[i].to.node))
+            refuse(origin, fmt::format("edges[{}].to names node {}, which does not exist", i,
+                                       value(edges[i].to.node)));
+    }
+    // By consumer and input: what shares one, and what leaves a gap, stand side by side.
+    std::vector<std::size_t> order(edges.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto byInput = [&](std::size_t a, std::size_t b) { return edges[a].to < edges[b].to; };
+    if (!std::is_sorted(order.begin(), order.end(), byInput))
+        std::stable_sort(order.begin(), order.end(), byInput);
+    std::size_t before = 0; // edges into the same node
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const PortRef to = edges[order[k]].to;
+        const Edge* last = k ? &edges[order[k - 1]] : nullptr;
+        if (last && last->to == to)
+            refuse(origin, fmt::format("edges[{}].to: input {} of node {} is connected already, by edges[{}]",
+                                       order[k], to.port, value(to.node), order[k - 1]));
+        before = last && last->to.node == to.node ? before + 1 : 0;
+        if (static_cast<std::size_t>(to.port) > before + kMostOpenInputs)
+            refuse(origin,
+                   fmt::format("edges[{}].to names input {} of node {}, which leaves more than {} inputs "
+                               "before it open",
+                               order[k], to.port, value(to.node), kMostOpenInputs));
+    }
+}
+
+/// What must hold between the records of a project and of a fragment.
+void checkParts(ProjectParts& parts, const std::string& origin) {
+    const Ids<Frame> frames(parts.frames, "frames", origin);
+    const Ids<Node> nodes(parts.nodes, "nodes", origin);
+    const Ids<Note> notes(parts.notes, "notes", origin);
+    checkFrames(parts.frames, frames, origin);
+    for (std::size_t i = 0; i < parts.nodes.size(); ++i)
+        if (const FrameId frame = parts.nodes[i].frame; frame != FrameId::none && !frames.has(frame))
+            refuse(origin, fmt::format("nodes[{}].frame is {}, which is no frame", i, value(frame)));
+    checkEdges(parts.edges, nodes, origin);
+}
+
+void checkLanes(ProjectParts& parts, const std::string& origin) {
+    const Ids<Lane> lanes(parts.lanes, "lanes", origin);
+    for (std::size_t i = 0; i < parts.nodes.size(); ++i)
+        if (!lanes.has(parts.nodes[i].lane))
+            refuse(origin,
+                   fmt::format("nodes[{}].lane is {}, which is no lane", i, value(parts.nodes[i].lane)));
+    for (std::size_t i = 0; i < parts.notes.size(); ++i)
+        if (!lanes.has(parts.notes[i].lane))
+            refuse(origin,
+                   fmt::format("notes[{}].lane is {}, which is no lane", i, value(parts.notes[i].lane)));
+}
+
+template <class T> void addAll(std::vector<T>& records, std::vector<Change<T>>& changes) {
+    sortById(records);
+    changes.reserve(records.size());
+    for (T& record : records) changes.push_back({std::nullopt, std::move(record)});
+}
+
+/// In slices: a Delta holds each node a second time, and a million of them should not all be held twice.
+void addNodes(Graph& graph, std::vector<Node>& nodes) {
+    constexpr std::size_t kSlice = 16384;
+    sortById(nodes);
+    for (std::size_t begin = 0; begin < nodes.size(); begin += kSlice) {
+        Delta delta;
+        const std::size_t end = std::min(nodes.size(), begin + kSlice);
+        delta.nodes.reserve(end - begin);
+        for (std::size_t i = begin; i < end; ++i) delta.nodes.push_back({std::nullopt, std::move(nodes[i])});
+        graph.apply(delta);
+    }
+}
+
+} // namespace
+
+Graph parseProject(std::string_view text, const std::string& origin) {
+    ProjectParts parts = readProjectParts(text, kProjectFormat, origin);
+    checkParts(parts, origin);
+    checkLanes(parts, origin);
+
+    Graph graph;
+    Delta surroundings;
+    surroundings.info = Change<GraphInfo>{graph.info(), parts.info};
+    addAll(parts.lanes, surroundings.lanes);
+    addAll(parts.frames, surroundings.frames);
+    addAll(parts.notes, surroundings.notes);
+    graph.apply(surroundings);
+    addNodes(graph, parts.nodes);
+    Delta edges;
+    edges.edgesAdded = std::move(parts.edges);
+    // In this order each edge is added behind those that its output has already.
+    std::sort(edges.edgesAdded.begin(), edges.edgesAdded.end());
+    graph.apply(edges);
+    return graph;
+}
+
+Fragment parseFragment(std::string_view text) {
+    const std::string origin = "the clipboard";
+    ProjectParts parts = readProjectParts(text, kFragmentFormat, origin);
+    checkParts(parts, origin);
+    return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes), std::move(parts.edges)};
+}
+
+Graph loadProject(const std::filesystem::path& path) {
+    return parseProject(readFile(path, kLargestFile), path.string());
+}
+
+void saveProject(const Graph& graph, const std::filesystem::path& path) {
+    writeFileAtomically(path, toProjectText(graph));
+}
+
+} // namespace twb

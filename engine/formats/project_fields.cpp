@@ -1,0 +1,154 @@
+#include "formats/project_fields.h"
+
+#include "formats/project_parts.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace twb {
+namespace {
+
+[[noreturn]] void wrong(const std::string& what) { throw WrongValue(what); }
+
+std::string& text(const Scalar& value) {
+    if (!value.text) wrong("must be a text");
+    return *value.text;
+}
+template <class Id> Id id(const Scalar& value, std::int64_t least = 1) {
+    return Id(static_cast<std::uint64_t>(integer(value, least, static_cast<std::int64_t>(kLargestId))));
+}
+
+} // namespace
+
+Fields fieldsOf(Section section) {
+    using enum Field;
+    switch (section) {
+    case Section::lanes:
+        return {bit(id) | bit(device) | bit(title) | bit(order), bit(id) | bit(device)};
+    case Section::frames:
+        return {bit(id) | bit(title) | bit(parent), bit(id)};
+    case Section::nodes:
+        return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(attributes),
+                bit(id) | bit(op) | bit(name) | bit(lane)};
+    case Section::edges:
+        return {bit(from) | bit(to), bit(from) | bit(to)};
+    case Section::notes:
+        return {bit(id) | bit(lane) | bit(text), bit(id) | bit(lane) | bit(text)};
+    case Section::none:
+        break;
+    }
+    return {(bit(layout) << 1) - 1, bit(format) | bit(version)};
+}
+
+std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most) {
+    if (!value.integer) wrong("must be an integer");
+    if (*value.integer < least || *value.integer > most)
+        wrong(fmt::format("is {}; it must lie between {} and {}", *value.integer, least, most));
+    return *value.integer;
+}
+double number(const Scalar& value, double least, double most) {
+    if (!value.number) wrong("must be a number");
+    if (!(*value.number >= least && *value.number <= most))
+        wrong(fmt::format("is {}; it must lie between {} and {}", *value.number, least, most));
+    return *value.number;
+}
+void set(GraphInfo& info, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::format: // the first look took these two
+    case Field::version:
+        break;
+    case Field::title:
+        info.title = std::move(text(value));
+        break;
+    case Field::description:
+        info.description = std::move(text(value));
+        break;
+    case Field::policy: {
+        const auto policy = parsePolicy(text(value));
+        if (!policy) wrong(R"(must be "strict" or "implicit")");
+        info.policy = *policy;
+        break;
+    }
+    case Field::iterations:
+        info.iterations = integer(value, 1, std::numeric_limits<std::int64_t>::max());
+        break;
+    case Field::layout:
+        wrong("must be an object");
+    default:
+        wrong("must be a list");
+    }
+}
+
+void set(Lane& lane, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::id:
+        lane.id = id<LaneId>(value);
+        break;
+    case Field::title:
+        lane.title = std::move(text(value));
+        break;
+    case Field::order:
+        lane.order = static_cast<int>(
+            integer(value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+        break;
+    default: {
+        const auto device = Device::parse(text(value));
+        if (!device) wrong(R"(must be a device: "cpu", "cuda:0", "auto")");
+        lane.device = *device;
+    }
+    }
+}
+
+void set(Frame& frame, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::id:
+        frame.id = id<FrameId>(value);
+        break;
+    case Field::title:
+        frame.title = std::move(text(value));
+        break;
+    default:
+        frame.parent = id<FrameId>(value);
+        break;
+    }
+}
+
+void set(Node& node, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::id:
+        node.id = id<NodeId>(value);
+        break;
+    case Field::op:
+        node.op = std::move(text(value));
+        if (node.op.empty()) wrong("must not be empty");
+        break;
+    case Field::name:
+        node.name = std::move(text(value));
+        break;
+    case Field::lane:
+        node.lane = id<LaneId>(value);
+        break;
+    case Field::frame:
+        node.frame = id<FrameId>(value);
+        break;
+    default:
+        wrong("must be an object");
+    }
+}
+
+void set(Note& note, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::id:
+        note.id = id<NoteId>(value);
+        break;
+    case Field::lane:
+        note.lane = id<LaneId>(value);
+        break;
+    default:
+        note.text = std::move(text(value));
+        break;
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "graph/graph.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace twb {
+
+/// The lists of a project file; `none` is the document itself.
+enum class Section { none, lanes, frames, nodes, edges, notes };
+inline constexpr std::array<std::string_view, 6> kSectionNames{"",      "lanes", "frames",
+                                                               "nodes", "edges", "notes"};
+
+/// Every key that a document or a record may have.
+enum class Field {
+    // of the document
+    format,
+    version,
+    title,
+    description,
+    policy,
+    iterations,
+    lanes,
+    frames,
+    nodes,
+    edges,
+    notes,
+    layout,
+    // of records
+    id,
+    device,
+    order,
+    parent,
+    op,
+    name,
+    lane,
+    frame,
+    attributes,
+    from,
+    to,
+    text,
+};
+inline constexpr std::array<std::string_view, 24> kFieldNames{
+    "format", "version", "title", "description", "policy",     "iterations", "lanes", "frames",
+    "nodes",  "edges",   "notes", "layout",      "id",         "device",     "order", "parent",
+    "op",     "name",    "lane",  "frame",       "attributes", "from",       "to",    "text"};
+
+/// Sets of fields are bits.
+constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
+
+/// The keys that a section's records may and must have.
+struct Fields {
+    std::uint32_t known = 0;
+    std::uint32_t required = 0;
+};
+Fields fieldsOf(Section section);
+
+/// A value that is neither list nor object, outside of attributes. All empty: null or a bool, which no field
+/// takes.
+struct Scalar {
+    std::optional<std::int64_t> integer;
+    std::optional<double> number;
+    std::string* text = nullptr; ///< its content may be taken
+};
+
+/// Says what a field's value must be, as the end of a sentence that starts with its place.
+class WrongValue : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// These throw WrongValue.
+std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most);
+double number(const Scalar& value, double least, double most);
+void set(GraphInfo& info, Field field, const Scalar& value);
+void set(Lane& lane, Field field, const Scalar& value);
+void set(Frame& frame, Field field, const Scalar& value);
+void set(Node& node, Field field, const Scalar& value);
+void set(Note& note, Field field, const Scalar& value);
+
+} // namespace twb

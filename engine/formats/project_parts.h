@@ -1,0 +1,36 @@
+#pragma once
+
+#include "graph/graph.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace twb {
+
+/// A project file or a fragment as it was read: each record well-formed by itself, nothing checked between
+/// them.
+struct ProjectParts {
+    GraphInfo info;
+    std::vector<Lane> lanes;
+    std::vector<Frame> frames;
+    std::vector<Node> nodes;
+    std::vector<Edge> edges;
+    std::vector<Note> notes;
+};
+
+inline constexpr std::string_view kProjectFormat = "tensor-workbench";
+inline constexpr std::string_view kFragmentFormat = "tensor-workbench-fragment";
+
+/// Reads text of this format. Throws Error(badFile) with `origin` and the line and column, or the place in
+/// the document, of the first thing that is wrong.
+ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin);
+
+/// Ids that a JSON reader of any language keeps exactly.
+inline constexpr std::uint64_t kLargestId = (std::uint64_t(1) << 53) - 1;
+/// Canvas units from a lane's corner; what lies further out is a mistake.
+inline constexpr double kLargestPosition = 1e9;
+/// Levels of lists and objects within one attribute, and of frames within frames.
+inline constexpr int kDeepestNesting = 64;
+
+} // namespace twb

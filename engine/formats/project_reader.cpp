@@ -1,0 +1,445 @@
+#include "core/error.h"
+#include "formats/attribute_reader.h"
+#include "formats/project.h"
+#include "formats/project_fields.h"
+#include "formats/project_head.h"
+#include "formats/project_parts.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+namespace twb {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostAttributes = 1000;
+
+/// Takes nlohmann's events and fills records: no document tree is built, so 100,000 nodes cost little more
+/// than reading their text. Throws at the first thing that is wrong.
+class PartsReader {
+public:
+    PartsReader(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
+
+    ProjectParts take() {
+        place(m_parts.nodes, m_nodePlaces, "nodes", [](Node& n, const auto& p) {
+            n.position = {p[0], p[1]};
+        });
+        place(m_parts.notes, m_notePlaces, "notes", [](Note& n, const auto& p) {
+            n.position = {p[0], p[1]};
+            n.width = p[2];
+            n.height = p[3];
+        });
+        place(m_parts.lanes, m_laneHeights, "lanes", [](Lane& l, const auto& p) { l.height = p[0]; });
+        return std::move(m_parts);
+    }
+
+    bool null() { return inAttributes() ? attribute(m_attribute.null()) : scalar({}); }
+    bool boolean(bool b) { return inAttributes() ? attribute(m_attribute.boolean(b)) : scalar({}); }
+    bool number_integer(std::int64_t i) {
+        if (inAttributes()) return attribute(m_attribute.integer(i));
+        return scalar({i, static_cast<double>(i), nullptr});
+    }
+    bool number_unsigned(std::uint64_t i) {
+        if (inAttributes()) return attribute(m_attribute.unsignedInteger(i));
+        constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        if (i > kMost) return scalar({{}, static_cast<double>(i), nullptr});
+        return number_integer(static_cast<std::int64_t>(i));
+    }
+    bool number_float(double d, const std::string& literal) {
+        return inAttributes() ? attribute(m_attribute.number(d, literal)) : scalar({{}, d, nullptr});
+    }
+    bool string(std::string& s) {
+        return inAttributes() ? attribute(m_attribute.text(s)) : scalar({{}, {}, &s});
+    }
+    bool binary(const json::binary_t&) { return false; }
+
+    bool start_object(std::size_t) {
+        if (inAttributes()) return openInAttribute('{');
+        switch (m_in) {
+        case In::start:
+            m_in = In::document;
+            return true;
+        case In::document:
+            if (m_field != Field::layout) refuse("must not be an object");
+            m_in = In::layout;
+            return true;
+        case In::list:
+            beginRecord();
+            return true;
+        case In::record:
+            if (m_field != Field::attributes) refuse("must not be an object");
+            m_in = In::attributes;
+            return true;
+        case In::layout:
+            m_in = In::layoutItems;
+            return true;
+        default:
+            refuse("must not be an object");
+        }
+    }
+
+    bool start_array(std::size_t) {
+        if (inAttributes()) return openInAttribute('[');
+        m_numbers = 0;
+        switch (m_in) {
+        case In::document:
+            if (m_field < Field::lanes || m_field > Field::notes) refuse("must not be a list");
+            m_section = static_cast<Section>(static_cast<int>(m_field) - static_cast<int>(Field::lanes) + 1);
+            m_in = In::list;
+            m_index = 0;
+            return true;
+        case In::record:
+            if (m_field != Field::from && m_field != Field::to) refuse("must not be a list");
+            m_in = In::port;
+            return true;
+        case In::layoutItems:
+            if (m_section == Section::lanes) refuse("must be a number, the lane's height");
+            m_in = In::layoutNumbers;
+            return true;
+        case In::start:
+            refuse("must be an object");
+        default:
+            refuse("must not be a list");
+        }
+    }
+
+    bool key(std::string& key) {
+        switch (m_in) {
+        case In::attributes:
+            selectAttribute(key);
+            return true;
+        case In::layout:
+            selectLayout(key);
+            return true;
+        case In::layoutItems:
+            selectItem(key);
+            return true;
+        default:
+            selectField(key);
+            return true;
+        }
+    }
+
+    bool end_object() {
+        switch (m_in) {
+        case In::attributes:
+            if (m_attribute.isOpen()) return attribute(m_attribute.close('}'));
+            m_in = In::record;
+            return true;
+        case In::record:
+            endRecord();
+            return true;
+        case In::layoutItems:
+            m_in = In::layout;
+            return true;
+        case In::layout:
+            m_in = In::document;
+            m_section = Section::none;
+            return true;
+        default:
+            checkRequired(m_documentSeen, fieldsOf(Section::none));
+            return true;
+        }
+    }
+
+    bool end_array() {
+        switch (m_in) {
+        case In::attributes:
+            return attribute(m_attribute.close(']'));
+        case In::port:
+            endPort();
+            return true;
+        case In::layoutNumbers:
+            endLayoutNumbers();
+            return true;
+        default:
+            m_in = In::document;
+            m_section = Section::none;
+            return true;
+        }
+    }
+
+    bool parse_error(std::size_t position, const std::string&, const json::exception& problem) {
+        refuseSyntax(m_text, position, m_origin, problem.what());
+    }
+
+private:
+    enum class In { start, document, list, record, attributes, port, layout, layoutItems, layoutNumbers };
+
+    struct Place {
+        std::uint64_t id;
+        std::array<double, 4> numbers;
+    };
+
+    bool inAttributes() const { return m_in == In::attributes; }
+
+    /// Where the reader is: "nodes[3].attributes.axis".
+    std::string where() const {
+        const std::string_view section = kSectionNames[static_cast<std::size_t>(m_section)];
+        const std::string_view field = kFieldNames[static_cast<std::size_t>(m_field)];
+        switch (m_in) {
+        case In::start:
+            return "the document";
+        case In::document:
+            return std::string(field);
+        case In::list:
+            return fmt::format("{}[{}]", section, m_index);
+        case In::record:
+        case In::port:
+            return fmt::format("{}[{}].{}", section, m_index, field);
+        case In::attributes:
+            return fmt::format("{}[{}].attributes.{}", section, m_index, m_attributeName);
+        case In::layout:
+            return fmt::format("layout.{}", section);
+        case In::layoutItems:
+        case In::layoutNumbers:
+            return fmt::format("layout.{}.{}", section, m_item);
+        }
+        return {};
+    }
+
+    [[noreturn]] void refuse(std::string_view problem) const { refuseAt(where(), problem); }
+    [[noreturn]] void refuseAt(std::string_view place, std::string_view problem) const {
+        throw Error(ErrorCode::badFile, fmt::format("{}: {} {}", m_origin, place, problem));
+    }
+
+    void selectField(const std::string& key) {
+        const Fields fields = fieldsOf(m_section);
+        const auto at = std::find(kFieldNames.begin(), kFieldNames.end(), key);
+        const auto field = static_cast<Field>(at - kFieldNames.begin());
+        std::uint32_t& seen = m_section == Section::none ? m_documentSeen : m_seen;
+        const std::string owner =
+            m_section == Section::none
+                ? "the document"
+                : fmt::format("{}[{}]", kSectionNames[static_cast<std::size_t>(m_section)], m_index);
+        if (at == kFieldNames.end() || !(fields.known & bit(field)))
+            refuseAt(owner, fmt::format("has the unknown key \"{}\"", key.substr(0, 100)));
+        if (seen & bit(field)) refuseAt(owner, fmt::format("has the key \"{}\" twice", key));
+        seen |= bit(field);
+        m_field = field;
+    }
+
+    void checkRequired(std::uint32_t seen, Fields fields) const {
+        const std::uint32_t missing = fields.required & ~seen;
+        if (!missing) return;
+        const auto name = kFieldNames[static_cast<std::size_t>(std::countr_zero(missing))];
+        refuseAt(m_section == Section::none
+                     ? "the document"
+                     : fmt::format("{}[{}]", kSectionNames[static_cast<std::size_t>(m_section)], m_index),
+                 fmt::format("has no \"{}\"", name));
+    }
+
+    void beginRecord() {
+        m_in = In::record;
+        m_seen = 0;
+        switch (m_section) {
+        case Section::lanes:
+            m_parts.lanes.emplace_back();
+            break;
+        case Section::frames:
+            m_parts.frames.emplace_back();
+            break;
+        case Section::nodes:
+            m_parts.nodes.emplace_back();
+            break;
+        case Section::edges:
+            m_parts.edges.emplace_back();
+            break;
+        case Section::notes:
+            m_parts.notes.emplace_back();
+            break;
+        case Section::none:
+            break;
+        }
+    }
+
+    void endRecord() {
+        checkRequired(m_seen, fieldsOf(m_section));
+        m_in = In::list;
+        ++m_index;
+    }
+
+    bool scalar(const Scalar& value) {
+        switch (m_in) {
+        case In::start:
+            refuse("must be an object");
+        case In::document:
+        case In::record:
+            setField(value);
+            break;
+        case In::list:
+            refuse("must be an object");
+        case In::port:
+        case In::layoutNumbers:
+            listNumber(value);
+            break;
+        case In::layout:
+            refuse("must be an object");
+        case In::layoutItems:
+            if (m_section != Section::lanes) refuse("must be a list of numbers");
+            m_laneHeights.push_back(
+                {m_itemId, {checked([&] { return number(value, 0, kLargestPosition); }), 0, 0, 0}});
+            break;
+        case In::attributes:
+            break;
+        }
+        return true;
+    }
+
+    /// What `read` gives, or the place with what is wrong there.
+    template <class Read> std::invoke_result_t<Read> checked(Read read) const {
+        try {
+            return read();
+        } catch (const WrongValue& wrong) {
+            refuse(wrong.what());
+        }
+    }
+
+    void setField(const Scalar& value) {
+        checked([&] {
+            switch (m_section) {
+            case Section::none:
+                return set(m_parts.info, m_field, value);
+            case Section::lanes:
+                return set(m_parts.lanes.back(), m_field, value);
+            case Section::frames:
+                return set(m_parts.frames.back(), m_field, value);
+            case Section::nodes:
+                return set(m_parts.nodes.back(), m_field, value);
+            case Section::edges:
+                refuse("must be a list of a node's id and a port");
+            case Section::notes:
+                return set(m_parts.notes.back(), m_field, value);
+            }
+        });
+    }
+
+    void listNumber(const Scalar& value) {
+        if (m_numbers >= m_list.size()) refuse("has too many values");
+        const bool isPort = m_in == In::port;
+        m_list[m_numbers++] = checked([&] {
+            return isPort ? static_cast<double>(integer(value, 0, static_cast<std::int64_t>(kLargestId)))
+                          : number(value, -kLargestPosition, kLargestPosition);
+        });
+    }
+
+    void endPort() {
+        if (m_numbers != 2) refuse("must be a node's id and a port");
+        if (m_list[0] < 1) refuse("names node 0, which is nobody");
+        if (m_list[1] > 0xffff) refuse(fmt::format("names port {}, which no op has", m_list[1]));
+        const PortRef port{NodeId(static_cast<std::uint64_t>(m_list[0])),
+                           static_cast<std::int32_t>(m_list[1])};
+        Edge& edge = m_parts.edges.back();
+        (m_field == Field::from ? edge.from : edge.to) = port;
+        m_in = In::record;
+    }
+
+    void selectLayout(const std::string& key) {
+        const auto at = std::find(kSectionNames.begin(), kSectionNames.end(), key);
+        m_section =
+            at == kSectionNames.end() ? Section::none : static_cast<Section>(at - kSectionNames.begin());
+        if (m_section != Section::lanes && m_section != Section::nodes && m_section != Section::notes)
+            refuseAt("layout", fmt::format("has the unknown key \"{}\"", key.substr(0, 100)));
+        if (m_layoutSeen & (1U << static_cast<unsigned>(m_section))) refuse("is given twice");
+        m_layoutSeen |= 1U << static_cast<unsigned>(m_section);
+    }
+
+    void selectItem(const std::string& key) {
+        m_item = key.substr(0, 100);
+        const char* end = key.data() + key.size();
+        const auto [parsed, failed] = std::from_chars(key.data(), end, m_itemId);
+        if (failed != std::errc() || parsed != end || m_itemId < 1 || m_itemId > kLargestId)
+            refuse("is not an id");
+    }
+
+    void endLayoutNumbers() {
+        const bool isNode = m_section == Section::nodes;
+        if (isNode && m_numbers != 2) refuse("must be a list of x and y");
+        if (!isNode && m_numbers != 4) refuse("must be a list of x, y, width and height");
+        if (!isNode && !(m_list[2] > 0 && m_list[3] >= 0))
+            refuse("must have a width above 0 and a height of 0 or more");
+        (isNode ? m_nodePlaces : m_notePlaces).push_back({m_itemId, m_list});
+        m_in = In::layoutItems;
+    }
+
+    /// Gives the layout's places to the records. Both are in order of ids in a file of ours.
+    template <class T, class Give>
+    void place(std::vector<T>& records, std::vector<Place>& places, std::string_view section, Give give) {
+        const auto byId = [](const Place& a, const Place& b) { return a.id < b.id; };
+        if (!std::is_sorted(places.begin(), places.end(), byId))
+            std::stable_sort(places.begin(), places.end(), byId);
+        std::vector<bool> given(places.size());
+        for (T& record : records) {
+            const auto at = std::lower_bound(places.begin(), places.end(), Place{value(record.id), {}}, byId);
+            if (at == places.end() || at->id != value(record.id)) continue;
+            give(record, at->numbers);
+            given[static_cast<std::size_t>(at - places.begin())] = true;
+        }
+        for (std::size_t i = 0; i < places.size(); ++i)
+            if (!given[i])
+                refuseAt(fmt::format("layout.{}.{}", section, places[i].id),
+                         i && places[i - 1].id == places[i].id ? "is given twice"
+                                                               : "places what does not exist");
+    }
+
+    void selectAttribute(std::string& key) {
+        if (m_attribute.isOpen()) return m_attribute.key(key);
+        m_attributeName = std::move(key);
+        const Attributes& attributes = m_parts.nodes.back().attributes;
+        if (attributes.has(m_attributeName)) refuse("is given twice");
+        if (attributes.size() >= kMostAttributes)
+            refuse(fmt::format("is one more than the {} attributes that a node may have", kMostAttributes));
+    }
+
+    bool openInAttribute(char bracket) {
+        if (m_attribute.depth() >= kDeepestNesting)
+            refuse(fmt::format("is nested deeper than {} levels", kDeepestNesting));
+        return attribute(m_attribute.open(bracket));
+    }
+
+    bool attribute(bool isComplete) {
+        if (isComplete) m_parts.nodes.back().attributes.set(m_attributeName, m_attribute.take());
+        return true;
+    }
+
+    std::string_view m_text;
+    const std::string& m_origin;
+    ProjectParts m_parts;
+    In m_in = In::start;
+    Section m_section = Section::none;
+    Field m_field = Field::format;
+    std::size_t m_index = 0; ///< of the record in its list
+    std::uint32_t m_documentSeen = 0;
+    std::uint32_t m_layoutSeen = 0;
+    std::uint32_t m_seen = 0;
+    AttributeReader m_attribute;
+    std::string m_attributeName;
+    std::array<double, 4> m_list{};
+    std::size_t m_numbers = 0;
+    std::string m_item;
+    std::uint64_t m_itemId = 0;
+    std::vector<Place> m_nodePlaces;
+    std::vector<Place> m_notePlaces;
+    std::vector<Place> m_laneHeights;
+};
+
+} // namespace
+
+ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin) {
+    checkProjectHead(text, format, origin);
+    PartsReader reader(text, origin);
+    json::sax_parse(text.begin(), text.end(), &reader);
+    return reader.take();
+}
+
+} // namespace twb
