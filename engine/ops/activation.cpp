@@ -1,8 +1,19 @@
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
 namespace twb {
 namespace {
+
+/// Neighbouring columns that one pass of Softmax takes along: as many as fit in a few cache lines.
+constexpr std::int64_t kSoftmaxBlock = 64;
 
 void inferSame(InferContext& ctx) { ctx.output(0, *ctx.input(0)); }
 
@@ -12,13 +23,88 @@ void inferSoftmax(InferContext& ctx) {
     ctx.output(0, self);
 }
 
+template <class F> void floatKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
+    });
+}
+
+void reluKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], element::Relu{});
+    });
+}
+
+void geluKernel(const KernelContext& ctx) {
+    if (ctx.attributes.text("approximate") == "tanh")
+        floatKernel<element::GeluTanh>(ctx);
+    else
+        floatKernel<element::GeluErf>(ctx);
+}
+
+/// Softmax of `columns` neighbouring sequences of `length` elements that are `stride` apart, in place or not.
+/// The largest element is taken off first, so that no exponential overflows.
+template <class T>
+void softmaxColumns(const T* in, T* out, std::int64_t length, std::int64_t stride, std::int64_t columns) {
+    std::array<T, kSoftmaxBlock> largest;
+    std::array<double, kSoftmaxBlock> sum;
+    std::fill_n(largest.begin(), columns, -std::numeric_limits<T>::infinity());
+    std::fill_n(sum.begin(), columns, 0.0);
+    for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t c = 0; c < columns; ++c) {
+            T& most = largest[static_cast<std::size_t>(c)];
+            most = std::max(most, in[i * stride + c]);
+        }
+    for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t c = 0; c < columns; ++c) {
+            const T e = std::exp(in[i * stride + c] - largest[static_cast<std::size_t>(c)]);
+            out[i * stride + c] = e;
+            sum[static_cast<std::size_t>(c)] += e;
+        }
+    for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t c = 0; c < columns; ++c)
+            out[i * stride + c] = static_cast<T>(out[i * stride + c] / sum[static_cast<std::size_t>(c)]);
+}
+
+void softmaxKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    TensorView in = ctx.inputs[0];
+    if (out.elementCount() == 0) return;
+    if (!isDense(in)) {
+        copyElements(in, out);
+        in = out;
+    }
+    const int rank = std::max(out.shape.rank(), 1);
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
+    const std::int64_t length = out.shape.rank() == 0 ? 1 : out.shape[axis];
+    std::int64_t inner = 1;
+    for (int i = axis + 1; i < out.shape.rank(); ++i) inner *= out.shape[i];
+    const std::int64_t outer = out.elementCount() / (length * inner);
+    const std::int64_t blocks = (inner + kSoftmaxBlock - 1) / kSoftmaxBlock;
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        // An exponential is worth about ten plain operations.
+        parallelRanges(outer * blocks, 10 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t column = i % blocks * kSoftmaxBlock;
+                const std::int64_t first = i / blocks * length * inner + column;
+                softmaxColumns(in.as<const T>() + first, out.as<T>() + first, length, inner,
+                               std::min(kSoftmaxBlock, inner - column));
+            }
+        });
+    });
+}
+
 Op makeActivation(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
-                  double flopsPerElement) {
+                  double flopsPerElement, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Activation", opset, std::move(doc), std::move(formula));
     op.inputs = {port("X", "self", types, "T")};
     op.outputs = {port("Y", "", types, "T")};
     op.inPlace = {0};
     op.infer = inferSame;
+    op.kernel = kernel;
     op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                                 const Attributes&) {
         return streamingCost(inputs, outputs, flopsPerElement);
@@ -29,17 +115,18 @@ Op makeActivation(std::string name, int opset, std::string doc, std::string form
 } // namespace
 
 void addActivations(std::vector<Op>& table) {
-    table.push_back(makeActivation("Relu", 14, "Negative numbers become 0", "Y = max(0, X)", kNumbers, 1));
+    table.push_back(
+        makeActivation("Relu", 14, "Negative numbers become 0", "Y = max(0, X)", kNumbers, 1, reluKernel));
 
     Op gelu = makeActivation("Gelu", 20, "Gaussian error linear unit", "Y = X / 2 · (1 + erf(X / √2))",
-                             kFloats, 20);
+                             kFloats, 20, geluKernel);
     gelu.attributes = {choiceAttribute("approximate", "none", {"none", "tanh"},
                                        "none: by the error function; tanh: the approximation by tanh")};
     gelu.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(gelu));
 
     Op softmax = makeActivation("Softmax", 13, "Shares that add up to 1 along an axis",
-                                "Y = exp(X) / Σ exp(X)", kFloats, 15);
+                                "Y = exp(X) / Σ exp(X)", kFloats, 15, softmaxKernel);
     softmax.inputs[0].name = "input";
     softmax.outputs[0].name = "output";
     softmax.attributes = {integerAttribute("axis", -1, "The axis along which the result adds up to 1")};
@@ -47,12 +134,13 @@ void addActivations(std::vector<Op>& table) {
     softmax.infer = inferSoftmax;
     table.push_back(std::move(softmax));
 
-    Op sigmoid =
-        makeActivation("Sigmoid", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))", kFloats, 12);
+    Op sigmoid = makeActivation("Sigmoid", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
+                                kFloats, 12, floatKernel<element::Sigmoid>);
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
-    Op tanh = makeActivation("Tanh", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15);
+    Op tanh = makeActivation("Tanh", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
+                             floatKernel<element::Tanh>);
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
 }

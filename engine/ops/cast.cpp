@@ -1,3 +1,6 @@
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -5,6 +8,19 @@ namespace twb {
 namespace {
 
 void inferCast(InferContext& ctx) { ctx.output(0, {dtypeOf(ctx.attributes(), "to"), ctx.input(0)->shape}); }
+
+void castKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    if (in.dtype == out.dtype) return copyElements(in, out);
+    withValue(in.dtype, [&](auto from) {
+        withValue(out.dtype, [&](auto to) {
+            using To = decltype(to);
+            using From = decltype(from);
+            mapElements<From, To>(in, out, [](From x) { return element::cast<To>(x); });
+        });
+    });
+}
 
 } // namespace
 
@@ -14,6 +30,7 @@ void addCast(std::vector<Op>& table) {
     cast.outputs = {port("output", "", kValues)};
     cast.attributes = {dtypeAttribute("to", "f32", kValues, "Type to convert to")};
     cast.infer = inferCast;
+    cast.kernel = castKernel;
     table.push_back(std::move(cast));
 }
 

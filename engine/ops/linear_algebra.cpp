@@ -1,9 +1,19 @@
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -120,6 +130,165 @@ Cost gemmCost(std::span<const TensorType> inputs, std::span<const TensorType> ou
     return streamingCost(inputs, outputs, 2.0 * static_cast<double>(k));
 }
 
+/// The last two axes of a view as BLAS takes them: one of the strides is 1 and rows do not overlap.
+template <class T>
+std::optional<MatrixOperand<T>> asOperand(const T* data, std::int64_t rows, std::int64_t columns,
+                                          std::int64_t rowStride, std::int64_t columnStride) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max(); // what BLAS counts to
+    if (std::max(rowStride, columnStride) > most) return std::nullopt;
+    const bool rowsDense = columns <= 1 || columnStride == 1;
+    const bool columnsDense = rows <= 1 || rowStride == 1;
+    if (rowsDense && (rows <= 1 || rowStride >= columns))
+        return MatrixOperand<T>{data, rows <= 1 ? columns : rowStride, false};
+    if (columnsDense && (columns <= 1 || columnStride >= rows))
+        return MatrixOperand<T>{data, columns <= 1 ? rows : columnStride, true};
+    return std::nullopt;
+}
+
+/// A stack of matrices: the last two axes of a view, whatever stands before them.
+template <class T> struct MatrixStack {
+    TensorView view;
+    Tensor dense; ///< keeps the copy alive that BLAS needed
+    std::int64_t rows, columns;
+
+    /// A vector counts as a matrix of one row or of one column.
+    MatrixStack(const TensorView& given, bool vectorIsRow) : view(given) {
+        const auto withAxis = [&](std::size_t at) {
+            std::vector<std::int64_t> dims = view.shape.dims();
+            dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), 1);
+            view.shape = Shape(std::move(dims));
+            view.strides.insert(view.strides.begin() + static_cast<std::ptrdiff_t>(at), 0);
+        };
+        if (view.shape.rank() == 1) withAxis(vectorIsRow ? 0 : 1);
+        const int rank = view.shape.rank();
+        rows = view.shape[rank - 2];
+        columns = view.shape[rank - 1];
+        if (view.elementCount() == 0 || operandAt(0)) return;
+        dense = Tensor::onHost({view.dtype, view.shape});
+        copyElements(view, dense.view());
+        view = dense.view();
+    }
+
+    std::optional<MatrixOperand<T>> operandAt(std::int64_t offset) const {
+        const auto i = static_cast<std::size_t>(view.shape.rank());
+        return asOperand<T>(view.as<const T>() + offset, rows, columns, view.strides[i - 2],
+                            view.strides[i - 1]);
+    }
+
+    /// The axes before the matrix, as a view of its own.
+    TensorView batch() const {
+        return {view.data, view.dtype, batchOf(view.shape),
+                Strides(view.strides.begin(), view.strides.end() - 2)};
+    }
+};
+
+/// What one product must be worth before BLAS's own threads pay.
+constexpr std::int64_t kSmallProduct = 1 << 18;
+
+template <class T> void matMul(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    const MatrixStack<T> a(ctx.inputs[0], true);
+    const MatrixStack<T> b(ctx.inputs[1], false);
+    const std::int64_t m = a.rows;
+    const std::int64_t k = a.columns;
+    const std::int64_t n = b.columns;
+    T* const target = out.as<T>();
+    if (k == 0) {
+        std::fill_n(target, out.elementCount(), T{0});
+        return;
+    }
+    const TensorView batchA = a.batch();
+    const TensorView batchB = b.batch();
+    const Shape batch = *broadcast(batchA.shape, batchB.shape);
+    const std::int64_t products = batch.elementCount();
+
+    // Many matrices times one are one taller matrix times it.
+    if (b.view.shape.rank() == 2 && a.view.shape.rank() > 2 && isDense(a.view)) {
+        gemm<T>(products * m, n, k, 1, {a.view.template as<const T>(), k, false}, *b.operandAt(0), 0, target,
+                n);
+        return;
+    }
+    const StridedLoop<2> loop(batch, {&batchA, &batchB});
+    const auto run = [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t at = begin;
+        loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i, ++at)
+                gemm<T>(m, n, k, 1, *a.operandAt(offsets[0] + i * loop.innerStride(0)),
+                        *b.operandAt(offsets[1] + i * loop.innerStride(1)), 0, target + at * m * n, n);
+        });
+    };
+    // Sizes beyond BLAS's counting throw, which must not happen among threads; small products have none.
+    const std::int64_t work = m * n * k;
+    if (work < kSmallProduct)
+        parallelRanges(products, products * work, 1, run);
+    else
+        run(0, products);
+}
+
+void matMulKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) { matMul<decltype(zero)>(ctx); });
+}
+
+template <class T> void gemmOf(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    const double alpha = ctx.attributes.number("alpha");
+    const double beta = ctx.attributes.number("beta");
+    const auto transposed = [](TensorView view, bool swap) {
+        if (swap) {
+            std::swap(view.shape[0], view.shape[1]);
+            std::swap(view.strides[0], view.strides[1]);
+        }
+        return view;
+    };
+    const MatrixStack<T> a(transposed(ctx.inputs[0], ctx.attributes.flag("transA")), true);
+    const MatrixStack<T> b(transposed(ctx.inputs[1], ctx.attributes.flag("transB")), false);
+    const bool addsC = ctx.inputs.size() > 2 && ctx.inputs[2].data && beta != 0;
+    T* const target = out.as<T>();
+    const auto multiply = [&](T scale, T keep) {
+        if (a.columns > 0)
+            gemm<T>(a.rows, b.columns, a.columns, scale, *a.operandAt(0), *b.operandAt(0), keep, target,
+                    b.columns);
+        else
+            gemm<T>(a.rows, b.columns, 0, scale, {}, {}, keep, target, b.columns);
+    };
+    if (std::is_floating_point_v<T> || (alpha == 1 && (beta == 1 || !addsC))) {
+        if (addsC) {
+            TensorView c = ctx.inputs[2];
+            const StridedLoop<1> loop(out.shape, {&c});
+            const std::int64_t step = loop.innerStride(0);
+            T* to = target;
+            loop.rows(0, loop.total(), [&](const auto& offsets, std::int64_t count) {
+                const T* const from = c.as<const T>() + offsets[0];
+                for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+                to += count;
+            });
+        }
+        multiply(static_cast<T>(alpha), addsC ? static_cast<T>(beta) : T{0});
+        return;
+    }
+    // Fractional factors of integers: as ONNX's reference does, in double, cut at the end.
+    multiply(1, 0);
+    // Without a C the loop walks along the result, which nothing reads.
+    const TensorView& c = addsC ? ctx.inputs[2] : out;
+    const StridedLoop<1> loop(out.shape, {&c});
+    const std::int64_t step = loop.innerStride(0);
+    T* to = target;
+    loop.rows(0, loop.total(), [&](const auto& offsets, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const double added =
+                addsC ? beta * static_cast<double>(c.as<const T>()[offsets[0] + i * step]) : 0.0;
+            to[i] = element::cast<T>(alpha * static_cast<double>(to[i]) + added);
+        }
+        to += count;
+    });
+}
+
+void gemmKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) { gemmOf<decltype(zero)>(ctx); });
+}
+
 } // namespace
 
 void addLinearAlgebra(std::vector<Op>& table) {
@@ -130,6 +299,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     matMul.tolerance = {1e-5, 1e-5};
     matMul.infer = inferMatMul;
     matMul.cost = matMulCost;
+    matMul.kernel = matMulKernel;
     table.push_back(std::move(matMul));
 
     Op gemm = makeOp("Gemm", "Linear algebra", 13, "Matrix product plus bias, as in a linear layer",
@@ -144,6 +314,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.tolerance = {1e-5, 1e-5};
     gemm.infer = inferGemm;
     gemm.cost = gemmCost;
+    gemm.kernel = gemmKernel;
     table.push_back(std::move(gemm));
 }
 

@@ -1,5 +1,13 @@
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <type_traits>
 
 namespace twb {
 namespace {
@@ -22,24 +30,118 @@ void inferWhere(InferContext& ctx) {
     ctx.output(0, {ctx.input(1)->dtype, broadcastOrFail(ctx, 0, ctx.input(0)->shape, values)});
 }
 
-Op makeBinary(std::string name, int opset, std::string doc, std::string formula, DTypeSet types) {
+template <class F> void unaryNumberKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
+    });
+}
+
+template <class F> void unaryFloatKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
+    });
+}
+
+template <class F> void binaryKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], F{});
+    });
+}
+
+void divKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_floating_point_v<T>) {
+            zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::Div{});
+        } else {
+            // Nothing may be thrown among the threads; the first one to meet a 0 leaves word.
+            std::atomic<bool> byZero{false};
+            zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], [&](T a, T b) {
+                if (b == 0) byZero.store(true, std::memory_order_relaxed);
+                return element::Div{}(a, b);
+            });
+            if (byZero)
+                throw Error(
+                    ErrorCode::invalidArgument,
+                    "ZeroDivisionError: integer division by zero; cast to a floating dtype for infinities");
+        }
+    });
+}
+
+void powKernel(const KernelContext& ctx) {
+    withNumber(ctx.inputs[0].dtype, [&](auto base) {
+        withNumber(ctx.inputs[1].dtype, [&](auto exponent) {
+            using T = decltype(base);
+            zipElements<T, decltype(exponent), T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0],
+                                                  element::Pow{});
+        });
+    });
+}
+
+void equalKernel(const KernelContext& ctx) {
+    withValue(ctx.inputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, element::Bool>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::Equal{});
+    });
+}
+
+/// The chosen elements are moved, not looked at, so one loop serves all types of one size.
+template <class T> void select(const KernelContext& ctx) {
+    const auto* condition = ctx.inputs[0].as<const element::Bool>();
+    const T* const x = ctx.inputs[1].as<const T>();
+    const T* const y = ctx.inputs[2].as<const T>();
+    const TensorView& out = ctx.outputs[0];
+    const StridedLoop<3> loop(out.shape, {&ctx.inputs[0], &ctx.inputs[1], &ctx.inputs[2]});
+    const std::int64_t conditionStep = loop.innerStride(0);
+    const std::int64_t xStep = loop.innerStride(1);
+    const std::int64_t yStep = loop.innerStride(2);
+    parallelRanges(loop.total(), loop.total(), 64, [&](std::int64_t begin, std::int64_t end) {
+        T* to = out.as<T>() + begin;
+        loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i)
+                to[i] = condition[offsets[0] + i * conditionStep] ? x[offsets[1] + i * xStep]
+                                                                  : y[offsets[2] + i * yStep];
+            to += count;
+        });
+    });
+}
+
+void whereKernel(const KernelContext& ctx) {
+    switch (sizeOf(ctx.outputs[0].dtype)) {
+    case 1:
+        return select<Opaque<1>>(ctx);
+    case 2:
+        return select<Opaque<2>>(ctx);
+    case 4:
+        return select<Opaque<4>>(ctx);
+    default:
+        return select<Opaque<8>>(ctx);
+    }
+}
+
+Op makeBinary(std::string name, int opset, std::string doc, std::string formula, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
-    op.inputs = {port("A", "self", types, "T"), port("B", "other", types, "T")};
-    op.outputs = {port("C", "", types, "T")};
+    op.inputs = {port("A", "self", kNumbers, "T"), port("B", "other", kNumbers, "T")};
+    op.outputs = {port("C", "", kNumbers, "T")};
     op.elementwise = true;
     op.inPlace = {0, 1};
     op.tolerance = {1.2e-7, 0};
     op.infer = inferArithmetic;
+    op.kernel = kernel;
     return op;
 }
 
 Op makeUnary(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
-             double flopsPerElement) {
+             double flopsPerElement, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
     op.inputs = {port("X", "self", types, "T")};
     op.outputs = {port("Y", "", types, "T")};
     op.inPlace = {0};
     op.infer = inferUnary;
+    op.kernel = kernel;
     op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                                 const Attributes&) {
         return streamingCost(inputs, outputs, flopsPerElement);
@@ -50,16 +152,17 @@ Op makeUnary(std::string name, int opset, std::string doc, std::string formula, 
 } // namespace
 
 void addPointwise(std::vector<Op>& table) {
-    table.push_back(makeBinary("Add", 14, "Sum of two tensors, with broadcasting", "C = A + B", kNumbers));
-    table.push_back(
-        makeBinary("Sub", 14, "Difference of two tensors, with broadcasting", "C = A − B", kNumbers));
-    table.push_back(
-        makeBinary("Mul", 14, "Product element by element, with broadcasting", "C = A · B", kNumbers));
+    table.push_back(makeBinary("Add", 14, "Sum of two tensors, with broadcasting", "C = A + B",
+                               binaryKernel<element::Add>));
+    table.push_back(makeBinary("Sub", 14, "Difference of two tensors, with broadcasting", "C = A − B",
+                               binaryKernel<element::Sub>));
+    table.push_back(makeBinary("Mul", 14, "Product element by element, with broadcasting", "C = A · B",
+                               binaryKernel<element::Mul>));
     table.push_back(makeBinary("Div", 14, "Quotient element by element; integers are cut towards 0",
-                               "C = A / B", kNumbers));
+                               "C = A / B", divKernel));
 
     Op pow = makeBinary("Pow", 15, "Power with the exponent's own dtype; the result has the base's",
-                        "Z = X ^ Y", kNumbers);
+                        "Z = X ^ Y", powKernel);
     pow.inputs = {port("X", "self", kNumbers, "T"), port("Y", "exponent", kNumbers, "T1")};
     pow.outputs = {port("Z", "", kNumbers, "T")};
     pow.inPlace = {0};
@@ -68,20 +171,26 @@ void addPointwise(std::vector<Op>& table) {
                   const Attributes&) { return streamingCost(inputs, outputs, 30); };
     table.push_back(std::move(pow));
 
-    table.push_back(makeUnary("Neg", 13, "The opposite number", "Y = −X", kNumbers, 1));
-    table.push_back(makeUnary("Abs", 13, "The distance from 0", "Y = |X|", kNumbers, 1));
-    Op exp = makeUnary("Exp", 13, "The exponential function", "Y = e ^ X", kFloats, 10);
+    table.push_back(
+        makeUnary("Neg", 13, "The opposite number", "Y = −X", kNumbers, 1, unaryNumberKernel<element::Neg>));
+    table.push_back(
+        makeUnary("Abs", 13, "The distance from 0", "Y = |X|", kNumbers, 1, unaryNumberKernel<element::Abs>));
+    Op exp = makeUnary("Exp", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
+                       unaryFloatKernel<element::Exp>);
     exp.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(exp));
-    Op log = makeUnary("Log", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10);
+    Op log = makeUnary("Log", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10,
+                       unaryFloatKernel<element::Log>);
     log.tolerance = {1e-6, 1e-7};
     table.push_back(std::move(log));
-    Op sqrt = makeUnary("Sqrt", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2);
+    Op sqrt = makeUnary("Sqrt", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2,
+                        unaryFloatKernel<element::Sqrt>);
     sqrt.tolerance = {1.2e-7, 0};
     table.push_back(std::move(sqrt));
 
     Op equal = makeBinary("Equal", 19, "Whether two elements are the same; NaN equals nothing", "C = (A = B)",
-                          kValues);
+                          equalKernel);
+    equal.inputs = {port("A", "self", kValues, "T"), port("B", "other", kValues, "T")};
     equal.outputs = {port("C", "", DTypeSet{DType::boolean})};
     equal.inPlace = {};
     equal.tolerance = {};
@@ -97,6 +206,7 @@ void addPointwise(std::vector<Op>& table) {
     where.elementwise = true;
     where.inPlace = {1, 2};
     where.infer = inferWhere;
+    where.kernel = whereKernel;
     table.push_back(std::move(where));
 }
 

@@ -1,4 +1,7 @@
+#include "backends/cpu/parallel.h"
+#include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/philox.h"
 #include "ops/schema.h"
 
 namespace twb {
@@ -13,8 +16,44 @@ Cost randomCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return streamingCost(inputs, outputs, 100);
 }
 
+/// Ten rounds of Philox are worth this many plain operations.
+constexpr std::int64_t kWorkPerElement = 20;
+
+/// out[i] = value(words of element i); see ops/philox.h.
+template <class T, class Value> void fillRandom(const KernelContext& ctx, const Value& value) {
+    const auto seed = static_cast<std::uint64_t>(ctx.attributes.integer("seed"));
+    const TensorView& out = ctx.outputs[0];
+    T* const target = out.as<T>();
+    const std::int64_t total = out.elementCount();
+    parallelRanges(total, kWorkPerElement * total, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            target[i] = value(randomWords(seed, static_cast<std::uint64_t>(i)));
+    });
+}
+
+void normalKernel(const KernelContext& ctx) {
+    const double mean = ctx.attributes.number("mean");
+    const double scale = ctx.attributes.number("scale");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fillRandom<T>(
+            ctx, [&](PhiloxWords words) { return static_cast<T>(mean + scale * standardNormal(words)); });
+    });
+}
+
+void uniformKernel(const KernelContext& ctx) {
+    const double low = ctx.attributes.number("low");
+    const double high = ctx.attributes.number("high");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fillRandom<T>(ctx, [&](PhiloxWords words) {
+            return static_cast<T>(low + static_cast<double>(uniform01<T>(words)) * (high - low));
+        });
+    });
+}
+
 Op makeRandom(std::string name, std::string doc, std::string formula, AttributeSpec first,
-              AttributeSpec second) {
+              AttributeSpec second, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Tensors", 1, std::move(doc), std::move(formula));
     op.role = OpRole::source;
     op.outputs = {port("output", "", kFloats)};
@@ -27,6 +66,7 @@ Op makeRandom(std::string name, std::string doc, std::string formula, AttributeS
     op.tolerance = {1.2e-7, 1e-30};
     op.infer = inferRandom;
     op.cost = randomCost;
+    op.kernel = kernel;
     return op;
 }
 
@@ -37,10 +77,11 @@ void addRandomSources(std::vector<Op>& table) {
     scale.minimum = 0;
     table.push_back(makeRandom("RandomNormal", "Normally distributed numbers, created on its lane's device",
                                "Y = mean + scale · √(−2 ln u₁) · cos(2π u₂)",
-                               numberAttribute("mean", 0, "Mean"), std::move(scale)));
+                               numberAttribute("mean", 0, "Mean"), std::move(scale), normalKernel));
     table.push_back(makeRandom("RandomUniform", "Evenly distributed numbers, created on its lane's device",
                                "Y = low + u · (high − low)", numberAttribute("low", 0, "Least value"),
-                               numberAttribute("high", 1, "Bound that is not reached")));
+                               numberAttribute("high", 1, "Upper bound; reached only by rounding"),
+                               uniformKernel));
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cpu/strided.h"
 #include "ops/op.h"
 
 #include <initializer_list>
@@ -20,9 +21,6 @@ inline constexpr DTypeSet kValues{DType::f32, DType::f64, DType::i8,  DType::i16
                                   DType::u8,  DType::u16, DType::u32, DType::u64, DType::boolean};
 /// Everything that can be moved about without being looked at.
 inline constexpr DTypeSet kAll = kValues | DTypeSet{DType::f16, DType::bf16};
-
-/// NumPy's own limit; kernels count axes in arrays of this size.
-inline constexpr int kMaxRank = 64;
 
 /// The dtypes of a set, as messages and choices list them.
 std::vector<std::string> namesOf(DTypeSet types);

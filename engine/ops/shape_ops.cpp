@@ -1,3 +1,4 @@
+#include "backends/cpu/strided.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace twb {
 namespace {
@@ -97,6 +99,15 @@ void inferReshape(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(result)});
 }
 
+void reshapeKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    TensorView out = ctx.outputs[0];
+    // Both hold their elements in row-major order; seen in the input's shape the copy is plain.
+    out.shape = in.shape;
+    out.strides = denseStrides(in.shape);
+    copyElements(in, out);
+}
+
 /// perm, or the reversed order where it is absent. Checked.
 std::vector<int> permutationOf(const InferContext& ctx, int rank) {
     std::vector<int> perm(static_cast<std::size_t>(rank));
@@ -127,6 +138,22 @@ void inferTranspose(InferContext& ctx) {
     std::vector<std::int64_t> dims;
     for (int axis : permutationOf(ctx, data.shape.rank())) dims.push_back(data.shape[axis]);
     ctx.output(0, {data.dtype, Shape(std::move(dims))});
+}
+
+void transposeKernel(const KernelContext& ctx) {
+    TensorView in = ctx.inputs[0];
+    const int rank = in.shape.rank();
+    std::vector<std::int64_t> perm;
+    if (ctx.attributes.has("perm"))
+        perm = ctx.attributes.integers("perm");
+    else
+        for (int axis = rank - 1; axis >= 0; --axis) perm.push_back(axis);
+    for (int i = 0; i < rank; ++i) {
+        const int axis = *normalizeAxis(perm[static_cast<std::size_t>(i)], rank);
+        in.shape[i] = ctx.inputs[0].shape[axis];
+        in.strides[static_cast<std::size_t>(i)] = ctx.inputs[0].strides[static_cast<std::size_t>(axis)];
+    }
+    copyElements(in, ctx.outputs[0]);
 }
 
 void inferConcat(InferContext& ctx) {
@@ -169,6 +196,19 @@ void inferConcat(InferContext& ctx) {
     ctx.output(0, {ctx.input(first)->dtype, std::move(shape)});
 }
 
+void concatKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), out.shape.rank());
+    const auto step =
+        static_cast<std::int64_t>(sizeOf(out.dtype)) * out.strides[static_cast<std::size_t>(axis)];
+    auto* at = out.as<std::byte>();
+    for (const TensorView& in : ctx.inputs) {
+        if (!in.data) continue;
+        copyElements(in, {at, out.dtype, in.shape, out.strides});
+        at += in.shape[axis] * step;
+    }
+}
+
 Cost moveCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
     return streamingCost(inputs, outputs, 0);
 }
@@ -186,6 +226,7 @@ void addShapeOps(std::vector<Op>& table) {
     reshape.inPlace = {0};
     reshape.infer = inferReshape;
     reshape.cost = moveCost;
+    reshape.kernel = reshapeKernel;
     table.push_back(std::move(reshape));
 
     Op transpose = makeOp("Transpose", "Shape", 13, "Axes in another order");
@@ -195,6 +236,7 @@ void addShapeOps(std::vector<Op>& table) {
         integersAttribute("perm", "Which input axis each output axis is; absent: reversed")};
     transpose.infer = inferTranspose;
     transpose.cost = moveCost;
+    transpose.kernel = transposeKernel;
     table.push_back(std::move(transpose));
 
     Op concat = makeOp("Concat", "Shape", 13, "Joins tensors along an axis");
@@ -203,6 +245,7 @@ void addShapeOps(std::vector<Op>& table) {
     concat.attributes = {integerAttribute("axis", 0, "The axis along which to join, negative from the end")};
     concat.infer = inferConcat;
     concat.cost = moveCost;
+    concat.kernel = concatKernel;
     table.push_back(std::move(concat));
 }
 

@@ -1,10 +1,30 @@
+#include "backends/cpu/strided.h"
 #include "ops/families.h"
 #include "ops/schema.h"
+
+#include <fmt/format.h>
 
 namespace twb {
 namespace {
 
 void inferSink(InferContext&) {}
+
+/// The executor keeps the tensor; there is nothing to do.
+void probeKernel(const KernelContext&) {}
+
+void saveKernel(const KernelContext& ctx) {
+    const std::string& path = ctx.attributes.text("path");
+    if (!ctx.files)
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be written: this run has no project folder; save the "
+                                "project first",
+                                path));
+    const TensorView& tensor = ctx.inputs[0];
+    if (isDense(tensor)) return ctx.files->write(path, tensor);
+    const Tensor dense = Tensor::onHost({tensor.dtype, tensor.shape});
+    copyElements(tensor, dense.view());
+    ctx.files->write(path, dense.view());
+}
 
 Op makeSink(std::string name, std::string doc) {
     Op op = makeOp(std::move(name), "Look", 0, std::move(doc));
@@ -20,10 +40,13 @@ Op makeSink(std::string name, std::string doc) {
 } // namespace
 
 void addSinks(std::vector<Op>& table) {
-    table.push_back(makeSink("Probe", "Keeps its tensor readable after the run"));
+    Op probe = makeSink("Probe", "Keeps its tensor readable after the run");
+    probe.kernel = probeKernel;
+    table.push_back(std::move(probe));
 
     Op save = makeSink("Save", "Writes its tensor to a .npy file of the project's folder");
     save.attributes = {fileAttribute("path", "The .npy file, relative to the project's folder")};
+    save.kernel = saveKernel;
     table.push_back(std::move(save));
 }
 

@@ -1,9 +1,15 @@
+#include "backends/cpu/parallel.h"
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace twb {
 namespace {
@@ -48,11 +54,31 @@ void inferConstant(InferContext& ctx) {
     ctx.output(0, {dtype, std::move(shape)});
 }
 
-bool isWhole(double value) {
-    return std::isfinite(value) && value == std::trunc(value) && std::abs(value) < 0x1p63;
+/// What an integer Arange counts with. A double holds whole numbers exactly up to 2^53 only, so one that was
+/// written as an integer is read as one.
+std::int64_t wholeNumber(const Attributes& attributes, std::string_view name) {
+    if (const auto* i = std::get_if<std::int64_t>(attributes.find(name))) return *i;
+    const double value = attributes.number(name);
+    if (value != std::trunc(value) || !(std::abs(value) < 0x1p63))
+        throw InferError(
+            "attribute", -1,
+            fmt::format("an Arange of integers needs whole numbers, but its attribute \"{}\" is {}; round it "
+                        "or choose a floating dtype",
+                        name, value));
+    return static_cast<std::int64_t>(value);
 }
 
-/// Elements of the half-open progression start, start + delta, … below limit: NumPy's arange.
+/// Elements of start, start + delta, … before limit, which may be more than 63 bits count.
+std::uint64_t countOfIntegers(std::int64_t start, std::int64_t limit, std::int64_t delta) {
+    const bool up = delta > 0;
+    if (up ? start >= limit : start <= limit) return 0;
+    const auto low = static_cast<std::uint64_t>(up ? start : limit);
+    const auto high = static_cast<std::uint64_t>(up ? limit : start);
+    const std::uint64_t step = up ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
+    return (high - low - 1) / step + 1;
+}
+
+/// The half-open progression of NumPy's arange.
 void inferArange(InferContext& ctx) {
     const Attributes& attributes = ctx.attributes();
     const DType dtype = dtypeOf(attributes, "dtype");
@@ -62,18 +88,95 @@ void inferArange(InferContext& ctx) {
     if (!std::isfinite(start) || !std::isfinite(limit) || !std::isfinite(delta))
         ctx.fail("attribute", -1, fmt::format("unsupported range: {} -> {} by {}", start, limit, delta));
     if (delta == 0) ctx.fail("attribute", -1, "step must be nonzero: set the attribute \"delta\" of Arange");
-    if (!isFloating(dtype) && !(isWhole(start) && isWhole(limit) && isWhole(delta)))
-        ctx.fail("attribute", -1,
-                 fmt::format(
-                     "an Arange of {} needs whole numbers, but goes from {} to {} by {}; choose a floating "
-                     "dtype or round them",
-                     name(dtype), start, limit, delta));
-    const double count = std::max(std::ceil((limit - start) / delta), 0.0);
-    if (count > 0x1p62)
+    std::uint64_t count = 0;
+    if (isFloating(dtype)) {
+        const double steps = std::max(std::ceil((limit - start) / delta), 0.0);
+        count =
+            steps < 0x1p63 ? static_cast<std::uint64_t>(steps) : std::numeric_limits<std::uint64_t>::max();
+    } else {
+        count = countOfIntegers(wholeNumber(attributes, "start"), wholeNumber(attributes, "limit"),
+                                wholeNumber(attributes, "delta"));
+    }
+    if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         ctx.fail("shape-mismatch", -1,
                  fmt::format("an Arange from {} to {} by {} has more elements than 64 bits can count", start,
                              limit, delta));
     ctx.output(0, {dtype, Shape{static_cast<std::int64_t>(count)}});
+}
+
+/// out[i] = value(i) for every element.
+template <class T, class Value> void fill(const TensorView& out, const Value& value) {
+    T* const target = out.as<T>();
+    const std::int64_t total = out.elementCount();
+    parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) target[i] = value(i);
+    });
+}
+
+template <int Value> void fillKernel(const KernelContext& ctx) {
+    withValue(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fill<T>(ctx.outputs[0], [](std::int64_t) { return element::cast<T>(std::int32_t{Value}); });
+    });
+}
+
+void fullKernel(const KernelContext& ctx) {
+    const AttributeValue& value = *ctx.attributes.find("value");
+    withValue(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        // An integer that is written as one keeps all its digits.
+        const auto* integer = std::get_if<std::int64_t>(&value);
+        const T element =
+            integer ? element::cast<T>(*integer) : element::cast<T>(ctx.attributes.number("value"));
+        fill<T>(ctx.outputs[0], [element](std::int64_t) { return element; });
+    });
+}
+
+void constantKernel(const KernelContext& ctx) {
+    const AttributeValue& value = *ctx.attributes.find("value");
+    const auto store = [&](const auto& values) {
+        withValue(ctx.outputs[0].dtype, [&](auto zero) {
+            using T = decltype(zero);
+            const std::size_t step = values.size() == 1 ? 0 : 1;
+            fill<T>(ctx.outputs[0], [&](std::int64_t i) {
+                return element::cast<T>(values[static_cast<std::size_t>(i) * step]);
+            });
+        });
+    };
+    const bool integers = std::holds_alternative<std::int64_t>(value) ||
+                          std::holds_alternative<std::vector<std::int64_t>>(value);
+    if (integers)
+        store(ctx.attributes.integers("value"));
+    else
+        store(ctx.attributes.numbers("value"));
+}
+
+void arangeKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_floating_point_v<T>) {
+            const double start = ctx.attributes.number("start");
+            const double delta = ctx.attributes.number("delta");
+            fill<T>(ctx.outputs[0],
+                    [=](std::int64_t i) { return static_cast<T>(start + static_cast<double>(i) * delta); });
+        } else {
+            const auto start = static_cast<std::uint64_t>(wholeNumber(ctx.attributes, "start"));
+            const auto delta = static_cast<std::uint64_t>(wholeNumber(ctx.attributes, "delta"));
+            fill<T>(ctx.outputs[0], [=](std::int64_t i) {
+                return static_cast<T>(start + static_cast<std::uint64_t>(i) * delta);
+            });
+        }
+    });
+}
+
+void fileKernel(const KernelContext& ctx) {
+    const std::string& path = ctx.attributes.text("path");
+    if (!ctx.files)
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be read: this run has no project folder; save the "
+                                "project first",
+                                path));
+    ctx.files->read(path, ctx.outputs[0]);
 }
 
 Op makeSource(std::string name, int opset, std::string doc, DTypeSet types, std::string formula = {}) {
@@ -98,6 +201,7 @@ void addSources(std::vector<Op>& table) {
         makeSource("File", 0, "A tensor from a .npy file of the project's folder, read on the host", kAll);
     file.attributes = {fileAttribute("path", "The .npy file, relative to the project's folder")};
     file.infer = inferFile;
+    file.kernel = fileKernel;
     table.push_back(std::move(file));
 
     Op constant = makeSource("Constant", 13, "A tensor of the values that are written here", kValues);
@@ -113,16 +217,19 @@ void addSources(std::vector<Op>& table) {
         shapeAttribute("shape", std::nullopt, 0, "Sizes; absent: a list for a list of values, else a scalar"),
         dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
     constant.infer = inferConstant;
+    constant.kernel = constantKernel;
     table.push_back(std::move(constant));
 
     Op zeros = makeSource("Zeros", 0, "A tensor of zeros, created on its lane's device", kValues, "Y = 0");
     zeros.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
     zeros.infer = inferFilled;
+    zeros.kernel = fillKernel<0>;
     table.push_back(std::move(zeros));
 
     Op ones = makeSource("Ones", 0, "A tensor of ones, created on its lane's device", kValues, "Y = 1");
     ones.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
     ones.infer = inferFilled;
+    ones.kernel = fillKernel<1>;
     table.push_back(std::move(ones));
 
     Op full = makeSource("Full", 0, "A tensor filled with one value, created on its lane's device", kValues,
@@ -130,6 +237,7 @@ void addSources(std::vector<Op>& table) {
     full.attributes = {shapeOfSource(), numberAttribute("value", 0, "What every element is"),
                        dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
     full.infer = inferFilled;
+    full.kernel = fullKernel;
     table.push_back(std::move(full));
 
     Op arange = makeSource("Arange", 0, "Evenly spaced values from start up to, but without, limit", kNumbers,
@@ -139,6 +247,7 @@ void addSources(std::vector<Op>& table) {
                          numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0"),
                          dtypeAttribute("dtype", "i64", kNumbers, "Type of the elements")};
     arange.infer = inferArange;
+    arange.kernel = arangeKernel;
     table.push_back(std::move(arange));
 }
 

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+
+namespace twb {
+
+/// out[i] = f(in[i]) for every element. `out` is dense and may be the same memory as `in`.
+template <class In, class Out, class F>
+void mapElements(const TensorView& in, const TensorView& out, const F& f) {
+    const In* const source = in.as<const In>();
+    Out* const target = out.as<Out>();
+    if (isDense(in)) {
+        const std::int64_t total = out.elementCount();
+        parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) target[i] = f(source[i]);
+        });
+        return;
+    }
+    const StridedLoop<1> loop(out.shape, {&in});
+    const std::int64_t step = loop.innerStride(0);
+    parallelRanges(loop.total(), loop.total(), 64, [&](std::int64_t begin, std::int64_t end) {
+        Out* to = target + begin;
+        loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            const In* from = source + offsets[0];
+            for (std::int64_t i = 0; i < count; ++i) to[i] = f(from[i * step]);
+            to += count;
+        });
+    });
+}
+
+/// out[i] = f(a[i], b[i]) where a and b broadcast to out, which is dense and may be the same memory as one of
+/// them of its own size.
+template <class A, class B, class Out, class F>
+void zipElements(const TensorView& a, const TensorView& b, const TensorView& out, const F& f) {
+    const A* const left = a.as<const A>();
+    const B* const right = b.as<const B>();
+    Out* const target = out.as<Out>();
+    const StridedLoop<2> loop(out.shape, {&a, &b});
+    const std::int64_t leftStep = loop.innerStride(0);
+    const std::int64_t rightStep = loop.innerStride(1);
+    parallelRanges(loop.total(), loop.total(), 64, [&](std::int64_t begin, std::int64_t end) {
+        Out* to = target + begin;
+        loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            const A* x = left + offsets[0];
+            const B* y = right + offsets[1];
+            // The steps of dense and broadcast operands, apart so that the compiler vectorises them.
+            if (leftStep == 1 && rightStep == 1) {
+                for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i], y[i]);
+            } else if (leftStep == 1 && rightStep == 0) {
+                const B constant = *y;
+                for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i], constant);
+            } else if (leftStep == 0 && rightStep == 1) {
+                const A constant = *x;
+                for (std::int64_t i = 0; i < count; ++i) to[i] = f(constant, y[i]);
+            } else {
+                for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i * leftStep], y[i * rightStep]);
+            }
+            to += count;
+        });
+    });
+}
+
+} // namespace twb

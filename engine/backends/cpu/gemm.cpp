@@ -1,0 +1,97 @@
+#include "backends/cpu/gemm.h"
+
+#include "backends/cpu/parallel.h"
+#include "core/error.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+namespace twb {
+namespace {
+
+blasint blasSize(std::int64_t size) {
+    if (size > std::numeric_limits<blasint>::max())
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("a matrix with {} rows or columns is too large for BLAS, which counts to {}; split "
+                        "it along that side",
+                        size, std::numeric_limits<blasint>::max()));
+    return static_cast<blasint>(size);
+}
+
+void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, float alpha,
+          const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c, blasint ldc) {
+    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, double alpha,
+          const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
+    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/// A row of C at a time, walking B along its rows in panels that stay in the cache.
+template <class T>
+void integerGemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a,
+                 MatrixOperand<T> b, T beta, T* c, std::int64_t cStride) {
+    using U = std::make_unsigned_t<T>;
+    constexpr std::int64_t panel = 128;
+    const std::int64_t aRow = a.transposed ? 1 : a.stride;
+    const std::int64_t aColumn = a.transposed ? a.stride : 1;
+    const std::int64_t bRow = b.transposed ? 1 : b.stride;
+    const std::int64_t bColumn = b.transposed ? b.stride : 1;
+    parallelRanges(m, m * n * std::max<std::int64_t>(k, 1), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+                T& out = c[i * cStride + j];
+                out = beta == 0 ? T{0} : static_cast<T>(static_cast<U>(beta) * static_cast<U>(out));
+            }
+        for (std::int64_t p0 = 0; p0 < k; p0 += panel) {
+            const std::int64_t pEnd = std::min(k, p0 + panel);
+            for (std::int64_t i = begin; i < end; ++i)
+                for (std::int64_t p = p0; p < pEnd; ++p) {
+                    const U factor = static_cast<U>(alpha) * static_cast<U>(a.data[i * aRow + p * aColumn]);
+                    const T* const row = b.data + p * bRow;
+                    T* const out = c + i * cStride;
+                    for (std::int64_t j = 0; j < n; ++j)
+                        out[j] = static_cast<T>(static_cast<U>(out[j]) +
+                                                factor * static_cast<U>(row[j * bColumn]));
+                }
+        }
+    });
+}
+
+} // namespace
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a, MatrixOperand<T> b,
+          T beta, T* c, std::int64_t cStride) {
+    if (m == 0 || n == 0) return;
+    if constexpr (std::is_floating_point_v<T>) {
+        const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
+        // BLAS asks for strides of at least 1 and for real pointers, also where there is nothing to read.
+        const T nothing = 0;
+        const auto least = [](std::int64_t stride, std::int64_t columns) {
+            return blasSize(std::max({stride, columns, std::int64_t{1}}));
+        };
+        blas(order(a.transposed), order(b.transposed), blasSize(m), blasSize(n), blasSize(k), alpha,
+             k == 0 ? &nothing : a.data, least(a.stride, a.transposed ? m : k), k == 0 ? &nothing : b.data,
+             least(b.stride, b.transposed ? k : n), beta, c, least(cStride, n));
+    } else {
+        integerGemm(m, n, k, alpha, a, b, beta, c, cStride);
+    }
+}
+
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, MatrixOperand<float>,
+                   MatrixOperand<float>, float, float*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, double, MatrixOperand<double>,
+                   MatrixOperand<double>, double, double*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int32_t, MatrixOperand<std::int32_t>,
+                   MatrixOperand<std::int32_t>, std::int32_t, std::int32_t*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, MatrixOperand<std::int64_t>,
+                   MatrixOperand<std::int64_t>, std::int64_t, std::int64_t*, std::int64_t);
+
+} // namespace twb

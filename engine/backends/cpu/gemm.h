@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+namespace twb {
+
+/// A matrix in row-major memory: element (r, c) is data[r * stride + c], or data[c * stride + r] when
+/// transposed.
+template <class T> struct MatrixOperand {
+    const T* data = nullptr;
+    std::int64_t stride = 0;
+    bool transposed = false;
+};
+
+/// C = alpha · A × B + beta · C with A m×k, B k×n and C m×n in row-major memory, rows `cStride` apart. float
+/// and double go to OpenBLAS; integers are summed in wrapping arithmetic, with alpha and beta cut to
+/// integers. beta 0 leaves C unread. Throws Error(unsupported) for a size beyond 2^31 − 1, which BLAS cannot
+/// count.
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a, MatrixOperand<T> b,
+          T beta, T* c, std::int64_t cStride);
+
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, float, MatrixOperand<float>,
+                          MatrixOperand<float>, float, float*, std::int64_t);
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, double, MatrixOperand<double>,
+                          MatrixOperand<double>, double, double*, std::int64_t);
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int32_t, MatrixOperand<std::int32_t>,
+                          MatrixOperand<std::int32_t>, std::int32_t, std::int32_t*, std::int64_t);
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, MatrixOperand<std::int64_t>,
+                          MatrixOperand<std::int64_t>, std::int64_t, std::int64_t*, std::int64_t);
+
+} // namespace twb

@@ -1,0 +1,113 @@
+#include "backends/cpu/strided.h"
+
+#include "backends/cpu/parallel.h"
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace twb {
+
+void requireRank(const Shape& shape) {
+    if (shape.rank() > kMaxRank)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("a tensor of {} dimensions was given, but kernels take {} at "
+                                "most; merge some of them with Reshape",
+                                shape.rank(), kMaxRank));
+}
+
+bool isDense(const TensorView& view) noexcept {
+    std::int64_t step = 1;
+    bool dense = true;
+    for (int axis = view.shape.rank() - 1; axis >= 0; --axis) {
+        const std::int64_t size = view.shape[axis];
+        if (size == 0) return true;
+        if (size != 1 && view.strides[static_cast<std::size_t>(axis)] != step) dense = false;
+        step *= size;
+    }
+    return dense;
+}
+
+namespace {
+
+/// Copies a matrix whose columns lie densely in `from` and whose rows lie densely in `to`, tile by tile, so
+/// that both sides are read and written in whole cache lines.
+template <class T>
+void copyTransposed(const T* from, std::int64_t fromStride, T* to, std::int64_t toStride, std::int64_t rows,
+                    std::int64_t columns) {
+    constexpr std::int64_t tile = 32;
+    const std::int64_t tilesAcross = (columns + tile - 1) / tile;
+    const std::int64_t tiles = (rows + tile - 1) / tile * tilesAcross;
+    parallelRanges(tiles, rows * columns, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t t = begin; t < end; ++t) {
+            const std::int64_t row0 = t / tilesAcross * tile;
+            const std::int64_t column0 = t % tilesAcross * tile;
+            const std::int64_t rowEnd = std::min(rows, row0 + tile);
+            const std::int64_t columnEnd = std::min(columns, column0 + tile);
+            for (std::int64_t r = row0; r < rowEnd; ++r)
+                for (std::int64_t c = column0; c < columnEnd; ++c)
+                    to[r * toStride + c] = from[r + c * fromStride];
+        }
+    });
+}
+
+template <std::size_t Bytes> void copyStrided(const TensorView& from, const TensorView& to) {
+    using T = Opaque<Bytes>;
+    const T* const source = from.as<const T>();
+    T* const target = to.as<T>();
+    // A last pair of axes that only changes places is worth the tiles; the axes before it are few.
+    const int rank = from.shape.rank();
+    if (rank >= 2) {
+        const auto i = static_cast<std::size_t>(rank - 2);
+        if (from.strides[i] == 1 && to.strides[i + 1] == 1 && from.shape[rank - 2] > 4 &&
+            from.shape[rank - 1] > 4) {
+            const TensorView outerFrom{
+                from.data, from.dtype,
+                Shape(std::vector<std::int64_t>(from.shape.begin(), from.shape.end() - 2)),
+                Strides(from.strides.begin(), from.strides.end() - 2)};
+            const TensorView outerTo{to.data, to.dtype, outerFrom.shape,
+                                     Strides(to.strides.begin(), to.strides.end() - 2)};
+            const StridedLoop<2> outer(outerFrom.shape, {&outerFrom, &outerTo});
+            outer.rows(0, outer.total(), [&](const auto& offsets, std::int64_t count) {
+                for (std::int64_t n = 0; n < count; ++n)
+                    copyTransposed(source + offsets[0] + n * outer.innerStride(0), from.strides[i + 1],
+                                   target + offsets[1] + n * outer.innerStride(1), to.strides[i],
+                                   from.shape[rank - 2], from.shape[rank - 1]);
+            });
+            return;
+        }
+    }
+    const StridedLoop<2> loop(to.shape, {&from, &to});
+    const std::int64_t fromStep = loop.innerStride(0);
+    const std::int64_t toStep = loop.innerStride(1);
+    parallelRanges(loop.total(), loop.total(), 1, [&](std::int64_t begin, std::int64_t end) {
+        loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            const T* in = source + offsets[0];
+            T* out = target + offsets[1];
+            if (fromStep == 1 && toStep == 1) {
+                std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(T));
+                return;
+            }
+            for (std::int64_t i = 0; i < count; ++i) out[i * toStep] = in[i * fromStep];
+        });
+    });
+}
+
+} // namespace
+
+void copyElements(const TensorView& from, const TensorView& to) {
+    if (to.elementCount() == 0 || (from.data == to.data && from.strides == to.strides)) return;
+    switch (sizeOf(to.dtype)) {
+    case 1:
+        return copyStrided<1>(from, to);
+    case 2:
+        return copyStrided<2>(from, to);
+    case 4:
+        return copyStrided<4>(from, to);
+    default:
+        return copyStrided<8>(from, to);
+    }
+}
+
+} // namespace twb
