@@ -82,8 +82,7 @@ Cost reduceCost(std::span<const TensorType> inputs, std::span<const TensorType> 
 }
 
 /// Floats are summed in double, integers in wrapping 64 bits.
-template <class T>
-struct SumRule {
+template <class T> struct SumRule {
     using Value = T;
     using State = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
     static constexpr bool splits = true;
@@ -93,17 +92,19 @@ struct SumRule {
 };
 
 /// Of nothing: the least there is, as ONNX says. NaN wins, as in NumPy.
-template <class T>
-struct MaxRule {
+template <class T> struct MaxRule {
     using Value = T;
     struct State {
         T value = least();
     };
     static constexpr bool splits = true;
     static constexpr T least() {
-        if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-        else if constexpr (std::is_same_v<T, element::Bool>) return T(false);
-        else return std::numeric_limits<T>::min();
+        if constexpr (std::is_floating_point_v<T>)
+            return -std::numeric_limits<T>::infinity();
+        else if constexpr (std::is_same_v<T, element::Bool>)
+            return T(false);
+        else
+            return std::numeric_limits<T>::min();
     }
     void add(State& state, T value, std::int64_t) const {
         if constexpr (std::is_same_v<T, element::Bool>) {
@@ -116,8 +117,7 @@ struct MaxRule {
 };
 
 /// The first of the largest, or the last; a NaN is larger than everything.
-template <class T, bool Last>
-struct ArgMaxRule {
+template <class T, bool Last> struct ArgMaxRule {
     using Value = T;
     struct State {
         T value{};
@@ -125,10 +125,11 @@ struct ArgMaxRule {
     };
     static constexpr bool splits = false;
     void add(State& state, T value, std::int64_t at) const {
-        const bool stateIsNaN = state.value != state.value;
-        const bool wins = Last ? value >= state.value || value != value
-                               : value > state.value || (value != value && !stateIsNaN);
-        if (wins && !(Last && stateIsNaN && value == value) || state.at < 0) state = {value, at};
+        // No comparison with NaN holds, so a NaN that was seen can lose to another one only.
+        const bool isNaN = value != value;
+        const bool wins = Last ? value >= state.value || isNaN
+                               : value > state.value || (isNaN && state.value == state.value);
+        if (wins || state.at < 0) state = {value, at};
     }
     void merge(State& state, const State& later) const {
         if (later.at >= 0) add(state, later.value, later.at);
@@ -155,9 +156,10 @@ std::array<bool, kMaxRank> axesOf(const KernelContext& ctx) {
         // infer() has checked them; a list that only the run knew is checked here.
         const auto at = normalizeAxis(axis, std::max(rank, 1));
         if (!at)
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
-                                    -std::max(rank, 1), std::max(rank, 1) - 1, axis));
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
+                            -std::max(rank, 1), std::max(rank, 1) - 1, axis));
         reduced[static_cast<std::size_t>(*at)] = true;
     }
     return reduced;
@@ -181,9 +183,10 @@ void meanKernel(const KernelContext& ctx) {
         T* const out = ctx.outputs[0].as<T>();
         if constexpr (std::is_integral_v<T>) {
             if (count == 0 && ctx.outputs[0].elementCount() > 0)
-                throw Error(ErrorCode::invalidArgument,
-                            "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
-                            "floating dtype for NaN");
+                throw Error(
+                    ErrorCode::invalidArgument,
+                    "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
+                    "floating dtype for NaN");
             reduce(view, SumRule<T>{}, [=](std::int64_t i, std::uint64_t sum) {
                 out[i] = static_cast<T>(static_cast<std::int64_t>(sum) / count);
             });
@@ -214,12 +217,15 @@ void argMaxKernel(const KernelContext& ctx) {
     const auto store = [out](std::int64_t i, const auto& state) { out[i] = state.at; };
     withNumber(in.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (ctx.attributes.flag("select_last_index")) reduce(view, ArgMaxRule<T, true>{}, store);
-        else reduce(view, ArgMaxRule<T, false>{}, store);
+        if (ctx.attributes.flag("select_last_index"))
+            reduce(view, ArgMaxRule<T, true>{}, store);
+        else
+            reduce(view, ArgMaxRule<T, false>{}, store);
     });
 }
 
-Op makeReduction(std::string name, int opset, std::string doc, std::string formula, DTypeSet types, HostKernel kernel) {
+Op makeReduction(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
+                 HostKernel kernel) {
     Op op = makeOp(std::move(name), "Reduce", opset, std::move(doc), std::move(formula));
     op.inputs = {port("data", "self", types, "T"), hostPort("axes")};
     op.outputs = {port("reduced", "", types, "T")};
@@ -240,11 +246,11 @@ void addReductions(std::vector<Op>& table) {
     sum.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(sum));
     Op mean = makeReduction("ReduceMean", 18, "Mean over axes; integers are cut towards 0", "Y = Σ X / n",
-                            kNumbers);
+                            kNumbers, meanKernel);
     mean.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(mean));
     table.push_back(makeReduction("ReduceMax", 20, "Largest element over axes; NaN wins", "Y = max X",
-                                  kNumbers | DTypeSet{DType::boolean, DType::i8, DType::u8}, maxKernel));
+                                  kValues, maxKernel));
 
     Op argMax = makeOp("ArgMax", "Reduce", 13, "Where along an axis the largest element is; NaN wins",
                        "Y = argmax X");

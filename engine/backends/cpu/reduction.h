@@ -10,15 +10,16 @@
 
 namespace twb {
 
-// Reductions in an order that the layout of the input fixes and the number of threads does not: the elements behind
-// one result are cut into chunks of kReduceChunk, each chunk is reduced on its own, and the chunks are merged first to
-// last. So results are the same on every run, and the error of a long sum grows with chunks, not with elements.
+// Reductions in an order that the layout of the input fixes and the number of threads does not: the elements
+// behind one result are cut into chunks of kReduceChunk, each chunk is reduced on its own, and the chunks are
+// merged first to last. So results are the same on every run, and the error of a long sum grows with chunks,
+// not with elements.
 //
 // A Rule says what is reduced:
 //   using Value;                                     what the input holds
-//   using State;                                     what is carried along; default-constructed: nothing seen yet
-//   static constexpr bool splits;                    whether a row may be reduced as several interleaved ones
-//   void add(State&, Value, std::int64_t at) const;  `at`: position along the reduced axes, row-major
+//   using State;                                     what is carried along; default-constructed: nothing seen
+//   yet static constexpr bool splits;                    whether a row may be reduced as several interleaved
+//   ones void add(State&, Value, std::int64_t at) const;  `at`: position along the reduced axes, row-major
 //   void merge(State&, const State& later) const;
 
 inline constexpr std::int64_t kReduceChunk = 4096;
@@ -54,8 +55,8 @@ void addRow(const Rule& rule, typename Rule::State& state, const typename Rule::
 }
 
 template <class Rule>
-typename Rule::State reduceChunk(const Rule& rule, const typename Rule::Value* in, const StridedLoop<1>& reduced,
-                                 std::int64_t begin, std::int64_t end) {
+typename Rule::State reduceChunk(const Rule& rule, const typename Rule::Value* in,
+                                 const StridedLoop<1>& reduced, std::int64_t begin, std::int64_t end) {
     typename Rule::State state{};
     std::int64_t at = begin;
     reduced.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
@@ -113,7 +114,8 @@ void reduce(const ReductionView& view, const Rule& rule, const Store& store) {
                 const std::int64_t step = kept.innerStride(0);
                 for (std::int64_t c = 0; c < count; c += reduction::kColumns) {
                     const std::int64_t columns = std::min(reduction::kColumns, count - c);
-                    reduction::reduceColumns(rule, in + offsets[0] + c * step, reduced, columns, step, result, store);
+                    reduction::reduceColumns(rule, in + offsets[0] + c * step, reduced, columns, step, result,
+                                             store);
                     result += columns;
                 }
             });
@@ -133,7 +135,8 @@ void reduce(const ReductionView& view, const Rule& rule, const Store& store) {
             for (std::int64_t i = 0; i < count; ++i, ++result) {
                 const auto* const first = in + offsets[0] + i * kept.innerStride(0);
                 parallelRanges(chunks, length, 1, [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t c = begin; c < end; ++c) states[static_cast<std::size_t>(c)] = chunkOf(first, c);
+                    for (std::int64_t c = begin; c < end; ++c)
+                        states[static_cast<std::size_t>(c)] = chunkOf(first, c);
                 });
                 State total{};
                 for (const State& state : states) rule.merge(total, state);

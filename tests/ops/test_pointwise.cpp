@@ -1,0 +1,441 @@
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// Index of element `i` of `shape` in an operand that broadcasts to it.
+std::int64_t broadcastIndex(std::int64_t i, const Shape& shape, const Shape& operand) {
+    std::int64_t at = 0;
+    std::int64_t step = 1;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        const std::int64_t place = i % shape[axis];
+        i /= shape[axis];
+        const int own = axis - (shape.rank() - operand.rank());
+        if (own < 0) continue;
+        if (operand[own] != 1) at += place * step;
+        step *= operand[own];
+    }
+    return at;
+}
+
+/// Shapes that broadcast to `result`: axes left out at the front or made 1.
+Shape operandOf(Dice& dice, const Shape& result) {
+    std::vector<std::int64_t> dims = result.dims();
+    for (std::int64_t& size : dims)
+        if (dice.one(4)) size = 1;
+    while (!dims.empty() && dims.front() == 1 && dice.one(2)) dims.erase(dims.begin());
+    return Shape(std::move(dims));
+}
+
+template <class T> double wrapped(std::uint64_t value) { return static_cast<double>(static_cast<T>(value)); }
+
+struct Case {
+    std::string op;
+    std::function<double(double, double)> exact;
+    double low, high;
+    bool floats = true, integers = true;
+};
+
+std::vector<double> expectBroadcast(const Shape& shape, const Tensor& a, const Tensor& b,
+                                    const std::function<double(double, double)>& exact) {
+    std::vector<double> out(static_cast<std::size_t>(shape.elementCount()));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        out[i] =
+            exact(a.at(broadcastIndex(at, shape, a.shape())), b.at(broadcastIndex(at, shape, b.shape())));
+    }
+    return out;
+}
+
+double exactGelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+double exactGeluTanh(double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+} // namespace
+
+class TestPointwise : public QObject {
+    Q_OBJECT
+
+private slots:
+    void binary_data();
+    void binary();
+    void unary_data();
+    void unary();
+    void large_data();
+    void large();
+    void integersWrap();
+    void integerDivision();
+    void power_data();
+    void power();
+    void equalOfEveryType();
+    void where();
+    void boolBytesOfAnyValue();
+    void specialValues_data();
+    void specialValues();
+    void inPlace();
+    void softmax();
+    void softmaxSpecials();
+};
+
+namespace {
+const Case kBinary[] = {
+    {"Add", [](double a, double b) { return a + b; }, -100, 100},
+    {"Sub", [](double a, double b) { return a - b; }, -100, 100},
+    {"Mul", [](double a, double b) { return a * b; }, -100, 100},
+    {"Div", [](double a, double b) { return a / b; }, 1, 100, true, false},
+    {"Div", [](double a, double b) { return std::trunc(a / b); }, 1, 100, false, true},
+    {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }, -2, 2},
+};
+}
+
+void TestPointwise::binary_data() {
+    QTest::addColumn<int>("which");
+    QTest::addColumn<int>("dtype");
+    int which = 0;
+    for (const Case& c : kBinary) {
+        for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+            if (isFloating(dtype) ? c.floats : c.integers)
+                QTest::addRow("%s %s", c.op.c_str(), std::string(name(dtype)).c_str())
+                    << which << static_cast<int>(dtype);
+        ++which;
+    }
+}
+
+void TestPointwise::binary() {
+    QFETCH(int, which);
+    QFETCH(int, dtype);
+    const Case& c = kBinary[which];
+    const Op& op = *findOp(c.op);
+    Dice dice(1000U + static_cast<unsigned>(which));
+    for (int round = 0; round < 150; ++round) {
+        const Shape shape = dice.shape(5, 6);
+        const auto operand = [&] {
+            return inLayout(dice.tensor(static_cast<DType>(dtype), operandOf(dice, shape), c.low, c.high),
+                            dice.layout());
+        };
+        Tensor a = operand();
+        Tensor b = operand();
+        if (dice.one(5)) a = repeatedTo(a, shape);
+        const Shape result = *broadcast(a.shape(), b.shape());
+        const Tensor out = runOp(c.op, {}, {a, b})[0];
+        const QString wrong = difference(out, result, expectBroadcast(result, a, b, c.exact), op.tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+namespace {
+struct UnaryCase {
+    std::string op;
+    Attributes attributes;
+    std::function<double(double)> exact;
+    double low, high;
+    bool integers;
+};
+const UnaryCase kUnary[] = {
+    {"Neg", {}, [](double x) { return -x; }, -50, 50, true},
+    {"Abs", {}, [](double x) { return std::fabs(x); }, -50, 50, true},
+    {"Relu", {}, [](double x) { return std::max(x, 0.0); }, -50, 50, true},
+    {"Exp", {}, [](double x) { return std::exp(x); }, -30, 30, false},
+    {"Log", {}, [](double x) { return std::log(x); }, 1e-3, 1e6, false},
+    {"Sqrt", {}, [](double x) { return std::sqrt(x); }, 0, 1e6, false},
+    {"Sigmoid", {}, [](double x) { return 1 / (1 + std::exp(-x)); }, -60, 60, false},
+    {"Tanh", {}, [](double x) { return std::tanh(x); }, -12, 12, false},
+    {"Gelu", {}, exactGelu, -6, 6, false},
+    {"Gelu", {{"approximate", std::string("tanh")}}, exactGeluTanh, -6, 6, false},
+};
+} // namespace
+
+void TestPointwise::unary_data() {
+    QTest::addColumn<int>("which");
+    QTest::addColumn<int>("dtype");
+    int which = 0;
+    for (const UnaryCase& c : kUnary) {
+        for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+            if (isFloating(dtype) || c.integers)
+                QTest::addRow("%s%s %s", c.op.c_str(), c.attributes.empty() ? "" : " tanh",
+                              std::string(name(dtype)).c_str())
+                    << which << static_cast<int>(dtype);
+        ++which;
+    }
+}
+
+void TestPointwise::unary() {
+    QFETCH(int, which);
+    QFETCH(int, dtype);
+    const UnaryCase& c = kUnary[which];
+    Dice dice(2000U + static_cast<unsigned>(which));
+    for (int round = 0; round < 100; ++round) {
+        const Shape shape = dice.shape(4, 7);
+        Tensor x = inLayout(dice.tensor(static_cast<DType>(dtype), shape, c.low, c.high), dice.layout());
+        std::vector<double> expected = valuesOf(x);
+        for (double& value : expected) value = c.exact(value);
+        const QString wrong =
+            difference(runOp(c.op, c.attributes, {x})[0], shape, expected, findOp(c.op)->tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+void TestPointwise::large_data() {
+    QTest::addColumn<Layout>("layout");
+    for (Layout layout : kLayouts) QTest::addRow("layout %d", static_cast<int>(layout)) << layout;
+}
+
+/// Large enough for the loops to run in parallel.
+void TestPointwise::large() {
+    QFETCH(Layout, layout);
+    Dice dice(7);
+    const Shape shape{37, 5, 701};
+    const Tensor a = inLayout(dice.tensor(DType::f32, shape, -9, 9), layout);
+    const Tensor b = inLayout(dice.tensor(DType::f32, Shape{5, 1}, -9, 9), layout);
+    const auto sum = [](double x, double y) { return x + y; };
+    QString wrong =
+        difference(runOp("Add", {}, {a, b})[0], shape, expectBroadcast(shape, a, b, sum), {1.2e-7, 0});
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    std::vector<double> expected = valuesOf(a);
+    for (double& value : expected) value = std::max(value, 0.0);
+    wrong = difference(runOp("Relu", {}, {a})[0], shape, expected, {});
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+}
+
+void TestPointwise::integersWrap() {
+    constexpr auto least = std::numeric_limits<std::int32_t>::min();
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const Tensor a = Tensor::of<std::int32_t>({3}, {least, std::numeric_limits<std::int32_t>::max(), 65536});
+    const Tensor b = Tensor::of<std::int32_t>({3}, {-1, 1, 65536});
+    QCOMPARE(valuesOf(runOp("Add", {}, {a, b})[0]), (std::vector<double>{2147483647, -2147483648.0, 131072}));
+    QCOMPARE(valuesOf(runOp("Mul", {}, {a, b})[0]), (std::vector<double>{least, 2147483647, 0}));
+    QCOMPARE(valuesOf(runOp("Div", {}, {a, b})[0]), (std::vector<double>{least, 2147483647, 1}));
+    QCOMPARE(runOp("Neg", {}, {a})[0].at(0), double(least));
+    QCOMPARE(runOp("Abs", {}, {a})[0].at(0), double(least));
+    const Tensor wide = Tensor::of<std::int64_t>({2}, {most, most - 1});
+    const Tensor two = Tensor::of<std::int64_t>({}, {2});
+    const auto sums = runOp("Add", {}, {wide, two})[0];
+    QCOMPARE(static_cast<std::int64_t*>(sums.data())[0], std::numeric_limits<std::int64_t>::min() + 1);
+    const auto products = runOp("Mul", {}, {wide, two})[0];
+    QCOMPARE(static_cast<std::int64_t*>(products.data())[0], std::int64_t{-2});
+    const auto least64 = Tensor::of<std::int64_t>({1}, {std::numeric_limits<std::int64_t>::min()});
+    const auto minusOne = Tensor::of<std::int64_t>({1}, {-1});
+    QCOMPARE(static_cast<std::int64_t*>(runOp("Div", {}, {least64, minusOne})[0].data())[0],
+             std::numeric_limits<std::int64_t>::min());
+}
+
+void TestPointwise::integerDivision() {
+    const Tensor a = Tensor::of<std::int64_t>({4}, {7, -7, 7, -7});
+    const Tensor b = Tensor::of<std::int64_t>({4}, {2, 2, -2, -2});
+    QCOMPARE(valuesOf(runOp("Div", {}, {a, b})[0]), (std::vector<double>{3, -3, -3, 3}));
+    for (std::int64_t size : {std::int64_t{3}, std::int64_t{100000}}) {
+        const Tensor ones = Tensor::onHost({DType::i32, Shape{size}});
+        std::fill_n(ones.values<std::int32_t>().data(), size, 1);
+        const Tensor zero = Tensor::of<std::int32_t>({}, {0});
+        try {
+            runOp("Div", {}, {ones, zero});
+            QFAIL("a division of integers by zero must be an error");
+        } catch (const Error& error) {
+            QVERIFY(QString(error.what()).contains("integer division by zero"));
+        }
+    }
+    // Nothing is divided here.
+    const Tensor none = Tensor::onHost({DType::i32, Shape{0}});
+    QCOMPARE(runOp("Div", {}, {none, Tensor::of<std::int32_t>({}, {0})})[0].elementCount(), 0);
+}
+
+void TestPointwise::power_data() {
+    QTest::addColumn<int>("base");
+    QTest::addColumn<int>("exponent");
+    for (DType base : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (DType exponent : {DType::f32, DType::f64, DType::i32, DType::i64})
+            QTest::addRow("%s ^ %s", std::string(name(base)).c_str(), std::string(name(exponent)).c_str())
+                << static_cast<int>(base) << static_cast<int>(exponent);
+}
+
+void TestPointwise::power() {
+    QFETCH(int, base);
+    QFETCH(int, exponent);
+    const auto from = static_cast<DType>(base);
+    const auto to = static_cast<DType>(exponent);
+    Dice dice(31);
+    for (int round = 0; round < 50; ++round) {
+        const Shape shape = dice.shape(3, 5);
+        const Tensor x = inLayout(dice.tensor(from, operandOf(dice, shape), 1, 9), dice.layout());
+        const Tensor y = inLayout(dice.tensor(to, operandOf(dice, shape), 0, 6), dice.layout());
+        const Shape result = *broadcast(x.shape(), y.shape());
+        const auto exact = [&](double a, double b) {
+            return isFloating(from) ? std::pow(a, b) : std::trunc(std::pow(a, b));
+        };
+        const Tensor out = runOp("Pow", {}, {x, y})[0];
+        QCOMPARE(out.dtype(), from);
+        const QString wrong =
+            difference(out, result, expectBroadcast(result, x, y, exact), findOp("Pow")->tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+    if (!isFloating(from) && !isFloating(to)) {
+        const Tensor bases = tensorOf(from, {6}, {2, 1, -1, -1, 0, -3});
+        const Tensor powers = tensorOf(to, {6}, {-1, -5, -3, -4, -2, 3});
+        QCOMPARE(valuesOf(runOp("Pow", {}, {bases, powers})[0]), (std::vector<double>{0, 1, -1, 1, 0, -27}));
+    }
+}
+
+void TestPointwise::equalOfEveryType() {
+    for (DType dtype : kAllDTypes) {
+        if (dtype == DType::f16 || dtype == DType::bf16) continue;
+        const Tensor a = tensorOf(dtype, {4}, {0, 1, 1, 0});
+        const Tensor b = tensorOf(dtype, {4}, {0, 1, 0, 1});
+        const Tensor out = runOp("Equal", {}, {a, b})[0];
+        QCOMPARE(out.dtype(), DType::boolean);
+        QCOMPARE(valuesOf(out), (std::vector<double>{1, 1, 0, 0}));
+    }
+    // As doubles these would be the same.
+    const Tensor a = Tensor::of<std::int64_t>({1}, {(std::int64_t{1} << 53) + 1});
+    const Tensor b = Tensor::of<std::int64_t>({1}, {std::int64_t{1} << 53});
+    QCOMPARE(runOp("Equal", {}, {a, b})[0].at(0), 0.0);
+}
+
+void TestPointwise::where() {
+    Dice dice(77);
+    for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean, DType::i16})
+        for (int round = 0; round < 60; ++round) {
+            const Shape shape = dice.shape(4, 5);
+            const Tensor c =
+                inLayout(dice.tensor(DType::boolean, operandOf(dice, shape), 0, 1), dice.layout());
+            const Tensor x = inLayout(dice.tensor(dtype, operandOf(dice, shape), -9, 9), dice.layout());
+            const Tensor y = inLayout(dice.tensor(dtype, operandOf(dice, shape), -9, 9), dice.layout());
+            const Shape result = *broadcast(c.shape(), *broadcast(x.shape(), y.shape()));
+            std::vector<double> expected(static_cast<std::size_t>(result.elementCount()));
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                const auto at = static_cast<std::int64_t>(i);
+                const bool takesX = c.at(broadcastIndex(at, result, c.shape())) != 0;
+                const Tensor& from = takesX ? x : y;
+                expected[i] = from.at(broadcastIndex(at, result, from.shape()));
+            }
+            const QString wrong = difference(runOp("Where", {}, {c, x, y})[0], result, expected, {});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+}
+
+/// A file may hold bools that are neither 0 nor 1.
+void TestPointwise::boolBytesOfAnyValue() {
+    const Tensor odd = Tensor::onHost({DType::boolean, Shape{4}});
+    const unsigned char bytes[] = {0, 1, 2, 255};
+    std::memcpy(odd.data(), bytes, 4);
+    const Tensor whole = tensorOf(DType::i32, {4}, {1, 1, 1, 1});
+    const Tensor none = tensorOf(DType::i32, {}, {0});
+    QCOMPARE(valuesOf(runOp("Where", {}, {odd, whole, none})[0]), (std::vector<double>{0, 1, 1, 1}));
+    QCOMPARE(valuesOf(runOp("Cast", {{"to", std::string("i32")}}, {odd})[0]),
+             (std::vector<double>{0, 1, 1, 1}));
+    const Tensor yes = tensorOf(DType::boolean, {}, {1});
+    QCOMPARE(valuesOf(runOp("Equal", {}, {odd, yes})[0]), (std::vector<double>{0, 1, 1, 1}));
+    QCOMPARE(valuesOf(runOp("ReduceMax", {}, {odd})[0]), (std::vector<double>{1}));
+}
+
+void TestPointwise::specialValues_data() {
+    QTest::addColumn<QString>("op");
+    QTest::addColumn<std::vector<double>>("expected");
+    const auto row = [](const char* op, std::vector<double> expected) {
+        QTest::addRow("%s", op) << QString(op) << expected;
+    };
+    // Of NaN, ∞, −∞, 0, −0.
+    row("Neg", {kNaN, -kInf, kInf, -0.0, 0.0});
+    row("Abs", {kNaN, kInf, kInf, 0, 0});
+    row("Relu", {kNaN, kInf, 0, 0, 0});
+    row("Exp", {kNaN, kInf, 0, 1, 1});
+    row("Log", {kNaN, kInf, kNaN, -kInf, -kInf});
+    row("Sqrt", {kNaN, kInf, kNaN, 0, 0});
+    row("Sigmoid", {kNaN, 1, 0, 0.5, 0.5});
+    row("Tanh", {kNaN, 1, -1, 0, 0});
+    row("Gelu", {kNaN, kInf, kNaN, 0, 0});
+}
+
+void TestPointwise::specialValues() {
+    QFETCH(QString, op);
+    QFETCH(std::vector<double>, expected);
+    for (DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x = tensorOf(dtype, {5}, {kNaN, kInf, -kInf, 0.0, -0.0});
+        const QString wrong = difference(runOp(op.toStdString(), {}, {x})[0], {5}, expected, {});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        const Tensor zero = tensorOf(dtype, {}, {0});
+        QVERIFY(
+            difference(runOp("Div", {}, {x, zero})[0], {5}, {kNaN, kInf, -kInf, kNaN, kNaN}, {}).isEmpty());
+    }
+}
+
+/// The planner hands an input's buffer to the output where the table allows it.
+void TestPointwise::inPlace() {
+    for (const Op& op : opTable()) {
+        if (op.inPlace.empty()) continue;
+        for (int port : op.inPlace) {
+            Dice dice(5);
+            std::vector<Tensor> inputs;
+            for (const PortSpec& spec : op.inputs) {
+                if (spec.hostValue) continue;
+                const DType dtype = spec.types.contains(DType::f32) ? DType::f32 : DType::boolean;
+                inputs.push_back(dice.tensor(dtype, Shape{40, 1001}, 0.5, 3));
+            }
+            Attributes attributes;
+            if (op.name == "Reshape") attributes.set("shape", std::vector<std::int64_t>{1001, 40});
+            const std::vector<double> expected = valuesOf(runOp(op.name, attributes, inputs)[0]);
+            std::vector<TensorView> views;
+            for (const Tensor& input : inputs) views.push_back(input.view());
+            TensorView out = inputs[static_cast<std::size_t>(port)].view();
+            out.shape = inferTypes(op.name, attributes, inputs)[0].shape;
+            out.strides = denseStrides(out.shape);
+            op.kernel({views, std::span(&out, 1), completeAttributes(op, attributes), nullptr});
+            QVERIFY2(valuesOf(inputs[static_cast<std::size_t>(port)]) == expected, op.name.c_str());
+        }
+    }
+}
+
+void TestPointwise::softmax() {
+    Dice dice(99);
+    for (int round = 0; round < 200; ++round) {
+        Shape shape = dice.shape(4, 9);
+        if (round == 0) shape = Shape{3, 400, 70};
+        if (round == 1) shape = Shape{70000};
+        const int rank = std::max(shape.rank(), 1);
+        const std::int64_t axis = dice.integer(-rank, rank - 1);
+        const auto dtype = dice.one(2) ? DType::f32 : DType::f64;
+        const Tensor x = inLayout(dice.tensor(dtype, shape, -90, 90), dice.layout());
+        std::vector<double> expected = valuesOf(x);
+        const std::int64_t at = axis < 0 ? axis + rank : axis;
+        const std::int64_t length = shape.rank() ? shape[static_cast<int>(at)] : 1;
+        std::int64_t inner = 1;
+        for (int i = static_cast<int>(at) + 1; i < shape.rank(); ++i) inner *= shape[i];
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const auto n = static_cast<std::int64_t>(i);
+            if (n / inner % length != 0) continue;
+            const auto element = [&](std::int64_t k) -> double& {
+                return expected[static_cast<std::size_t>(n + k * inner)];
+            };
+            double most = element(0);
+            for (std::int64_t k = 0; k < length; ++k) most = std::max(most, element(k));
+            long double sum = 0;
+            for (std::int64_t k = 0; k < length; ++k) sum += element(k) = std::exp(element(k) - most);
+            for (std::int64_t k = 0; k < length; ++k) element(k) = static_cast<double>(element(k) / sum);
+        }
+        const QString wrong = difference(runOp("Softmax", {{"axis", axis}}, {x})[0], shape, expected,
+                                         findOp("Softmax")->tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+void TestPointwise::softmaxSpecials() {
+    for (DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x =
+            tensorOf(dtype, {4, 3}, {1, kNaN, 2, -kInf, 0, -kInf, -kInf, -kInf, -kInf, 1, kInf, 2});
+        const QString wrong = difference(runOp("Softmax", {}, {x})[0], {4, 3},
+                                         {kNaN, kNaN, kNaN, 0, 1, 0, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN}, {});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+TWB_TEST_MAIN(TestPointwise)
+#include "test_pointwise.moc"
