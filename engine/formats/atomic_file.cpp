@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
-#include <memory>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -100,31 +99,6 @@ void writeFileAtomically(const fs::path& path, std::string_view bytes) {
     AtomicFile file(path);
     file.write(bytes.data(), bytes.size());
     file.commit();
-}
-
-std::string readFile(const fs::path& path, std::uint64_t limit) {
-    const auto refuse = [&](const std::string& why) {
-        throw Error(ErrorCode::io, fmt::format("{} cannot be read: {}", path.string(), why));
-    };
-    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (handle < 0) refuse(std::generic_category().message(errno));
-    const std::unique_ptr<const int, void (*)(const int*)> closer(&handle, [](const int* h) { ::close(*h); });
-    struct stat status {};
-    if (::fstat(handle, &status) != 0) refuse(std::generic_category().message(errno));
-    if (!S_ISREG(status.st_mode)) refuse("it is not a file");
-    if (static_cast<std::uint64_t>(status.st_size) > limit)
-        refuse(fmt::format("it has {} bytes; at most {} are read", status.st_size, limit));
-    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
-    std::size_t filled = 0;
-    while (filled < bytes.size()) {
-        const ssize_t got = ::read(handle, bytes.data() + filled, bytes.size() - filled);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) refuse(std::generic_category().message(errno));
-        if (got == 0) break; // it became shorter meanwhile
-        filled += static_cast<std::size_t>(got);
-    }
-    bytes.resize(filled);
-    return bytes;
 }
 
 } // namespace twb

@@ -1,0 +1,137 @@
+#include "formats/npy.h"
+
+#include "core/error.h"
+#include "formats/atomic_file.h"
+#include "formats/input_file.h"
+#include "formats/npy_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace twb {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& problem) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", path.string(), problem));
+}
+
+NpyHeader readHeader(const InputFile& file, const std::filesystem::path& path) {
+    std::array<unsigned char, 12> start{};
+    const std::size_t got = file.readAt(0, start.data(), start.size());
+    if (got < kNpyPreamble || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
+        refuse(path, "this is not a .npy file: it does not start with NumPy's mark");
+    const int version = start[6];
+    if (version < 1 || version > 3)
+        refuse(path, fmt::format("its .npy version is {}.{}; 1.0 to 3.0 are read", version, start[7]));
+    const std::size_t lengthBytes = version == 1 ? 2 : 4;
+    if (got < kNpyPreamble + lengthBytes) refuse(path, "it ends within its header");
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < lengthBytes; ++i)
+        length |= static_cast<std::size_t>(start[kNpyPreamble + i]) << (8 * i);
+    if (length > kLongestNpyHeader)
+        refuse(path, fmt::format("its header says that it has {} bytes; at most {} make sense", length,
+                                 kLongestNpyHeader));
+    std::string dictionary(length, '\0');
+    if (file.readAt(kNpyPreamble + lengthBytes, dictionary.data(), length) != length)
+        refuse(path, "it ends within its header");
+
+    NpyHeader header = parseNpyHeader(dictionary, path.string());
+    header.dataOffset = kNpyPreamble + lengthBytes + length;
+    const auto bytes = static_cast<std::uint64_t>(header.type.byteCount());
+    if (file.size() - header.dataOffset < bytes)
+        refuse(path, fmt::format("it is truncated: its header promises {} bytes of data ({}), but it has {}",
+                                 bytes, header.type.toString(), file.size() - header.dataOffset));
+    return header;
+}
+
+template <std::size_t Size> void swapEach(unsigned char* bytes, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) std::reverse(bytes + i * Size, bytes + (i + 1) * Size);
+}
+
+void swapBytes(void* data, std::size_t count, std::size_t elementSize) {
+    auto* bytes = static_cast<unsigned char*>(data);
+    if (elementSize == 2) swapEach<2>(bytes, count);
+    if (elementSize == 4) swapEach<4>(bytes, count);
+    if (elementSize == 8) swapEach<8>(bytes, count);
+}
+
+/// Column-major `from` into row-major `to`.
+void reorder(const unsigned char* from, unsigned char* to, const Shape& shape, std::size_t elementSize) {
+    const int rank = shape.rank();
+    std::vector<std::size_t> stride(static_cast<std::size_t>(rank));
+    std::size_t step = elementSize;
+    for (int axis = 0; axis < rank; ++axis) {
+        stride[static_cast<std::size_t>(axis)] = step;
+        step *= static_cast<std::size_t>(shape[axis]);
+    }
+    std::vector<std::int64_t> index(static_cast<std::size_t>(rank), 0);
+    std::size_t offset = 0;
+    for (std::int64_t i = shape.elementCount(); i > 0; --i) {
+        std::memcpy(to, from + offset, elementSize);
+        to += elementSize;
+        for (int axis = rank - 1; axis >= 0; --axis) {
+            const auto a = static_cast<std::size_t>(axis);
+            offset += stride[a];
+            if (++index[a] < shape[axis]) break;
+            offset -= stride[a] * static_cast<std::size_t>(shape[axis]);
+            index[a] = 0;
+        }
+    }
+}
+
+void readData(const InputFile& file, const NpyHeader& header, const std::filesystem::path& path, void* to) {
+    const auto bytes = static_cast<std::size_t>(header.type.byteCount());
+    const std::size_t elementSize = sizeOf(header.type.dtype);
+    // One axis, or none, is the same in both orders.
+    const bool columnMajor = header.fortranOrder && header.type.shape.rank() > 1;
+    std::vector<unsigned char> columns(columnMajor ? bytes : 0);
+    void* target = columnMajor ? columns.data() : to;
+    if (file.readAt(header.dataOffset, target, bytes) != bytes)
+        refuse(path, "it became shorter while it was read");
+    if (header.bigEndian) swapBytes(target, bytes / elementSize, elementSize);
+    if (columnMajor) reorder(columns.data(), static_cast<unsigned char*>(to), header.type.shape, elementSize);
+    if (header.type.dtype != DType::boolean) return;
+    // A C++ bool may be nothing but 0 and 1.
+    auto* flags = static_cast<unsigned char*>(to);
+    std::transform(flags, flags + bytes, flags,
+                   [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
+}
+
+} // namespace
+
+NpyHeader readNpyHeader(const std::filesystem::path& path) { return readHeader(InputFile(path), path); }
+
+Tensor readNpy(const std::filesystem::path& path) {
+    const InputFile file(path);
+    const NpyHeader header = readHeader(file, path);
+    Tensor tensor = Tensor::onHost(header.type);
+    readData(file, header, path, tensor.data());
+    return tensor;
+}
+
+void readNpyInto(const std::filesystem::path& path, const TensorView& out) {
+    const InputFile file(path);
+    const NpyHeader header = readHeader(file, path);
+    const TensorType wanted{out.dtype, out.shape};
+    if (!(header.type == wanted) || !out.isDense())
+        refuse(path, fmt::format("it holds {}, but {} was there when the graph was checked",
+                                 header.type.toString(), wanted.toString()));
+    readData(file, header, path, out.data);
+}
+
+void writeNpy(const std::filesystem::path& path, const TensorView& tensor) {
+    if (!tensor.isDense())
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{}: only a dense tensor can be written", path.string()));
+    const TensorType type{tensor.dtype, tensor.shape};
+    const std::string header = makeNpyHeader(type, path.string());
+    AtomicFile file(path);
+    file.write(header.data(), header.size());
+    file.write(tensor.data, static_cast<std::size_t>(type.byteCount()));
+    file.commit();
+}
+
+} // namespace twb
