@@ -1,4 +1,5 @@
-// Validate and compile of 10,000 and 100,000 nodes: linear, and 100,000 within 1 s together. Open and save of the same.
+// Validate and compile of 10,000 and 100,000 nodes: linear, and 100,000 within 1 s together. Open and save of
+// the same.
 #include "formats/project.h"
 #include "placement/analysis.h"
 #include "runtime/plan.h"
@@ -20,9 +21,9 @@ void validate(benchmark::State& state) {
         if (analysis.hasErrors()) state.SkipWithError(analysis.diagnostics.front().message.c_str());
         benchmark::DoNotOptimize(&analysis);
     }
-    state.counters["ns/node"] = benchmark::Counter(static_cast<double>(state.range(0)),
-                                                   benchmark::Counter::kIsIterationInvariantRate |
-                                                       benchmark::Counter::kInvert);
+    state.counters["ns/node"] =
+        benchmark::Counter(static_cast<double>(state.range(0)),
+                           benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(validate)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
