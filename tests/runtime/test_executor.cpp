@@ -82,7 +82,7 @@ private Q_SLOTS:
 void TestExecutor::runsOnBothKindsOfDevice() {
     for (const char* device : {"cpu", "cuda:0"}) {
         GraphMaker g;
-        const NodeId a = g.node("Arange", "a", device, {{"limit", 6.0}});
+        const NodeId a = g.node("Arange", "a", device, {{"limit", 6.0}, {"dtype", std::string("f32")}});
         const NodeId b = g.node("Full", "b", device, {{"shape", Ints{6}}, {"value", 10.0}});
         const NodeId sum = g.node("Add", "sum", device, {}, {a, b});
         const DeviceMap map = simulatedMap();
@@ -326,7 +326,7 @@ void TestExecutor::cacheRunsOnlyWhatChanged() {
 void TestExecutor::sizesKnownOnlyAtRunTime() {
     // The shape comes out of a Cast: nothing but the run knows it.
     GraphMaker g;
-    const NodeId data = g.node("Arange", "data", "cuda:0", {{"limit", 12.0}});
+    const NodeId data = g.node("Arange", "data", "cuda:0", {{"limit", 12.0}, {"dtype", std::string("f32")}});
     const NodeId raw =
         g.node("Constant", "raw", "cpu", {{"value", std::vector<double>{3, 4}}, {"shape", Ints{2}}});
     const NodeId shape = g.node("Cast", "shape", "cpu", {{"to", std::string("i64")}}, {raw});
