@@ -293,8 +293,7 @@ void RunController::readProbes() {
         const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
         if (type && type->isKnown() && type->shape.elementCount() != 1) continue;
         const std::optional<Tensor> value = tensor(*source);
-        if (value && value->elementCount() == 1)
-            m_probes.push_back({node.name, value->type().toString(), value->at(0)});
+        if (value && value->elementCount() == 1) m_probes.push_back(probe(node.name, *value));
     }
 }
 
