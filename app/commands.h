@@ -1,0 +1,17 @@
+#pragma once
+
+#include "app/exit_code.h"
+
+#include <CLI/CLI.hpp>
+
+namespace twb {
+
+/// Each adds one subcommand. When the command line chose it, it runs and leaves its exit code in `exit`; a
+/// twb::Error goes through to main, which prints its sentence.
+void addCheckCommand(CLI::App& app, ExitCode& exit);
+void addRunCommand(CLI::App& app, ExitCode& exit);
+void addBatchCommand(CLI::App& app, ExitCode& exit);
+void addDevicesCommand(CLI::App& app, ExitCode& exit);
+void addOpsCommand(CLI::App& app, ExitCode& exit);
+
+} // namespace twb

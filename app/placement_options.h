@@ -1,0 +1,25 @@
+#pragma once
+
+#include "backends/device_map.h"
+#include "graph/graph.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace twb {
+
+/// `--policy`, `--device-map` and `--require-gpu`: under which rule and on what a graph stands in this run.
+struct PlacementOptions {
+    std::string policy; ///< empty: the graph's own
+    std::vector<std::string> deviceMap;
+    bool requireGpu = false;
+
+    void addTo(CLI::App& command, bool withRequireGpu);
+    Policy policyFor(const Graph& graph) const;
+    /// Throws Error(invalidArgument) or Error(missingDevice).
+    DeviceMap devicesFor(const Graph& graph) const;
+};
+
+} // namespace twb

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "app/interrupts.h"
+#include "profile/ledger.h"
+#include "profile/report.h"
+#include "profile/trace.h"
+#include "runtime/executor.h"
+
+#include <atomic>
+#include <optional>
+
+namespace twb {
+
+/// Hears of one run on the executor's threads and adds up what it cost.
+class RunWatch : public RunObserver {
+public:
+    RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrupts& interrupts);
+
+    void started(std::uint64_t run, const Plan& plan) override;
+    void steps(std::uint64_t run, std::span<const StepRecord> records) override;
+    void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
+    void finished(const RunResult& result) override;
+
+    std::int64_t done() const noexcept { return m_done; }
+    bool isFinished() const noexcept { return m_finished; }
+
+    // To be read once isFinished().
+    const RunResult& result() const noexcept { return m_result; }
+    const Ledger& ledger() const noexcept { return m_ledger; }
+    const StepTimes& times() const noexcept { return m_times; }
+    const TraceRecorder* trace() const noexcept { return m_trace ? &*m_trace : nullptr; }
+
+private:
+    Ledger m_ledger;
+    StepTimes m_times;
+    std::optional<TraceRecorder> m_trace;
+    Interrupts& m_interrupts;
+    RunResult m_result;
+    std::atomic<std::int64_t> m_done{0};
+    std::atomic<bool> m_finished{false};
+};
+
+/// Runs a plan to its end or to the first Ctrl-C, which cancels it. With `showProgress` a line on stderr
+/// counts the iterations of a run that takes longer than a moment, and is wiped at the end.
+void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& options, bool showProgress,
+                Interrupts& interrupts, RunWatch& watch);
+
+} // namespace twb

@@ -1,0 +1,184 @@
+#include "app/settings.h"
+
+#include "app/near_matches.h"
+#include "core/error.h"
+#include "graph/delta.h"
+#include "ops/op_table.h"
+#include "placement/fixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+
+namespace twb {
+namespace {
+
+constexpr std::string_view kDevice = "device";
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalidArgument, sentence); }
+
+std::string_view trimmed(std::string_view text) {
+    const auto first = text.find_first_not_of(" \t");
+    return first == std::string_view::npos ? ""
+                                           : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+template <class T> T parsed(const AttributeSpec& spec, std::string_view text, const char* wanted) {
+    const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+    T value{};
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || stop != digits.data() + digits.size())
+        refuse(fmt::format("\"{}\" is not {}, which the attribute \"{}\" takes", text, wanted, spec.name));
+    return value;
+}
+
+double parseNumber(const AttributeSpec& spec, std::string_view text) {
+    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+    return parsed<double>(spec, text, "a number");
+}
+
+std::int64_t parseInteger(const AttributeSpec& spec, std::string_view text) {
+    return parsed<std::int64_t>(spec, text, "an integer");
+}
+
+/// The elements of "[2, 3]" or "2, 3"; none of "[]".
+std::vector<std::string> elementsOf(std::string_view text) {
+    if (text.starts_with('[') && text.ends_with(']')) text = trimmed(text.substr(1, text.size() - 2));
+    if (text.empty()) return {};
+    std::vector<std::string> out = splitValues(text);
+    for (std::string& element : out) element = std::string(trimmed(element));
+    return out;
+}
+
+AttributeValue parseNumbers(const AttributeSpec& spec, std::string_view text) {
+    if (!text.starts_with('[') && text.find(',') == std::string_view::npos) return parseNumber(spec, text);
+    std::vector<double> out;
+    for (const std::string& element : elementsOf(text)) out.push_back(parseNumber(spec, element));
+    return out;
+}
+
+AttributeValue parseIntegers(const AttributeSpec& spec, std::string_view text) {
+    std::vector<std::int64_t> out;
+    for (const std::string& element : elementsOf(text)) out.push_back(parseInteger(spec, element));
+    return out;
+}
+
+bool parseFlag(const AttributeSpec& spec, std::string_view text) {
+    if (text == "true" || text == "1") return true;
+    if (text == "false" || text == "0") return false;
+    refuse(
+        fmt::format("\"{}\" is neither true nor false, which the attribute \"{}\" takes", text, spec.name));
+}
+
+void place(Graph& graph, const Node& node, const std::string& value) {
+    const auto device = Device::parse(value);
+    if (!device)
+        refuse(fmt::format("\"{}\" is not a device to stand \"{}\" on; write cpu, cuda:0, cuda:1 or auto",
+                           value, node.name));
+    graph.apply(moveToDevice(graph, {node.id}, *device));
+}
+
+const AttributeSpec& attributeNamed(const Op& op, const Node& node, const std::string& name) {
+    if (const AttributeSpec* spec = op.attribute(name)) return *spec;
+    std::vector<std::string> names{std::string(kDevice)};
+    for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
+    refuse(fmt::format("{} \"{}\" has no attribute \"{}\"{}", op.name, node.name, name,
+                       didYouMean(name, names)));
+}
+
+void set(Graph& graph, const Node& node, const Setting& setting) {
+    const Op* op = findOp(node.op);
+    if (!op)
+        refuse(fmt::format("the op \"{}\" of \"{}\" is unknown, so nothing of it can be set", node.op,
+                           node.name));
+    if (setting.attribute == kDevice && !op->attribute(kDevice)) return place(graph, node, setting.value);
+    const AttributeSpec& spec = attributeNamed(*op, node, setting.attribute);
+    Node after = node;
+    after.attributes.set(spec.name, parseValue(spec, setting.value));
+    DeltaBuilder builder(graph, "");
+    builder.change(after);
+    graph.apply(builder.take());
+}
+
+} // namespace
+
+Setting parseSetting(std::string_view text) {
+    const auto equals = text.find('=');
+    const auto dot = equals == std::string_view::npos ? equals : text.substr(0, equals).rfind('.');
+    if (dot == std::string_view::npos || dot == 0 || dot + 1 == equals)
+        refuse(fmt::format("--set \"{}\" is not of the form node.attribute=value", text));
+    return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1, equals - dot - 1)),
+            std::string(text.substr(equals + 1))};
+}
+
+std::vector<std::string> splitValues(std::string_view text) {
+    std::vector<std::string> out{""};
+    int depth = 0;
+    for (const char c : text) {
+        if (c == '[') ++depth;
+        if (c == ']') --depth;
+        if (c == ',' && depth <= 0)
+            out.emplace_back();
+        else
+            out.back() += c;
+    }
+    return out;
+}
+
+AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
+    const std::string_view value = trimmed(text);
+    switch (spec.type) {
+    case AttributeType::flag:
+        return parseFlag(spec, value);
+    case AttributeType::integer:
+        return parseInteger(spec, value);
+    case AttributeType::number:
+        return parseNumber(spec, value);
+    case AttributeType::numbers:
+        return parseNumbers(spec, value);
+    case AttributeType::integers:
+    case AttributeType::shape:
+        return parseIntegers(spec, value);
+    case AttributeType::dtype:
+        if (const auto dtype = parseDType(value)) return std::string(name(*dtype));
+        refuse(fmt::format("\"{}\" is not a dtype, which the attribute \"{}\" takes", value, spec.name));
+    case AttributeType::enumeration:
+        return std::string(value);
+    case AttributeType::text:
+    case AttributeType::file:
+        return std::string(text);
+    }
+    return std::string(text);
+}
+
+const Node& nodeNamed(const Graph& graph, std::string_view name) {
+    if (const Node* node = graph.findByName(name)) return *node;
+    std::vector<std::string> names;
+    for (const Node& node : graph.nodes()) names.push_back(node.name);
+    const auto same = std::count(names.begin(), names.end(), name);
+    if (same > 1)
+        refuse(fmt::format("{} nodes are named \"{}\"; give each a name of its own first", same, name));
+    refuse(fmt::format("there is no node named \"{}\"{}", name, didYouMean(name, names)));
+}
+
+void applySettings(Graph& graph, const std::vector<Setting>& settings) {
+    std::set<NodeId> touched;
+    for (const Setting& setting : settings) {
+        const Node node = nodeNamed(graph, setting.node);
+        set(graph, node, setting);
+        touched.insert(node.id);
+    }
+    for (const NodeId id : touched) {
+        const Node& node = *graph.find(id);
+        try {
+            completeAttributes(*findOp(node.op), node.attributes);
+        } catch (const Error& error) {
+            refuse(fmt::format("{} \"{}\": {}", node.op, node.name, error.what()));
+        }
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,49 @@
+#include "app/terminal.h"
+
+#include "core/error.h"
+#include "core/format.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace twb {
+namespace {
+
+bool isCapable(int descriptor) {
+    const char* term = std::getenv("TERM");
+    return isatty(descriptor) == 1 && term && std::string_view(term) != "dumb";
+}
+
+[[noreturn]] void outputFailed() {
+    throw Error(ErrorCode::io,
+                fmt::format("the results cannot be written to stdout: {}", std::strerror(errno)));
+}
+
+} // namespace
+
+void printResult(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) outputFailed();
+}
+
+void finishOutput() {
+    if (std::fflush(stdout) != 0) outputFailed();
+}
+
+void printMessage(std::string_view sentence) {
+    const std::string line = "twb: " + printable(sentence) + '\n';
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+bool stdoutHasColor() {
+    const char* off = std::getenv("NO_COLOR");
+    return isCapable(STDOUT_FILENO) && !(off && *off);
+}
+
+bool stderrIsTerminal() { return isCapable(STDERR_FILENO); }
+
+} // namespace twb

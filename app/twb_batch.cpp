@@ -1,0 +1,261 @@
+#include "app/batch_plan.h"
+#include "app/batch_summary.h"
+#include "app/child_process.h"
+#include "app/commands.h"
+#include "app/interrupts.h"
+#include "app/placement_options.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "formats/project.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BatchOptions {
+    std::vector<std::string> graphs;
+    std::vector<std::string> sets;
+    std::optional<std::int64_t> iterations;
+    PlacementOptions placement;
+    std::string report;
+    int jobs = 1;
+    bool quiet = false;
+};
+
+/// A folder for reports that nobody asked to keep; gone at the end.
+class ReportFolder {
+public:
+    explicit ReportFolder(const std::string& wanted) : m_path(wanted), m_kept(!wanted.empty()) {
+        std::error_code failed;
+        if (m_kept) {
+            fs::create_directories(m_path, failed);
+        } else {
+            std::string name = (fs::temp_directory_path() / "twb-batch-XXXXXX").string();
+            if (!mkdtemp(name.data())) failed.assign(errno, std::generic_category());
+            m_path = name;
+        }
+        if (failed || !fs::is_directory(m_path, failed))
+            throw Error(ErrorCode::io, fmt::format("the folder {} for the reports cannot be made: {}",
+                                                   m_path.string(), failed.message()));
+    }
+    ~ReportFolder() {
+        std::error_code ignored;
+        if (!m_kept) fs::remove_all(m_path, ignored);
+    }
+    ReportFolder(const ReportFolder&) = delete;
+    ReportFolder& operator=(const ReportFolder&) = delete;
+
+    const fs::path& path() const noexcept { return m_path; }
+    bool isKept() const noexcept { return m_kept; }
+
+private:
+    fs::path m_path;
+    bool m_kept;
+};
+
+/// What every run of the batch is started with, and what its key depends on.
+std::vector<std::string> commonArguments(const BatchOptions& options) {
+    std::vector<std::string> out;
+    const auto add = [&](std::string flag, std::string value) {
+        out.push_back(std::move(flag));
+        out.push_back(std::move(value));
+    };
+    if (options.iterations) add("--iterations", std::to_string(*options.iterations));
+    if (!options.placement.policy.empty()) add("--policy", options.placement.policy);
+    for (const std::string& choice : options.placement.deviceMap) add("--device-map", choice);
+    if (options.placement.requireGpu) out.emplace_back("--require-gpu");
+    return out;
+}
+
+/// The last line that a run wrote to stderr, without the program's name.
+std::string lastLine(const fs::path& log) {
+    try {
+        std::string text = readFile(log, std::uint64_t{1} << 26);
+        text.erase(text.find_last_not_of('\n') + 1);
+        const auto newline = text.rfind('\n');
+        std::string line = newline == std::string::npos ? text : text.substr(newline + 1);
+        constexpr std::string_view prefix = "twb: ";
+        return line.starts_with(prefix) ? line.substr(prefix.size()) : line;
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+class Batch {
+public:
+    Batch(const BatchOptions& options, std::vector<SweepAxis> axes, const ReportFolder& folder)
+        : m_options(options), m_axes(std::move(axes)), m_folder(folder), m_common(commonArguments(options)),
+          m_program(thisProgram().string()) {
+        const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+        // Runs side by side must not each claim every core.
+        if (options.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
+            m_environment.push_back(
+                fmt::format("OMP_NUM_THREADS={}", std::max(1U, cores / static_cast<unsigned>(options.jobs))));
+    }
+
+    ExitCode run() {
+        std::vector<std::string> keyed = m_common;
+        keyed.emplace_back(TWB_VERSION);
+        std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
+        if (members.empty()) throw Error(ErrorCode::io, "there is no .twb file in what was given");
+        m_rows.resize(members.size());
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            std::optional<BatchRow> known;
+            if (m_folder.isKept()) known = findReport(m_folder.path(), members[i]);
+            if (known) {
+                m_rows[i] = std::move(known);
+                report(*m_rows[i]);
+            } else {
+                m_waiting.push_back(i);
+            }
+        }
+        std::reverse(m_waiting.begin(), m_waiting.end()); // taken from the back
+        runWaiting(members);
+        return finish();
+    }
+
+private:
+    fs::path written(const BatchMember& member) const { return m_folder.path() / (member.name + ".part"); }
+    fs::path log(const BatchMember& member) const { return m_folder.path() / (member.name + ".log"); }
+
+    void start(std::size_t index, const BatchMember& member) {
+        std::vector<std::string> arguments{m_program, "run", "--quiet", "--report", written(member).string()};
+        arguments.insert(arguments.end(), m_common.begin(), m_common.end());
+        for (std::size_t i = 0; i < m_axes.size(); ++i) {
+            arguments.emplace_back("--set");
+            arguments.push_back(m_axes[i].target + '=' + member.values[i]);
+        }
+        arguments.emplace_back("--"); // a file's name may begin with a dash
+        arguments.push_back(member.file.string());
+        m_running.emplace(index, ChildProcess(arguments, m_environment, log(member)));
+    }
+
+    void runWaiting(const std::vector<BatchMember>& members) {
+        constexpr int kPatienceMs = 5000;
+        Interrupts interrupts;
+        while (!m_running.empty() || (!m_waiting.empty() && !m_cancelled)) {
+            while (!m_cancelled && !m_waiting.empty() &&
+                   m_running.size() < static_cast<std::size_t>(m_options.jobs)) {
+                start(m_waiting.back(), members[m_waiting.back()]);
+                m_waiting.pop_back();
+            }
+            const auto event = interrupts.wait(m_cancelled ? kPatienceMs : -1);
+            if (event == Interrupts::Event::interrupted) {
+                m_cancelled = true;
+                for (const auto& [index, process] : m_running) process.send(SIGTERM);
+            } else if (event == Interrupts::Event::timeout) {
+                for (const auto& [index, process] : m_running) process.send(SIGKILL);
+            }
+            for (auto at = m_running.begin(); at != m_running.end();) {
+                const auto ending = at->second.poll();
+                if (ending) end(at->first, members[at->first], *ending);
+                at = ending ? m_running.erase(at) : std::next(at);
+            }
+        }
+    }
+
+    void end(std::size_t index, const BatchMember& member, const ChildProcess::Ending& ending) {
+        BatchRow row;
+        row.member = member;
+        row.exitCode = ending.signal ? static_cast<int>(ExitCode::runFailed) : ending.exitCode;
+        row.status = ending.signal ? "crashed" : ending.exitCode == 0 ? "finished" : "failed";
+        std::error_code ignored;
+        if (m_cancelled && (ending.signal || ending.exitCode == static_cast<int>(ExitCode::cancelled))) {
+            fs::remove(written(member), ignored); // unfinished: the next batch starts it again
+            fs::remove(log(member), ignored);
+            return;
+        }
+        if (ending.exitCode != 0) row.message = lastLine(log(member));
+        if (ending.signal)
+            row.message = fmt::format("ended by signal {} ({})", ending.signal, strsignal(ending.signal));
+        if (fs::file_size(log(member), ignored) == 0) fs::remove(log(member), ignored);
+        m_rows[index] = takeReport(m_folder.path(), written(member), m_axes, std::move(row));
+        report(*m_rows[index]);
+    }
+
+    void report(const BatchRow& row) {
+        ++m_done;
+        if (m_options.quiet) return;
+        const std::string how = row.skipped           ? "finished before, not run again"
+                                : row.message.empty() ? row.status
+                                                      : row.status + ": " + row.message;
+        printMessage(fmt::format("[{}/{}] {}: {}", m_done, m_rows.size(), row.member.name, how));
+    }
+
+    ExitCode finish() const {
+        std::vector<BatchRow> rows;
+        int worst = 0;
+        for (const auto& row : m_rows) {
+            if (!row) continue;
+            rows.push_back(*row);
+            worst = std::max(worst, row->exitCode);
+        }
+        if (m_folder.isKept()) writeSummary(m_folder.path(), m_axes, rows);
+        printResult(toTable(m_axes, rows));
+        const auto skipped =
+            std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.skipped; });
+        const auto failed =
+            std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.exitCode != 0; });
+        printResult(fmt::format("{} runs: {} finished now, {} before, {} failed{}\n", m_rows.size(),
+                                static_cast<std::ptrdiff_t>(rows.size()) - skipped - failed, skipped, failed,
+                                m_cancelled ? fmt::format(", {} not run", m_rows.size() - rows.size()) : ""));
+        return m_cancelled ? ExitCode::cancelled : static_cast<ExitCode>(worst);
+    }
+
+    const BatchOptions& m_options;
+    std::vector<SweepAxis> m_axes;
+    const ReportFolder& m_folder;
+    std::vector<std::string> m_common;
+    std::vector<std::string> m_environment;
+    std::string m_program;
+    std::vector<std::optional<BatchRow>> m_rows; ///< by member; none while it has not ended
+    std::vector<std::size_t> m_waiting;
+    std::map<std::size_t, ChildProcess> m_running; ///< by member
+    std::size_t m_done = 0;
+    bool m_cancelled = false;
+};
+
+} // namespace
+
+void addBatchCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<BatchOptions>();
+    CLI::App* command = app.add_subcommand(
+        "batch", "Run many graphs, or one over a sweep of values; what is finished is not run again");
+    command->add_option("FILE", options->graphs, "Project files (.twb), and folders of them")->required();
+    command
+        ->add_option("--set", options->sets,
+                     "Values to sweep over; commas within brackets do not split: x.shape=[2,3],[4,5]")
+        ->type_name("NODE.ATTRIBUTE=A,B,C")
+        ->take_all()
+        ->allow_extra_args(false);
+    command->add_option("--iterations", options->iterations, "How often each; default: what the file says")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    options->placement.addTo(*command, true);
+    command
+        ->add_option("--report", options->report, "Keep a report per run, summary.json and summary.csv here")
+        ->type_name("DIR");
+    command->add_option("--jobs", options->jobs, "Runs side by side; more than one disturbs what is measured")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_flag("--quiet", options->quiet, "No line for each run that ends");
+    command->callback([options, &exit] {
+        std::vector<SweepAxis> axes;
+        for (const std::string& text : options->sets) axes.push_back(parseSweepAxis(text));
+        const ReportFolder folder(options->report);
+        exit = Batch(*options, std::move(axes), folder).run();
+    });
+}
+
+} // namespace twb

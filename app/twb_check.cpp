@@ -1,0 +1,104 @@
+#include "app/commands.h"
+#include "app/placement_options.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "placement/analysis.h"
+#include "profile/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct CheckOptions {
+    std::vector<std::string> files;
+    PlacementOptions placement;
+    bool json = false;
+};
+
+struct Counts {
+    std::size_t errors = 0;
+    std::size_t warnings = 0;
+    std::size_t unreadable = 0;
+};
+
+std::string plural(std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+Analysis analyzeFile(const std::string& file, const PlacementOptions& placement, Graph& graph) {
+    graph = loadProject(file);
+    const auto files = makeProjectFiles(std::filesystem::absolute(file).parent_path());
+    return analyze(graph, placement.devicesFor(graph), placement.policyFor(graph), files.get());
+}
+
+void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
+    for (const Diagnostic& d : diagnostics) {
+        if (d.severity == Severity::error) ++counts.errors;
+        if (d.severity == Severity::warning) ++counts.warnings;
+    }
+}
+
+ExitCode check(const CheckOptions& options) {
+    nlohmann::ordered_json results = nlohmann::ordered_json::array();
+    Counts counts;
+    ExitCode exit = ExitCode::fine;
+    for (const std::string& file : options.files) {
+        try {
+            Graph graph;
+            const Analysis analysis = analyzeFile(file, options.placement, graph);
+            count(analysis.diagnostics, counts);
+            if (options.json) {
+                results.push_back(
+                    nlohmann::ordered_json::parse(diagnosticsToJson(file, analysis.diagnostics, graph)));
+                continue;
+            }
+            for (const Diagnostic& d : analysis.diagnostics)
+                printResult(
+                    fmt::format("{}: {}[{}]: {}", printable(file), name(d.severity), d.code, toText(d)));
+            if (analysis.diagnostics.empty())
+                printResult(
+                    fmt::format("{}: fine, {}\n", printable(file), plural(graph.nodes().size(), "node")));
+        } catch (const Error& error) {
+            // One broken file must not hide what is wrong with the others.
+            if (error.code() == ErrorCode::invalidArgument) throw;
+            printMessage(error.what());
+            exit = std::max(exit, exitCodeOf(error.code()));
+            ++counts.unreadable;
+            results.push_back({{"schema", kReportSchema}, {"file", file}, {"unreadable", error.what()}});
+        }
+    }
+    if (counts.errors > 0) exit = std::max(exit, ExitCode::graphErrors);
+    if (options.json) {
+        const nlohmann::ordered_json out{{"schema", kReportSchema},
+                                         {"errors", counts.errors},
+                                         {"warnings", counts.warnings},
+                                         {"unreadable", counts.unreadable},
+                                         {"files", results}};
+        printResult(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    } else {
+        printResult(fmt::format("{}, {}, {}{}\n", plural(options.files.size(), "graph"),
+                                plural(counts.errors, "error"), plural(counts.warnings, "warning"),
+                                counts.unreadable ? fmt::format(", {} not checked", counts.unreadable) : ""));
+    }
+    return exit;
+}
+
+} // namespace
+
+void addCheckCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<CheckOptions>();
+    CLI::App* command =
+        app.add_subcommand("check", "Every mismatch and error of each graph, with priced fixes");
+    command->add_option("FILE", options->files, "Project files (.twb)")->required();
+    options->placement.addTo(*command, false);
+    command->add_flag("--json", options->json, "Print JSON instead of text");
+    command->callback([options, &exit] { exit = check(*options); });
+}
+
+} // namespace twb

@@ -1,0 +1,217 @@
+#include "app/command_line_files.h"
+#include "app/commands.h"
+#include "app/placement_options.h"
+#include "app/run_watch.h"
+#include "app/settings.h"
+#include "app/terminal.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "placement/analysis.h"
+#include "runtime/plan.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <unistd.h>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunCommand {
+    std::string file;
+    std::optional<std::int64_t> iterations;
+    std::vector<std::string> sets;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;
+    PlacementOptions placement;
+    std::string report;
+    std::string trace;
+    bool quiet = false;
+};
+
+/// A tensor to write once the run is over.
+struct WantedOutput {
+    NamedFile file;
+    PortRef port;
+};
+
+/// Found out before the run rather than after it.
+void checkWritable(const fs::path& path, const char* option) {
+    const fs::path folder = fs::absolute(path).parent_path();
+    std::error_code failed;
+    if (!fs::is_directory(folder, failed))
+        throw Error(ErrorCode::io, fmt::format("{} {}: there is no folder {}; make it first", option,
+                                               path.string(), folder.string()));
+    if (access(folder.c_str(), W_OK) != 0)
+        throw Error(ErrorCode::io, fmt::format("{} {}: the folder {} cannot be written to", option,
+                                               path.string(), folder.string()));
+    if (fs::is_directory(path, failed))
+        throw Error(ErrorCode::io, fmt::format("{} {}: this is a folder", option, path.string()));
+}
+
+/// A node's first output; of a sink, what it is given.
+PortRef tensorOf(const Graph& graph, const Node& node, const char* option) {
+    const Op* op = findOp(node.op);
+    if (!op || !op->outputs.empty()) return {node.id, 0};
+    if (const auto source = graph.sourceOf({node.id, 0})) return *source;
+    throw Error(
+        ErrorCode::invalidArgument,
+        fmt::format("{} {}: {} has no output, and nothing is connected to it", option, node.name, node.op));
+}
+
+std::vector<WantedOutput> wantedOutputs(const Graph& graph, const std::vector<std::string>& texts) {
+    std::vector<WantedOutput> out;
+    for (const std::string& text : texts) {
+        NamedFile file = parseNamedFile(text, "--output");
+        checkWritable(file.path, "--output");
+        const PortRef port = tensorOf(graph, nodeNamed(graph, file.node), "--output");
+        out.push_back({std::move(file), port});
+    }
+    return out;
+}
+
+/// Sources of the graph's probes, by probe.
+std::vector<std::pair<std::string, PortRef>> probesOf(const Graph& graph) {
+    std::vector<std::pair<std::string, PortRef>> out;
+    for (const Node& node : graph.nodes()) {
+        if (node.op != "Probe") continue;
+        if (const auto source = graph.sourceOf({node.id, 0})) out.emplace_back(node.name, *source);
+    }
+    return out;
+}
+
+std::vector<InputFile> inputFiles(const Plan& plan) {
+    std::vector<InputFile> out;
+    for (const Step& step : plan.steps) {
+        const auto* path = step.op && step.op->name == "File" ? step.attributes.find("path") : nullptr;
+        if (path) out.push_back({toString(*path), plan.files->fingerprint(toString(*path))});
+    }
+    return out;
+}
+
+void printDiagnostics(const Analysis& analysis, bool warnings) {
+    for (const Diagnostic& d : analysis.diagnostics)
+        if (d.severity == Severity::error || (warnings && d.severity == Severity::warning))
+            fmt::print(stderr, "{}[{}]: {}", name(d.severity), d.code, toText(d));
+}
+
+ExitCode exitCodeOf(const RunResult& result) {
+    switch (result.status) {
+    case RunStatus::finished:
+        return ExitCode::fine;
+    case RunStatus::cancelled:
+        return ExitCode::cancelled;
+    case RunStatus::failed:
+        break;
+    }
+    return ExitCode::runFailed;
+}
+
+/// Writes what was asked for; a tensor that the run did not make is an error.
+void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& result, const Plan& plan) {
+    for (const WantedOutput& output : outputs) {
+        const Tensor* tensor = result.tensor(output.port);
+        if (!tensor)
+            throw Error(ErrorCode::failed,
+                        fmt::format("--output {}: the run left no tensor there", output.file.node));
+        writeNpy(output.file.path, toHost(*tensor, plan.devices).view());
+    }
+}
+
+void writeReports(const RunCommand& command, const RunReport& report, const RunWatch& watch) {
+    if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
+    if (!command.trace.empty()) {
+        std::ostringstream text;
+        watch.trace()->write(text);
+        writeFileAtomically(command.trace, text.view());
+    }
+}
+
+ExitCode run(const RunCommand& command) {
+    std::vector<NamedFile> inputs;
+    for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
+    std::vector<Setting> settings;
+    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    if (!command.report.empty()) checkWritable(command.report, "--report");
+    if (!command.trace.empty()) checkWritable(command.trace, "--trace");
+
+    Graph graph = loadProject(command.file);
+    replaceSources(graph, inputs);
+    applySettings(graph, settings);
+    const std::vector<WantedOutput> outputs = wantedOutputs(graph, command.outputs);
+    const auto probes = probesOf(graph);
+
+    const Policy policy = command.placement.policyFor(graph);
+    const DeviceMap devices = command.placement.devicesFor(graph);
+    const auto files = std::make_shared<CommandLineFiles>(
+        makeProjectFiles(fs::absolute(command.file).parent_path()), inputs);
+    Analysis analysis = analyze(graph, devices, policy, files.get());
+    printDiagnostics(analysis, !command.quiet);
+    if (analysis.hasErrors()) {
+        printMessage(fmt::format("{}: not run, because the graph has {} error{}", command.file,
+                                 analysis.errorCount(), analysis.errorCount() == 1 ? "" : "s"));
+        return ExitCode::graphErrors;
+    }
+
+    CompileOptions compileOptions;
+    compileOptions.policy = policy;
+    for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
+    for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
+    const auto plan = compile(graph, analysis, devices, files, compileOptions);
+
+    RunReport report;
+    report.inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
+    RunOptions options;
+    options.iterations = command.iterations.value_or(std::max<std::int64_t>(graph.info().iterations, 1));
+    Interrupts interrupts;
+    RunWatch watch(plan, !command.trace.empty(), interrupts);
+    runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
+
+    report.file = command.file;
+    report.policy = name(policy);
+    report.plan = plan;
+    report.ledger = &watch.ledger();
+    report.steps = &watch.times();
+    report.result = watch.result();
+    report.diagnostics = std::move(analysis.diagnostics);
+    for (const auto& [name, source] : probes)
+        if (const Tensor* tensor = report.result.tensor(source))
+            report.probes.push_back(probe(name, toHost(*tensor, devices)));
+
+    if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
+    writeReports(command, report, watch);
+    if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
+    for (const StepError& error : report.result.errors) printMessage(error.message);
+    if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
+    return exitCodeOf(report.result);
+}
+
+} // namespace
+
+void addRunCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<RunCommand>();
+    CLI::App* command = app.add_subcommand("run", "Run a graph; a table of steps and transfers at the end");
+    command->add_option("FILE", options->file, "Project file (.twb)")->required();
+    command->add_option("--iterations", options->iterations, "How often; default: what the file says")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    const auto many = [&](const char* flag, std::vector<std::string>& into, const char* type,
+                          const char* doc) {
+        command->add_option(flag, into, doc)->type_name(type)->take_all()->allow_extra_args(false);
+    };
+    many("--set", options->sets, "NODE.ATTRIBUTE=VALUE",
+         "Another value for an attribute in this run; node.device=cuda:0 moves a node");
+    many("--input", options->inputs, "NODE=FILE.npy", "Read a source node's tensor from this file");
+    many("--output", options->outputs, "NODE=FILE.npy", "Write a node's result to this file after the run");
+    options->placement.addTo(*command, true);
+    command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
+    command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
+        ->type_name("FILE.json");
+    command->add_flag("--quiet", options->quiet, "No table, no progress, no warnings");
+    command->callback([options, &exit] { exit = run(*options); });
+}
+
+} // namespace twb

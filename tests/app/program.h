@@ -1,0 +1,125 @@
+#pragma once
+
+#include "core/tensor.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "support/graphs.h"
+
+#include <QDir>
+#include <QFile>
+#include <QFloat16>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <nlohmann/json.hpp>
+
+namespace twb::test {
+
+/// How a run of the program ended.
+struct Ended {
+    int exit = -1; ///< -1: it crashed or hung
+    QString out;
+    QString err;
+};
+
+/// A folder of its own in which the real `twb` runs.
+class Program {
+public:
+    static QString path() { return QStringLiteral(TWB_BINARY_DIR "/bin/twb"); }
+
+    QString file(const QString& name) const { return m_folder.filePath(name); }
+    std::filesystem::path fsPath(const QString& name) const { return file(name).toStdString(); }
+
+    Ended run(const QStringList& arguments, int timeoutMs = 60000) const {
+        QProcess process;
+        process.setWorkingDirectory(m_folder.path());
+        process.start(path(), arguments);
+        return wait(process, timeoutMs);
+    }
+
+    static Ended wait(QProcess& process, int timeoutMs = 60000) {
+        Ended ended;
+        if (process.waitForFinished(timeoutMs) && process.exitStatus() == QProcess::NormalExit)
+            ended.exit = process.exitCode();
+        if (process.state() != QProcess::NotRunning) {
+            process.kill();
+            process.waitForFinished();
+        }
+        ended.out = QString::fromUtf8(process.readAllStandardOutput());
+        ended.err = QString::fromUtf8(process.readAllStandardError());
+        return ended;
+    }
+
+    void write(const QString& name, const QByteArray& bytes) const {
+        QDir(m_folder.path()).mkpath(QFileInfo(file(name)).path());
+        QFile out(file(name));
+        QVERIFY(out.open(QIODevice::WriteOnly));
+        out.write(bytes);
+    }
+    QByteArray read(const QString& name) const {
+        QFile in(file(name));
+        return in.open(QIODevice::ReadOnly) ? in.readAll() : QByteArray();
+    }
+    bool exists(const QString& name) const { return QFile::exists(file(name)); }
+    nlohmann::json json(const QString& name) const {
+        return nlohmann::json::parse(read(name).toStdString(), nullptr, false);
+    }
+    void save(const QString& name, const GraphMaker& maker) const {
+        QDir(m_folder.path()).mkpath(QFileInfo(file(name)).path());
+        saveProject(maker.graph(), fsPath(name));
+    }
+    template <class T>
+    void saveTensor(const QString& name, Shape shape, std::initializer_list<T> values) const {
+        writeNpy(fsPath(name), Tensor::of<T>(std::move(shape), values).view());
+    }
+    /// The elements of a .npy, as doubles.
+    std::vector<double> tensor(const QString& name) const {
+        const Tensor tensor = readNpy(fsPath(name));
+        std::vector<double> out;
+        for (std::int64_t i = 0; i < tensor.elementCount(); ++i) out.push_back(tensor.at(i));
+        return out;
+    }
+
+private:
+    QTemporaryDir m_folder;
+};
+
+inline nlohmann::json parsed(const QString& text) {
+    return nlohmann::json::parse(text.toStdString(), nullptr, false);
+}
+
+using Integers = std::vector<std::int64_t>;
+
+/// scaled = base * factor, on cpu, seen by the Probe "seen"; base is a Full of 3 by default.
+inline GraphMaker smallGraph() {
+    GraphMaker maker;
+    const NodeId base = maker.node("Full", "base", "cpu", {{"shape", Integers{2, 2}}, {"value", 3.0}});
+    const NodeId factor = maker.node("Constant", "factor", "cpu", {{"value", 2.0}});
+    const NodeId scaled = maker.node("Mul", "scaled", "cpu", {}, {base, factor});
+    maker.node("Probe", "seen", "cpu", {}, {scaled});
+    return maker;
+}
+
+/// The same with the Mul on cuda:0: a transfer there and one back. Without the first To it is a mismatch.
+inline GraphMaker crossingGraph(bool withTo = true) {
+    GraphMaker maker;
+    const NodeId base = maker.node("Full", "base", "cpu", {{"shape", Integers{2, 2}}, {"value", 3.0}});
+    const NodeId there = withTo ? maker.node("To", "there", "cuda:0", {}, {base}) : base;
+    const NodeId factor = maker.node("Full", "factor", "cuda:0", {{"shape", Integers{2, 2}}, {"value", 2.0}});
+    const NodeId scaled = maker.node("Mul", "scaled", "cuda:0", {}, {there, factor});
+    const NodeId back = maker.node("To", "back", "cpu", {}, {scaled});
+    maker.node("Probe", "seen", "cpu", {}, {back});
+    return maker;
+}
+
+/// A matrix product of some milliseconds: many iterations of it outlast any test.
+inline GraphMaker longGraph() {
+    GraphMaker maker;
+    const NodeId a = maker.node("RandomNormal", "a", "cpu", {{"shape", Integers{600, 600}}});
+    const NodeId b = maker.node("MatMul", "b", "cpu", {}, {a, a});
+    maker.node("Probe", "seen", "cpu", {}, {b});
+    return maker;
+}
+
+} // namespace twb::test

@@ -1,0 +1,190 @@
+#include "app/program.h"
+#include "support/test_main.h"
+
+#include <csignal>
+#include <set>
+#include <sys/types.h>
+
+using namespace twb;
+using namespace twb::test;
+
+class TestBatch : public QObject {
+    Q_OBJECT
+
+private slots:
+    void aSweepRunsEveryCombination() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        const Ended ended = twb.run({"batch", "a.twb", "--set", "base.value=1,2,3", "--set",
+                                     "base.shape=[2,3],[1]", "--report", "out", "--jobs", "2"});
+        QCOMPARE(ended.exit, 0);
+        const auto summary = twb.json("out/summary.json");
+        QCOMPARE(summary.at("schema"), 1);
+        QCOMPARE(summary.at("count"), 6);
+        QCOMPARE(summary.at("failed"), 0);
+        std::set<std::string> names;
+        for (const auto& run : summary.at("runs")) {
+            names.insert(run.at("name"));
+            const auto report = twb.json("out/" + QString::fromStdString(run.at("report")));
+            QCOMPARE(report.at("status"), "finished");
+            QCOMPARE(report.at("batch").at("set"), run.at("set"));
+            const double wanted = 2 * std::stod(run.at("set").at("base.value").get<std::string>());
+            const auto& probe = report.at("probes").at(0);
+            QCOMPARE((probe.contains("mean") ? probe.at("mean") : probe.at("value")).get<double>(), wanted);
+        }
+        QCOMPARE(names.size(), 6U);
+        QVERIFY(names.contains("a__base.value=1__base.shape=-2-3-"));
+        QVERIFY(ended.out.contains("6 runs: 6 finished now, 0 before, 0 failed"));
+        QCOMPARE(twb.read("out/summary.csv").count("\r\n"), 7);
+        QVERIFY(twb.read("out/summary.csv").contains("\"[2,3]\""));
+        for (const QString& left : QDir(twb.file("out")).entryList(QDir::Files))
+            QVERIFY2(left.endsWith(".json") || left.endsWith(".csv"), qPrintable(left));
+    }
+
+    void oneFailureLeavesTheOthers() {
+        const Program twb;
+        twb.save("graphs/bad.twb", crossingGraph(false));
+        twb.save("graphs/deeper/good.twb", smallGraph());
+        twb.save("graphs/good.twb", smallGraph());
+        twb.write("graphs/broken.twb", "{");
+        twb.write("graphs/readme.txt", "no graph");
+        const Ended ended = twb.run({"batch", "graphs", "--report", "out"});
+        QCOMPARE(ended.exit, 4); // the worst of 3 and 4
+        const auto summary = twb.json("out/summary.json");
+        QCOMPARE(summary.at("count"), 4);
+        QCOMPARE(summary.at("failed"), 2);
+        std::map<std::string, int> exits;
+        for (const auto& run : summary.at("runs")) exits[run.at("name")] = run.at("exit");
+        QCOMPARE(exits["bad"], 3);
+        QCOMPARE(exits["broken"], 4);
+        QCOMPARE(exits["good"], 0);
+        QVERIFY(twb.exists("out/good.json"));
+        QCOMPARE(twb.json("out/bad.json").at("status"), "failed");
+        QVERIFY(ended.err.contains("bad: failed: graphs/bad.twb: not run"));
+        QVERIFY(QFile::exists(twb.file("out/bad.log")));
+    }
+
+    void whatIsFinishedIsNotRunAgain() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        twb.save("b.twb", crossingGraph(false));
+        const QStringList call{"batch", "a.twb", "b.twb", "--report", "out", "--set", "base.value=1,2"};
+        QCOMPARE(twb.run(call).exit, 3);
+        const QByteArray before = twb.read("out/a__base.value=1.json");
+
+        Ended again = twb.run(call);
+        QCOMPARE(again.exit, 3);
+        QCOMPARE(again.err.count("finished before, not run again"), 2);
+        QVERIFY(again.out.contains("4 runs: 0 finished now, 2 before, 2 failed"));
+        QCOMPARE(twb.read("out/a__base.value=1.json"), before);
+
+        // Another value, another option or another graph is another run.
+        again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
+        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
+        again =
+            twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3", "--iterations", "2"});
+        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+        GraphMaker changed = smallGraph();
+        changed.node("Zeros", "more");
+        twb.save("a.twb", changed);
+        again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
+        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+
+        // A report that was cut off does not count.
+        twb.write("out/a__base.value=2.json", before.left(before.size() / 2));
+        again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
+        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
+    }
+
+    void changedDataIsRunAgain() {
+        const Program twb;
+        twb.saveTensor<float>("in.npy", {2}, {1, 2});
+        GraphMaker maker;
+        const NodeId file = maker.node("File", "f", "cpu", {{"path", std::string("in.npy")}});
+        maker.node("Probe", "p", "cpu", {}, {file});
+        twb.save("a.twb", maker);
+        QCOMPARE(twb.run({"batch", "a.twb", "--report", "out"}).exit, 0);
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("0 finished now, 1 before"));
+        twb.saveTensor<float>("in.npy", {3}, {1, 2, 3});
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("1 finished now, 0 before"));
+        QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
+    }
+
+    void withoutAFolderOnlyTheTableIsLeft() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        const Ended ended = twb.run({"batch", "a.twb", "--set", "base.value=1,2", "--quiet"});
+        QCOMPARE(ended.exit, 0);
+        QCOMPARE(ended.err, "");
+        QVERIFY(ended.out.contains("a__base.value=2"));
+        QCOMPARE(QDir(twb.file("")).entryList(QDir::AllEntries | QDir::NoDotAndDotDot), QStringList{"a.twb"});
+    }
+
+    void sameNamesOfTwoFolders() {
+        const Program twb;
+        twb.save("x/net.twb", smallGraph());
+        twb.save("y/net.twb", smallGraph());
+        twb.save("-odd name.twb", smallGraph());
+        QCOMPARE(twb.run({"batch", "x", "y", "x/net.twb", "--report", "out", "./-odd name.twb"}).exit, 0);
+        QVERIFY(twb.exists("out/net.json"));
+        QVERIFY(twb.exists("out/y-net.json"));
+        QVERIFY(twb.exists("out/graph-odd-name.json"));
+        QCOMPARE(twb.json("out/summary.json").at("count"), 3); // x/net.twb once
+    }
+
+    void ctrlCKeepsWhatIsFinished() {
+        const Program twb;
+        twb.save("a_quick.twb", smallGraph());
+        twb.save("b_long.twb", longGraph());
+        twb.save("c_never.twb", smallGraph());
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(), {"batch", "a_quick.twb", "b_long.twb", "c_never.twb", "--iterations",
+                                        "20000", "--report", "out"});
+        QVERIFY(process.waitForStarted());
+        QTRY_VERIFY_WITH_TIMEOUT(twb.exists("out/a_quick.json") && twb.exists("out/b_long.log"), 60000);
+        QTest::qWait(300);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        const Ended ended = Program::wait(process, 15000);
+        QCOMPARE(ended.exit, 130);
+        QVERIFY(ended.out.contains("3 runs: 1 finished now, 0 before, 0 failed, 2 not run"));
+        QVERIFY(!twb.exists("out/b_long.json"));
+        QVERIFY(!twb.exists("out/b_long.part"));
+        QCOMPARE(twb.json("out/summary.json").at("count"), 1);
+    }
+
+    void wrongUsage_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::addColumn<int>("exit");
+        QTest::newRow("no graph") << QStringList{} << 2;
+        QTest::newRow("missing") << QStringList{"none.twb"} << 4;
+        QTest::newRow("empty folder") << QStringList{"empty"} << 4;
+        QTest::newRow("set") << QStringList{"a.twb", "--set", "x"} << 2;
+        QTest::newRow("jobs") << QStringList{"a.twb", "--jobs", "0"} << 2;
+        QTest::newRow("unknown node") << QStringList{"a.twb", "--set", "x.y=1"} << 2;
+        QTest::newRow("GPU") << QStringList{"a.twb", "--device-map", "cuda:0=real"} << 5;
+        QTest::newRow("folder is a file") << QStringList{"a.twb", "--report", "a.twb"} << 4;
+    }
+    void wrongUsage() {
+        QFETCH(QStringList, arguments);
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        QDir(twb.file("")).mkpath("empty");
+        const Ended ended = twb.run(QStringList{"batch"} + arguments);
+        QTEST(ended.exit, "exit");
+        QVERIFY(!ended.err.isEmpty());
+    }
+
+    void aSweepWithoutEndIsRefused() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        QStringList arguments{"batch", "a.twb"};
+        for (int i = 0; i < 64; ++i) arguments << "--set" << QString("base.value=1,2,3");
+        const Ended ended = twb.run(arguments);
+        QCOMPARE(ended.exit, 2);
+        QVERIFY(ended.err.contains("more than 100000 runs"));
+    }
+};
+
+TWB_TEST_MAIN(TestBatch)
+#include "test_batch.moc"

@@ -1,0 +1,73 @@
+#include "app/program.h"
+#include "ops/op_table.h"
+#include "support/test_main.h"
+
+using namespace twb;
+using namespace twb::test;
+
+class TestListings : public QObject {
+    Q_OBJECT
+
+    Program m_twb;
+
+private slots:
+    void devices() {
+        const Ended text = m_twb.run({"devices"});
+        QCOMPARE(text.exit, 0);
+        QVERIFY(text.out.startsWith("cpu  "));
+        QVERIFY(text.out.contains("no CUDA plugin or device is here; cuda lanes run simulated"));
+        QVERIFY(text.out.contains("h200"));
+        const auto json = parsed(m_twb.run({"devices", "--json"}).out);
+        QCOMPARE(json.at("schema"), 1);
+        QCOMPARE(json.at("devices").at(0).at("device"), "cpu");
+        QCOMPARE(json.at("devices").at(0).at("simulated"), false);
+        QCOMPARE(json.at("cuda").at("present"), false);
+        QVERIFY(json.at("profiles").size() >= 6U);
+    }
+
+    void ops() {
+        const Ended text = m_twb.run({"ops"});
+        QCOMPARE(text.exit, 0);
+        const auto json = parsed(m_twb.run({"ops", "--json"}).out);
+        QCOMPARE(json.at("ops").size(), opTable().size());
+        for (const Op& op : opTable()) {
+            QVERIFY2(text.out.contains("\n  " + QString::fromStdString(op.name) + " "), op.name.c_str());
+            QVERIFY(text.out.contains(QString::fromStdString(op.doc)));
+            QVERIFY(text.out.contains(QString::fromStdString(op.category) + '\n'));
+        }
+    }
+
+    void oneOp() {
+        const Ended text = m_twb.run({"ops", "Gemm"});
+        QCOMPARE(text.exit, 0);
+        QVERIFY(text.out.startsWith("Gemm("));
+        for (const AttributeSpec& spec : findOp("Gemm")->attributes)
+            QVERIFY(text.out.contains(QString::fromStdString(spec.name)));
+        const auto json = parsed(m_twb.run({"ops", "Gemm", "--json"}).out);
+        QCOMPARE(json.at("ops").size(), 1U);
+        QCOMPARE(json.at("ops").at(0).at("attributes").size(), findOp("Gemm")->attributes.size());
+    }
+
+    void anUnknownOpIsAnsweredWithItsLike() {
+        const Ended ended = m_twb.run({"ops", "MatMull"});
+        QCOMPARE(ended.exit, 2);
+        QVERIFY(ended.err.contains("did you mean \"MatMul\""));
+    }
+
+    void usage() {
+        QCOMPARE(m_twb.run({}).exit, 2);
+        QCOMPARE(m_twb.run({"fly"}).exit, 2);
+        QCOMPARE(m_twb.run({"run"}).exit, 2);
+        const Ended help = m_twb.run({"--help"});
+        QCOMPARE(help.exit, 0);
+        for (const char* command : {"check", "run", "batch", "devices", "ops"})
+            QVERIFY(help.out.contains(command));
+        QVERIFY(!help.out.contains("import"));
+        for (const char* command : {"check", "run", "batch", "devices", "ops"})
+            QCOMPARE(m_twb.run({command, "--help"}).exit, 0);
+        QVERIFY(m_twb.run({"--version"}).out.startsWith("twb "));
+    }
+};
+
+TWB_TEST_MAIN(TestListings)
+#include "test_listings.moc"
