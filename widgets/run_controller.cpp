@@ -12,6 +12,8 @@ namespace twb {
 namespace {
 
 constexpr int kFrameMs = 16;
+/// How long somebody who asked to stop waits for tensors to look at.
+constexpr double kPatienceNs = 50e6;
 /// Until stopped: StepRecord counts iterations in 32 bits.
 constexpr std::int64_t kForever = std::numeric_limits<std::uint32_t>::max();
 
@@ -75,11 +77,11 @@ void RunController::stop() {
     if (isRunning()) m_executor.cancel();
 }
 
-std::shared_ptr<const Plan> RunController::compilePlan() const {
+std::shared_ptr<const Plan> RunController::compilePlan(bool keep) const {
     CompileOptions options;
     options.revision = m_document.revision();
     options.policy = m_document.graph().info().policy;
-    options.keep = outputsWithin(m_document.analysis(), kKeptBytes);
+    if (keep) options.keep = outputsWithin(m_document.analysis(), kKeptBytes);
     return compile(m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files(),
                    options);
 }
@@ -100,19 +102,24 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         Q_EMIT refused(tr("There is nothing to run yet: drag an op from the palette on to a lane."));
         return;
     }
-    std::shared_ptr<const Plan> plan;
+    const bool once = iterations == 1;
     try {
-        plan = compilePlan();
+        m_leanPlan = compilePlan(false);
+        m_lookPlan = compilePlan(true);
     } catch (const Error& error) {
         log(Severity::error, toQt(error.what()));
         Q_EMIT refused(toQt(error.what()));
         return;
     }
 
+    const std::shared_ptr<const Plan> plan = once ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
     m_figures = std::make_unique<RunFigures>(plan, continuous ? 0 : iterations);
     m_snapshot = m_document.graph();
     m_result.reset();
+    m_measured.reset();
+    m_looking = false;
+    m_tensors.clear();
     m_lastCopy.reset();
     m_probes.clear();
     assignEdges(*plan);
@@ -134,7 +141,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
                                          .arg(grouped(qint64(plan->steps.size())), grouped(iterations)));
     RunOptions options;
     options.iterations = iterations;
-    options.cache = iterations == 1;
+    options.cache = once;
     m_executor.start(plan, options, m_batch);
     m_timer.start();
     Q_EMIT started();
@@ -153,16 +160,42 @@ void RunController::assignEdges(const Plan& plan) {
 
 void RunController::tick() {
     RunEvents events = m_batch.take();
-    m_done = events.done;
-    m_figures->add(events.records);
-    updateNodes(events.end.has_value());
-    updateEdges();
-    if (events.end) {
+    if (m_looking) {
+        if (!events.end) return;
+        m_tensors = std::move(events.end->tensors);
+    } else {
+        m_done = events.done;
+        m_figures->add(events.records);
+        updateNodes(events.end.has_value());
+        updateEdges();
+        if (events.end) {
+            m_tensors = events.end->tensors;
+            m_measured = std::move(events.end);
+            if (startLooking()) return;
+        }
+    }
+    if (m_measured) {
         m_timer.stop();
-        finish(std::move(*events.end));
+        finish(std::move(*m_measured));
+        m_measured.reset();
     }
     Q_EMIT frame();
     if (m_result) Q_EMIT finished();
+}
+
+/// A measurement shares memory, so most tensors are gone when it ends. Another iteration, apart from the
+/// figures, brings them back, unless that would keep somebody waiting who asked to stop.
+bool RunController::startLooking() {
+    if (m_figures->sharedPlan() == m_lookPlan || m_measured->status == RunStatus::failed) return false;
+    if (m_measured->iterations == 0) return false;
+    const double iterationNs = double(m_measured->wallNs) / double(m_measured->iterations);
+    if (m_measured->status == RunStatus::cancelled && iterationNs > kPatienceNs) return false;
+    m_executor.wait();
+    m_looking = true;
+    RunOptions options;
+    options.cache = true;
+    m_executor.start(m_lookPlan, options, m_batch);
+    return true;
 }
 
 /// A node's time is the sum over its steps: the mean while it runs, which costs nothing to know, and the
@@ -257,20 +290,21 @@ void RunController::readProbes() {
         if (!op || op->role != OpRole::sink) continue;
         const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
         if (!source) continue;
-        const Tensor* kept = m_result->tensor(*source);
-        if (!kept || kept->elementCount() != 1) continue;
+        const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
+        if (type && type->isKnown() && type->shape.elementCount() != 1) continue;
         const std::optional<Tensor> value = tensor(*source);
-        if (value) m_probes.push_back({node.name, value->type().toString(), value->at(0)});
+        if (value && value->elementCount() == 1) m_probes.push_back(probe(node.name, *value));
     }
 }
 
 std::optional<Tensor> RunController::tensor(PortRef output) const {
     if (!m_result || !m_figures) return std::nullopt;
     if (m_lastCopy && m_lastCopy->first == output) return m_lastCopy->second;
-    const Tensor* kept = m_result->tensor(output);
-    if (!kept || std::uint64_t(kept->byteCount()) > kKeptBytes) return std::nullopt;
+    const auto kept =
+        std::find_if(m_tensors.begin(), m_tensors.end(), [&](const auto& t) { return t.first == output; });
+    if (kept == m_tensors.end() || std::uint64_t(kept->second.byteCount()) > kKeptBytes) return std::nullopt;
     try {
-        m_lastCopy = {output, toHost(*kept, m_figures->plan().devices)};
+        m_lastCopy = {output, toHost(kept->second, m_figures->plan().devices)};
     } catch (const Error&) {
         return std::nullopt; // its device is gone: there is nothing to show
     }
@@ -289,6 +323,10 @@ void RunController::forget() {
     m_figures.reset();
     m_edges.clear();
     m_result.reset();
+    m_measured.reset();
+    m_leanPlan.reset();
+    m_lookPlan.reset();
+    m_tensors.clear();
     m_probes.clear();
     m_lastCopy.reset();
     m_sentence.clear();

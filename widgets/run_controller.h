@@ -39,6 +39,8 @@ public:
     /// Figures of the run that is on or was last; null before the first and after another document was
     /// opened.
     const RunFigures* figures() const noexcept { return m_figures.get(); }
+    /// The same, for the one view that takes the points of the live plot away.
+    RunFigures* liveFigures() noexcept { return m_figures.get(); }
     /// How the last run ended; nothing while one is on.
     const std::optional<RunResult>& result() const noexcept { return m_result; }
     /// Values of scalars that a Probe saw, after a run.
@@ -52,6 +54,9 @@ public:
     /// "Run 12 finished: 1,000 iterations in 40.2 ms modelled, 1.9 s on the clock".
     QString sentence() const { return m_sentence; }
 
+    /// The plan of the last run as a measurement has it: with memory shared wherever it can be. Null before
+    /// the first.
+    const Plan* leanPlan() const noexcept { return m_leanPlan.get(); }
     /// A dense host copy of an output of the last run. Nothing when it did not keep it (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
 
@@ -65,7 +70,8 @@ Q_SIGNALS:
 
 private:
     void start(std::int64_t iterations, bool continuous);
-    std::shared_ptr<const Plan> compilePlan() const;
+    std::shared_ptr<const Plan> compilePlan(bool keep) const;
+    bool startLooking();
     void assignEdges(const Plan& plan);
     void tick();
     void updateNodes(bool final);
@@ -85,7 +91,12 @@ private:
     std::unique_ptr<RunFigures> m_figures;
     std::vector<std::vector<Edge>> m_edges;
     Graph m_snapshot; ///< what the last run ran
+    std::shared_ptr<const Plan> m_leanPlan;
+    std::shared_ptr<const Plan> m_lookPlan;
+    bool m_looking = false; ///< the measurement is over; one more iteration keeps the tensors to look at
+    std::optional<RunResult> m_measured;
     std::optional<RunResult> m_result;
+    std::vector<std::pair<PortRef, Tensor>> m_tensors;
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
     std::int64_t m_done = 0;

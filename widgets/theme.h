@@ -27,6 +27,8 @@ struct Theme {
     QColor device(Device device) const;
     QColor laneBackground(Device device) const;
     QColor wire(DType dtype) const;
+    /// Of the index-th curve of a plot and its row in a legend.
+    QColor series(std::size_t index) const;
     QPalette palette() const;
 
     static const Theme& dark();

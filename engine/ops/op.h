@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backends/kernel.h"
 #include "backends/device_profile.h"
+#include "backends/kernel.h"
 #include "core/attributes.h"
 #include "core/dtype.h"
 #include "core/error.h"
@@ -20,19 +20,28 @@ class InferContext;
 
 /// One input or output of an op.
 struct PortSpec {
-    std::string name;             ///< ONNX's: "A", "axes"
-    std::string argument;         ///< the framework's name in messages: "mat1", "self"; empty: as `name`
-    DTypeSet types;               ///< what it accepts
-    std::string typeVariable;     ///< ports with the same non-empty one must have the same dtype ("T")
-    bool optional = false;        ///< may stay unconnected
-    bool variadic = false;        ///< the last input only: takes one or more edges
+    std::string name;         ///< ONNX's: "A", "axes"
+    std::string argument;     ///< the framework's name in messages: "mat1", "self"; empty: as `name`
+    DTypeSet types;           ///< what it accepts
+    std::string typeVariable; ///< ports with the same non-empty one must have the same dtype ("T")
+    bool optional = false;    ///< may stay unconnected
+    bool variadic = false;    ///< the last input only: takes one or more edges
     /// A small value that the host reads before the launch (a shape, axes): lives on cpu whatever the lane,
     /// as sizes do in PyTorch. Unconnected, the attribute of the same name stands in for it.
     bool hostValue = false;
 };
 
 enum class AttributeType : std::uint8_t {
-    flag, integer, number, text, enumeration, integers, numbers, dtype, shape, file
+    flag,
+    integer,
+    number,
+    text,
+    enumeration,
+    integers,
+    numbers,
+    dtype,
+    shape,
+    file
 };
 
 struct AttributeSpec {
@@ -96,7 +105,8 @@ struct Op {
 /// What infer() throws: `port` is the input it concerns, -1 for the node as a whole.
 class InferError : public Error {
 public:
-    /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute", "missing-input", "file".
+    /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute", "missing-input", "file",
+    /// "too-large".
     InferError(std::string kind, int port, const std::string& sentence)
         : Error(ErrorCode::badGraph, sentence), m_kind(std::move(kind)), m_port(port) {}
     const std::string& kind() const noexcept { return m_kind; }
@@ -111,7 +121,8 @@ private:
 class InferContext {
 public:
     InferContext(const Op& op, const Attributes& complete, std::span<const TensorType* const> inputs,
-                 std::span<const Tensor* const> values, const TensorFiles* files, std::span<TensorType> outputs)
+                 std::span<const Tensor* const> values, const TensorFiles* files,
+                 std::span<TensorType> outputs)
         : m_op(op), m_attributes(complete), m_inputs(inputs), m_values(values), m_files(files),
           m_outputs(outputs) {}
 
@@ -146,11 +157,12 @@ private:
     std::span<TensorType> m_outputs;
 };
 
-/// `given` with every default of `op` filled in. Throws InferError("attribute") naming the attribute when one is
-/// unknown, of the wrong type, out of range, or required and absent.
+/// `given` with every default of `op` filled in. Throws InferError("attribute") naming the attribute when one
+/// is unknown, of the wrong type, out of range, or required and absent.
 Attributes completeAttributes(const Op& op, const Attributes& given);
 
-/// The op's own cost, or, where it has none, one flop an output element and the bytes of all tensors. Types are known.
+/// The op's own cost, or, where it has none, one flop an output element and the bytes of all tensors. Types
+/// are known.
 Cost costOf(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs,
             const Attributes& attributes);
 

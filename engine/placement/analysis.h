@@ -44,7 +44,7 @@ struct ImplicitCopy {
 struct Analysis {
     std::vector<NodeFacts>
         nodes; ///< in an order in which every node comes after its inputs; nodes on cycles last
-    std::vector<Diagnostic> diagnostics; ///< errors first, then by node
+    std::vector<Diagnostic> diagnostics; ///< errors first, each kind in the order of `nodes`
     std::vector<ImplicitCopy> implicitCopies;
     Policy policy = Policy::strict;
 

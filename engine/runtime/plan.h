@@ -118,8 +118,8 @@ struct Plan {
 struct CompileOptions {
     std::uint64_t revision = 0;
     Policy policy = Policy::strict;
-    bool keepAll = false;   ///< every value readable after the run: no memory is shared
-    std::set<PortRef> keep; ///< these readable after the run; sinks' inputs always are
+    bool keepAll = false;     ///< every value readable after the run: no memory is shared
+    std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are
 };
 
 /// Turns a graph into a plan. Throws Error(badGraph) with the number of errors and the first one when the

@@ -1,0 +1,91 @@
+// Validate and compile of 10,000 and 100,000 nodes: linear, and 100,000 within 1 s together. Open and save of
+// the same.
+#include "formats/project.h"
+#include "placement/analysis.h"
+#include "runtime/plan.h"
+#include "support/graphs.h"
+
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+
+namespace {
+
+using namespace twb;
+
+void validate(benchmark::State& state) {
+    const Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const DeviceMap devices = test::simulatedMap();
+    for (auto _ : state) {
+        const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+        if (analysis.hasErrors()) state.SkipWithError(analysis.diagnostics.front().message.c_str());
+        benchmark::DoNotOptimize(&analysis);
+    }
+    state.counters["ns/node"] =
+        benchmark::Counter(static_cast<double>(state.range(0)),
+                           benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(validate)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void validateMismatches(benchmark::State& state) {
+    // Every To is gone: each crossing is an error with fixes.
+    Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), false);
+    Delta move;
+    for (const Node& node : graph.nodes())
+        if (value(node.id) % 2) {
+            Node moved = node;
+            moved.lane = LaneId(2);
+            move.nodes.push_back({node, moved});
+        }
+    graph.apply(move);
+    const DeviceMap devices = test::simulatedMap();
+    for (auto _ : state) {
+        const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+        state.counters["errors"] = static_cast<double>(analysis.errorCount());
+    }
+}
+BENCHMARK(validateMismatches)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void compilePlan(benchmark::State& state) {
+    const Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const DeviceMap devices = test::simulatedMap();
+    const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+    for (auto _ : state) benchmark::DoNotOptimize(compile(graph, analysis, devices, nullptr, {}));
+}
+BENCHMARK(compilePlan)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void save(benchmark::State& state) {
+    const Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const auto path = std::filesystem::temp_directory_path() / "twb-bench.twb";
+    for (auto _ : state) saveProject(graph, path);
+    std::filesystem::remove(path);
+}
+BENCHMARK(save)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void open(benchmark::State& state) {
+    const Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const auto path = std::filesystem::temp_directory_path() / "twb-bench.twb";
+    saveProject(graph, path);
+    for (auto _ : state) benchmark::DoNotOptimize(loadProject(path));
+    std::filesystem::remove(path);
+}
+BENCHMARK(open)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+void snapshotAndEdit(benchmark::State& state) {
+    Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    for (auto _ : state) {
+        const Graph snapshot = graph;
+        const Node before = *graph.find(NodeId(500));
+        Node after = before;
+        after.position.x += 8;
+        Delta delta;
+        delta.nodes.push_back({before, after});
+        graph.apply(delta);
+        benchmark::DoNotOptimize(&snapshot);
+    }
+}
+BENCHMARK(snapshotAndEdit)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+} // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,206 @@
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "placement/analysis.h"
+#include "placement/fixes.h"
+#include "profile/profiles.h"
+#include "runtime/executor.h"
+#include "support/test_main.h"
+
+#include <QDir>
+#include <QRectF>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace twb;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kResources = fs::path(TWB_SOURCE_DIR) / "resources";
+const fs::path kExamples = kResources / "examples";
+
+struct Example {
+    Graph graph;
+    DeviceMap devices;
+    std::shared_ptr<const TensorFiles> files;
+    Analysis analysis;
+
+    explicit Example(const std::string& name, const std::vector<DeviceChoice>& choices = {})
+        : graph(loadProject(kExamples / name)),
+          devices(makeDeviceMap(graph, choices, ProfileLibrary(kResources / "devices"))),
+          files(makeProjectFiles(kExamples)),
+          analysis(analyze(graph, devices, graph.info().policy, files.get())) {}
+
+    void apply(const Delta& delta) {
+        graph.apply(delta);
+        analysis = analyze(graph, devices, graph.info().policy, files.get());
+    }
+
+    std::shared_ptr<const Plan> plan() const {
+        return compile(graph, analysis, devices, files, {0, graph.info().policy, false, {}});
+    }
+
+    /// Runs two iterations and gives what the probes saw, by name.
+    std::map<std::string, double> run() const {
+        const auto compiled = plan();
+        const RunResult result = runToEnd(compiled, {2, false});
+        if (result.status != RunStatus::finished)
+            qFatal("the run failed: %s", result.errors.empty() ? "" : result.errors[0].message.c_str());
+        std::map<std::string, double> values;
+        for (const Node& node : graph.nodes()) {
+            if (node.op != "Probe") continue;
+            const Tensor* tensor = result.tensor(*graph.sourceOf({node.id, 0}));
+            if (!tensor) qFatal("%s kept nothing", node.name.c_str());
+            values[node.name] = toHost(*tensor, devices).at(0);
+        }
+        return values;
+    }
+
+    QStringList errors() const {
+        QStringList codes;
+        for (const Diagnostic& d : analysis.diagnostics)
+            if (d.severity == Severity::error) codes << QString::fromStdString(d.code + ": " + d.message);
+        return codes;
+    }
+};
+
+QStringList exampleNames() {
+    return QDir(QString::fromStdString(kExamples.string()))
+        .entryList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name);
+}
+
+} // namespace
+
+class TestExamples : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void thereIsOneForEachLesson() { QCOMPARE(exampleNames().size(), 10); }
+
+    void eachIsWrittenAsItWouldBeSaved_data() { everyExample(); }
+    void eachIsWrittenAsItWouldBeSaved() {
+        QFETCH(QString, name);
+        const fs::path path = kExamples / name.toStdString();
+        QCOMPARE(toProjectText(loadProject(path)), readFile(path, 1 << 20));
+    }
+
+    void eachSaysWhatItShows_data() { everyExample(); }
+    void eachSaysWhatItShows() {
+        QFETCH(QString, name);
+        const Graph graph = loadProject(kExamples / name.toStdString());
+        QVERIFY(!graph.info().title.empty());
+        QVERIFY(!graph.info().description.empty());
+        QCOMPARE(graph.notes().size(), std::size_t(1));
+        QVERIFY(graph.notes().begin()->text.size() > 200);
+        std::set<std::string> names;
+        for (const Node& node : graph.nodes()) {
+            QVERIFY2(names.insert(node.name).second, node.name.c_str());
+            QVERIFY(node.name.find('.') == std::string::npos || node.name.starts_with("fc") ||
+                    node.name.starts_with("x."));
+        }
+    }
+
+    void cardsStandApart_data() { everyExample(); }
+    void cardsStandApart() {
+        QFETCH(QString, name);
+        const Graph graph = loadProject(kExamples / name.toStdString());
+        // The least room that cards take; wide ones are 176.
+        const auto box = [](const Node& node) {
+            return QRectF(node.position.x, node.position.y, node.op == "To" ? 112 : 144,
+                          node.op == "To" ? 34 : 74);
+        };
+        for (const Node& a : graph.nodes())
+            for (const Node& b : graph.nodes())
+                if (a.id < b.id && a.lane == b.lane)
+                    QVERIFY2(!box(a).adjusted(-8, -8, 8, 8).intersects(box(b)),
+                             (a.name + " and " + b.name).c_str());
+    }
+
+    void lessonsHaveTheirErrors_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QStringList>("expected");
+        const auto mismatch = [](const char* operand, const char* node) {
+            return QStringLiteral("device-mismatch: Expected all tensors to be on the same device, but got "
+                                  "%1 is on cpu, "
+                                  "different from other tensors on cuda:0 (when checking arguments of %2)")
+                .arg(QLatin1String(operand), QLatin1String(node));
+        };
+        const std::map<QString, QStringList> errors{
+            {QStringLiteral("01-cpu-tensor-plus-cuda-tensor.twb"), {mismatch("self", "Add \"a + b\"")}},
+            {QStringLiteral("02-mat1-is-on-the-cpu.twb"), {mismatch("mat1", "Gemm \"fc\"")}},
+            {QStringLiteral("04-the-layer-is-on-the-gpu.twb"), {mismatch("mat1", "Gemm \"linear\"")}},
+            {QStringLiteral("09-to-gives-a-new-tensor.twb"), {mismatch("self", "Mul \"x * w\"")}}};
+        for (const QString& name : exampleNames()) {
+            const auto wanted = errors.find(name);
+            QTest::newRow(qPrintable(name))
+                << name << (wanted == errors.end() ? QStringList() : wanted->second);
+        }
+    }
+    void lessonsHaveTheirErrors() {
+        QFETCH(QString, name);
+        QFETCH(QStringList, expected);
+        Example example(name.toStdString());
+        QCOMPARE(example.errors(), expected);
+        if (!expected.isEmpty()) {
+            // The first fix is the lesson's: a To on the wire.
+            const Diagnostic& d = example.analysis.diagnostics.front();
+            QVERIFY(!d.fixes.empty() && d.fixes.front().kind == Fix::Kind::insertTo);
+            QVERIFY(d.fixes.front().price.isKnown && d.fixes.front().price.bytes > 0);
+            example.apply(toDelta(example.graph, d.fixes.front()));
+            QCOMPARE(example.errors(), QStringList());
+        }
+        for (const auto& [probe, value] : example.run()) QVERIFY2(std::isfinite(value), probe.c_str());
+    }
+
+    void digitsNamesWhatPyTorchNames() {
+        const auto values = Example("digits.twb").run();
+        QCOMPARE(std::round(values.at("accuracy") * 360), 328.0);
+        QVERIFY(std::abs(values.at("accuracy") * 360 - 328) < 1e-3);
+        QVERIFY2(values.at("logits_error") <= 1e-4, qPrintable(QString::number(values.at("logits_error"))));
+        QVERIFY(values.at("logits_error") >= 0);
+    }
+
+    void sameSeedSameNumbersOnEveryDevice() {
+        QCOMPARE(Example("03-create-it-on-the-device.twb").run().at("largest_difference"), 0.0);
+    }
+
+    void autoGivesTheSameResultEverywhere() {
+        const Example onCpu("05-auto-use-the-gpu-if-there-is-one.twb");
+        const Example onGpu("05-auto-use-the-gpu-if-there-is-one.twb", {{Device::cuda(0), "t4"}});
+        QVERIFY(onCpu.devices.resolve(Device::automatic()) == Device::cpu());
+        QVERIFY(onGpu.devices.resolve(Device::automatic()) == Device::cuda(0));
+        QCOMPARE(onCpu.run().at("result"), onGpu.run().at("result"));
+    }
+
+    void theLoopCrossesTwiceAsOftenAsItsBetter() {
+        const Example example("06-a-transfer-in-a-tight-loop.twb");
+        const auto values = example.run();
+        QCOMPARE(values.at("fast"), values.at("slow"));
+        QCOMPARE(example.plan()->transfers.size(), std::size_t(6));
+    }
+
+    void theImplicitPolicyCopiesOncePerTensorAndDevice() {
+        const Example example("08-implicit-policy.twb");
+        QCOMPARE(example.analysis.implicitCopies.size(), std::size_t(2));
+        QCOMPARE(example.analysis.implicitCopies[0].edges.size() +
+                     example.analysis.implicitCopies[1].edges.size(),
+                 std::size_t(3));
+        const auto plan = example.plan();
+        QCOMPARE(plan->transfers.size(), std::size_t(2));
+        QCOMPARE(std::count_if(plan->transfers.begin(), plan->transfers.end(),
+                               [](const Transfer& t) { return t.setup; }),
+                 1);
+    }
+
+private:
+    static void everyExample() {
+        QTest::addColumn<QString>("name");
+        for (const QString& name : exampleNames()) QTest::newRow(qPrintable(name)) << name;
+    }
+};
+
+TWB_TEST_MAIN(TestExamples)
+#include "test_examples.moc"

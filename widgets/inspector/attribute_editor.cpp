@@ -1,0 +1,188 @@
+#include "widgets/inspector/attribute_editor.h"
+
+#include "widgets/icon.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDir>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace twb {
+namespace {
+
+constexpr int kEditorWidth = 144;
+
+QStringList choicesOf(const AttributeSpec& spec) {
+    QStringList out;
+    for (const std::string& choice : spec.choices) out.push_back(toQt(choice));
+    if (out.isEmpty() && spec.type == AttributeType::dtype)
+        for (const DType dtype : kAllDTypes) out.push_back(toQt(name(dtype)));
+    return out;
+}
+
+QToolButton* makeSmallButton(const QString& iconName, const QString& what, QWidget* parent) {
+    auto* button = new QToolButton(parent);
+    button->setIcon(icon(iconName, Theme::current().secondaryText));
+    button->setIconSize({12, 12});
+    button->setFixedSize(20, 20);
+    button->setToolTip(what);
+    button->setAccessibleName(what);
+    return button;
+}
+
+} // namespace
+
+AttributeEditor::AttributeEditor(const Op& op, const AttributeSpec& spec, const QString& folder,
+                                 QWidget* parent)
+    : QWidget(parent), m_op(op), m_spec(spec), m_folder(folder),
+      m_reset(
+          makeSmallButton(QStringLiteral("reset"), tr("Reset %1 to its default").arg(toQt(spec.name)), this)),
+      m_refusal(makeLabel({}, TextRole::small, QStringLiteral("error"), this)) {
+    auto* label = new ElidedLabel(this);
+    label->setText(toQt(spec.name));
+    label->setProperty("role", QStringLiteral("secondary"));
+    setToolTip(toQt(spec.doc));
+
+    auto* row = new QHBoxLayout;
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(4);
+    row->addWidget(label, 1);
+    row->addWidget(m_reset);
+    row->addWidget(makeEditor());
+
+    m_refusal->setWordWrap(true);
+    m_refusal->hide();
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(2);
+    layout->addLayout(row);
+    layout->addWidget(m_refusal);
+
+    QSizePolicy policy = m_reset->sizePolicy();
+    policy.setRetainSizeWhenHidden(true);
+    m_reset->setSizePolicy(policy);
+    connect(m_reset, &QToolButton::clicked, this, [this] { commit(std::nullopt); });
+    setValue(std::nullopt);
+}
+
+QWidget* AttributeEditor::makeEditor() {
+    const QString name = toQt(m_spec.name);
+    if (m_spec.type == AttributeType::flag) {
+        m_check = new QCheckBox(this);
+        m_check->setAccessibleName(name);
+        m_check->setObjectName(QStringLiteral("attribute.") + name);
+        m_check->setFixedWidth(kEditorWidth);
+        connect(m_check, &QCheckBox::toggled, this, [this](bool on) { commit(AttributeValue(on)); });
+        return m_check;
+    }
+    const QStringList choices = choicesOf(m_spec);
+    if (!choices.isEmpty()) {
+        m_combo = new QComboBox(this);
+        m_combo->setAccessibleName(name);
+        m_combo->setObjectName(QStringLiteral("attribute.") + name);
+        m_combo->setFont(twb::font(TextRole::figure));
+        m_combo->setFixedWidth(kEditorWidth);
+        if (!m_spec.defaultValue && !m_spec.required) m_combo->addItem(tr("not set"), QString());
+        for (const QString& choice : choices) m_combo->addItem(choice, choice);
+        connect(m_combo, &QComboBox::activated, this, [this](int index) {
+            const QString choice = m_combo->itemData(index).toString();
+            commit(choice.isEmpty() ? std::nullopt : std::optional(AttributeValue(choice.toStdString())));
+        });
+        return m_combo;
+    }
+    m_line = new QLineEdit(this);
+    m_line->setAccessibleName(name);
+    m_line->setAccessibleDescription(toQt(m_spec.doc));
+    m_line->setObjectName(QStringLiteral("attribute.") + name);
+    m_line->setFont(twb::font(TextRole::figure));
+    m_line->setFixedWidth(kEditorWidth);
+    const bool isText = m_spec.type == AttributeType::text || m_spec.type == AttributeType::file;
+    m_line->setAlignment(isText ? Qt::AlignLeft : Qt::AlignRight);
+    if (!m_spec.defaultValue) m_line->setPlaceholderText(m_spec.required ? tr("required") : tr("not set"));
+    m_line->installEventFilter(this);
+    connect(m_line, &QLineEdit::editingFinished, this, &AttributeEditor::commitText);
+    if (m_spec.type == AttributeType::file) {
+        QAction* choose = m_line->addAction(icon(QStringLiteral("folder"), Theme::current().secondaryText),
+                                            QLineEdit::TrailingPosition);
+        choose->setToolTip(tr("Choose a file…"));
+        connect(choose, &QAction::triggered, this, &AttributeEditor::chooseFile);
+    }
+    return m_line;
+}
+
+std::optional<AttributeValue> AttributeEditor::shown() const {
+    return m_value ? m_value : m_spec.defaultValue;
+}
+
+void AttributeEditor::setValue(const std::optional<AttributeValue>& value) {
+    m_value = value;
+    m_reset->setVisible(value.has_value() && (m_spec.defaultValue || !m_spec.required));
+    setRefusal({});
+    const QString text = textOf(shown());
+    if (m_check) {
+        const QSignalBlocker blocker(m_check);
+        m_check->setChecked(text == QLatin1String("true") || text == QLatin1String("1"));
+        m_check->setText(m_check->isChecked() ? tr("true") : tr("false"));
+    } else if (m_combo) {
+        const int index = m_combo->findData(text);
+        m_combo->setCurrentIndex(index);
+    } else {
+        m_line->setText(text);
+        m_line->setCursorPosition(0);
+    }
+}
+
+void AttributeEditor::commitText() {
+    const QString text = m_line->text();
+    if (text == textOf(shown())) {
+        setRefusal({});
+        return;
+    }
+    if (text.trimmed().isEmpty() && !m_spec.required) {
+        commit(std::nullopt);
+        return;
+    }
+    const TypedValue typed = readValueFor(m_op, m_spec, text);
+    setRefusal(typed.refusal);
+    if (typed.value) commit(typed.value);
+}
+
+void AttributeEditor::commit(std::optional<AttributeValue> value) {
+    if (value == m_value) {
+        setValue(m_value);
+        return;
+    }
+    Q_EMIT edited({std::move(value)});
+}
+
+void AttributeEditor::setRefusal(const QString& sentence) {
+    m_refusal->setText(sentence);
+    m_refusal->setVisible(!sentence.isEmpty());
+    if (m_line) setStyleProperty(m_line, "invalid", !sentence.isEmpty());
+}
+
+void AttributeEditor::chooseFile() {
+    const QString file = QFileDialog::getOpenFileName(this, tr("Choose a tensor"), m_folder,
+                                                      tr("NumPy arrays (*.npy);;All files (*)"));
+    if (file.isEmpty()) return;
+    m_line->setText(QDir(m_folder).relativeFilePath(file));
+    commitText();
+}
+
+bool AttributeEditor::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        setValue(m_value);
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace twb

@@ -1,0 +1,119 @@
+#include "widgets/inspector/attribute_text.h"
+
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+#include <QRegularExpression>
+
+#include <cmath>
+#include <limits>
+
+namespace twb {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("attribute", text); }
+
+std::optional<double> toNumber(const QString& text) {
+    if (text.compare(QLatin1String("nan"), Qt::CaseInsensitive) == 0)
+        return std::numeric_limits<double>::quiet_NaN();
+    const bool negative = text.startsWith(QLatin1Char('-'));
+    const QString unsignedText = negative ? text.mid(1) : text;
+    if (unsignedText.compare(QLatin1String("inf"), Qt::CaseInsensitive) == 0)
+        return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    bool ok = false;
+    const double value = text.toDouble(&ok);
+    return ok ? std::optional(value) : std::nullopt;
+}
+
+/// "a list", "[1, 2]": the items between brackets, separated by commas, × or blanks.
+QStringList itemsOf(QString text) {
+    text = text.trimmed();
+    if (text.startsWith(QLatin1Char('[')) && text.endsWith(QLatin1Char(']')))
+        text = text.mid(1, text.size() - 2);
+    static const QRegularExpression separators(QStringLiteral("[,;×\\s]+|(?<=\\d)x(?=\\d)"));
+    return text.split(separators, Qt::SkipEmptyParts);
+}
+
+TypedValue refuse(const QString& sentence) { return {std::nullopt, sentence}; }
+
+TypedValue readIntegers(const QString& text) {
+    std::vector<std::int64_t> values;
+    for (const QString& item : itemsOf(text)) {
+        bool ok = false;
+        values.push_back(item.toLongLong(&ok));
+        if (!ok) return refuse(tr("“%1” is not a whole number; write sizes as 360, 64.").arg(item));
+    }
+    return {AttributeValue(std::move(values)), {}};
+}
+
+TypedValue readNumbers(const QString& text) {
+    const QStringList items = itemsOf(text);
+    const bool list = text.contains(QLatin1Char('[')) || items.size() != 1;
+    std::vector<double> values;
+    for (const QString& item : items) {
+        const std::optional<double> value = toNumber(item);
+        if (!value) return refuse(tr("“%1” is not a number; write values as 1.5, 2.").arg(item));
+        values.push_back(*value);
+    }
+    if (!list) return {AttributeValue(values.front()), {}};
+    return {AttributeValue(std::move(values)), {}};
+}
+
+} // namespace
+
+TypedValue readValue(const AttributeSpec& spec, const QString& text) {
+    const QString trimmed = text.trimmed();
+    switch (spec.type) {
+    case AttributeType::flag:
+        if (trimmed == QLatin1String("true")) return {AttributeValue(true), {}};
+        if (trimmed == QLatin1String("false")) return {AttributeValue(false), {}};
+        return refuse(tr("“%1” is neither true nor false.").arg(trimmed));
+    case AttributeType::integer: {
+        bool ok = false;
+        const qlonglong value = trimmed.toLongLong(&ok);
+        if (!ok) return refuse(tr("“%1” is not a whole number.").arg(trimmed));
+        return {AttributeValue(std::int64_t(value)), {}};
+    }
+    case AttributeType::number: {
+        const std::optional<double> value = toNumber(trimmed);
+        if (!value) return refuse(tr("“%1” is not a number.").arg(trimmed));
+        return {AttributeValue(*value), {}};
+    }
+    case AttributeType::integers:
+    case AttributeType::shape:
+        return readIntegers(trimmed);
+    case AttributeType::numbers:
+        return readNumbers(trimmed);
+    case AttributeType::text:
+    case AttributeType::enumeration:
+    case AttributeType::dtype:
+    case AttributeType::file:
+        return {AttributeValue(trimmed.toStdString()), {}};
+    }
+    return {};
+}
+
+TypedValue readValueFor(const Op& op, const AttributeSpec& spec, const QString& text) {
+    TypedValue typed = readValue(spec, text);
+    if (!typed.value) return typed;
+    // Only this attribute is asked about: that another one is still missing is no reason to refuse it.
+    Op alone;
+    alone.name = op.name;
+    alone.attributes = {spec};
+    try {
+        completeAttributes(alone, {{spec.name, *typed.value}});
+    } catch (const Error& error) {
+        return refuse(toQt(error.what()));
+    }
+    return typed;
+}
+
+QString textOf(const std::optional<AttributeValue>& value) {
+    if (!value) return {};
+    const auto* number = std::get_if<double>(&*value);
+    if (number && std::abs(*number) < 1e6 && *number == std::trunc(*number))
+        return QString::number(*number, 'f', 1);
+    return toQt(toString(*value));
+}
+
+} // namespace twb

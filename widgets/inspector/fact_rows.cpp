@@ -1,0 +1,41 @@
+#include "widgets/inspector/fact_rows.h"
+
+#include "widgets/labels.h"
+
+#include <QGridLayout>
+
+namespace twb {
+
+FactRows::FactRows(QWidget* parent) : QWidget(parent), m_layout(new QGridLayout(this)) {
+    m_layout->setContentsMargins(0, 0, 0, 0);
+    m_layout->setHorizontalSpacing(12);
+    m_layout->setVerticalSpacing(4);
+    m_layout->setColumnStretch(1, 1);
+}
+
+void FactRows::setRows(const std::vector<Row>& rows) {
+    while (m_labels.size() < rows.size()) {
+        auto* name = makeLabel({}, TextRole::body, QStringLiteral("secondary"), this);
+        auto* value = new ElidedLabel(this);
+        value->setFont(twb::font(TextRole::figure));
+        value->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        const int row = int(m_labels.size());
+        m_layout->addWidget(name, row, 0);
+        m_layout->addWidget(value, row, 1);
+        m_layout->setRowMinimumHeight(row, 18);
+        m_labels.emplace_back(name, value);
+    }
+    for (std::size_t i = 0; i < m_labels.size(); ++i) {
+        const bool used = i < rows.size();
+        const auto& [name, value] = m_labels[i];
+        name->setVisible(used);
+        value->setVisible(used);
+        m_layout->setRowMinimumHeight(int(i), used ? 18 : 0);
+        if (!used) continue;
+        name->setText(rows[i].first);
+        value->setText(rows[i].second);
+        value->setAccessibleName(rows[i].first);
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,415 @@
+#include "widgets/inspector/inspector.h"
+
+#include "core/error.h"
+#include "ops/op_table.h"
+#include "placement/fixes.h"
+#include "profile/report.h"
+#include "widgets/inspector/attribute_editor.h"
+#include "widgets/inspector/problem_cards.h"
+#include "widgets/inspector/tensor_panel.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QComboBox>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr int kMargin = 16;
+
+QString shapeText(const Shape& shape) {
+    if (shape.rank() == 0) return QObject::tr("scalar");
+    QStringList sizes;
+    for (const std::int64_t size : shape)
+        sizes << (size == kUnknownDim ? QStringLiteral("?") : grouped(size));
+    return sizes.join(QStringLiteral(" × "));
+}
+
+QWidget* section(std::initializer_list<QWidget*> widgets) {
+    auto* box = new QWidget;
+    auto* layout = new QVBoxLayout(box);
+    layout->setContentsMargins(kMargin, 12, kMargin, 12);
+    layout->setSpacing(8);
+    for (QWidget* widget : widgets) layout->addWidget(widget);
+    return box;
+}
+
+QString laneText(const Lane& lane) {
+    const QString device = toQt(lane.device.toString());
+    return lane.title.empty() ? device : QStringLiteral("%1 · %2").arg(device, toQt(lane.title));
+}
+
+} // namespace
+
+Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
+    : QScrollArea(parent), m_document(document), m_runs(runs), m_name(new QLineEdit),
+      m_title(new ElidedLabel), m_op(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
+      m_device(new DevicePill), m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
+      m_lane(new QComboBox), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
+      m_factsHeading(makeHeading({})), m_facts(new FactRows), m_tensor(new TensorPanel),
+      m_problems(new ProblemCards) {
+    setWidgetResizable(true);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setAccessibleName(tr("Inspector"));
+
+    auto* content = new QWidget;
+    content->setProperty("surface", QStringLiteral("panel"));
+    content->setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(content);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    m_attributeRows->setContentsMargins(0, 0, 0, 0);
+    m_attributeRows->setSpacing(6);
+    m_placement = makePlacement();
+    layout->addWidget(makeHeader());
+    layout->addWidget(section({m_attributes, m_placement}));
+    layout->addWidget(makeLine());
+    layout->addWidget(section({m_factsHeading, m_facts}));
+    m_tensorSection = new QWidget;
+    auto* tensor = new QVBoxLayout(m_tensorSection);
+    tensor->setContentsMargins(0, 0, 0, 0);
+    tensor->setSpacing(0);
+    tensor->addWidget(makeLine());
+    tensor->addWidget(section({m_tensor}));
+    layout->addWidget(m_tensorSection);
+    layout->addWidget(makeLine());
+    layout->addWidget(section({m_problems}));
+    layout->addStretch(1);
+    setWidget(content);
+
+    connect(m_problems, &ProblemCards::fixRequested, this, &Inspector::fixRequested);
+    connect(m_problems, &ProblemCards::allRequested, this, &Inspector::problemsRequested);
+    connect(&m_document, &Document::changed, this, &Inspector::refresh);
+    connect(&m_document, &Document::reset, this, &Inspector::refresh);
+    connect(&m_document, &Document::selectionChanged, this, &Inspector::refresh);
+    connect(&m_document, &Document::devicesChanged, this, &Inspector::refresh);
+    connect(&m_runs, &RunController::frame, this, &Inspector::refreshFigures);
+    connect(&m_runs, &RunController::finished, this, &Inspector::refresh);
+    refresh();
+}
+
+QWidget* Inspector::makeHeader() {
+    m_name->setObjectName(QStringLiteral("nodeName"));
+    m_name->setProperty("role", QStringLiteral("name"));
+    m_name->setAccessibleName(tr("Name of the node"));
+    m_name->setFont(twb::font(TextRole::panelTitle));
+    connect(m_name, &QLineEdit::editingFinished, this, &Inspector::rename);
+    m_title->setFont(twb::font(TextRole::panelTitle));
+    m_doc->setWordWrap(true);
+    m_doc->setTextFormat(Qt::PlainText);
+    m_op->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+
+    auto* row = new QHBoxLayout;
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(8);
+    row->addWidget(m_name, 1);
+    row->addWidget(m_title, 1);
+    row->addWidget(m_op);
+    row->addWidget(m_device);
+    auto* header = new QWidget;
+    auto* layout = new QVBoxLayout(header);
+    layout->setContentsMargins(kMargin, 12, kMargin, 0);
+    layout->setSpacing(4);
+    layout->addLayout(row);
+    layout->addWidget(m_doc);
+    return header;
+}
+
+QWidget* Inspector::makePlacement() {
+    auto* box = new QWidget;
+    auto* row = new QHBoxLayout(box);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(8);
+    row->addWidget(makeLabel(tr("lane"), TextRole::body, QStringLiteral("secondary")), 1);
+    m_lane->setObjectName(QStringLiteral("laneChoice"));
+    m_lane->setAccessibleName(tr("Lane that the selection stands on"));
+    m_lane->setFixedWidth(144);
+    row->addWidget(m_lane);
+    connect(m_lane, &QComboBox::activated, this, &Inspector::moveToLane);
+    return box;
+}
+
+const Node* Inspector::onlyNode() const {
+    const Selection& selection = m_document.selection();
+    return selection.nodes.size() == 1 ? m_document.graph().find(*selection.nodes.begin()) : nullptr;
+}
+
+void Inspector::editName() {
+    if (!onlyNode()) return;
+    m_name->setFocus(Qt::ShortcutFocusReason);
+    m_name->selectAll();
+}
+
+void Inspector::refresh() {
+    const Node* node = onlyNode();
+    const Selection& selection = m_document.selection();
+    m_name->setVisible(node != nullptr);
+    m_title->setVisible(node == nullptr);
+    m_op->setVisible(node != nullptr);
+    m_device->setVisible(node != nullptr);
+    m_attributes->setVisible(node != nullptr);
+    m_placement->setVisible(!selection.nodes.empty());
+    if (!node) m_builtFor = NodeId::none;
+
+    if (node)
+        showNode(*node);
+    else if (selection.edge)
+        showEdge(*selection.edge);
+    else if (!selection.nodes.empty())
+        showMany();
+    else
+        showGraph();
+    refreshFigures();
+
+    std::vector<const Diagnostic*> problems;
+    for (const Diagnostic& d : m_document.analysis().diagnostics) {
+        const bool mine = selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge);
+        if (selection.empty() || mine) problems.push_back(&d);
+    }
+    m_problems->setProblems(problems);
+}
+
+void Inspector::showNode(const Node& node) {
+    const Op* op = findOp(node.op);
+    if (!m_name->hasFocus() || m_builtFor != node.id) {
+        m_name->setText(toQt(node.name));
+        m_name->setCursorPosition(0);
+    }
+    m_op->setText(toQt(node.op));
+    const NodeFacts* facts = m_document.analysis().find(node.id);
+    m_device->setDevice(facts ? facts->device : m_document.graph().deviceOf(node));
+    if (!op)
+        m_doc->setText(tr("An op that this program does not know. It is kept as it is."));
+    else
+        m_doc->setText(toQt(op->formula.empty() ? op->doc : op->formula));
+    m_doc->setToolTip(op ? toQt(op->doc) : QString());
+    if (m_builtFor != node.id || m_builtOp != node.op) buildAttributes(node);
+    for (AttributeEditor* editor : m_editors) {
+        const AttributeValue* value = node.attributes.find(editor->spec().name);
+        editor->setValue(value ? std::optional(*value) : std::nullopt);
+    }
+    fillLanes({node.id});
+}
+
+void Inspector::buildAttributes(const Node& node) {
+    for (AttributeEditor* editor : m_editors) {
+        editor->hide();
+        editor->deleteLater(); // it may be the one whose edit brought us here
+    }
+    m_editors.clear();
+    m_builtFor = node.id;
+    m_builtOp = node.op;
+    const Op* op = findOp(node.op);
+    if (!op) return;
+    const QString folder =
+        m_document.path().isEmpty() ? QString() : QFileInfo(m_document.path()).absolutePath();
+    for (const AttributeSpec& spec : op->attributes) {
+        auto* editor = new AttributeEditor(*op, spec, folder, m_attributes);
+        connect(editor, &AttributeEditor::edited, this,
+                [this, editor](const AttributeEdit& edit) { setAttribute(editor->spec(), edit.value); });
+        m_attributeRows->addWidget(editor);
+        m_editors.push_back(editor);
+    }
+}
+
+void Inspector::showEdge(const Edge& edge) {
+    const Graph& graph = m_document.graph();
+    const auto nameOf = [&](NodeId id) { return graph.find(id) ? toQt(graph.find(id)->name) : QString(); };
+    m_title->setText(QStringLiteral("%1 → %2").arg(nameOf(edge.from.node), nameOf(edge.to.node)));
+    const Node* consumer = graph.find(edge.to.node);
+    const Op* op = consumer ? findOp(consumer->op) : nullptr;
+    m_doc->setText(
+        op ? tr("An edge into input %1 of %2").arg(toQt(op->inputAt(edge.to.port).name), toQt(op->name))
+           : tr("An edge"));
+}
+
+void Inspector::showMany() {
+    const std::set<NodeId>& nodes = m_document.selection().nodes;
+    m_title->setText(tr("%1 nodes").arg(grouped(qint64(nodes.size()))));
+    m_doc->setText(tr("Move them to another lane, copy or delete them together."));
+    fillLanes({nodes.begin(), nodes.end()});
+}
+
+void Inspector::showGraph() {
+    const GraphInfo& info = m_document.graph().info();
+    m_title->setText(info.title.empty() ? m_document.title() : toQt(info.title));
+    m_doc->setText(info.description.empty()
+                       ? tr("Select a node to see what it is told and what came out of it.")
+                       : toQt(info.description));
+}
+
+void Inspector::fillLanes(const std::vector<NodeId>& nodes) {
+    std::set<LaneId> current;
+    for (const NodeId id : nodes)
+        if (const Node* node = m_document.graph().find(id)) current.insert(node->lane);
+    const QSignalBlocker blocker(m_lane);
+    m_lane->clear();
+    for (const Lane& lane : m_document.graph().lanesInOrder())
+        m_lane->addItem(laneText(lane), QVariant::fromValue(qulonglong(value(lane.id))));
+    m_lane->setCurrentIndex(current.size() == 1
+                                ? m_lane->findData(QVariant::fromValue(qulonglong(value(*current.begin()))))
+                                : -1);
+    if (current.size() > 1) m_lane->setPlaceholderText(tr("several"));
+}
+
+void Inspector::moveToLane(int index) {
+    const LaneId lane = LaneId(m_lane->itemData(index).toULongLong());
+    const std::set<NodeId> nodes = m_document.selection().nodes;
+    DeltaBuilder builder(m_document.graph(), "Move to lane");
+    for (const NodeId id : nodes) {
+        Node node = *m_document.graph().find(id);
+        if (node.lane == lane) continue;
+        node.lane = lane;
+        builder.change(node);
+    }
+    apply(builder.take());
+}
+
+void Inspector::rename() {
+    const Node* node = onlyNode();
+    const std::string name = m_name->text().trimmed().toStdString();
+    if (!node || node->name == name) return;
+    if (name.empty()) {
+        m_name->setText(toQt(node->name));
+        return;
+    }
+    Node renamed = *node;
+    renamed.name = name;
+    DeltaBuilder builder(m_document.graph(), "Rename " + node->name + " to " + name);
+    builder.change(renamed);
+    apply(builder.take());
+}
+
+void Inspector::setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value) {
+    const Node* node = onlyNode();
+    if (!node) return;
+    Node changed = *node;
+    if (value)
+        changed.attributes.set(spec.name, *value);
+    else
+        changed.attributes.erase(spec.name);
+    DeltaBuilder builder(m_document.graph(), "Set " + spec.name + " of " + node->name);
+    builder.change(changed);
+    apply(builder.take());
+}
+
+void Inspector::apply(Delta delta) {
+    try {
+        m_document.apply(std::move(delta));
+    } catch (const Error& error) {
+        Q_EMIT refused(toQt(error.what()));
+    }
+}
+
+void Inspector::refreshFigures() {
+    const Selection& selection = m_document.selection();
+    const Graph& graph = m_document.graph();
+    if (const Node* node = onlyNode()) {
+        m_factsHeading->setText(tr("Output"));
+        m_facts->setRows(outputRows(*node));
+        const NodeFacts* facts = m_document.analysis().find(node->id);
+        const std::optional<PortRef> source = graph.sourceOf({node->id, 0});
+        if (facts && !facts->outputs.empty())
+            showTensor({node->id, 0});
+        else if (source)
+            showTensor(*source); // a sink has no output; what it saw is its input
+        m_tensorSection->setVisible(true);
+        return;
+    }
+    m_tensorSection->setVisible(false);
+    if (selection.edge) {
+        m_factsHeading->setText(tr("Transfer"));
+        const auto found = m_runs.state().edges.find(*selection.edge);
+        const std::optional<TensorType>& type = m_document.analysis().typeOf(selection.edge->from);
+        std::vector<FactRows::Row> rows{{tr("tensor"), type ? toQt(type->toString()) : tr("not known yet")}};
+        if (found == m_runs.state().edges.end())
+            rows.push_back({tr("copies"), tr("nothing: one lane")});
+        else {
+            const EdgeRun& run = found->second;
+            const QString kind = run.predicted  ? tr("predicted")
+                                 : run.modelled ? tr("modelled")
+                                                : tr("measured");
+            rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
+            rows.push_back({tr("time, %1").arg(kind), toQt(formatMs(run.ns))});
+            rows.push_back({tr("rate, %1").arg(kind), toQt(formatRate(run.gbPerSecond))});
+        }
+        m_facts->setRows(rows);
+        return;
+    }
+    m_factsHeading->setText(selection.nodes.empty() ? tr("Graph") : tr("Selection"));
+    if (!selection.nodes.empty()) {
+        m_facts->setRows({{tr("nodes"), grouped(qint64(selection.nodes.size()))}});
+        return;
+    }
+    std::vector<FactRows::Row> rows{{tr("nodes"), grouped(qint64(graph.nodes().size()))},
+                                    {tr("edges"), grouped(qint64(graph.edgeCount()))},
+                                    {tr("policy"), toQt(name(graph.info().policy))}};
+    for (const Device device : m_document.devices().devices())
+        if (const Backend* backend = m_document.devices().find(device))
+            rows.push_back({toQt(device.toString()), toQt(backend->info().name)});
+    for (const ProbeValue& probe : m_runs.probes()) rows.push_back({toQt(probe.name), compact(probe.value)});
+    m_facts->setRows(rows);
+}
+
+void Inspector::showTensor(PortRef output) {
+    if (m_runs.isRunning()) {
+        m_tensor->setTensor(std::nullopt, tr("Shown when the run ends."));
+        return;
+    }
+    const std::optional<Tensor> tensor = m_runs.tensor(output);
+    m_tensor->setTensor(tensor, !m_runs.result() ? tr("Run the graph to look at it.")
+                                                 : tr("The last run did not keep this tensor."));
+}
+
+std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
+    std::vector<FactRows::Row> rows;
+    const NodeFacts* facts = m_document.analysis().find(node.id);
+    const QString unknown = tr("not known yet");
+    for (std::size_t port = 0; facts && port < facts->outputs.size(); ++port) {
+        const std::optional<TensorType>& type = facts->outputs[port];
+        rows.push_back({tr("shape"), type ? shapeText(type->shape) : unknown});
+        rows.push_back({tr("dtype"), type ? toQt(torchName(type->dtype)) : unknown});
+        rows.push_back({tr("bytes"), type && type->isKnown() ? grouped(type->byteCount()) : unknown});
+    }
+    if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
+    const auto run = m_runs.state().nodes.find(node.id);
+    if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
+        rows.push_back({tr("computed"), tr("not run yet")});
+    else if (run->second.state != StepState::done && run->second.state != StepState::running)
+        rows.push_back({tr("computed"), toQt(name(run->second.state))});
+    else
+        rows.push_back(
+            {tr("computed"),
+             (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns)))});
+    const QString buffer = bufferText(node.id);
+    if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
+    return rows;
+}
+
+/// What the planner did with the memory of a node's output.
+QString Inspector::bufferText(NodeId id) const {
+    const Plan* plan = m_runs.leanPlan();
+    if (!plan) return {};
+    const std::uint32_t value = plan->valueOf({id, 0});
+    if (value == kNone || plan->values[value].slot == kNone) return {};
+    for (const Step& step : plan->steps) {
+        if (step.inPlaceOf == kNone) continue;
+        if (step.node == id) return tr("%1's, in place").arg(toQt(plan->values[step.inPlaceOf].label));
+        if (step.inPlaceOf == value) return tr("reused by %1, in place").arg(toQt(step.label));
+    }
+    for (std::uint32_t other = 0; other < plan->values.size(); ++other)
+        if (other != value && plan->values[other].slot == plan->values[value].slot &&
+            plan->values[other].source != plan->values[value].source)
+            return tr("in turn with %1").arg(toQt(plan->values[other].label));
+    return tr("its own");
+}
+
+} // namespace twb

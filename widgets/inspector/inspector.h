@@ -1,0 +1,83 @@
+#pragma once
+
+#include "graph/diagnostic.h"
+#include "widgets/document.h"
+#include "widgets/inspector/fact_rows.h"
+#include "widgets/run_controller.h"
+
+#include <QScrollArea>
+
+#include <vector>
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QVBoxLayout;
+
+namespace twb {
+
+class AttributeEditor;
+class DevicePill;
+class ElidedLabel;
+
+class ProblemCards;
+class TensorPanel;
+
+/// The right panel: what is selected, what it can be told, what came out of it, and what is wrong with it.
+class Inspector : public QScrollArea {
+    Q_OBJECT
+
+public:
+    Inspector(Document& document, RunController& runs, QWidget* parent = nullptr);
+
+    /// Puts the cursor into the name of the selected node.
+    void editName();
+
+Q_SIGNALS:
+    void fixRequested(const twb::Fix& fix);
+    void problemsRequested();
+    /// A change that the document refused.
+    void refused(const QString& sentence);
+
+private:
+    QWidget* makeHeader();
+    QWidget* makePlacement();
+    void refresh();        ///< after any change of the selection or the document
+    void refreshFigures(); ///< after a frame of a run
+    void showNode(const Node& node);
+    void showEdge(const Edge& edge);
+    void showMany();
+    void showGraph();
+    void buildAttributes(const Node& node);
+    void fillLanes(const std::vector<NodeId>& nodes);
+    void moveToLane(int index);
+    void rename();
+    void setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value);
+    void apply(Delta delta);
+    void showTensor(PortRef output);
+    std::vector<FactRows::Row> outputRows(const Node& node) const;
+    QString bufferText(NodeId node) const;
+    const Node* onlyNode() const;
+
+    Document& m_document;
+    RunController& m_runs;
+    QLineEdit* m_name;
+    ElidedLabel* m_title;
+    QLabel* m_op;
+    DevicePill* m_device;
+    QLabel* m_doc;
+    QWidget* m_placement;
+    QComboBox* m_lane;
+    QWidget* m_attributes;
+    QVBoxLayout* m_attributeRows;
+    std::vector<AttributeEditor*> m_editors;
+    NodeId m_builtFor = NodeId::none; ///< the node and op that the editors were made for
+    std::string m_builtOp;
+    QLabel* m_factsHeading;
+    FactRows* m_facts;
+    QWidget* m_tensorSection;
+    TensorPanel* m_tensor;
+    ProblemCards* m_problems;
+};
+
+} // namespace twb

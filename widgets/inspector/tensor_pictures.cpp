@@ -1,0 +1,131 @@
+#include "widgets/inspector/tensor_pictures.h"
+
+#include "widgets/inspector/tensor_table_model.h"
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+#include <QHelpEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+/// Cells of the picture, at most, in each direction; and elements looked at for one of them.
+constexpr std::int64_t kCells = 256;
+constexpr std::int64_t kBlock = 8;
+
+QRgb blend(const QColor& low, const QColor& high, double share) {
+    const auto channel = [share](int a, int b) { return int(std::lround(a + (b - a) * share)); };
+    return qRgb(channel(low.red(), high.red()), channel(low.green(), high.green()),
+                channel(low.blue(), high.blue()));
+}
+
+} // namespace
+
+HeatMap::HeatMap(const TensorTableModel& model, QWidget* parent) : QWidget(parent), m_model(model) {
+    setAccessibleName(tr("Heat map"));
+    setMinimumHeight(136);
+    connect(&model, &QAbstractItemModel::modelReset, this, qOverload<>(&QWidget::update));
+    connect(&model, &QAbstractItemModel::dataChanged, this, qOverload<>(&QWidget::update));
+}
+
+void HeatMap::setRange(double min, double max) {
+    m_min = min;
+    m_max = max;
+    update();
+}
+
+QImage HeatMap::picture() const {
+    const Theme& theme = Theme::current();
+    const std::int64_t rows = std::min<std::int64_t>({m_model.rows(), kCells, std::max(1, height())});
+    const std::int64_t columns = std::min<std::int64_t>({m_model.columns(), kCells, std::max(1, width())});
+    QImage image(int(columns), int(rows), QImage::Format_RGB32);
+    const double width = m_max - m_min;
+    const QColor low = theme.isDark ? theme.raised : theme.window;
+    for (std::int64_t y = 0; y < rows; ++y) {
+        const std::int64_t top = y * m_model.rows() / rows;
+        const std::int64_t bottom = std::max(top + 1, (y + 1) * m_model.rows() / rows);
+        auto* line = reinterpret_cast<QRgb*>(image.scanLine(int(y)));
+        for (std::int64_t x = 0; x < columns; ++x) {
+            const std::int64_t left = x * m_model.columns() / columns;
+            const std::int64_t right = std::max(left + 1, (x + 1) * m_model.columns() / columns);
+            const std::int64_t stepY = std::max<std::int64_t>(1, (bottom - top) / kBlock);
+            const std::int64_t stepX = std::max<std::int64_t>(1, (right - left) / kBlock);
+            double sum = 0;
+            int count = 0;
+            for (std::int64_t r = top; r < bottom; r += stepY)
+                for (std::int64_t c = left; c < right; c += stepX) {
+                    sum += m_model.valueAt(r, c);
+                    ++count;
+                }
+            const double mean = sum / count;
+            line[x] = std::isnan(mean)
+                          ? theme.error.rgb()
+                          : blend(low, theme.accent,
+                                  width > 0 ? std::clamp((mean - m_min) / width, 0.0, 1.0) : 0.5);
+        }
+    }
+    return image;
+}
+
+void HeatMap::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    if (m_model.sliceCount() == 0) return;
+    painter.drawImage(rect(), picture());
+}
+
+bool HeatMap::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip || m_model.sliceCount() == 0) return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const std::int64_t row = std::clamp<std::int64_t>(
+        help->pos().y() * m_model.rows() / std::max(1, height()), 0, m_model.rows() - 1);
+    const std::int64_t column = std::clamp<std::int64_t>(
+        help->pos().x() * m_model.columns() / std::max(1, width()), 0, m_model.columns() - 1);
+    QToolTip::showText(help->globalPos(),
+                       tr("[%1, %2] = %3").arg(row).arg(column).arg(m_model.textAt(row, column)), this);
+    return true;
+}
+
+HistogramView::HistogramView(QWidget* parent) : QWidget(parent) {
+    setAccessibleName(tr("Histogram"));
+    setMinimumHeight(136);
+}
+
+void HistogramView::setStatistics(const TensorStatistics& statistics) {
+    m_statistics = statistics;
+    update();
+}
+
+void HistogramView::paintEvent(QPaintEvent*) {
+    const Theme& theme = Theme::current();
+    QPainter painter(this);
+    painter.setFont(twb::font(TextRole::smallFigure));
+    const int labels = painter.fontMetrics().height() + 4;
+    const QRectF area = QRectF(rect()).adjusted(0, 4, 0, -labels);
+    const std::int64_t most = *std::max_element(m_statistics.histogram.begin(), m_statistics.histogram.end());
+    painter.setPen(theme.border);
+    painter.drawLine(area.bottomLeft(), area.bottomRight());
+    if (most == 0) return;
+    const double width = area.width() / TensorStatistics::kBins;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.accent);
+    painter.setRenderHint(QPainter::Antialiasing);
+    for (int i = 0; i < TensorStatistics::kBins; ++i) {
+        const std::int64_t count = m_statistics.histogram[std::size_t(i)];
+        if (count == 0) continue;
+        const double height = std::max(1.0, area.height() * double(count) / double(most));
+        painter.drawRect(
+            QRectF(area.left() + i * width, area.bottom() - height, std::max(1.0, width - 1), height));
+    }
+    painter.setPen(theme.secondaryText);
+    const QRect line(0, height() - labels + 2, this->width(), labels);
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, compact(m_statistics.min));
+    painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, compact(m_statistics.max));
+    painter.drawText(line, Qt::AlignHCenter | Qt::AlignVCenter, tr("most %1").arg(grouped(most)));
+}
+
+} // namespace twb

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "widgets/inspector/tensor_statistics.h"
+
+#include <QImage>
+#include <QWidget>
+
+namespace twb {
+
+class TensorTableModel;
+
+/// A matrix as colours from the least value to the greatest; where it has more cells than the widget has room
+/// for, a cell shows the mean of a block. NaN has the error's colour.
+class HeatMap : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit HeatMap(const TensorTableModel& model, QWidget* parent = nullptr);
+    void setRange(double min, double max);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    QImage picture() const;
+
+    const TensorTableModel& m_model;
+    double m_min = 0;
+    double m_max = 1;
+};
+
+/// How often values occur, in even bins from the least finite one to the greatest.
+class HistogramView : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit HistogramView(QWidget* parent = nullptr);
+    void setStatistics(const TensorStatistics& statistics);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    TensorStatistics m_statistics;
+};
+
+} // namespace twb

@@ -1,0 +1,57 @@
+#include "widgets/inspector/tensor_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+/// Calls `visit` with each element as a double; the common types without asking for the type each time.
+template <class Visit> void forEach(const Tensor& tensor, Visit visit) {
+    const std::int64_t count = tensor.elementCount();
+    const auto dense = [&]<class T>(const T* values) {
+        for (std::int64_t i = 0; i < count; ++i) visit(static_cast<double>(values[i]));
+    };
+    if (tensor.view().isDense() && tensor.dtype() == DType::f32)
+        dense(static_cast<const float*>(tensor.data()));
+    else if (tensor.view().isDense() && tensor.dtype() == DType::f64)
+        dense(static_cast<const double*>(tensor.data()));
+    else
+        for (std::int64_t i = 0; i < count; ++i) visit(tensor.at(i));
+}
+
+} // namespace
+
+TensorStatistics statisticsOf(const Tensor& tensor) {
+    TensorStatistics s;
+    s.count = tensor.elementCount();
+    double squares = 0; // Welford's sums, which do not cancel
+    forEach(tensor, [&](double value) {
+        if (std::isnan(value)) {
+            ++s.nan;
+            return;
+        }
+        if (std::isinf(value)) {
+            ++s.infinite;
+            return;
+        }
+        if (value == 0) ++s.zero;
+        s.min = s.finite == 0 ? value : std::min(s.min, value);
+        s.max = s.finite == 0 ? value : std::max(s.max, value);
+        ++s.finite;
+        const double before = value - s.mean;
+        s.mean += before / double(s.finite);
+        squares += before * (value - s.mean);
+    });
+    if (s.finite == 0) return s;
+    s.std = std::sqrt(squares / double(s.finite));
+    const double width = s.max - s.min;
+    forEach(tensor, [&](double value) {
+        if (!std::isfinite(value)) return;
+        const double place = width > 0 ? (value - s.min) / width * TensorStatistics::kBins : 0;
+        ++s.histogram[std::size_t(std::clamp(int(place), 0, TensorStatistics::kBins - 1))];
+    });
+    return s;
+}
+
+} // namespace twb

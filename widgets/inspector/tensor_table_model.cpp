@@ -1,0 +1,75 @@
+#include "widgets/inspector/tensor_table_model.h"
+
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+/// A view's rows are counted in int, and nobody scrolls further.
+constexpr std::int64_t kMost = 10'000'000;
+
+} // namespace
+
+void TensorTableModel::setTensor(const Tensor& tensor) {
+    beginResetModel();
+    m_tensor = tensor;
+    m_slice = 0;
+    m_rows = m_columns = m_slices = 0;
+    if (tensor) {
+        const Shape& shape = tensor.shape();
+        const int rank = shape.rank();
+        m_columns = rank >= 2 ? shape[rank - 1] : 1;
+        m_rows = rank >= 2 ? shape[rank - 2] : rank == 1 ? shape[0] : 1;
+        m_slices = m_rows * m_columns > 0 ? tensor.elementCount() / (m_rows * m_columns) : 0;
+    }
+    endResetModel();
+}
+
+void TensorTableModel::setSlice(std::int64_t slice) {
+    m_slice = std::clamp<std::int64_t>(slice, 0, std::max<std::int64_t>(0, m_slices - 1));
+    if (m_rows > 0 && m_columns > 0)
+        Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1), {Qt::DisplayRole});
+}
+
+double TensorTableModel::valueAt(std::int64_t row, std::int64_t column) const {
+    return m_tensor.at((m_slice * m_rows + row) * m_columns + column);
+}
+
+QString TensorTableModel::textAt(std::int64_t row, std::int64_t column) const {
+    const double value = valueAt(row, column);
+    if (m_tensor.dtype() == DType::boolean) return value != 0 ? tr("true") : tr("false");
+    if (isInteger(m_tensor.dtype())) return QString::number(qint64(value));
+    return compact(value);
+}
+
+int TensorTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_rows, kMost));
+}
+
+int TensorTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_columns, kMost));
+}
+
+QVariant TensorTableModel::data(const QModelIndex& index, int role) const {
+    switch (role) {
+    case Qt::DisplayRole:
+        return textAt(index.row(), index.column());
+    case Qt::TextAlignmentRole:
+        return int(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::FontRole:
+        return twb::font(TextRole::smallFigure);
+    default:
+        return {};
+    }
+}
+
+QVariant TensorTableModel::headerData(int section, Qt::Orientation, int role) const {
+    if (role == Qt::DisplayRole) return section;
+    if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
+    return {};
+}
+
+} // namespace twb

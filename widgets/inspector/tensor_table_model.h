@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/tensor.h"
+
+#include <QAbstractTableModel>
+
+namespace twb {
+
+/// One matrix of a tensor: its last two axes at one place of the others. A vector is a column, a scalar one
+/// cell.
+class TensorTableModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void setTensor(const Tensor& tensor);
+    /// Matrices in the tensor: the product of all axes but the last two.
+    std::int64_t sliceCount() const noexcept { return m_slices; }
+    void setSlice(std::int64_t slice);
+    std::int64_t rows() const noexcept { return m_rows; }
+    std::int64_t columns() const noexcept { return m_columns; }
+    double valueAt(std::int64_t row, std::int64_t column) const;
+    QString textAt(std::int64_t row, std::int64_t column) const;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    Tensor m_tensor;
+    std::int64_t m_rows = 0;
+    std::int64_t m_columns = 0;
+    std::int64_t m_slices = 0;
+    std::int64_t m_slice = 0;
+};
+
+} // namespace twb

@@ -1,0 +1,79 @@
+#include "widgets/labels.h"
+
+#include "widgets/text.h"
+
+#include <QPainter>
+#include <QStyle>
+
+namespace twb {
+
+QLabel* makeLabel(const QString& text, TextRole type, const QString& role, QWidget* parent) {
+    auto* label = new QLabel(text, parent);
+    label->setFont(twb::font(type));
+    if (!role.isEmpty()) label->setProperty("role", role);
+    return label;
+}
+
+QLabel* makeHeading(const QString& text, QWidget* parent) {
+    return makeLabel(text, TextRole::capsLabel, QStringLiteral("caps"), parent);
+}
+
+QFrame* makeLine(QWidget* parent) {
+    auto* line = new QFrame(parent);
+    line->setProperty("role", QStringLiteral("line"));
+    line->setFixedHeight(1);
+    return line;
+}
+
+void setStyleProperty(QWidget* widget, const char* name, const QVariant& value) {
+    if (widget->property(name) == value) return;
+    widget->setProperty(name, value);
+    widget->style()->unpolish(widget);
+    widget->style()->polish(widget);
+}
+
+ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    setTextFormat(Qt::PlainText);
+}
+
+void ElidedLabel::setElideMode(Qt::TextElideMode mode) { m_mode = mode; }
+
+QSize ElidedLabel::minimumSizeHint() const { return {16, QLabel::minimumSizeHint().height()}; }
+
+void ElidedLabel::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    const QString shown = fontMetrics().elidedText(text(), m_mode, contentsRect().width());
+    setToolTip(shown == text() ? QString() : text());
+    style()->drawItemText(&painter, contentsRect(), int(alignment()), palette(), isEnabled(), shown,
+                          foregroundRole());
+}
+
+DevicePill::DevicePill(QWidget* parent) : QLabel(parent) {
+    setFont(twb::font(TextRole::strong));
+    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+}
+
+void DevicePill::setDevice(Device device) {
+    m_device = device;
+    setText(toQt(device.toString()));
+    setAccessibleName(tr("Device %1").arg(text()));
+    updateGeometry();
+}
+
+QSize DevicePill::sizeHint() const { return {fontMetrics().horizontalAdvance(text()) + 24, 20}; }
+
+void DevicePill::paintEvent(QPaintEvent*) {
+    const Theme& theme = Theme::current();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    QColor wash = theme.device(m_device);
+    wash.setAlphaF(theme.isDark ? 0.18f : 0.14f);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(wash);
+    painter.drawRoundedRect(QRectF(rect()), height() / 2.0, height() / 2.0);
+    painter.setPen(theme.device(m_device));
+    painter.drawText(rect(), Qt::AlignCenter, text());
+}
+
+} // namespace twb

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "core/device.h"
+#include "widgets/theme.h"
+
+#include <QFrame>
+#include <QLabel>
+
+namespace twb {
+
+/// A label of the type scale. `role`: "secondary", "caps", "error"… as in the style sheet; empty for plain
+/// text.
+QLabel* makeLabel(const QString& text, TextRole type, const QString& role = {}, QWidget* parent = nullptr);
+/// A caps heading of a section.
+QLabel* makeHeading(const QString& text, QWidget* parent = nullptr);
+/// A hairline.
+QFrame* makeLine(QWidget* parent = nullptr);
+/// Sets a dynamic property that the style sheet looks at.
+void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
+
+/// One line that ends in "…" where it does not fit; the whole text is its tool tip then.
+class ElidedLabel : public QLabel {
+    Q_OBJECT
+
+public:
+    explicit ElidedLabel(QWidget* parent = nullptr);
+    void setElideMode(Qt::TextElideMode mode);
+    QSize minimumSizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    Qt::TextElideMode m_mode = Qt::ElideRight;
+};
+
+/// A device's name in its colour.
+class DevicePill : public QLabel {
+    Q_OBJECT
+
+public:
+    explicit DevicePill(QWidget* parent = nullptr);
+    void setDevice(Device device);
+    QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    Device m_device;
+};
+
+} // namespace twb

@@ -1,0 +1,152 @@
+#include "widgets/panels/ledger_model.h"
+
+#include "profile/report.h"
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+namespace twb {
+namespace {
+
+QString ms(double ns) {
+    return ns > 0 ? QString::number(ns / 1e6, 'f', ns >= 1e8 ? 1 : ns >= 1e7 ? 2 : 4) : QStringLiteral("–");
+}
+
+} // namespace
+
+LedgerModel::LedgerModel(const Document& document, const RunController& runs, QObject* parent)
+    : QAbstractTableModel(parent), m_document(document), m_runs(runs) {}
+
+int LedgerModel::rowOf(const Edge& edge) const {
+    const RunFigures* figures = m_runs.figures();
+    for (std::size_t i = 0; i < m_rows.size(); ++i) {
+        if (m_rows[i].edge == edge) return int(i);
+        if (!figures || i >= figures->plan().transfers.size()) continue;
+        for (const Edge& served : m_runs.edgesOf(std::uint32_t(i)))
+            if (served == edge) return int(i);
+    }
+    return -1;
+}
+
+void LedgerModel::refresh() {
+    std::vector<Row> rows = m_runs.figures() ? fromRun() : fromPrediction();
+    if (rows.size() != m_rows.size()) {
+        beginResetModel();
+        m_rows = std::move(rows);
+        endResetModel();
+        return;
+    }
+    m_rows = std::move(rows);
+    if (!m_rows.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
+}
+
+std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
+    std::vector<Row> rows;
+    const RunFigures& figures = *m_runs.figures();
+    const std::vector<LedgerRow>& ledger = figures.ledger().rows();
+    for (std::size_t i = 0; i < ledger.size(); ++i) {
+        const Transfer& transfer = figures.plan().transfers[i];
+        Row row;
+        row.name = toQt(transfer.label);
+        row.edge = m_runs.edgesOf(std::uint32_t(i)).front();
+        row.predicted = ledger[i].count == 0;
+        row.bytes =
+            row.predicted ? double(transfer.bytes) : double(ledger[i].bytes) / double(ledger[i].count);
+        row.medianNs = row.predicted ? transfer.predictedNs : ledger[i].medianNs();
+        row.p95Ns = row.predicted ? 0 : ledger[i].p95Ns();
+        row.rate = row.medianNs > 0 ? row.bytes / row.medianNs : 0;
+        row.predictedNs = transfer.predictedNs;
+        row.modelled = transfer.modelled;
+        row.setup = transfer.setup;
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
+    std::vector<Row> rows;
+    for (const auto& [edge, run] : m_runs.state().edges) {
+        const Node* source = m_document.graph().find(edge.from.node);
+        const NodeFacts* target = m_document.analysis().find(edge.to.node);
+        if (!source || !target) continue;
+        Row row;
+        row.name = QStringLiteral("%1 → %2").arg(toQt(source->name), toQt(target->device.toString()));
+        row.edge = edge;
+        row.bytes = run.bytes;
+        row.medianNs = row.predictedNs = run.ns;
+        row.rate = run.gbPerSecond;
+        row.modelled = run.modelled;
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+int LedgerModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : int(m_rows.size());
+}
+
+int LedgerModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
+
+QVariant LedgerModel::data(const QModelIndex& index, int role) const {
+    const Row& row = m_rows[std::size_t(index.row())];
+    const auto column = Column(index.column());
+    switch (role) {
+    case Qt::DisplayRole:
+        switch (column) {
+        case EdgeColumn:
+            return row.name;
+        case BytesColumn:
+            return toQt(formatBytes(row.bytes));
+        case MedianColumn:
+            return ms(row.medianNs);
+        case P95Column:
+            return ms(row.p95Ns);
+        case RateColumn:
+            return row.rate > 0 ? QString::number(row.rate, 'f', row.rate >= 10 ? 1 : 2)
+                                : QStringLiteral("–");
+        case ColumnCount:
+            break;
+        }
+        return {};
+    case Qt::DecorationRole:
+        return column == EdgeColumn ? QVariant(Theme::current().series(std::size_t(index.row())))
+                                    : QVariant();
+    case Qt::FontRole:
+        return twb::font(column == EdgeColumn ? TextRole::body : TextRole::smallFigure);
+    case Qt::TextAlignmentRole:
+        return int(Qt::AlignVCenter | (column == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
+    case kDimRole:
+        return row.predicted;
+    case Qt::ToolTipRole: {
+        const QString kind = row.predicted ? tr("predicted") : row.modelled ? tr("modelled") : tr("measured");
+        return tr("%1: %2, %3 %4%5")
+            .arg(row.name, toQt(formatBytes(row.bytes)), toQt(formatMs(row.medianNs)), kind,
+                 row.setup ? tr(", once before the iterations") : QString());
+    }
+    default:
+        return {};
+    }
+}
+
+QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal) return {};
+    if (role == Qt::TextAlignmentRole)
+        return int(Qt::AlignVCenter | (section == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
+    if (role != Qt::DisplayRole) return {};
+    switch (Column(section)) {
+    case EdgeColumn:
+        return tr("edge");
+    case BytesColumn:
+        return tr("bytes");
+    case MedianColumn:
+        return m_runs.figures() ? tr("median ms") : tr("predicted ms");
+    case P95Column:
+        return tr("p95 ms");
+    case RateColumn:
+        return tr("GB/s");
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+} // namespace twb

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "graph/diagnostic.h"
+
+#include <QWidget>
+
+#include <vector>
+
+class QPlainTextEdit;
+
+namespace twb {
+
+/// What happened, in words, oldest first; forgets the oldest when there is too much.
+class LogPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit LogPanel(QWidget* parent = nullptr);
+    void add(Severity severity, const QString& sentence);
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    struct Line {
+        QString time;
+        Severity severity;
+        QString sentence;
+    };
+    void write(const Line& line);
+
+    QPlainTextEdit* m_text;
+    std::vector<Line> m_lines;
+};
+
+} // namespace twb

@@ -1,0 +1,210 @@
+#include "widgets/panels/node_table.h"
+
+#include "ops/op_table.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QSignalBlocker>
+#include <QTableView>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr int kRowHeight = 24;
+
+QVariant header(const QStringList& names, int section, Qt::Orientation orientation, int role) {
+    if (orientation != Qt::Horizontal) return {};
+    if (role == Qt::TextAlignmentRole) return int(Qt::AlignLeft | Qt::AlignVCenter);
+    return role == Qt::DisplayRole ? QVariant(names[section]) : QVariant();
+}
+
+} // namespace
+
+NodeTableModel::NodeTableModel(const Document& document, QObject* parent)
+    : QAbstractTableModel(parent), m_document(document) {}
+
+void NodeTableModel::refresh() {
+    beginResetModel();
+    m_nodes.clear();
+    for (const Node& node : m_document.graph().nodes()) m_nodes.push_back(node.id);
+    endResetModel();
+}
+
+int NodeTableModel::rowOf(NodeId node) const {
+    const auto at = std::lower_bound(m_nodes.begin(), m_nodes.end(), node);
+    return at != m_nodes.end() && *at == node ? int(at - m_nodes.begin()) : -1;
+}
+
+int NodeTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : int(m_nodes.size());
+}
+
+int NodeTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant NodeTableModel::data(const QModelIndex& index, int role) const {
+    if (role != Qt::DisplayRole) return {};
+    const Graph& graph = m_document.graph();
+    const Node* node = graph.find(m_nodes[std::size_t(index.row())]);
+    if (!node) return {};
+    const NodeFacts* facts = m_document.analysis().find(node->id);
+    switch (Column(index.column())) {
+    case NameColumn:
+        return toQt(node->name);
+    case OpColumn:
+        return toQt(node->op);
+    case DeviceColumn:
+        return toQt((facts ? facts->device : graph.deviceOf(*node)).toString());
+    case OutputColumn:
+        if (!facts || facts->outputs.empty() || !facts->outputs[0]) return {};
+        return toQt(facts->outputs[0]->toString());
+    case InputsColumn: {
+        QStringList names;
+        for (const std::optional<PortRef>& input : graph.inputs(node->id))
+            if (const Node* source = input ? graph.find(input->node) : nullptr) names << toQt(source->name);
+        return names.join(QStringLiteral(", "));
+    }
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+QVariant NodeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    return header({tr("node"), tr("op"), tr("device"), tr("output"), tr("inputs")}, section, orientation,
+                  role);
+}
+
+EdgeTableModel::EdgeTableModel(const Document& document, QObject* parent)
+    : QAbstractTableModel(parent), m_document(document) {}
+
+void EdgeTableModel::refresh() {
+    beginResetModel();
+    m_edges = m_document.graph().edges();
+    endResetModel();
+}
+
+int EdgeTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : int(m_edges.size());
+}
+
+int EdgeTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant EdgeTableModel::data(const QModelIndex& index, int role) const {
+    if (role != Qt::DisplayRole) return {};
+    const Edge& edge = m_edges[std::size_t(index.row())];
+    const Node* from = m_document.graph().find(edge.from.node);
+    const Node* to = m_document.graph().find(edge.to.node);
+    if (!from || !to) return {};
+    const Analysis& analysis = m_document.analysis();
+    switch (Column(index.column())) {
+    case FromColumn:
+        return toQt(from->name);
+    case ToColumn:
+        return toQt(to->name);
+    case InputColumn: {
+        const Op* op = findOp(to->op);
+        return op && !op->inputs.empty() ? toQt(op->inputAt(edge.to.port).name)
+                                         : QString::number(edge.to.port);
+    }
+    case TensorColumn: {
+        const std::optional<TensorType>& type = analysis.typeOf(edge.from);
+        return type ? toQt(type->toString()) : QString();
+    }
+    case CrossesColumn: {
+        const NodeFacts* a = analysis.find(from->id);
+        const NodeFacts* b = analysis.find(to->id);
+        if (!a || !b || a->device == b->device) return {};
+        return QStringLiteral("%1 → %2").arg(toQt(a->device.toString()), toQt(b->device.toString()));
+    }
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+QVariant EdgeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    return header({tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses")}, section, orientation,
+                  role);
+}
+
+NodeTable::NodeTable(Document& document, QWidget* parent)
+    : QWidget(parent), m_document(document), m_nodes(new NodeTableModel(document, this)),
+      m_edges(new EdgeTableModel(document, this)), m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
+      m_edgeView(makeTable(m_edges, tr("Edges of the graph"))) {
+    m_nodeView->setObjectName(QStringLiteral("nodeTable"));
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(4, 4, 0, 0);
+    layout->setSpacing(16);
+    layout->addWidget(m_nodeView, 1);
+    layout->addWidget(m_edgeView, 1);
+    connect(&m_document, &Document::changed, this, &NodeTable::refresh);
+    connect(&m_document, &Document::reset, this, &NodeTable::refresh);
+    connect(&m_document, &Document::selectionChanged, this, &NodeTable::followSelection);
+    connect(m_nodeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex& current) {
+                if (!current.isValid()) return;
+                Selection selection;
+                selection.nodes = {m_nodes->nodeAt(current.row())};
+                m_document.select(std::move(selection));
+            });
+    connect(m_edgeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+            [this](const QModelIndex& current) {
+                if (!current.isValid()) return;
+                Selection selection;
+                selection.edge = m_edges->edgeAt(current.row());
+                m_document.select(std::move(selection));
+            });
+}
+
+QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name) {
+    auto* table = new QTableView(this);
+    table->setAccessibleName(name);
+    table->setModel(model);
+    table->setShowGrid(false);
+    table->setFrameShape(QFrame::NoFrame);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setSelectionMode(QAbstractItemView::SingleSelection);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+    table->horizontalHeader()->setHighlightSections(false);
+    table->horizontalHeader()->setStretchLastSection(true);
+    return table;
+}
+
+void NodeTable::refresh() {
+    if (!isVisible()) return;
+    const QSignalBlocker nodes(m_nodeView->selectionModel());
+    const QSignalBlocker edges(m_edgeView->selectionModel());
+    m_nodes->refresh();
+    m_edges->refresh();
+    followSelection();
+}
+
+void NodeTable::followSelection() {
+    if (!isVisible()) return;
+    const Selection& selection = m_document.selection();
+    const int row = selection.nodes.size() == 1 ? m_nodes->rowOf(*selection.nodes.begin()) : -1;
+    const QSignalBlocker blocker(m_nodeView->selectionModel());
+    if (row < 0)
+        m_nodeView->clearSelection();
+    else if (m_nodeView->currentIndex().row() != row)
+        m_nodeView->selectRow(row);
+    m_nodeView->viewport()->update();
+}
+
+void NodeTable::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    refresh();
+}
+
+} // namespace twb
