@@ -123,12 +123,13 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     }
     // The next iteration writes the same memory: a writer waits for those of the iteration before that read
     // or wrote it on other streams.
-    std::vector<std::vector<std::uint32_t>> users(plan.slots.size());
+    // The last one of each stream stands for all of it.
+    std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
         if (step.setup) continue;
         for (std::uint32_t v : step.inputs)
-            if (v != kNone) users[plan.values[v].slot].push_back(step.index);
-        for (std::uint32_t v : step.outputs) users[plan.values[v].slot].push_back(step.index);
+            if (v != kNone) lastUser[plan.values[v].slot][step.stream] = step.index;
+        for (std::uint32_t v : step.outputs) lastUser[plan.values[v].slot][step.stream] = step.index;
     }
     for (auto& row : seen) std::fill(row.begin(), row.end(), 0);
     const auto carry = [&](Step& step, std::uint32_t other) {
@@ -144,7 +145,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (step.setup) continue;
         if (lastBlocking != kNone) carry(step, lastBlocking);
         for (std::uint32_t v : step.outputs)
-            for (std::uint32_t user : users[plan.values[v].slot]) carry(step, user);
+            for (const auto& [stream, user] : lastUser[plan.values[v].slot]) carry(step, user);
     }
 }
 
