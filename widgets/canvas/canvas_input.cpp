@@ -1,0 +1,409 @@
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/gestures/connect_gesture.h"
+#include "widgets/canvas/gestures/move_gesture.h"
+#include "widgets/canvas/gestures/pan_gesture.h"
+#include "widgets/canvas/gestures/rubber_band_gesture.h"
+#include "widgets/palette/op_list_model.h"
+
+#include <QContextMenuEvent>
+#include <QDragEnterEvent>
+#include <QDragLeaveEvent>
+#include <QDragMoveEvent>
+#include <QDropEvent>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMimeData>
+#include <QMouseEvent>
+#include <QPointingDevice>
+#include <QToolTip>
+#include <QWheelEvent>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr double kRim = 28;           ///< pixels at the edge where a drag scrolls
+constexpr double kRimSpeed = 14;      ///< pixels a frame at most
+constexpr double kArrowPan = 64;      ///< pixels
+constexpr double kWheelZoom = 1.0015; ///< for an eighth of a degree
+
+bool adds(Qt::KeyboardModifiers modifiers) { return modifiers & (Qt::ControlModifier | Qt::ShiftModifier); }
+
+bool isFromTouchpad(const QWheelEvent& event) {
+    return event.pointingDevice() && event.pointingDevice()->type() == QInputDevice::DeviceType::TouchPad;
+}
+
+} // namespace
+
+Pointer CanvasWidget::pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) const {
+    return {pixel, m_view.toScene(pixel), modifiers};
+}
+
+bool CanvasWidget::isHeader(QPointF pixel) const {
+    if (pixel.x() >= headerWidthFor(width()) || m_scene.lanes().empty()) return false;
+    const double y = m_view.toScene(pixel).y();
+    return y >= m_scene.lanes().front().top && y < m_scene.lanes().back().bottom();
+}
+
+void CanvasWidget::selectForPress(const Hit& hit, const Pointer& pointer) {
+    Selection selection = m_document.selection();
+    const bool isAdding = adds(pointer.modifiers);
+    switch (hit.kind) {
+    case Hit::Kind::node:
+        if (isAdding) {
+            selection.edge.reset();
+            if (!selection.nodes.erase(hit.node)) selection.nodes.insert(hit.node);
+        } else if (!selection.nodes.contains(hit.node)) {
+            selection = {{hit.node}, {}, std::nullopt};
+        }
+        break;
+    case Hit::Kind::note:
+        if (isAdding) {
+            selection.edge.reset();
+            if (!selection.notes.erase(hit.note)) selection.notes.insert(hit.note);
+        } else if (!selection.notes.contains(hit.note)) {
+            selection = {{}, {hit.note}, std::nullopt};
+        }
+        break;
+    case Hit::Kind::wire:
+        selection = {{}, {}, hit.wire};
+        break;
+    case Hit::Kind::frame: {
+        if (!isAdding) selection = {};
+        for (NodeId id : m_scene.nodesOf(hit.frame, m_document.graph())) selection.nodes.insert(id);
+        selection.edge.reset();
+        break;
+    }
+    case Hit::Kind::nothing:
+    case Hit::Kind::input:
+    case Hit::Kind::output:
+        return;
+    }
+    m_document.select(std::move(selection));
+}
+
+std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer& pointer) {
+    GestureHost& host = *this; // a private base: only the canvas hands itself out
+    switch (hit.kind) {
+    case Hit::Kind::input:
+        return std::make_unique<ConnectGesture>(host, pointer, PortSide::input, hit.port);
+    case Hit::Kind::output:
+        return std::make_unique<ConnectGesture>(host, pointer, PortSide::output, hit.port);
+    case Hit::Kind::wire:
+        return std::make_unique<ConnectGesture>(host, pointer, hit.wire);
+    case Hit::Kind::nothing:
+        return std::make_unique<RubberBandGesture>(host, pointer);
+    case Hit::Kind::node:
+    case Hit::Kind::note:
+    case Hit::Kind::frame:
+        break;
+    }
+    const Selection& selection = m_document.selection();
+    if (selection.nodes.empty() && selection.notes.empty()) return nullptr; // just taken out by Ctrl
+    LaneId lane = laneAt(pointer.pixel.toPoint());
+    if (hit.kind == Hit::Kind::node) lane = m_document.graph().find(hit.node)->lane;
+    if (hit.kind == Hit::Kind::note) lane = m_document.graph().find(hit.note)->lane;
+    auto gesture = std::make_unique<MoveGesture>(host, pointer, selection, lane);
+    // A click on one of several selected things selects it alone, but only once it is clear that it is no
+    // drag.
+    if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::node)
+        gesture->setOnClick({{hit.node}, {}, std::nullopt});
+    if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::note)
+        gesture->setOnClick({{}, {hit.note}, std::nullopt});
+    return gesture;
+}
+
+void CanvasWidget::mousePressEvent(QMouseEvent* event) {
+    m_showsFocus = false;
+    QToolTip::hideText();
+    if (m_gesture) return; // a second button during a drag
+    const Pointer pointer = pointerAt(event->position(), event->modifiers());
+    m_lastPixel = pointer.pixel;
+    const bool pans =
+        event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && m_spaceIsDown);
+    if (pans) {
+        m_gesture = std::make_unique<PanGesture>(static_cast<GestureHost&>(*this), pointer);
+    } else if (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) {
+        if (isHeader(pointer.pixel)) {
+            m_pressedHeader = laneAt(pointer.pixel.toPoint());
+            return;
+        }
+        const Hit hit = m_scene.hitTest(pointer.at, zoom());
+        if (event->button() == Qt::RightButton) {
+            Hit body = hit;
+            if (hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output) body.kind = Hit::Kind::node;
+            Pointer plain = pointer;
+            plain.modifiers = Qt::NoModifier;
+            if (body.kind == Hit::Kind::nothing) m_document.select({});
+            selectForPress(body, plain);
+            return;
+        }
+        selectForPress(hit, pointer);
+        m_gesture = gestureFor(hit, pointer);
+    }
+    updateCursor();
+}
+
+void CanvasWidget::mouseMoveEvent(QMouseEvent* event) {
+    m_lastPixel = event->position();
+    m_lastModifiers = event->modifiers();
+    const Pointer pointer = pointerAt(event->position(), event->modifiers());
+    if (!m_gesture) {
+        setHover(isHeader(pointer.pixel) ? Hit{} : m_scene.hitTest(pointer.at, zoom()));
+        return;
+    }
+    m_gesture->move(pointer);
+    if (m_gesture->scrollsAtRim() && !m_rimTimer.isActive()) m_rimTimer.start();
+    updateCursor();
+}
+
+void CanvasWidget::mouseReleaseEvent(QMouseEvent* event) {
+    const Pointer pointer = pointerAt(event->position(), event->modifiers());
+    if (m_pressedHeader != LaneId::none) {
+        const LaneId lane = std::exchange(m_pressedHeader, LaneId::none);
+        if (isHeader(pointer.pixel) && laneAt(pointer.pixel.toPoint()) == lane)
+            Q_EMIT laneHeaderClicked(lane, event->globalPosition().toPoint());
+        return;
+    }
+    if (m_gesture && !(event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) {
+        m_rimTimer.stop();
+        // The Delta it ends in comes back as a change of the document, which would cancel a gesture still
+        // held.
+        const std::unique_ptr<Gesture> gesture = std::move(m_gesture);
+        gesture->finish(pointer);
+        update();
+    }
+    setHover(isHeader(pointer.pixel) ? Hit{} : m_scene.hitTest(pointer.at, zoom()));
+    updateCursor();
+}
+
+void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || isHeader(event->position())) return;
+    const Hit hit = m_scene.hitTest(m_view.toScene(event->position()), zoom());
+    if (hit.kind == Hit::Kind::note)
+        Q_EMIT noteActivated(hit.note);
+    else if (hit.node != NodeId::none)
+        Q_EMIT nodeActivated(hit.node);
+}
+
+void CanvasWidget::scrollAtRim() {
+    if (!m_gesture || !m_gesture->scrollsAtRim()) {
+        m_rimTimer.stop();
+        return;
+    }
+    const auto speed = [](double at, double from, double until) {
+        const double before = from + kRim - at;
+        const double after = at - (until - kRim);
+        const double depth = before > 0 ? before : (after > 0 ? -after : 0);
+        return std::clamp(depth / kRim, -1.0, 1.0) * kRimSpeed;
+    };
+    const QPointF step(speed(m_lastPixel.x(), headerWidthFor(width()), width()),
+                       speed(m_lastPixel.y(), 0, height()));
+    if (step.isNull()) return;
+    panBy(step);
+    m_gesture->move(pointerAt(m_lastPixel, m_lastModifiers));
+}
+
+void CanvasWidget::wheelEvent(QWheelEvent* event) {
+    const QPoint angle = event->angleDelta();
+    const bool zooms = event->modifiers() & Qt::ControlModifier ||
+                       !(isFromTouchpad(*event) || event->modifiers() & Qt::ShiftModifier || angle.y() == 0);
+    event->accept();
+    if (zooms) {
+        m_view.zoomAt(event->position(), zoom() * std::pow(kWheelZoom, angle.y()));
+        viewMoved();
+    } else {
+        QPointF pixels = event->pixelDelta().isNull() ? QPointF(angle) / 2 : QPointF(event->pixelDelta());
+        // Shift turns the one wheel of a mouse sideways.
+        if (event->modifiers() & Qt::ShiftModifier && pixels.x() == 0) pixels = {pixels.y(), 0};
+        panBy(pixels);
+    }
+    if (m_gesture) m_gesture->move(pointerAt(event->position(), event->modifiers()));
+}
+
+void CanvasWidget::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape) {
+        if (m_gesture)
+            cancelGesture();
+        else
+            m_document.select({});
+        return;
+    }
+    if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
+        m_spaceIsDown = true;
+        updateCursor();
+        return;
+    }
+    if (m_gesture) {
+        QWidget::keyPressEvent(event);
+        return;
+    }
+    if (event->matches(QKeySequence::SelectAll)) {
+        selectAll();
+        return;
+    }
+    QPointF arrow;
+    switch (event->key()) {
+    case Qt::Key_Delete:
+    case Qt::Key_Backspace:
+        deleteSelection();
+        return;
+    case Qt::Key_F:
+        if (event->modifiers() & ~Qt::ShiftModifier) break;
+        zoomToSelection();
+        return;
+    case Qt::Key_Left:
+        arrow = {-1, 0};
+        break;
+    case Qt::Key_Right:
+        arrow = {1, 0};
+        break;
+    case Qt::Key_Up:
+        arrow = {0, -1};
+        break;
+    case Qt::Key_Down:
+        arrow = {0, 1};
+        break;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        if (m_document.selection().nodes.size() == 1) {
+            Q_EMIT nodeActivated(*m_document.selection().nodes.begin());
+            return;
+        }
+        if (m_document.selection().notes.size() == 1) {
+            Q_EMIT noteActivated(*m_document.selection().notes.begin());
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    if (arrow.isNull() || event->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) {
+        QWidget::keyPressEvent(event);
+        return;
+    }
+    const Selection& selection = m_document.selection();
+    if (selection.nodes.empty() && selection.notes.empty()) {
+        panBy(-arrow * kArrowPan);
+        return;
+    }
+    const double step = event->modifiers() & Qt::ShiftModifier ? 4 * kGrid : kGrid;
+    apply(nudge(m_document.graph(), selection, arrow * step));
+}
+
+void CanvasWidget::keyReleaseEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
+        m_spaceIsDown = false;
+        updateCursor();
+        return;
+    }
+    QWidget::keyReleaseEvent(event);
+}
+
+void CanvasWidget::leaveEvent(QEvent* event) {
+    setHover({});
+    QWidget::leaveEvent(event);
+}
+
+void CanvasWidget::focusInEvent(QFocusEvent* event) {
+    m_showsFocus = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason ||
+                   event->reason() == Qt::ShortcutFocusReason;
+    QWidget::focusInEvent(event);
+    update();
+}
+
+void CanvasWidget::focusOutEvent(QFocusEvent* event) {
+    m_showsFocus = false;
+    m_spaceIsDown = false;
+    QWidget::focusOutEvent(event);
+    update();
+}
+
+void CanvasWidget::contextMenuEvent(QContextMenuEvent* event) {
+    if (event->reason() == QContextMenuEvent::Mouse && isHeader(QPointF(event->pos())))
+        return; // the header's own
+    QPoint at = event->globalPos();
+    if (event->reason() == QContextMenuEvent::Keyboard && m_document.selection().nodes.size() == 1) {
+        if (const NodeShape* shape = m_scene.node(*m_document.selection().nodes.begin()))
+            at = mapToGlobal(m_view.toPixel(shape->rect.center()).toPoint());
+    }
+    Q_EMIT contextMenuRequested(at);
+}
+
+void CanvasWidget::setHover(const Hit& hit) {
+    if (hit == m_hover) return;
+    m_hover = hit;
+    updateCursor();
+    update();
+}
+
+void CanvasWidget::updateCursor() {
+    Qt::CursorShape shape = Qt::ArrowCursor;
+    if (m_gesture)
+        shape = m_gesture->cursor();
+    else if (m_spaceIsDown)
+        shape = Qt::OpenHandCursor;
+    else if (m_hover.kind == Hit::Kind::input || m_hover.kind == Hit::Kind::output)
+        shape = Qt::CrossCursor;
+    else if (m_hover.kind == Hit::Kind::wire)
+        shape = Qt::PointingHandCursor;
+    else if (m_hover.kind == Hit::Kind::frame)
+        shape = Qt::SizeAllCursor;
+    else if (isHeader(m_lastPixel) && underMouse())
+        shape = Qt::PointingHandCursor;
+    if (cursor().shape() != shape) setCursor(shape);
+}
+
+bool CanvasWidget::event(QEvent* event) {
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const Hit hit =
+            isHeader(QPointF(help->pos())) ? Hit{} : m_scene.hitTest(m_view.toScene(help->pos()), zoom());
+        const QString text = m_gesture ? QString() : tooltipFor(hit);
+        if (text.isEmpty())
+            QToolTip::hideText();
+        else
+            QToolTip::showText(help->globalPos(), text, this);
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+void CanvasWidget::dragEnterEvent(QDragEnterEvent* event) {
+    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
+    m_dropPreview.dropTitle = QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType)));
+    event->acceptProposedAction();
+}
+
+void CanvasWidget::dragMoveEvent(QDragMoveEvent* event) {
+    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
+    const QPoint at = event->position().toPoint();
+    const LaneBand* band = m_scene.lane(laneAt(at));
+    const Position position = positionAt(at);
+    m_dropPreview.lanes.clear();
+    if (band) m_dropPreview.lanes.push_back(band->id);
+    m_dropPreview.drop =
+        QRectF(position.x, (band ? band->top : 0) + position.y, metrics::nodeMinWidth, metrics::nodeHeight);
+    event->acceptProposedAction();
+    update();
+}
+
+void CanvasWidget::dragLeaveEvent(QDragLeaveEvent*) {
+    m_dropPreview = {};
+    update();
+}
+
+void CanvasWidget::dropEvent(QDropEvent* event) {
+    m_dropPreview = {};
+    update();
+    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
+    const QPoint at = event->position().toPoint();
+    event->acceptProposedAction();
+    setFocus(Qt::MouseFocusReason);
+    Q_EMIT opDropped(QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType))), laneAt(at),
+                     positionAt(at));
+}
+
+} // namespace twb

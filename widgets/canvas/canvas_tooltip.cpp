@@ -1,0 +1,94 @@
+#include "profile/report.h"
+#include "widgets/canvas/canvas_widget.h"
+
+namespace twb {
+namespace {
+
+QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
+
+QString typeText(const std::optional<TensorType>& type) {
+    return type ? escaped(type->toString()) : QStringLiteral("type not known");
+}
+
+QString diagnosticText(const Diagnostic& diagnostic) {
+    const bool isError = diagnostic.severity == Severity::error;
+    const Theme& theme = Theme::current();
+    const QColor color =
+        isError ? theme.error : (diagnostic.severity == Severity::warning ? theme.warning : theme.accent);
+    return QStringLiteral("<p style='margin:4px 0 0 0'><span style='color:%1'>%2</span> %3</p>")
+        .arg(color.name(), isError ? QStringLiteral("Error:") : QStringLiteral("Note:"),
+             escaped(diagnostic.message));
+}
+
+QString priceText(const EdgeRun& run) {
+    QString text = escaped(formatBytes(run.bytes) + " · " + formatMs(run.ns));
+    if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + escaped(formatRate(run.gbPerSecond));
+    if (run.predicted) return text + QStringLiteral(" (predicted)");
+    return run.modelled ? text + QStringLiteral(" (modelled)") : text;
+}
+
+} // namespace
+
+QString CanvasWidget::tooltipFor(const Hit& hit) const {
+    const Graph& graph = m_document.graph();
+    const Analysis& analysis = m_document.analysis();
+    QString text;
+    if (hit.kind == Hit::Kind::wire) {
+        const Node* from = graph.find(hit.wire.from.node);
+        const Node* to = graph.find(hit.wire.to.node);
+        if (!from || !to) return {};
+        text = QStringLiteral("<b>%1 → %2</b><br>%3")
+                   .arg(escaped(from->name), escaped(to->name), typeText(analysis.typeOf(hit.wire.from)));
+        if (m_run) {
+            const auto run = m_run->edges.find(hit.wire);
+            if (run != m_run->edges.end()) text += QStringLiteral("<br>") + priceText(run->second);
+        }
+        for (const Diagnostic& d : analysis.diagnostics) {
+            if (d.edge == hit.wire) text += diagnosticText(d);
+        }
+        return text;
+    }
+    if (hit.node == NodeId::none) return {};
+    const Node* node = graph.find(hit.node);
+    const NodeShape* shape = m_scene.node(hit.node);
+    if (!node || !shape) return {};
+    const NodeFacts* facts = analysis.find(hit.node);
+    const Op* op = facts ? facts->op : nullptr;
+    const auto index = static_cast<std::size_t>(hit.port.port);
+    if (hit.kind == Hit::Kind::input) {
+        text = QStringLiteral("<b>%1</b> of %2")
+                   .arg(op && !op->inputs.empty() ? escaped(op->inputAt(hit.port.port).name)
+                                                  : tr("input %1").arg(index),
+                        escaped(node->name));
+        const auto from = graph.sourceOf(hit.port);
+        const bool isOptional = op && !op->inputs.empty() && op->inputAt(hit.port.port).optional;
+        text += QStringLiteral("<br>") + (from         ? typeText(analysis.typeOf(*from))
+                                          : isOptional ? tr("optional, not connected")
+                                                       : tr("not connected"));
+        return text;
+    }
+    if (hit.kind == Hit::Kind::output) {
+        const bool isNamed = op && index < op->outputs.size();
+        return QStringLiteral("<b>%1</b> of %2<br>%3")
+            .arg(isNamed ? escaped(op->outputs[index].name) : tr("output %1").arg(index), escaped(node->name),
+                 typeText(analysis.typeOf(hit.port)));
+    }
+    text = QStringLiteral("<b>%1</b> · %2 on %3")
+               .arg(escaped(node->name), escaped(node->op), escaped(shape->device.toString()));
+    if (op && !op->doc.empty()) text += QStringLiteral("<br>") + escaped(op->doc);
+    if (facts && !facts->outputs.empty()) text += QStringLiteral("<br>") + typeText(facts->outputs.front());
+    if (m_run) {
+        const auto run = m_run->nodes.find(hit.node);
+        if (run != m_run->nodes.end() && run->second.ns > 0)
+            text += QStringLiteral("<br>") + escaped(formatMs(run->second.ns)) +
+                    (run->second.modelled ? tr(" (modelled)") : tr(" (measured)"));
+        if (run != m_run->nodes.end() && !run->second.error.isEmpty())
+            text += QStringLiteral("<br>") + run->second.error.toHtmlEscaped();
+    }
+    for (const Diagnostic& d : analysis.diagnostics) {
+        if (d.node == hit.node) text += diagnosticText(d);
+    }
+    return text;
+}
+
+} // namespace twb

@@ -1,0 +1,303 @@
+#include "widgets/canvas/canvas_widget.h"
+
+#include "core/error.h"
+#include "widgets/canvas/minimap.h"
+
+#include <QEvent>
+#include <QPainter>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr double kZoomStep = 1.2;
+constexpr double kFullZoom = 0.6;
+
+} // namespace
+
+CanvasWidget::CanvasWidget(Document& document, QWidget* parent) : QWidget(parent), m_document(document) {
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setAcceptDrops(true);
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setAccessibleName(tr("Graph canvas"));
+    m_minimap = new Minimap(*this, m_scene);
+    m_rimTimer.setInterval(16);
+    connect(&m_rimTimer, &QTimer::timeout, this, &CanvasWidget::scrollAtRim);
+    connect(&document, &Document::changed, this, &CanvasWidget::documentChanged);
+    connect(&document, &Document::reset, this, &CanvasWidget::documentReset);
+    connect(&document, &Document::selectionChanged, this, qOverload<>(&QWidget::update));
+    connect(&document, &Document::devicesChanged, this, [this] {
+        m_scene.refresh(source());
+        readMemory();
+        update();
+    });
+    documentReset();
+}
+
+CanvasWidget::~CanvasWidget() = default;
+
+SceneSource CanvasWidget::source() const {
+    return {m_document.graph(), m_document.analysis(), m_document.devices()};
+}
+
+void CanvasWidget::documentReset() {
+    cancelGesture();
+    m_hover = {};
+    m_scene.rebuild(source());
+    readMemory();
+    m_fitWhenShown = true;
+    if (isVisible()) zoomToFit();
+    setAccessibleDescription(tr("%n node(s) on lanes, one lane per device", nullptr,
+                                static_cast<int>(m_document.graph().nodes().size())));
+    update();
+}
+
+void CanvasWidget::documentChanged(const Delta& delta) {
+    cancelGesture();
+    m_scene.update(source(), delta);
+    m_hover = {};
+    update();
+}
+
+void CanvasWidget::cancelGesture() {
+    if (!m_gesture) return;
+    m_rimTimer.stop();
+    const std::unique_ptr<Gesture> gesture = std::move(m_gesture);
+    gesture->cancel();
+    updateCursor();
+}
+
+void CanvasWidget::apply(Delta delta) {
+    try {
+        m_document.apply(std::move(delta));
+    } catch (const Error& error) {
+        Q_EMIT failed(QString::fromUtf8(error.what()));
+    }
+}
+
+void CanvasWidget::setRunState(const RunState* run) {
+    m_run = run;
+    runStateChanged();
+}
+
+void CanvasWidget::runStateChanged() {
+    readMemory();
+    update();
+}
+
+void CanvasWidget::readMemory() {
+    m_memory.clear();
+    for (const LaneBand& band : m_scene.lanes()) {
+        if (Backend* backend = m_document.devices().find(band.device))
+            m_memory[band.device] = backend->memory().stats();
+    }
+}
+
+const QRectF& CanvasWidget::content() const {
+    if (m_contentVersion != m_scene.version()) {
+        m_content = m_scene.extent();
+        m_contentVersion = m_scene.version();
+    }
+    return m_content;
+}
+
+void CanvasWidget::viewMoved() {
+    m_view.keepInSight(content());
+    m_minimap->viewMoved();
+    update();
+    Q_EMIT viewChanged();
+}
+
+void CanvasWidget::zoomToFit() {
+    m_view.setSize(size(), devicePixelRatioF());
+    m_view.setHeaderWidth(headerWidthFor(width()));
+    m_view.fit(content(), 1.0);
+    m_fitWhenShown = !isVisible();
+    viewMoved();
+}
+
+void CanvasWidget::zoomToSelection() {
+    const Selection& selection = m_document.selection();
+    std::vector<NodeId> nodes(selection.nodes.begin(), selection.nodes.end());
+    if (selection.edge) nodes.insert(nodes.end(), {selection.edge->from.node, selection.edge->to.node});
+    const QRectF area = m_scene.boundsOf(nodes, {selection.notes.begin(), selection.notes.end()});
+    if (area.isEmpty()) {
+        zoomToFit();
+        return;
+    }
+    m_view.fit(area.adjusted(-40, -40, 40, 40), 1.0);
+    m_view.centerOn(area.center());
+    viewMoved();
+}
+
+void CanvasWidget::zoom100() {
+    m_view.zoomAt(QRectF(rect()).center(), 1.0);
+    viewMoved();
+}
+
+void CanvasWidget::zoomIn() {
+    m_view.zoomAt(QRectF(rect()).center(), zoom() * kZoomStep);
+    viewMoved();
+}
+
+void CanvasWidget::zoomOut() {
+    m_view.zoomAt(QRectF(rect()).center(), zoom() / kZoomStep);
+    viewMoved();
+}
+
+void CanvasWidget::panBy(QPointF pixels) {
+    m_view.panBy(pixels);
+    viewMoved();
+}
+
+void CanvasWidget::centerOn(QPointF at) {
+    m_view.centerOn(at);
+    viewMoved();
+}
+
+void CanvasWidget::reveal(NodeId node) {
+    const NodeShape* shape = m_scene.node(node);
+    if (!shape) return;
+    const bool isReadable = zoom() >= kFullZoom;
+    if (isReadable && m_view.freeViewport().contains(shape->rect)) return;
+    if (!isReadable) m_view.zoomAt(QRectF(rect()).center(), 1.0);
+    centerOn(shape->rect.center());
+}
+
+LaneId CanvasWidget::laneAt(QPoint point) const {
+    const LaneBand* band = m_scene.laneAt(m_view.toScene(point).y());
+    return band ? band->id : LaneId::none;
+}
+
+Position CanvasWidget::positionAt(QPoint point) const {
+    const QPointF at = m_view.toScene(point);
+    const LaneBand* band = m_scene.laneAt(at.y());
+    const auto onGrid = [](double x) { return std::max(kGrid, std::round(x / kGrid) * kGrid); };
+    // The card's middle comes under the pointer.
+    return {onGrid(at.x() - metrics::nodeMinWidth / 2),
+            onGrid(at.y() - (band ? band->top : 0) - metrics::nodeHeight / 2)};
+}
+
+void CanvasWidget::selectAll() {
+    Selection all;
+    for (const Node& node : m_document.graph().nodes()) all.nodes.insert(node.id);
+    for (const Note& note : m_document.graph().notes()) all.notes.insert(note.id);
+    m_document.select(std::move(all));
+}
+
+void CanvasWidget::deleteSelection() {
+    const Selection selection = m_document.selection();
+    if (selection.empty()) return;
+    const std::size_t count = selection.nodes.size() + selection.notes.size();
+    QString title = tr("Delete %n thing(s)", nullptr, static_cast<int>(count));
+    if (count == 0)
+        title = tr("Disconnect");
+    else if (selection.nodes.size() == 1 && count == 1)
+        title = tr("Delete %1")
+                    .arg(QString::fromStdString(m_document.graph().find(*selection.nodes.begin())->name));
+    DeltaBuilder builder(m_document.graph(), title.toStdString());
+    if (selection.edge && m_document.graph().sourceOf(selection.edge->to) == selection.edge->from)
+        builder.disconnect(*selection.edge);
+    for (NodeId id : selection.nodes) builder.removeNode(id);
+    for (NoteId id : selection.notes) builder.removeNote(id);
+    apply(builder.take());
+}
+
+void CanvasWidget::setMinimapVisible(bool visible) {
+    m_minimapWanted = visible;
+    placeMinimap();
+}
+
+void CanvasWidget::placeMinimap() {
+    const QSize size = m_minimap->sizeHint();
+    constexpr int kMargin = 14;
+    m_minimap->setGeometry(width() - size.width() - kMargin, kMargin, size.width(), size.height());
+    // Where the map would cover much of the canvas it helps nobody.
+    m_minimap->setVisible(m_minimapWanted && width() > 3 * size.width() && height() > 3 * size.height());
+}
+
+PaintState CanvasWidget::paintState() const {
+    PaintState state(Theme::current());
+    state.run = m_run;
+    state.selection = &m_document.selection();
+    state.hover = m_hover;
+    state.memory = m_memory;
+    state.headerWidth = headerWidthFor(width());
+    if (m_gesture) {
+        state.preview = &m_gesture->preview();
+        if (m_gesture->selection()) state.selection = &*m_gesture->selection();
+    } else if (m_dropPreview.drop) {
+        state.preview = &m_dropPreview;
+    }
+    return state;
+}
+
+QImage CanvasWidget::renderImage(double scale) {
+    PaintState state = paintState();
+    state.preview = nullptr;
+    state.hover = {};
+    state.selection = nullptr;
+    state.headerWidth = headerWidthFor(1e6);
+    return renderCanvas(m_scene, source(), state, scale);
+}
+
+void CanvasWidget::renderTo(QPainter& painter, const QRectF& target) {
+    PaintState state = paintState();
+    state.preview = nullptr;
+    state.hover = {};
+    state.selection = nullptr;
+    state.headerWidth = headerWidthFor(1e6);
+    const QRectF extent = m_scene.extent().adjusted(-24, 0, 24, 0);
+    const double width = extent.width() + state.headerWidth;
+    const double scale = std::min(target.width() / width, target.height() / extent.height());
+    const QRectF viewport(extent.left() - state.headerWidth, extent.top(), width, extent.height());
+    m_scene.prepare(source(), viewport, 1.0, m_run);
+    painter.save();
+    painter.translate(target.topLeft());
+    painter.scale(scale, scale);
+    painter.setClipRect(QRectF(QPointF(), viewport.size()));
+    paintCanvas(painter, m_scene, state, viewport, 1.0);
+    painter.restore();
+}
+
+void CanvasWidget::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    const QRectF viewport = m_view.viewport();
+    m_scene.prepare(source(), viewport, zoom(), m_run);
+    paintCanvas(painter, m_scene, paintState(), viewport, zoom());
+    const Theme& theme = Theme::current();
+    if (m_document.graph().nodes().empty() && m_document.graph().notes().empty() && !m_dropPreview.drop) {
+        painter.setFont(twb::font(TextRole::panelTitle));
+        painter.setPen(theme.secondaryText);
+        const QRectF room = QRectF(rect()).adjusted(headerWidthFor(width()), 0, 0, 0);
+        painter.drawText(room, Qt::AlignCenter | Qt::TextWordWrap,
+                         tr("Drag an op from the palette onto a lane"));
+    }
+    if (m_showsFocus) {
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(theme.accent, 2));
+        painter.drawRect(QRectF(rect()).adjusted(1, 1, -1, -1));
+    }
+    m_minimap->sceneMayHaveChanged();
+}
+
+void CanvasWidget::resizeEvent(QResizeEvent*) {
+    m_view.setSize(size(), devicePixelRatioF());
+    m_view.setHeaderWidth(headerWidthFor(width()));
+    placeMinimap();
+    if (m_fitWhenShown) {
+        m_view.fit(content(), 1.0);
+        if (isVisible()) m_fitWhenShown = false;
+    }
+    viewMoved();
+}
+
+void CanvasWidget::changeEvent(QEvent* event) {
+    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) update();
+    QWidget::changeEvent(event);
+}
+
+} // namespace twb

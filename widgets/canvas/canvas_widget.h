@@ -1,0 +1,138 @@
+#pragma once
+
+#include "widgets/canvas/canvas_view.h"
+#include "widgets/canvas/gestures/gesture.h"
+#include "widgets/canvas/id_stream.h"
+#include "widgets/canvas/paint_canvas.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/document.h"
+
+#include <QTimer>
+#include <QWidget>
+
+#include <memory>
+
+namespace twb {
+
+class Minimap;
+
+/// The canvas: shows a document's graph on its lanes and edits it by mouse and keys. Draws itself; every edit
+/// goes to the document as a Delta.
+class CanvasWidget : public QWidget, private GestureHost {
+    Q_OBJECT
+
+public:
+    explicit CanvasWidget(Document& document, QWidget* parent = nullptr);
+    ~CanvasWidget() override;
+
+    /// What a run has shown; null for nothing. Must outlive the widget or be replaced.
+    void setRunState(const RunState* run);
+    /// Once a frame, after the run state was written to.
+    void runStateChanged();
+
+    void zoomToFit();
+    void zoomToSelection();
+    void zoom100();
+    void zoomIn();
+    void zoomOut();
+    void selectAll();
+    void deleteSelection();
+    /// Brings a node into view without changing the zoom, unless it is too small to read.
+    void reveal(NodeId node);
+    void setMinimapVisible(bool visible);
+
+    /// The lane at a point of the widget; the nearest one beyond them; none when the graph has no lanes.
+    LaneId laneAt(QPoint point) const;
+    /// Where in its lane something dropped here would stand, on the grid.
+    Position positionAt(QPoint point) const;
+    double zoom() const override { return m_view.zoom(); }
+    QPointF toScene(QPointF pixel) const { return m_view.toScene(pixel); }
+    QPointF toPixel(QPointF at) const { return m_view.toPixel(at); }
+    QRectF viewport() const { return m_view.viewport(); }
+    const Scene& scene() const noexcept { return m_scene; }
+    void centerOn(QPointF at);
+    /// The whole graph as a picture, `scale` pixels for a canvas unit.
+    QImage renderImage(double scale);
+    /// Draws the whole graph into `target`: for SVG and PDF.
+    void renderTo(QPainter& painter, const QRectF& target);
+
+    QSize sizeHint() const override { return {900, 600}; }
+    QSize minimumSizeHint() const override { return {240, 160}; }
+
+Q_SIGNALS:
+    void nodeActivated(twb::NodeId node); ///< double click
+    void noteActivated(twb::NoteId note); ///< double click: it wants to be edited
+    void contextMenuRequested(QPoint globalPosition);
+    void laneHeaderClicked(twb::LaneId lane, QPoint globalPosition);
+    void opDropped(QString op, twb::LaneId lane, twb::Position position);
+    void viewChanged();            ///< zoomed or moved
+    void failed(QString sentence); ///< an edit that the graph refused
+
+protected:
+    bool event(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void keyReleaseEvent(QKeyEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dragMoveEvent(QDragMoveEvent* event) override;
+    void dragLeaveEvent(QDragLeaveEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    Document& document() override { return m_document; }
+    Scene& scene() override { return m_scene; }
+    void panBy(QPointF pixels) override;
+    void repaint() override { update(); }
+    void apply(Delta delta) override;
+
+    SceneSource source() const;
+    PaintState paintState() const;
+    Pointer pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) const;
+    bool isHeader(QPointF pixel) const;
+    void documentChanged(const Delta& delta);
+    void documentReset();
+    void cancelGesture();
+    std::unique_ptr<Gesture> gestureFor(const Hit& hit, const Pointer& pointer);
+    void selectForPress(const Hit& hit, const Pointer& pointer);
+    void setHover(const Hit& hit);
+    void updateCursor();
+    void scrollAtRim();
+    void viewMoved();
+    void readMemory();
+    void placeMinimap();
+    const QRectF& content() const;
+    QString tooltipFor(const Hit& hit) const;
+
+    Document& m_document;
+    Scene m_scene;
+    CanvasView m_view;
+    const RunState* m_run = nullptr;
+    std::unique_ptr<Gesture> m_gesture;
+    Preview m_dropPreview;
+    Hit m_hover;
+    QPointF m_lastPixel;
+    Qt::KeyboardModifiers m_lastModifiers;
+    LaneId m_pressedHeader = LaneId::none;
+    bool m_spaceIsDown = false;
+    bool m_fitWhenShown = true; ///< not shown, or not sized, since the graph came
+    bool m_showsFocus = false;
+    std::map<Device, MemoryStats> m_memory;
+    QTimer m_rimTimer;
+    Minimap* m_minimap = nullptr;
+    bool m_minimapWanted = true;
+    mutable QRectF m_content;
+    mutable std::uint64_t m_contentVersion = ~std::uint64_t{0};
+};
+
+} // namespace twb

@@ -1,0 +1,100 @@
+#include "widgets/canvas/caption.h"
+
+#include <QFontMetricsF>
+
+#include <array>
+#include <map>
+
+namespace twb {
+namespace {
+
+QString toQt(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+QString fileName(const std::string& path) {
+    const auto slash = path.find_last_of('/');
+    return toQt(slash == std::string::npos ? path : path.substr(slash + 1));
+}
+
+/// "axis 1", with the attribute's name only where the value does not speak for itself.
+QString tell(std::string_view name, const AttributeValue& value) {
+    const QString text = toQt(toString(value));
+    if (text.isEmpty() || text == QLatin1String("[]")) return {};
+    if (name == "value") return text;
+    return toQt(name) + QLatin1Char(' ') + text;
+}
+
+} // namespace
+
+QString captionOf(const Node& node, const NodeFacts* facts) {
+    const QString op = toQt(node.op);
+    const Op* known = facts ? facts->op : nullptr;
+    const Attributes& attributes = facts && !facts->attributes.empty() ? facts->attributes : node.attributes;
+    if (known) {
+        for (const AttributeSpec& spec : known->attributes) {
+            if (spec.type != AttributeType::file) continue;
+            const AttributeValue* value = attributes.find(spec.name);
+            if (const auto* path = value ? std::get_if<std::string>(value) : nullptr; path && !path->empty())
+                return op + QLatin1Char(' ') + fileName(*path);
+        }
+    }
+    // The shape and dtype of a source are on its chip.
+    const bool isSource = known && known->role == OpRole::source;
+    for (const std::string_view name : {"axis", "axes", "perm", "shape", "to", "value"}) {
+        if (isSource && name != "value") continue;
+        const AttributeValue* value = attributes.find(name);
+        if (!value) continue;
+        if (const QString told = tell(name, *value); !told.isEmpty()) return op + QLatin1Char(' ') + told;
+    }
+    return op;
+}
+
+QString pillTitle(const Node& node, Device target) {
+    QString title = QLatin1String("To ") + toQt(target.toString());
+    if (const AttributeValue* dtype = node.attributes.find("dtype")) {
+        if (const auto* text = std::get_if<std::string>(dtype); text && parseDType(*text))
+            title += QStringLiteral(" · ") + toQt(*text);
+    }
+    return title;
+}
+
+QString typeCaption(const NodeFacts* facts) {
+    if (!facts || facts->outputs.empty()) return {};
+    if (!facts->outputs.front()) return QStringLiteral("?");
+    QString text = toQt(facts->outputs.front()->toString());
+    if (facts->outputs.size() > 1) text += QStringLiteral(" +%1").arg(facts->outputs.size() - 1);
+    return text;
+}
+
+double roughWidth(std::string_view utf8, TextRole role) {
+    struct Widths {
+        std::array<double, 128> ascii{};
+        double other = 0;
+    };
+    static std::map<TextRole, Widths> known;
+    auto found = known.find(role);
+    if (found == known.end()) {
+        const QFontMetricsF metrics(font(role));
+        Widths widths;
+        for (std::size_t c = 32; c < 127; ++c)
+            widths.ascii[c] = metrics.horizontalAdvance(QLatin1Char(static_cast<char>(c)));
+        widths.other = metrics.horizontalAdvance(QChar(0x00d7)); // ×, by far the most frequent
+        found = known.emplace(role, widths).first;
+    }
+    double width = 0;
+    for (const char c : utf8) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 128)
+            width += found->second.ascii[byte];
+        else if ((byte & 0xc0U) == 0xc0U)
+            width += found->second.other; // first byte of a longer character
+    }
+    return width;
+}
+
+QString elided(const QString& text, TextRole role, double width) {
+    return QFontMetricsF(font(role)).elidedText(text, Qt::ElideRight, width);
+}
+
+} // namespace twb

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "placement/analysis.h"
+#include "widgets/theme.h"
+
+#include <QString>
+
+#include <string_view>
+
+namespace twb {
+
+/// The op and the one attribute that tells most: "File test_images.npy", "ArgMax axis 1", "Cast to f64".
+QString captionOf(const Node& node, const NodeFacts* facts);
+
+/// What a To does: "To cuda:0", "To cpu · f64".
+QString pillTitle(const Node& node, Device target);
+
+/// "f32 360×64"; "f32 360×64 +1" for several outputs; "?" when it is not known.
+QString typeCaption(const NodeFacts* facts);
+
+/// How wide a text is, near enough to size a card by and much faster than shaping it. ASCII only; others
+/// count as the font's widest letter.
+double roughWidth(std::string_view utf8, TextRole role);
+
+/// Cut with "…" where it is wider.
+QString elided(const QString& text, TextRole role, double width);
+
+} // namespace twb

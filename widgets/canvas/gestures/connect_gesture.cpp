@@ -1,0 +1,172 @@
+#include "widgets/canvas/gestures/connect_gesture.h"
+
+#include <QApplication>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace twb {
+namespace {
+
+constexpr double kSnapPixels = 26;
+
+/// All nodes that `start` comes after (`upstream`), or that come after it; `start` included.
+std::unordered_set<NodeId> reach(const Graph& graph, NodeId start, bool upstream) {
+    std::unordered_set<NodeId> seen{start};
+    std::vector<NodeId> open{start};
+    while (!open.empty()) {
+        const NodeId at = open.back();
+        open.pop_back();
+        const auto visit = [&](NodeId next) {
+            if (seen.insert(next).second) open.push_back(next);
+        };
+        if (upstream) {
+            for (const auto& input : graph.inputs(at)) {
+                if (input) visit(input->node);
+            }
+        } else {
+            for (const Edge& edge : graph.outgoing(at)) visit(edge.to.node);
+        }
+    }
+    return seen;
+}
+
+bool accepts(const Op* op, int port, const std::optional<TensorType>& type) {
+    if (!op || !type) return true;
+    const bool exists = op->isVariadic() || port < static_cast<int>(op->inputs.size());
+    return exists && op->inputAt(port).types.contains(type->dtype);
+}
+
+const std::string& nameOf(const Graph& graph, NodeId id) { return graph.find(id)->name; }
+
+} // namespace
+
+PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSide, PortRef fixed) {
+    const Analysis& analysis = document.analysis();
+    const bool seeksInput = fixedSide == PortSide::output;
+    const auto excluded = reach(document.graph(), fixed.node, seeksInput);
+    const auto opOf = [&](NodeId id) {
+        const NodeFacts* facts = analysis.find(id);
+        return facts ? facts->op : nullptr;
+    };
+    PortSet ports;
+    for (const NodeShape& shape : scene.nodes()) {
+        if (shape.id == NodeId::none || excluded.contains(shape.id)) continue;
+        const int count = seeksInput ? shape.inputs : shape.outputs;
+        for (int port = 0; port < count; ++port) {
+            const PortRef here{shape.id, port};
+            const bool fits = seeksInput ? accepts(opOf(shape.id), port, analysis.typeOf(fixed))
+                                         : accepts(opOf(fixed.node), fixed.port, analysis.typeOf(here));
+            if (fits) ports.insert(here);
+        }
+    }
+    return ports;
+}
+
+ConnectGesture::ConnectGesture(GestureHost& host, const Pointer& start, PortSide side, PortRef port)
+    : Gesture(host), m_startPixel(start.pixel), m_fixedSide(side), m_fixed(port) {
+    if (side != PortSide::input) return;
+    if (const auto from = host.document().graph().sourceOf(port)) lift({*from, port});
+}
+
+ConnectGesture::ConnectGesture(GestureHost& host, const Pointer& start, const Edge& wire)
+    : Gesture(host), m_startPixel(start.pixel) {
+    lift(wire);
+}
+
+void ConnectGesture::lift(const Edge& wire) {
+    m_preview.lifted = wire;
+    m_fixedSide = PortSide::output;
+    m_fixed = wire.from;
+}
+
+void ConnectGesture::seek(const Pointer& pointer) {
+    const Scene& scene = m_host.scene();
+    const NodeShape* fixed = scene.node(m_fixed.node);
+    if (!fixed) return;
+    const PortSide side = m_preview.targetSide;
+    const double range = kSnapPixels / m_host.zoom();
+    m_preview.snapped = scene.nearestPort(pointer.at, side, range, m_targets);
+    const Hit under = scene.hitTest(pointer.at, m_host.zoom());
+    if (!m_preview.snapped && under.node != NodeId::none) {
+        // Dropped on a card, it goes to the port that waits for it: the first one without a wire, or the
+        // first.
+        std::optional<PortRef> first;
+        const NodeShape& shape = *scene.node(under.node);
+        const int count = side == PortSide::input ? shape.inputs : shape.outputs;
+        for (int port = 0; port < count && !m_preview.snapped; ++port) {
+            const PortRef here{shape.id, port};
+            if (!m_targets.contains(here)) continue;
+            if (!first) first = here;
+            if (side == PortSide::output || !m_host.document().graph().sourceOf(here))
+                m_preview.snapped = here;
+        }
+        if (!m_preview.snapped) m_preview.snapped = first;
+    }
+    WirePreview wire;
+    const QPointF hand =
+        m_preview.snapped ? portPosition(*scene.node(m_preview.snapped->node), side, m_preview.snapped->port)
+                          : pointer.at;
+    const QPointF root = portPosition(*fixed, m_fixedSide, m_fixed.port);
+    wire.output = side == PortSide::input ? root : hand;
+    wire.input = side == PortSide::input ? hand : root;
+    const PortRef source = m_fixedSide == PortSide::output ? m_fixed : m_preview.snapped.value_or(PortRef{});
+    wire.kind = wireClassOf(m_host.document().analysis().typeOf(source));
+    if (m_preview.snapped)
+        wire.state = WirePreview::State::snapped;
+    else if (under.node != NodeId::none && under.node != m_fixed.node)
+        wire.state = WirePreview::State::refused;
+    m_preview.wire = wire;
+}
+
+void ConnectGesture::move(const Pointer& pointer) {
+    if (!m_moving) {
+        if ((pointer.pixel - m_startPixel).manhattanLength() < QApplication::startDragDistance()) return;
+        m_moving = true;
+        m_targets = portsFor(m_host.document(), m_host.scene(), m_fixedSide, m_fixed);
+        m_preview.targets = &m_targets;
+        m_preview.targetSide = m_fixedSide == PortSide::output ? PortSide::input : PortSide::output;
+    }
+    seek(pointer);
+    m_host.repaint();
+}
+
+void ConnectGesture::finish(const Pointer& pointer) {
+    if (!m_moving) return;
+    seek(pointer);
+    const bool isRefused = m_preview.wire && m_preview.wire->state == WirePreview::State::refused;
+    const std::optional<Edge> lifted = m_preview.lifted;
+    const std::optional<PortRef> end = m_preview.snapped;
+    cancel();
+    if (isRefused) return;
+    const Graph& graph = m_host.document().graph();
+    if (!end) {
+        if (!lifted) return;
+        DeltaBuilder builder(graph, fmt::format("Disconnect {} from {}", nameOf(graph, lifted->from.node),
+                                                nameOf(graph, lifted->to.node)));
+        builder.disconnect(*lifted);
+        m_host.apply(builder.take());
+        return;
+    }
+    const Edge edge = m_fixedSide == PortSide::output ? Edge{m_fixed, *end} : Edge{*end, m_fixed};
+    if (graph.sourceOf(edge.to) == edge.from) return;
+    DeltaBuilder builder(
+        graph, fmt::format("Connect {} to {}", nameOf(graph, edge.from.node), nameOf(graph, edge.to.node)));
+    if (lifted) builder.disconnect(*lifted);
+    builder.connect(edge);
+    m_host.apply(builder.take());
+}
+
+void ConnectGesture::cancel() {
+    m_preview = {};
+    m_host.repaint();
+}
+
+Qt::CursorShape ConnectGesture::cursor() const {
+    if (m_preview.wire && m_preview.wire->state == WirePreview::State::refused) return Qt::ForbiddenCursor;
+    return m_moving ? Qt::ClosedHandCursor : Qt::CrossCursor;
+}
+
+} // namespace twb

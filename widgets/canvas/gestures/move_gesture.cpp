@@ -1,0 +1,195 @@
+#include "widgets/canvas/gestures/move_gesture.h"
+
+#include <QApplication>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+constexpr double kLeastX = 8;
+constexpr double kLeastY = 8;
+constexpr double kLeastPillY = -16; ///< a To may sit on the border of its lane
+
+double leastY(const Node& node) { return node.op == "To" ? kLeastPillY : kLeastY; }
+double snapped(double at) { return std::round(at / kGrid) * kGrid; }
+
+std::string titleOf(const Graph& graph, const Selection& what) {
+    const std::size_t count = what.nodes.size() + what.notes.size();
+    if (count != 1) return fmt::format("Move {} {}", count, what.notes.empty() ? "nodes" : "things");
+    if (what.nodes.empty()) return "Move note";
+    return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
+}
+
+} // namespace
+
+MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed)
+    : Gesture(host), m_start(start.at), m_startPixel(start.pixel), m_grabbed(grabbed) {
+    const Graph& graph = host.document().graph();
+    for (NodeId id : what.nodes) {
+        const Node* node = graph.find(id);
+        if (node) m_items.push_back({id, NoteId::none, node->lane, node->position, leastY(*node), {}, {}});
+    }
+    for (NoteId id : what.notes) {
+        const Note* note = graph.find(id);
+        if (note) m_items.push_back({NodeId::none, id, note->lane, note->position, kLeastY, {}, {}});
+    }
+}
+
+void MoveGesture::settle(QPointF offset, double pointerY) {
+    const auto& lanes = m_host.scene().lanes();
+    const auto indexOf = [&](LaneId id) {
+        const auto at =
+            std::find_if(lanes.begin(), lanes.end(), [id](const LaneBand& b) { return b.id == id; });
+        return static_cast<int>(at - lanes.begin());
+    };
+    const LaneBand* under = m_host.scene().laneAt(pointerY);
+    if (!under || m_items.empty()) return;
+    const int shift = indexOf(under->id) - indexOf(m_grabbed);
+    const int last = static_cast<int>(lanes.size()) - 1;
+
+    // The first thing in the hand's lane lands on the grid; everything else keeps its distance to it.
+    const Item* lead = &m_items.front();
+    for (const Item& item : m_items) {
+        if (item.lane != m_grabbed) continue;
+        lead = &item;
+        break;
+    }
+    const double leadTop = lanes[static_cast<std::size_t>(indexOf(lead->lane))].top;
+    const double leadNewTop =
+        lanes[static_cast<std::size_t>(std::clamp(indexOf(lead->lane) + shift, 0, last))].top;
+    const double dx = snapped(lead->at.x + offset.x()) - lead->at.x;
+    const double dy =
+        snapped(leadTop + lead->at.y + offset.y() - leadNewTop) + leadNewTop - leadTop - lead->at.y;
+
+    double shortX = 0;
+    std::unordered_map<LaneId, double> shortY;
+    for (Item& item : m_items) {
+        const int from = indexOf(item.lane);
+        const LaneBand& to = lanes[static_cast<std::size_t>(std::clamp(from + shift, 0, last))];
+        item.newLane = to.id;
+        item.newAt = {item.at.x + dx, lanes[static_cast<std::size_t>(from)].top + item.at.y + dy - to.top};
+        shortX = std::max(shortX, std::min(kLeastX, item.at.x) - item.newAt.x);
+        double& missing = shortY[to.id];
+        missing = std::max(missing, std::min(item.least, from + shift == from ? item.at.y : item.least) -
+                                        item.newAt.y);
+    }
+    // Nothing may end left of or above its lane; what goes together is pushed back together.
+    for (Item& item : m_items) item.newAt = {item.newAt.x + shortX, item.newAt.y + shortY[item.newLane]};
+}
+
+void MoveGesture::show() {
+    std::vector<std::pair<NodeId, QPointF>> nodes;
+    std::vector<std::pair<NoteId, QPointF>> notes;
+    std::vector<Device> devices;
+    m_preview.lanes.clear();
+    const Scene& scene = m_host.scene();
+    for (const Item& item : m_items) {
+        const LaneBand* from = scene.lane(item.lane);
+        const LaneBand* to = scene.lane(item.newLane);
+        if (!from || !to) continue;
+        const QPointF offset(item.newAt.x - item.at.x, to->top + item.newAt.y - from->top - item.at.y);
+        if (item.node != NodeId::none) {
+            nodes.emplace_back(item.node, offset);
+            devices.push_back(to->device);
+        } else {
+            notes.emplace_back(item.note, offset);
+        }
+        if (item.newLane != item.lane &&
+            std::find(m_preview.lanes.begin(), m_preview.lanes.end(), to->id) == m_preview.lanes.end())
+            m_preview.lanes.push_back(to->id);
+    }
+    m_host.scene().drag(m_host.document().graph(), nodes, notes, devices);
+    m_host.repaint();
+}
+
+void MoveGesture::move(const Pointer& pointer) {
+    if (!m_moving && (pointer.pixel - m_startPixel).manhattanLength() < QApplication::startDragDistance())
+        return;
+    m_moving = true;
+    settle(pointer.at - m_start, pointer.at.y());
+    show();
+}
+
+void MoveGesture::finish(const Pointer& pointer) {
+    if (!m_moving) {
+        if (m_onClick) m_host.document().select(*m_onClick);
+        return;
+    }
+    settle(pointer.at - m_start, pointer.at.y());
+    const Graph& graph = m_host.document().graph();
+    m_host.scene().endDrag(graph);
+    m_preview.lanes.clear();
+    Selection moved;
+    Device device;
+    bool changesDevice = false;
+    Delta delta;
+    for (const Item& item : m_items) {
+        if (item.newLane == LaneId::none || (item.newLane == item.lane && item.newAt == item.at)) continue;
+        if (item.node != NodeId::none) {
+            Node after = *graph.find(item.node);
+            after.lane = item.newLane;
+            after.position = item.newAt;
+            const Device before = graph.find(item.lane)->device;
+            device = graph.find(item.newLane)->device;
+            changesDevice = changesDevice || before != device;
+            moved.nodes.insert(item.node);
+            delta.nodes.push_back({*graph.find(item.node), after});
+        } else {
+            Note after = *graph.find(item.note);
+            after.lane = item.newLane;
+            after.position = item.newAt;
+            moved.notes.insert(item.note);
+            delta.notes.push_back({*graph.find(item.note), after});
+        }
+    }
+    if (!moved.empty()) {
+        delta.title = titleOf(graph, moved);
+        if (changesDevice) delta.title += " to " + device.toString();
+        m_host.apply(std::move(delta));
+    }
+    m_host.repaint();
+}
+
+void MoveGesture::cancel() {
+    m_preview.lanes.clear();
+    m_host.scene().endDrag(m_host.document().graph());
+    m_host.repaint();
+}
+
+Delta nudge(const Graph& graph, const Selection& what, QPointF offset) {
+    Delta delta;
+    if (what.nodes.empty() && what.notes.empty()) return delta;
+    // All or none: what is selected together does not squeeze up at the border.
+    double dx = offset.x();
+    double dy = offset.y();
+    for (NodeId id : what.nodes) {
+        const Node& node = *graph.find(id);
+        dx = std::max(dx, std::min(0.0, kLeastX - node.position.x));
+        dy = std::max(dy, std::min(0.0, leastY(node) - node.position.y));
+    }
+    for (NoteId id : what.notes) {
+        const Note& note = *graph.find(id);
+        dx = std::max(dx, std::min(0.0, kLeastX - note.position.x));
+        dy = std::max(dy, std::min(0.0, kLeastY - note.position.y));
+    }
+    if (dx == 0 && dy == 0) return delta;
+    delta.title = titleOf(graph, what);
+    for (NodeId id : what.nodes) {
+        Node after = *graph.find(id);
+        after.position = {after.position.x + dx, after.position.y + dy};
+        delta.nodes.push_back({*graph.find(id), after});
+    }
+    for (NoteId id : what.notes) {
+        Note after = *graph.find(id);
+        after.position = {after.position.x + dx, after.position.y + dy};
+        delta.notes.push_back({*graph.find(id), after});
+    }
+    return delta;
+}
+
+} // namespace twb

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "widgets/canvas/gestures/gesture.h"
+
+#include <vector>
+
+namespace twb {
+
+/// Moves nodes and notes, within their lanes and to others: a node runs on the device of the lane it stands
+/// on. What stands together in one lane stays together; things from several lanes go up or down by the same
+/// number of lanes.
+class MoveGesture final : public Gesture {
+public:
+    /// `grabbed` is the lane that the hand starts from, by which the others are led.
+    MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed);
+    void move(const Pointer& pointer) override;
+    void finish(const Pointer& pointer) override;
+    void cancel() override;
+    Qt::CursorShape cursor() const override { return m_moving ? Qt::ClosedHandCursor : Qt::ArrowCursor; }
+    bool scrollsAtRim() const override { return m_moving; }
+    /// Selected instead when the button is let go without a drag.
+    void setOnClick(Selection selection) { m_onClick = std::move(selection); }
+
+private:
+    struct Item {
+        NodeId node = NodeId::none;
+        NoteId note = NoteId::none;
+        LaneId lane = LaneId::none; ///< before
+        Position at;                ///< before
+        double least = 0;           ///< the highest it may stand
+        LaneId newLane = LaneId::none;
+        Position newAt;
+    };
+    void settle(QPointF offset, double pointerY);
+    void show();
+
+    QPointF m_start;
+    QPointF m_startPixel;
+    LaneId m_grabbed;
+    std::vector<Item> m_items;
+    std::optional<Selection> m_onClick;
+    bool m_moving = false;
+};
+
+/// The Delta that moves nodes and notes by `offset` within their lanes: the arrow keys.
+Delta nudge(const Graph& graph, const Selection& what, QPointF offset);
+
+} // namespace twb

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "widgets/canvas/scene.h"
+
+#include <QPixmap>
+#include <QWidget>
+
+namespace twb {
+
+class CanvasWidget;
+
+/// The whole graph in a corner of the canvas, with a frame around what is in view. Click or drag to go there.
+class Minimap : public QWidget {
+    Q_OBJECT
+
+public:
+    Minimap(CanvasWidget& canvas, const Scene& scene);
+
+    void viewMoved() { update(); }
+    void sceneMayHaveChanged();
+    QSize sizeHint() const override { return {164, 104}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    void render();
+    QRectF mapRect() const; ///< where the map is drawn, in pixels
+
+    CanvasWidget& m_canvas;
+    const Scene& m_scene;
+    QPixmap m_map;
+    QRectF m_shown; ///< of the canvas, by the map
+    double m_zoom = 1;
+    std::uint64_t m_version = ~std::uint64_t{0};
+};
+
+} // namespace twb

@@ -1,0 +1,118 @@
+#include "widgets/canvas/paint_canvas.h"
+
+#include "widgets/canvas/paint_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr double kHeaderWidth = 164;
+constexpr double kNarrowHeader = 104;
+
+void paintFar(const Pass& pass) {
+    pass.painter.setRenderHint(QPainter::Antialiasing, false);
+    paintLanes(pass);
+    if (pass.detail == Detail::density) {
+        paintDensity(pass);
+        return;
+    }
+    paintFrames(pass);
+    paintNotes(pass);
+    paintFarWires(pass);
+    paintFarNodes(pass);
+}
+
+void paintNear(const Pass& pass) {
+    pass.painter.setRenderHint(QPainter::Antialiasing, false);
+    paintLanes(pass);
+    pass.painter.setRenderHint(QPainter::Antialiasing);
+    paintFrames(pass);
+    paintNotes(pass);
+    paintWires(pass);
+    paintGhosts(pass);
+    paintCards(pass);
+    if (pass.detail == Detail::full) paintLabels(pass);
+}
+
+} // namespace
+
+void Pass::useCanvasUnits() const {
+    painter.save();
+    painter.scale(zoom, zoom);
+    painter.translate(-viewport.topLeft());
+}
+
+void Pass::usePixels() const { painter.restore(); }
+
+QColor withAlpha(QColor color, double alpha) {
+    color.setAlphaF(static_cast<float>(alpha));
+    return color;
+}
+
+QColor wireColor(const Theme& theme, WireClass kind) {
+    switch (kind) {
+    case WireClass::floating:
+        return theme.floatWire;
+    case WireClass::integer:
+        return theme.integerWire;
+    case WireClass::boolean:
+        return theme.boolWire;
+    case WireClass::unknown:
+        break;
+    }
+    return theme.secondaryText;
+}
+
+double headerWidthFor(double viewWidth) noexcept {
+    return std::clamp(viewWidth * 0.25, kNarrowHeader, kHeaderWidth);
+}
+
+void paintOverview(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
+                   double zoom) {
+    if (viewport.isEmpty() || zoom <= 0) return;
+    const Pass pass{painter,  scene, state,
+                    viewport, zoom,  std::min(detailFor(zoom, scene.nodeCount()), Detail::plain)};
+    paintFar(pass);
+}
+
+void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
+                 double zoom) {
+    if (viewport.isEmpty() || zoom <= 0) return;
+    const Pass pass{painter, scene, state, viewport, zoom, detailFor(zoom, scene.nodeCount())};
+    painter.save();
+    if (pass.detail >= Detail::titles)
+        paintNear(pass);
+    else
+        paintFar(pass);
+    painter.setRenderHint(QPainter::Antialiasing);
+    if (state.preview) paintPreview(pass);
+    if (state.headerWidth > 0) paintLaneHeaders(pass);
+    painter.restore();
+}
+
+QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale) {
+    constexpr double kMostPixels = 16384;
+    constexpr double kMargin = 24;
+    const QRectF extent = scene.extent().adjusted(-kMargin, 0, kMargin, 0);
+    const double header = state.headerWidth;
+    const double fitted =
+        std::min({scale, kMostPixels / (extent.width() + header), kMostPixels / extent.height()});
+    const QSize size(std::max(1, static_cast<int>(std::ceil((extent.width() + header) * fitted))),
+                     std::max(1, static_cast<int>(std::ceil(extent.height() * fitted))));
+    QImage image(size, QImage::Format_ARGB32_Premultiplied);
+    image.fill(state.theme.canvas);
+    QPainter painter(&image);
+    // At scales above 1 the picture is that of a finer screen, headers included.
+    const double finer = std::max(fitted, 1.0);
+    painter.scale(finer, finer);
+    const double zoom = fitted / finer;
+    const QRectF viewport(extent.left() - header / zoom, extent.top(), size.width() / fitted,
+                          size.height() / fitted);
+    scene.prepare(source, viewport, zoom, state.run);
+    paintCanvas(painter, scene, state, viewport, zoom);
+    return image;
+}
+
+} // namespace twb

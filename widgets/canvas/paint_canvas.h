@@ -1,0 +1,68 @@
+#pragma once
+
+#include "core/buffer.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/document.h"
+#include "widgets/theme.h"
+
+#include <QImage>
+
+#include <map>
+
+class QPainter;
+
+namespace twb {
+
+/// A wire that is being drawn by hand.
+struct WirePreview {
+    enum class State : std::uint8_t { open, snapped, refused };
+    QPointF output; ///< the end that leaves an output
+    QPointF input;
+    WireClass kind = WireClass::unknown;
+    State state = State::open;
+};
+
+/// What a gesture shows before it ends.
+struct Preview {
+    std::vector<LaneId> lanes; ///< that would take what is dragged
+    std::optional<WirePreview> wire;
+    std::optional<Edge> lifted;       ///< the wire whose end is in the hand
+    const PortSet* targets = nullptr; ///< ports that would take the wire; all others step back
+    PortSide targetSide = PortSide::input;
+    std::optional<PortRef> snapped;
+    std::optional<QRectF> rubberBand;
+    std::optional<QRectF> drop; ///< where an op from the palette would stand
+    QString dropTitle;
+};
+
+/// What is drawn beside the scene.
+struct PaintState {
+    explicit PaintState(const Theme& inTheme) : theme(inTheme) {}
+
+    const Theme& theme;
+    const RunState* run = nullptr;
+    const Selection* selection = nullptr;
+    const Preview* preview = nullptr;
+    Hit hover;
+    std::map<Device, MemoryStats> memory; ///< live, for the lane headers
+    double headerWidth = 0;               ///< of the lane headers, in pixels; 0: none
+    bool bare = false;                    ///< no dots, no borders: the minimap
+};
+
+/// Draws what `viewport` (canvas units) shows at `zoom` (pixels for a unit) with its top left at the
+/// painter's origin. Reads and draws; the scene was prepared for this viewport before. Screen, minimap and
+/// pictures all come from here.
+void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
+                 double zoom);
+
+/// The same from far away, whatever the zoom: boxes, lines and densities only.
+void paintOverview(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
+                   double zoom);
+
+/// Pixels that lane headers take at the left of a view this wide.
+double headerWidthFor(double viewWidth) noexcept;
+
+/// The whole graph as a picture, `scale` pixels for a canvas unit, at most 16,384 on a side.
+QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale);
+
+} // namespace twb

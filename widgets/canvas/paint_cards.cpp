@@ -1,0 +1,339 @@
+#include "widgets/canvas/paint_parts.h"
+
+#include <QPainterPath>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr double kTextLeft = 16;
+constexpr double kTextRight = 12;
+constexpr double kPillTitleScale = 1.2; ///< seen from further away
+
+struct Outline {
+    QColor color;
+    double width = 1;
+};
+
+/// Selected before failed before hovered.
+Outline outlineOf(const Pass& pass, const NodeShape& shape, const NodeRun* run) {
+    const Theme& theme = pass.theme();
+    if (pass.isSelected(shape.id)) return {theme.accent, 2};
+    if (shape.hasError || (run && run->state == StepState::failed)) return {theme.error, 1.6};
+    if (shape.hasWarning) return {theme.warning, 1.4};
+    const bool isHovered = pass.state.hover.node == shape.id && pass.state.hover.kind != Hit::Kind::nothing;
+    if (isHovered) return {withAlpha(theme.secondaryText, 0.75), 1};
+    return {theme.border, 1};
+}
+
+void paintMark(QPainter& painter, const Theme& theme, const NodeRun& run, bool stale, QPointF at) {
+    const auto stroke = [&](const QColor& color, double width = 1.6) {
+        painter.setPen(QPen(color, width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        painter.setBrush(Qt::NoBrush);
+    };
+    const auto check = [&](double scale) {
+        const QPointF points[] = {at + QPointF(-4, 0.4) * scale, at + QPointF(-1.2, 3.2) * scale,
+                                  at + QPointF(4.2, -3) * scale};
+        painter.drawPolyline(points, 3);
+    };
+    switch (run.state) {
+    case StepState::pending:
+        return;
+    case StepState::running: {
+        const QPointF triangle[] = {at + QPointF(-3, -4.2), at + QPointF(4.4, 0), at + QPointF(-3, 4.2)};
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.accent);
+        painter.drawPolygon(triangle, 3);
+        return;
+    }
+    case StepState::done:
+        if (stale) {
+            painter.setPen(QPen(theme.disabledText, 1.3, Qt::DotLine));
+            painter.setBrush(Qt::NoBrush);
+            painter.drawEllipse(at, 6, 6);
+            stroke(theme.disabledText, 1.4);
+            check(0.62);
+            return;
+        }
+        stroke(theme.good);
+        check(1);
+        return;
+    case StepState::cached:
+        stroke(stale ? theme.disabledText : theme.good, 1.3);
+        painter.drawEllipse(at, 6, 6);
+        check(0.62);
+        return;
+    case StepState::failed:
+        stroke(theme.error, 1.8);
+        painter.drawLine(at + QPointF(-3.4, -3.4), at + QPointF(3.4, 3.4));
+        painter.drawLine(at + QPointF(-3.4, 3.4), at + QPointF(3.4, -3.4));
+        return;
+    case StepState::poisoned:
+        stroke(theme.secondaryText, 1.4);
+        painter.drawEllipse(at, 5, 5);
+        painter.drawLine(at + QPointF(-3.5, 3.5), at + QPointF(3.5, -3.5));
+        return;
+    case StepState::cancelled:
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.secondaryText);
+        painter.drawRoundedRect(QRectF(at - QPointF(3.5, 3.5), QSizeF(7, 7)), 1.5, 1.5);
+        return;
+    }
+}
+
+void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side, PortRef port) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const Preview* preview = pass.state.preview;
+    double radius = metrics::portRadius;
+    double opacity = 1;
+    QColor color = wireColor(theme, look.kind);
+    bool isTarget = false;
+    if (preview && preview->targets) {
+        isTarget = preview->targetSide == side && preview->targets->contains(port);
+        if (!isTarget) opacity = 0.25;
+        if (preview->snapped == port && isTarget) radius += 2.5;
+    }
+    const Hit& hover = pass.state.hover;
+    const bool isHovered = hover.port == port && (side == PortSide::input ? hover.kind == Hit::Kind::input
+                                                                          : hover.kind == Hit::Kind::output);
+    if (isHovered) radius += 1.4;
+    painter.setOpacity(opacity);
+    if (isTarget) {
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(withAlpha(theme.accent, 0.22));
+        painter.drawEllipse(at, radius + 4, radius + 4);
+    }
+    switch (look.state) {
+    case PortLook::State::connected:
+        // A ring of the card's colour keeps port, wire and stripe apart.
+        painter.setPen(QPen(theme.raised, 1.5));
+        painter.setBrush(isTarget && preview->snapped == port ? theme.accent : color);
+        painter.drawEllipse(at, radius, radius);
+        break;
+    case PortLook::State::optional:
+        painter.setPen(QPen(isTarget || isHovered ? theme.accent : theme.secondaryText, 1.3));
+        painter.setBrush(theme.raised);
+        painter.drawEllipse(at, radius - 0.8, radius - 0.8);
+        break;
+    case PortLook::State::missing:
+        painter.setPen(QPen(isTarget ? theme.accent : theme.error, 1.7));
+        painter.setBrush(theme.raised);
+        painter.drawEllipse(at, radius, radius);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(isTarget ? theme.accent : theme.error);
+        painter.drawEllipse(at, 1.7, 1.7);
+        break;
+    }
+    painter.setOpacity(1);
+}
+
+void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) {
+    for (std::size_t port = 0; port < card.inputs.size(); ++port) {
+        const auto number = static_cast<int>(port);
+        paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
+                  {shape.id, number});
+    }
+    for (std::size_t port = 0; port < card.outputs.size(); ++port) {
+        const auto number = static_cast<int>(port);
+        paintPort(pass, portPosition(shape, PortSide::output, number), card.outputs[port], PortSide::output,
+                  {shape.id, number});
+    }
+}
+
+void paintBody(const Pass& pass, const NodeShape& shape, const Outline& outline, double radius) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    if (pass.detail == Detail::full) {
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(QColor(0, 0, 0, theme.isDark ? 70 : 22));
+        painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
+    }
+    const double inset = outline.width / 2;
+    painter.setPen(QPen(outline.color, outline.width));
+    painter.setBrush(theme.raised);
+    painter.drawRoundedRect(shape.rect.adjusted(inset, inset, -inset, -inset), radius - inset,
+                            radius - inset);
+}
+
+void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const NodeRun* run = nullptr;
+    if (pass.state.run) {
+        const auto found = pass.state.run->nodes.find(shape.id);
+        if (found != pass.state.run->nodes.end()) run = &found->second;
+    }
+    const Outline outline = outlineOf(pass, shape, run);
+    const NodeCard* card = pass.scene.card(slot);
+    const QRectF& r = shape.rect;
+    const QColor accent = theme.device(shape.device);
+    const bool isPill = shape.kind == NodeShape::Kind::pill;
+    if (isPill) {
+        const bool isPlain = outline.color == theme.border;
+        paintBody(pass, shape, isPlain ? Outline{accent, 1.8} : outline, r.height() / 2);
+        if (card) {
+            painter.setFont(font(TextRole::strong));
+            painter.setPen(accent);
+            const QSizeF size = card->title.size();
+            painter.save();
+            painter.translate(r.center());
+            if (pass.detail == Detail::titles) painter.scale(kPillTitleScale, kPillTitleScale);
+            painter.drawStaticText(QPointF(-size.width() / 2, -size.height() / 2), card->title);
+            painter.restore();
+        }
+    } else {
+        paintBody(pass, shape, outline, metrics::cardRadius);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(accent);
+        painter.drawRoundedRect(QRectF(r.left() + 2, r.top() + 9, 4, r.height() - 18), 2, 2);
+    }
+    if (card && !isPill && pass.detail == Detail::titles) {
+        painter.save();
+        painter.setPen(theme.text);
+        painter.setFont(font(TextRole::nodeTitle));
+        painter.translate(r.left() + kTextLeft, r.center().y());
+        painter.scale(kShortTitleScale, kShortTitleScale);
+        painter.drawStaticText(QPointF(0, -card->shortTitle.size().height() / 2), card->shortTitle);
+        painter.restore();
+    }
+    if (card && !isPill && pass.detail == Detail::full) {
+        const bool stale = pass.state.run && pass.state.run->stale;
+        painter.setPen(theme.text);
+        painter.setFont(font(TextRole::nodeTitle));
+        painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 10), card->title);
+        painter.setPen(theme.secondaryText);
+        painter.setFont(font(TextRole::body));
+        painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 29), card->subtitle);
+        painter.setFont(font(TextRole::smallFigure));
+        if (card->timeWidth > 0) {
+            painter.setPen(stale ? theme.disabledText : theme.secondaryText);
+            painter.drawStaticText(QPointF(r.right() - kTextRight - card->timeWidth, r.top() + 11),
+                                   card->time);
+        }
+        if (card->chipWidth > 0) {
+            const QRectF chip(r.left() + kTextLeft, r.bottom() - 26, card->chipWidth + 14, 18);
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(theme.isDark ? theme.canvas : theme.window);
+            painter.drawRoundedRect(chip, 5, 5);
+            painter.setPen(theme.isDark ? theme.secondaryText.lighter(112) : theme.secondaryText);
+            painter.drawStaticText(
+                QPointF(chip.left() + 7, chip.center().y() - card->chip.size().height() / 2), card->chip);
+        }
+        if (run) paintMark(painter, theme, *run, stale, {r.right() - kTextRight - 6, r.bottom() - 17});
+    }
+    if (card) paintPorts(pass, shape, *card);
+    const bool failed = run && run->state == StepState::failed;
+    if (shape.hasError || failed)
+        paintBadge(painter, theme, Severity::error, {r.right() - 5, r.top() + 2}, 9);
+    else if (shape.hasWarning)
+        paintBadge(painter, theme, Severity::warning, {r.right() - 5, r.top() + 2}, 9);
+}
+
+void paintLabel(const Pass& pass, const PriceLabel& label) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const QRectF& r = label.rect;
+    if (!r.intersects(pass.viewport)) return;
+    const double radius = std::min(9.0, r.height() / 2);
+    painter.setPen(QPen(label.isError ? withAlpha(theme.error, 0.7) : theme.border, 1));
+    painter.setBrush(theme.isDark ? theme.panel : theme.raised);
+    painter.drawRoundedRect(r.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
+    if (label.isError) {
+        const QPointF mark(r.left() + 12, r.center().y());
+        painter.setPen(QPen(theme.error, 1.7, Qt::SolidLine, Qt::RoundCap));
+        painter.drawLine(mark + QPointF(-3, -3), mark + QPointF(3, 3));
+        painter.drawLine(mark + QPointF(-3, 3), mark + QPointF(3, -3));
+        painter.setFont(font(TextRole::small));
+        painter.setPen(theme.error);
+        painter.drawStaticText(QPointF(r.left() + 22, r.center().y() - label.figures.size().height() / 2),
+                               label.figures);
+        return;
+    }
+    const bool hasRemark = label.remarkWidth > 0;
+    painter.setFont(font(TextRole::smallFigure));
+    painter.setPen(theme.isDark ? theme.text.darker(115) : theme.text);
+    const double figuresTop = hasRemark ? r.top() + 2 : r.center().y() - label.figures.size().height() / 2;
+    painter.drawStaticText(QPointF(r.center().x() - label.figuresWidth / 2, figuresTop), label.figures);
+    if (!hasRemark) return;
+    painter.setFont(font(TextRole::small));
+    painter.setPen(theme.secondaryText);
+    painter.drawStaticText(QPointF(r.center().x() - label.remarkWidth / 2, r.top() + 16), label.remark);
+}
+
+} // namespace
+
+void paintBadge(QPainter& painter, const Theme& theme, Severity severity, QPointF at, double radius) {
+    const bool isError = severity == Severity::error;
+    painter.setPen(QPen(theme.raised, 1.5));
+    painter.setBrush(isError ? theme.error : theme.warning);
+    if (isError) {
+        painter.drawEllipse(at, radius, radius);
+    } else {
+        const QPointF triangle[] = {at + QPointF(0, -radius), at + QPointF(radius * 1.1, radius * 0.85),
+                                    at + QPointF(-radius * 1.1, radius * 0.85)};
+        painter.drawPolygon(triangle, 3);
+    }
+    const QColor ink = theme.isDark ? theme.canvas : theme.raised;
+    const double shift = isError ? 0 : radius * 0.14;
+    painter.setPen(QPen(ink, 1.9, Qt::SolidLine, Qt::RoundCap));
+    painter.drawLine(at + QPointF(0, -radius * 0.46 + shift), at + QPointF(0, radius * 0.1 + shift));
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(ink);
+    painter.drawEllipse(at + QPointF(0, radius * 0.47 + shift * 0.8), 1.2, 1.2);
+}
+
+void paintCards(const Pass& pass) {
+    static thread_local std::vector<std::uint32_t> slots;
+    slots.clear();
+    pass.scene.visitNodes(pass.viewport.adjusted(-16, -16, 16, 16),
+                          [](std::uint32_t slot) { slots.push_back(slot); });
+    const auto& nodes = pass.scene.nodes();
+    // Dragged cards lie on all others, and the order does not change from frame to frame.
+    std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::pair(nodes[a].dragged, a) < std::pair(nodes[b].dragged, b);
+    });
+    pass.useCanvasUnits();
+    for (const std::uint32_t slot : slots) paintCard(pass, slot, nodes[slot]);
+    pass.usePixels();
+}
+
+void paintGhosts(const Pass& pass) {
+    const Theme& theme = pass.theme();
+    QPainter& painter = pass.painter;
+    pass.useCanvasUnits();
+    for (std::size_t i = 0; i < pass.scene.ghosts().size(); ++i) {
+        const GhostShape& ghost = pass.scene.ghosts()[i];
+        if (!ghost.rect.intersects(pass.viewport)) continue;
+        const QColor accent = theme.device(ghost.target);
+        painter.setPen(QPen(accent, 1.5, Qt::CustomDashLine));
+        QPen pen(accent, 1.5);
+        pen.setDashPattern({3.2, 2.6});
+        painter.setPen(pen);
+        painter.setBrush(theme.panel);
+        painter.drawRoundedRect(ghost.rect.adjusted(1, 1, -1, -1), ghost.rect.height() / 2 - 1,
+                                ghost.rect.height() / 2 - 1);
+        painter.setPen(accent);
+        painter.setFont(font(TextRole::strong));
+        painter.drawText(ghost.rect, Qt::AlignCenter, ghost.title);
+    }
+    pass.usePixels();
+}
+
+void paintLabels(const Pass& pass) {
+    pass.useCanvasUnits();
+    const QRectF around = pass.viewport.adjusted(-48, -48, 48, 48);
+    pass.scene.visitWires(around, [&](std::uint32_t slot) {
+        if (const PriceLabel* label = pass.scene.wireLabel(slot)) paintLabel(pass, *label);
+    });
+    pass.scene.visitNodes(around, [&](std::uint32_t slot) {
+        if (const PriceLabel* label = pass.scene.nodeLabel(slot)) paintLabel(pass, *label);
+    });
+    for (std::size_t i = 0; i < pass.scene.ghosts().size(); ++i) {
+        if (const PriceLabel* label = pass.scene.ghostLabel(i)) paintLabel(pass, *label);
+    }
+    pass.usePixels();
+}
+
+} // namespace twb

@@ -1,0 +1,292 @@
+#include "widgets/canvas/paint_parts.h"
+
+#include <QFontMetricsF>
+#include <QPainterPath>
+#include <QPixmap>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr double kDotSpacing = 24;
+
+/// The dot grid, on whole pixels, wider apart the further away it is.
+void paintDots(const Pass& pass, const QRectF& area) {
+    if (pass.state.bare || pass.zoom < 0.2) return;
+    double spacing = kDotSpacing * pass.zoom;
+    while (spacing < 15) spacing *= 2;
+    const double step = spacing / pass.zoom;
+    pass.painter.setPen(Qt::NoPen);
+    const QColor color = pass.theme().dotGrid;
+    const double size = pass.zoom >= 1.5 ? 2 : 1.5;
+    static thread_local std::vector<QRectF> dots;
+    dots.clear();
+    const double left = std::ceil(pass.viewport.left() / step) * step;
+    const double top = std::ceil(pass.viewport.top() / step) * step;
+    for (double y = top; y < pass.viewport.bottom(); y += step) {
+        for (double x = left; x < pass.viewport.right(); x += step) {
+            const QPointF at = pass.toScreen({x, y});
+            if (at.y() < area.top() || at.y() > area.bottom()) continue;
+            dots.emplace_back(std::round(at.x()), std::round(at.y()), size, size);
+        }
+    }
+    pass.painter.setBrush(color);
+    pass.painter.drawRects(dots.data(), static_cast<int>(dots.size()));
+}
+
+/// Where a band stands on the screen.
+QRectF onScreen(const Pass& pass, const LaneBand& band) {
+    const double top = std::round((band.top - pass.viewport.top()) * pass.zoom);
+    double bottom = std::round((band.bottom() - pass.viewport.top()) * pass.zoom);
+    // Below the last lane nothing begins: what is dropped there goes to it, so it is drawn as part of it.
+    if (&band == &pass.scene.lanes().back()) bottom = std::max(bottom, pass.viewport.height() * pass.zoom);
+    return {0, top, pass.viewport.width() * pass.zoom, bottom - top};
+}
+
+/// Diagonal lines: this is not the real thing.
+QBrush hatching(const QColor& color) {
+    static thread_local std::map<QRgb, QPixmap> tiles;
+    QPixmap& tile = tiles[color.rgba()];
+    if (tile.isNull()) {
+        constexpr int kTile = 9;
+        tile = QPixmap(kTile, kTile);
+        tile.fill(Qt::transparent);
+        QPainter painter(&tile);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(color, 1.4));
+        for (const int shift : {-kTile, 0, kTile})
+            painter.drawLine(QPointF(shift - 1, kTile + 1), QPointF(shift + kTile + 1, -1));
+    }
+    return {tile};
+}
+
+QString bytesOf(double bytes) {
+    static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    while (bytes >= 1024 && unit < 4) {
+        bytes /= 1024;
+        ++unit;
+    }
+    const int decimals = unit == 0 || bytes >= 100 ? 0 : 1;
+    return QStringLiteral("%1 %2").arg(bytes, 0, 'f', decimals).arg(QLatin1String(kUnits[unit]));
+}
+
+void paintTag(QPainter& painter, const Theme& theme, QPointF at) {
+    const QString word = QStringLiteral("modelled");
+    const QFontMetricsF metrics(font(TextRole::capsLabel));
+    const QRectF pill(at.x(), at.y(), std::ceil(metrics.horizontalAdvance(word)) + 16, 17);
+    painter.setPen(QPen(withAlpha(theme.warning, 0.45), 1));
+    painter.setBrush(withAlpha(theme.warning, theme.isDark ? 0.16 : 0.12));
+    painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
+    painter.setFont(font(TextRole::capsLabel));
+    painter.setPen(theme.warning);
+    painter.drawText(pill, Qt::AlignCenter, word);
+}
+
+/// Writes words that wrap to at most `lines` lines, the last one cut; returns the height they took.
+double paintWrapped(QPainter& painter, const QString& words, TextRole role, const QRectF& room, int lines) {
+    const QFontMetricsF metrics(font(role));
+    painter.setFont(font(role));
+    double y = room.top();
+    QString rest = words;
+    for (int line = 0; line < lines && !rest.isEmpty(); ++line) {
+        QString now = rest;
+        if (metrics.horizontalAdvance(rest) > room.width() && line + 1 < lines) {
+            qsizetype cut = rest.size();
+            while (cut > 0 && metrics.horizontalAdvance(rest.left(cut)) > room.width())
+                cut = rest.lastIndexOf(QLatin1Char(' '), cut - 1);
+            if (cut > 0) now = rest.left(cut);
+        }
+        rest = rest.mid(now.size()).trimmed();
+        painter.drawText(QPointF(room.left(), y + metrics.ascent()),
+                         metrics.elidedText(now, Qt::ElideRight, room.width()));
+        y += std::ceil(metrics.height()) + 1;
+    }
+    return y - room.top();
+}
+
+void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
+    const auto known = pass.state.memory.find(band.device);
+    if (known == pass.state.memory.end() || known->second.total == 0) return;
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const MemoryStats& memory = known->second;
+    const double share =
+        std::clamp(static_cast<double>(memory.used) / static_cast<double>(memory.total), 0.0, 1.0);
+    const QRectF bar(room.left(), room.bottom() - 4, room.width(), 4);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.border);
+    painter.drawRoundedRect(bar, 2, 2);
+    if (memory.used > 0) {
+        painter.setBrush(theme.device(band.device));
+        painter.drawRoundedRect(
+            QRectF(bar.left(), bar.top(), std::max(4.0, bar.width() * share), bar.height()), 2, 2);
+    }
+    painter.setFont(font(TextRole::small));
+    painter.setPen(theme.secondaryText);
+    const QFontMetricsF metrics(font(TextRole::small));
+    const QString words =
+        QStringLiteral("%1 of %2")
+            .arg(bytesOf(static_cast<double>(memory.used)), bytesOf(static_cast<double>(memory.total)));
+    painter.drawText(QPointF(room.left(), bar.top() - 6),
+                     metrics.elidedText(words, Qt::ElideRight, room.width()));
+}
+
+/// One header, as much of it as its height has room for.
+void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const QColor accent = theme.device(band.device);
+    painter.fillRect(box, theme.laneHeader);
+    if (band.simulated) {
+        painter.save();
+        painter.setBrushOrigin(box.topLeft());
+        painter.fillRect(box, hatching(withAlpha(accent, theme.isDark ? 0.22 : 0.22)));
+        // Words stand on calm ground.
+        QLinearGradient calm(box.topLeft(), box.topRight());
+        calm.setColorAt(0, withAlpha(theme.laneHeader, 0.92));
+        calm.setColorAt(0.6, withAlpha(theme.laneHeader, 0.7));
+        calm.setColorAt(1, withAlpha(theme.laneHeader, 0.0));
+        painter.fillRect(box, calm);
+        painter.restore();
+    }
+    painter.fillRect(QRectF(box.left(), box.top(), 3, box.height()), accent);
+    painter.fillRect(QRectF(box.right() - 1, box.top(), 1, box.height()), theme.border);
+    if (box.height() < 14) return;
+
+    const QRectF room = box.adjusted(16, 0, -12, 0);
+    // The band may begin above the view; its name stays in sight.
+    const double from = std::max(box.top(), 0.0);
+    const double until = std::min(box.bottom(), pass.viewport.height() * pass.zoom);
+    const QRectF seen(room.left(), from, room.width(), until - from);
+    const QFontMetricsF nameMetrics(font(TextRole::laneTitle));
+    painter.setPen(accent);
+    if (box.height() < 36 || seen.height() < 28) {
+        const QFontMetricsF small(font(TextRole::strong));
+        painter.setFont(font(TextRole::strong));
+        const double y = box.height() < 36 ? box.center().y() - small.height() / 2
+                                           : std::min(from + 6, box.bottom() - small.height() - 4);
+        painter.drawText(QPointF(room.left(), y + small.ascent()),
+                         small.elidedText(band.name, Qt::ElideRight, room.width()));
+        return;
+    }
+    painter.setFont(font(TextRole::laneTitle));
+    const double nameTop = seen.height() < 60 ? 7 : 14;
+    painter.drawText(QPointF(room.left(), seen.top() + nameTop + nameMetrics.ascent()),
+                     nameMetrics.elidedText(band.name, Qt::ElideRight, room.width()));
+    double y = seen.top() + nameTop + std::ceil(nameMetrics.height()) + 3;
+    const double memoryRoom = !band.repeated && seen.height() > 96 ? 34 : 8;
+    const auto left = [&] { return until - memoryRoom - y; };
+    const auto rest = [&] { return QRectF(room.left(), y, room.width(), left()); };
+    if (!band.title.isEmpty() && left() > 15) {
+        painter.setPen(theme.text);
+        y += paintWrapped(painter, band.title, TextRole::body, rest(), left() > 60 ? 2 : 1);
+    }
+    painter.setPen(theme.secondaryText);
+    if (!band.repeated || band.title.isEmpty()) {
+        if (left() > 15)
+            y += paintWrapped(painter, band.backend, TextRole::body, rest(), left() > 32 ? 2 : 1);
+        if (!band.repeated && left() > 15) y += paintWrapped(painter, band.detail, TextRole::body, rest(), 1);
+    }
+    if (band.simulated && left() > 22) paintTag(painter, theme, {room.left(), y + 6});
+    if (memoryRoom > 30) paintMemory(pass, band, QRectF(room.left(), from, room.width(), until - from - 12));
+}
+
+} // namespace
+
+void paintLanes(const Pass& pass) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const QSizeF size = pass.viewport.size() * pass.zoom;
+    painter.fillRect(QRectF(QPointF(), size), theme.canvas);
+    double bottom = 0;
+    double top = size.height();
+    for (const LaneBand& band : pass.scene.lanes()) {
+        const QRectF box = onScreen(pass, band);
+        if (box.bottom() < 0 || box.top() > size.height()) continue;
+        painter.fillRect(box, theme.laneBackground(band.device));
+        top = std::min(top, box.top());
+        bottom = std::max(bottom, box.bottom());
+    }
+    paintDots(pass, QRectF(0, top, size.width(), bottom - top));
+    for (const LaneBand& band : pass.scene.lanes()) {
+        const QRectF box = onScreen(pass, band);
+        if (box.bottom() < 0 || box.top() > size.height()) continue;
+        painter.fillRect(QRectF(0, box.bottom() - 1, size.width(), 1), theme.border);
+        const auto* preview = pass.state.preview;
+        if (!preview ||
+            std::find(preview->lanes.begin(), preview->lanes.end(), band.id) == preview->lanes.end())
+            continue;
+        const QColor accent = theme.device(band.device);
+        painter.fillRect(box, withAlpha(accent, 0.09));
+        painter.fillRect(QRectF(0, box.top(), size.width(), 2), accent);
+        painter.fillRect(QRectF(0, box.bottom() - 2, size.width(), 2), accent);
+    }
+}
+
+void paintLaneHeaders(const Pass& pass) {
+    const double height = pass.viewport.height() * pass.zoom;
+    pass.painter.save();
+    pass.painter.setClipRect(QRectF(0, 0, pass.state.headerWidth, height), Qt::IntersectClip);
+    for (const LaneBand& band : pass.scene.lanes()) {
+        QRectF box = onScreen(pass, band);
+        box.setWidth(pass.state.headerWidth);
+        if (box.bottom() < 0 || box.top() > height) continue;
+        paintHeader(pass, band, box);
+        pass.painter.fillRect(QRectF(0, box.bottom() - 1, box.width(), 1), pass.theme().border);
+    }
+    pass.painter.restore();
+}
+
+void paintFrames(const Pass& pass) {
+    const Theme& theme = pass.theme();
+    pass.useCanvasUnits();
+    QPainter& painter = pass.painter;
+    for (const FrameShape& frame : pass.scene.frames()) {
+        if (frame.rect.isEmpty() || !frame.rect.adjusted(0, -12, 0, 0).intersects(pass.viewport)) continue;
+        painter.setPen(QPen(withAlpha(theme.secondaryText, 0.4), std::max(1.0, 1 / pass.zoom)));
+        painter.setBrush(withAlpha(theme.secondaryText, 0.045));
+        painter.drawRoundedRect(frame.rect.adjusted(0.5, 0.5, -0.5, -0.5), 12, 12);
+        if (pass.zoom < kReadableZoom || frame.title.isEmpty()) continue;
+        const bool isHovered =
+            pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
+        painter.setPen(QPen(withAlpha(theme.secondaryText, isHovered ? 0.9 : 0.4), 1));
+        painter.setBrush(theme.laneHeader);
+        painter.drawRoundedRect(frame.titleRect.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9);
+        painter.setPen(isHovered ? theme.text : theme.secondaryText);
+        painter.setFont(font(TextRole::small));
+        painter.drawText(frame.titleRect, Qt::AlignCenter, frame.title);
+    }
+    pass.usePixels();
+}
+
+void paintNotes(const Pass& pass) {
+    const Theme& theme = pass.theme();
+    pass.useCanvasUnits();
+    QPainter& painter = pass.painter;
+    for (const NoteShape& note : pass.scene.notes()) {
+        if (!note.rect.intersects(pass.viewport)) continue;
+        const bool isSelected = pass.state.selection && pass.state.selection->notes.contains(note.id);
+        const bool isHovered = pass.state.hover.kind == Hit::Kind::note && pass.state.hover.note == note.id;
+        const double line = isSelected ? 2 : 1;
+        painter.setPen(isSelected ? QPen(theme.accent, 2)
+                                  : QPen(isHovered ? withAlpha(theme.secondaryText, 0.6) : theme.border, 1));
+        painter.setBrush(withAlpha(theme.panel, theme.isDark ? 0.86 : 0.92));
+        const double inset = line / 2;
+        painter.drawRoundedRect(note.rect.adjusted(inset, inset, -inset, -inset), metrics::cardRadius,
+                                metrics::cardRadius);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(withAlpha(theme.accent, 0.7));
+        painter.drawRoundedRect(
+            QRectF(note.rect.left() + 4, note.rect.top() + 10, 3, note.rect.height() - 20), 1.5, 1.5);
+        if (pass.zoom < kReadableZoom) continue;
+        painter.setPen(theme.isDark ? QColor(theme.text.darker(112)) : theme.text);
+        painter.setFont(font(TextRole::body));
+        painter.drawStaticText(note.rect.topLeft() + QPointF(16, 12), note.text);
+    }
+    pass.usePixels();
+}
+
+} // namespace twb

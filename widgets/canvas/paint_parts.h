@@ -1,0 +1,47 @@
+#pragma once
+
+#include "widgets/canvas/detail.h"
+#include "widgets/canvas/paint_canvas.h"
+
+#include <QPainter>
+
+#include <vector>
+
+namespace twb {
+
+/// One painting of the canvas; its parts are the layers, from the back.
+struct Pass {
+    QPainter& painter;
+    const Scene& scene;
+    const PaintState& state;
+    QRectF viewport;
+    double zoom;
+    Detail detail;
+
+    const Theme& theme() const { return state.theme; }
+    QPointF toScreen(QPointF p) const { return (p - viewport.topLeft()) * zoom; }
+    bool isSelected(NodeId id) const { return state.selection && state.selection->nodes.contains(id); }
+    /// The painter in canvas units for the length of a layer.
+    void useCanvasUnits() const;
+    void usePixels() const;
+};
+
+void paintLanes(const Pass& pass);
+void paintLaneHeaders(const Pass& pass);
+void paintFrames(const Pass& pass);
+void paintNotes(const Pass& pass);
+void paintWires(const Pass& pass);
+void paintGhosts(const Pass& pass);
+void paintCards(const Pass& pass);
+void paintLabels(const Pass& pass);
+void paintFarNodes(const Pass& pass);
+void paintFarWires(const Pass& pass);
+void paintDensity(const Pass& pass);
+void paintPreview(const Pass& pass);
+
+QColor withAlpha(QColor color, double alpha);
+QColor wireColor(const Theme& theme, WireClass kind);
+/// A disc or triangle with "!" in it, about `radius` around `at`.
+void paintBadge(QPainter& painter, const Theme& theme, Severity severity, QPointF at, double radius);
+
+} // namespace twb

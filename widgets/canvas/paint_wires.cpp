@@ -1,0 +1,152 @@
+#include "widgets/canvas/paint_parts.h"
+
+#include <QPainterPath>
+
+#include <algorithm>
+#include <array>
+
+namespace twb {
+namespace {
+
+constexpr std::size_t kMostCurves = 3000; ///< in one frame; beyond it wires are straight lines
+
+/// A path whose memory is kept from frame to frame.
+QPainterPath& emptyPath() {
+    static thread_local QPainterPath path;
+    path.clear();
+    return path;
+}
+
+struct WireLook {
+    QColor color;
+    double width = 1.5;
+    bool dashed = false;
+    int layer = 0; ///< what is looked at lies over the rest
+};
+
+WireLook lookOf(const Pass& pass, const WireShape& wire) {
+    const Theme& theme = pass.theme();
+    const PaintState& state = pass.state;
+    WireLook look{wireColor(theme, wire.kind), wire.width, false, 0};
+    if (wire.kind == WireClass::unknown) look.color = withAlpha(theme.secondaryText, 0.7);
+    if (wire.mismatch) look = {theme.error, std::max(1.8, look.width * 0.8), true, 1};
+    if (state.preview && state.preview->lifted == wire.edge)
+        look.color = withAlpha(look.color, 0.2);
+    else if (state.preview && state.preview->targets)
+        look.color = withAlpha(look.color, 0.35);
+    if (state.hover.kind == Hit::Kind::wire && state.hover.wire == wire.edge) {
+        look.width += 1;
+        look.layer = 2;
+    }
+    if (state.selection && state.selection->edge == wire.edge) {
+        look.color = theme.accent;
+        look.width += 1.2;
+        look.layer = 3;
+    }
+    return look;
+}
+
+void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
+    QPainterPath& path = emptyPath();
+    pass.scene.path(wire).appendTo(path);
+    // Never thinner than a pixel, however far away.
+    QPen pen(look.color, std::max(look.width, 1.1 / pass.zoom), Qt::SolidLine, Qt::RoundCap);
+    if (look.dashed) {
+        pen.setDashPattern({3.4, 2.8});
+        pen.setCapStyle(Qt::FlatCap);
+    }
+    pass.painter.strokePath(path, pen);
+}
+
+} // namespace
+
+void paintWires(const Pass& pass) {
+    static thread_local std::vector<std::uint32_t> slots;
+    slots.clear();
+    pass.scene.visitWires(pass.viewport.adjusted(-8, -8, 8, 8),
+                          [](std::uint32_t slot) { slots.push_back(slot); });
+    if (slots.size() > kMostCurves) {
+        paintFarWires(pass);
+        return;
+    }
+    std::sort(slots.begin(), slots.end());
+    const auto& wires = pass.scene.wires();
+    pass.useCanvasUnits();
+    for (int layer = 0; layer <= 3; ++layer) {
+        for (const std::uint32_t slot : slots) {
+            const WireLook look = lookOf(pass, wires[slot]);
+            if (look.layer == layer) paintWire(pass, wires[slot], look);
+        }
+    }
+    pass.usePixels();
+}
+
+void paintFarWires(const Pass& pass) {
+    // One batch of lines for each colour; the last two are mismatches and the selected wire.
+    static thread_local std::array<std::vector<QLineF>, 6> batches;
+    for (auto& batch : batches) batch.clear();
+    const Selection* selection = pass.state.selection;
+    const auto& wires = pass.scene.wires();
+    pass.scene.visitWires(pass.viewport, [&](std::uint32_t slot) {
+        const WireShape& wire = wires[slot];
+        std::size_t batch = static_cast<std::size_t>(wire.kind);
+        if (wire.mismatch) batch = 4;
+        if (selection && selection->edge == wire.edge) batch = 5;
+        batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
+    });
+    std::size_t count = 0;
+    for (const auto& batch : batches) count += batch.size();
+    pass.painter.save();
+    pass.painter.setRenderHint(QPainter::Antialiasing, count < 800);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        if (batches[i].empty()) continue;
+        QColor color = i < 4 ? wireColor(pass.theme(), static_cast<WireClass>(i))
+                             : (i == 4 ? pass.theme().error : pass.theme().accent);
+        if (i < 4) color = withAlpha(color, pass.state.bare ? 0.35 : 0.6);
+        pass.painter.setPen(QPen(color, i < 4 ? 0 : 2));
+        pass.painter.drawLines(batches[i].data(), static_cast<int>(batches[i].size()));
+    }
+    pass.painter.restore();
+}
+
+void paintPreview(const Pass& pass) {
+    const Preview& preview = *pass.state.preview;
+    const Theme& theme = pass.theme();
+    QPainter& painter = pass.painter;
+    pass.useCanvasUnits();
+    if (preview.drop) {
+        QPen pen(theme.accent, 1.6);
+        pen.setDashPattern({3, 2.4});
+        painter.setPen(pen);
+        painter.setBrush(withAlpha(theme.accent, 0.12));
+        painter.drawRoundedRect(*preview.drop, metrics::cardRadius, metrics::cardRadius);
+        painter.setPen(theme.accent);
+        painter.setFont(font(TextRole::nodeTitle));
+        painter.drawText(preview.drop->adjusted(8, 0, -8, 0), Qt::AlignCenter, preview.dropTitle);
+    }
+    if (preview.wire) {
+        const WirePreview& wire = *preview.wire;
+        WirePath way(wire.output);
+        routeWire(way, wire.input, {}, {});
+        QPainterPath& path = emptyPath();
+        way.appendTo(path);
+        const bool isSnapped = wire.state == WirePreview::State::snapped;
+        const bool isRefused = wire.state == WirePreview::State::refused;
+        QPen pen(isRefused ? theme.error : (isSnapped ? theme.accent : wireColor(theme, wire.kind)),
+                 isSnapped ? 3 : 2.2, Qt::SolidLine, Qt::RoundCap);
+        if (!isSnapped) pen.setDashPattern({2.4, 2.6});
+        painter.strokePath(path, pen);
+        painter.setPen(QPen(theme.raised, 1.5));
+        painter.setBrush(pen.color());
+        painter.drawEllipse(wire.output, metrics::portRadius, metrics::portRadius);
+        painter.drawEllipse(wire.input, metrics::portRadius, metrics::portRadius);
+    }
+    if (preview.rubberBand) {
+        painter.setPen(QPen(theme.accent, 1 / pass.zoom));
+        painter.setBrush(withAlpha(theme.accent, 0.1));
+        painter.drawRoundedRect(*preview.rubberBand, 3 / pass.zoom, 3 / pass.zoom);
+    }
+    pass.usePixels();
+}
+
+} // namespace twb

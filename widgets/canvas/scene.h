@@ -1,0 +1,287 @@
+#pragma once
+
+#include "graph/delta.h"
+#include "placement/analysis.h"
+#include "widgets/canvas/spatial_grid.h"
+#include "widgets/canvas/wire_path.h"
+#include "widgets/run_state.h"
+
+#include <QRectF>
+#include <QStaticText>
+#include <QString>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace twb {
+
+struct PortHash {
+    std::size_t operator()(const PortRef& port) const noexcept {
+        return std::hash<std::uint64_t>()(value(port.node) * 64 + static_cast<std::uint64_t>(port.port));
+    }
+};
+using PortSet = std::unordered_set<PortRef, PortHash>;
+
+/// What a Scene is made from. All of one revision.
+struct SceneSource {
+    const Graph& graph;
+    const Analysis& analysis;
+    const DeviceMap& devices;
+};
+
+/// The families of dtypes that wires are coloured by.
+enum class WireClass : std::uint8_t { unknown, floating, integer, boolean };
+WireClass wireClassOf(const std::optional<TensorType>& type) noexcept;
+
+/// One lane as a band of the canvas. Its left is open: the band goes on for ever to both sides.
+struct LaneBand {
+    LaneId id = LaneId::none;
+    Device device; ///< resolved
+    double top = 0;
+    double height = 0;
+    double contentBottom = 0; ///< the lowest card, note or label, from the lane's top
+    QString name;             ///< "cuda:0", "auto → cpu"
+    QString title;
+    QString backend; ///< "simulated NVIDIA H200"
+    QString detail;  ///< "PCIe 5.0 x16"
+    bool simulated = false;
+    bool repeated = false; ///< a lane above shows the same device and says what stands behind it
+    double bottom() const noexcept { return top + height; }
+};
+
+/// Where one node is drawn. A slot of the scene; free slots have no id.
+struct NodeShape {
+    enum class Kind : std::uint8_t { card, pill };
+
+    NodeId id = NodeId::none;
+    QRectF rect;
+    LaneId lane = LaneId::none;
+    FrameId frame = FrameId::none;
+    Position at;   ///< in its lane
+    QPointF drag;  ///< while it is being moved
+    Device device; ///< of its lane, or of the lane it is dragged over
+    Kind kind = Kind::card;
+    std::uint16_t inputs = 0; ///< ports drawn
+    std::uint16_t outputs = 0;
+    bool hasError = false;
+    bool hasWarning = false;
+    bool dragged = false;
+    std::uint64_t signature = 0; ///< of everything that its looks depend on
+};
+
+enum class PortSide : std::uint8_t { input, output };
+/// The middle of a port.
+QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept;
+
+/// A copy that the implicit policy makes, drawn as a pill on the border of the lane it goes to.
+struct GhostShape {
+    PortRef from;
+    Device target;
+    QRectF rect;
+    QString title;
+    Price price;
+    bool hoisted = false;
+};
+
+struct WireShape {
+    Edge edge;
+    std::uint32_t from = 0; ///< slots of its nodes
+    std::uint32_t to = 0;
+    QPointF start;
+    QPointF end;
+    QRectF bounds;
+    WireClass kind = WireClass::unknown;
+    float width = 1.5F;
+    bool free = true; ///< the slot
+    bool crosses = false;
+    bool mismatch = false;
+    std::int32_t ghost = -1; ///< the pill it runs through
+};
+
+struct FrameShape {
+    FrameId id = FrameId::none;
+    QRectF rect;      ///< empty when nothing stands in it
+    QRectF titleRect; ///< the handle
+    QString title;
+    int depth = 0;
+};
+
+struct NoteShape {
+    NoteId id = NoteId::none;
+    QRectF rect;
+    QPointF drag;
+    QStaticText text;
+    LaneId lane = LaneId::none;
+    Position at;
+};
+
+/// How a port looks.
+struct PortLook {
+    enum class State : std::uint8_t { connected, optional, missing };
+    WireClass kind = WireClass::unknown;
+    State state = State::connected;
+};
+
+/// How much larger than a title the short title is written.
+inline constexpr double kShortTitleScale = 1.6;
+
+/// The words of a card, laid out once and drawn many times.
+struct NodeCard {
+    QStaticText title;
+    QStaticText shortTitle; ///< for a card that shows nothing else, written larger
+    QStaticText subtitle;
+    QStaticText chip;
+    double chipWidth = 0; ///< of its text; 0: no chip
+    QStaticText time;
+    double timeWidth = 0;
+    double timeNs = -1;
+    std::vector<PortLook> inputs;
+    std::vector<PortLook> outputs;
+};
+
+/// A price on a pill or a word on a wire: two short lines in a box.
+struct PriceLabel {
+    QRectF rect;
+    QStaticText figures;
+    QStaticText remark;
+    double figuresWidth = 0;
+    double remarkWidth = 0;
+    bool isError = false;
+    std::uint64_t signature = 0; ///< of its words
+    std::uint64_t placed = 0;    ///< the version of the geometry it was placed in
+};
+
+/// What lies under a point, uppermost first.
+struct Hit {
+    enum class Kind : std::uint8_t { nothing, input, output, node, wire, frame, note };
+    Kind kind = Kind::nothing;
+    PortRef port;
+    NodeId node = NodeId::none;
+    Edge wire;
+    FrameId frame = FrameId::none;
+    NoteId note = NoteId::none;
+    bool operator==(const Hit&) const = default;
+};
+
+/// The geometry of a graph: lane bands, cards, wires, frames, notes, in canvas units (pixels at 100 %), x
+/// from the lanes' left, y from the first lane's top. Made once and then kept up with Deltas; found through a
+/// spatial grid.
+class Scene {
+public:
+    /// Starts over.
+    void rebuild(const SceneSource& source);
+    /// Follows a change that `source` already has.
+    void update(const SceneSource& source, const Delta& delta);
+    /// Follows new facts (types, devices, diagnostics) about the same graph.
+    void refresh(const SceneSource& source) { update(source, {}); }
+    /// Grows when something that is drawn has moved, come or gone.
+    std::uint64_t version() const noexcept { return m_version; }
+
+    const std::vector<LaneBand>& lanes() const noexcept { return m_lanes; }
+    const std::vector<NodeShape>& nodes() const noexcept { return m_nodes; }
+    const std::vector<WireShape>& wires() const noexcept { return m_wires; }
+    const std::vector<FrameShape>& frames() const noexcept { return m_frames; } ///< parents first
+    const std::vector<NoteShape>& notes() const noexcept { return m_notes; }
+    const std::vector<GhostShape>& ghosts() const noexcept { return m_ghosts; }
+    std::size_t nodeCount() const noexcept { return m_slotOf.size(); }
+
+    const NodeShape* node(NodeId id) const noexcept;
+    const WireShape* wire(const Edge& edge) const noexcept;
+    const LaneBand* lane(LaneId id) const noexcept;
+    /// The band at a height; the first or last one beyond them, null when there are none.
+    const LaneBand* laneAt(double y) const noexcept;
+    WirePath path(const WireShape& wire) const;
+    /// Everything that is drawn, the lanes' heights included.
+    QRectF extent() const;
+    /// The bounds of a selection's nodes and notes.
+    QRectF boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const;
+    /// All nodes of a module and of the modules inside it.
+    std::vector<NodeId> nodesOf(FrameId frame, const Graph& graph) const;
+
+    /// Calls visit(slot) for all nodes (wires) that touch `rect`, in no order.
+    template <class Visit> void visitNodes(const QRectF& rect, Visit&& visit) const {
+        m_nodeGrid.query(rect, [&](std::uint32_t slot) {
+            if (m_nodes[slot].rect.intersects(rect)) visit(slot);
+        });
+    }
+    template <class Visit> void visitWires(const QRectF& rect, Visit&& visit) const {
+        m_wireGrid.query(rect, [&](std::uint32_t slot) {
+            const QRectF& b = m_wires[slot].bounds;
+            if (b.left() <= rect.right() && b.right() >= rect.left() && b.top() <= rect.bottom() &&
+                b.bottom() >= rect.top())
+                visit(slot);
+        });
+    }
+    Hit hitTest(QPointF point, double zoom) const;
+    /// The nearest of `ports` within `range`, for a wire that is being drawn.
+    std::optional<PortRef> nearestPort(QPointF point, PortSide side, double range,
+                                       const PortSet& ports) const;
+
+    /// Shows nodes and notes away from where they are, without changing any lane; `lanes` gives the devices.
+    void drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
+              std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices);
+    void endDrag(const Graph& graph);
+
+    /// Lays out the words of what `viewport` shows at `zoom`. Until then, and for the rest, nothing is
+    /// written.
+    void prepare(const SceneSource& source, const QRectF& viewport, double zoom, const RunState* run);
+    const NodeCard* card(std::uint32_t slot) const noexcept;
+    const PriceLabel* nodeLabel(std::uint32_t slot) const noexcept;
+    const PriceLabel* wireLabel(std::uint32_t slot) const noexcept;
+    const PriceLabel* ghostLabel(std::size_t ghost) const noexcept;
+
+private:
+    std::uint32_t addNode(const Node& node);
+    void removeNode(NodeId id);
+    void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
+    void place(std::uint32_t slot);
+    void touch(std::uint32_t slot);
+    void readLanes(const SceneSource& source);
+    void stackLanes(const Graph& graph);
+    void readNotes(const Graph& graph);
+    void readFrames(const Graph& graph);
+    void readGhosts(const SceneSource& source);
+    void addWire(const Edge& edge);
+    void removeWire(const Edge& edge);
+    void styleWire(const SceneSource& source, WireShape& wire) const;
+    void routeWireOf(std::uint32_t wire);
+    void routeTouched(const Graph& graph);
+    void finish(const SceneSource& source);
+    bool isFree(const QRectF& rect) const;
+    void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
+    void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
+    void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
+    void prepareGhostLabel(const SceneSource& source, std::size_t ghost, const RunState* run);
+    void placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const;
+    bool isFreeForLabel(const QRectF& rect, std::uint32_t pill) const;
+
+    std::vector<LaneBand> m_lanes;
+    std::vector<NodeShape> m_nodes;
+    std::vector<std::uint32_t> m_freeNodes;
+    std::unordered_map<NodeId, std::uint32_t> m_slotOf;
+    std::vector<WireShape> m_wires;
+    std::vector<std::uint32_t> m_freeWires;
+    std::unordered_map<PortRef, std::uint32_t, PortHash> m_wireInto; ///< by the input it feeds
+    std::vector<FrameShape> m_frames;
+    std::vector<NoteShape> m_notes;
+    std::vector<GhostShape> m_ghosts;
+    SpatialGrid m_nodeGrid;
+    SpatialGrid m_wireGrid;
+    std::vector<std::uint32_t> m_touched; ///< nodes whose place or looks changed in this update
+    std::vector<bool> m_isTouched;
+    std::vector<std::uint32_t> m_restyle; ///< wires to route anew though their nodes stand still
+    std::unordered_map<PortRef, std::string, PortHash> m_mismatches; ///< diagnostic's code, by input
+    std::unordered_map<PortRef, std::int32_t, PortHash> m_ghostOf;   ///< by input
+    std::uint64_t m_version = 0;
+
+    std::unordered_map<std::uint32_t, NodeCard> m_cards;
+    std::unordered_map<std::uint32_t, PriceLabel> m_nodeLabels;
+    std::unordered_map<std::uint32_t, PriceLabel> m_wireLabels;
+    std::vector<PriceLabel> m_ghostLabels;
+};
+
+} // namespace twb

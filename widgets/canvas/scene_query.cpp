@@ -1,0 +1,169 @@
+#include "widgets/canvas/detail.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/theme.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+double distance(QPointF a, QPointF b) { return std::hypot(a.x() - b.x(), a.y() - b.y()); }
+
+/// The port of `shape` nearest to a point, and how far it is.
+std::pair<int, double> nearestPortOf(const NodeShape& shape, PortSide side, QPointF point) {
+    std::pair<int, double> best{-1, 1e9};
+    const int count = side == PortSide::input ? shape.inputs : shape.outputs;
+    for (int port = 0; port < count; ++port) {
+        const double d = distance(portPosition(shape, side, port), point);
+        if (d < best.second) best = {port, d};
+    }
+    return best;
+}
+
+} // namespace
+
+const NodeShape* Scene::node(NodeId id) const noexcept {
+    const auto found = m_slotOf.find(id);
+    return found == m_slotOf.end() ? nullptr : &m_nodes[found->second];
+}
+
+const WireShape* Scene::wire(const Edge& edge) const noexcept {
+    const auto found = m_wireInto.find(edge.to);
+    if (found == m_wireInto.end() || m_wires[found->second].edge != edge) return nullptr;
+    return &m_wires[found->second];
+}
+
+const LaneBand* Scene::lane(LaneId id) const noexcept {
+    const auto found =
+        std::find_if(m_lanes.begin(), m_lanes.end(), [id](const LaneBand& b) { return b.id == id; });
+    return found == m_lanes.end() ? nullptr : &*found;
+}
+
+const LaneBand* Scene::laneAt(double y) const noexcept {
+    if (m_lanes.empty()) return nullptr;
+    for (const LaneBand& band : m_lanes) {
+        if (y < band.bottom()) return &band;
+    }
+    return &m_lanes.back();
+}
+
+QRectF Scene::extent() const {
+    QRectF all;
+    for (const NodeShape& shape : m_nodes) {
+        if (shape.id != NodeId::none) all |= shape.rect;
+    }
+    for (const NoteShape& note : m_notes) all |= note.rect;
+    for (const FrameShape& frame : m_frames) all |= frame.rect;
+    for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;
+    if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
+    if (!m_lanes.empty()) all.setTop(std::min(all.top(), m_lanes.front().top));
+    if (!m_lanes.empty()) all.setBottom(std::max(all.bottom(), m_lanes.back().bottom()));
+    return all;
+}
+
+QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const {
+    QRectF all;
+    for (NodeId id : nodes) {
+        if (const NodeShape* shape = node(id)) all |= shape->rect;
+    }
+    for (const NoteShape& note : m_notes) {
+        if (std::find(notes.begin(), notes.end(), note.id) != notes.end()) all |= note.rect;
+    }
+    return all;
+}
+
+std::vector<NodeId> Scene::nodesOf(FrameId frame, const Graph& graph) const {
+    const auto isInside = [&](FrameId id) {
+        std::size_t steps = graph.frames().size() + 1;
+        for (; id != FrameId::none && steps-- > 0;) {
+            if (id == frame) return true;
+            const Frame* at = graph.find(id);
+            id = at ? at->parent : FrameId::none;
+        }
+        return false;
+    };
+    std::vector<NodeId> inside;
+    for (const NodeShape& shape : m_nodes) {
+        if (shape.id != NodeId::none && shape.frame != FrameId::none && isInside(shape.frame))
+            inside.push_back(shape.id);
+    }
+    std::sort(inside.begin(), inside.end());
+    return inside;
+}
+
+Hit Scene::hitTest(QPointF point, double zoom) const {
+    // In view far out nothing is as large as a finger or a pixel; reaches grow with the distance.
+    const double scale = 1 / std::clamp(zoom, 0.05, 1.0);
+    const double reach = metrics::portHitRadius * std::min(scale, 1.5);
+    const bool hasPorts = detailFor(zoom, 0) >= Detail::titles;
+    Hit hit;
+    double nearest = reach;
+    std::uint32_t top = 0;
+    const QRectF around(point.x() - reach, point.y() - reach, 2 * reach, 2 * reach);
+    visitNodes(around, [&](std::uint32_t slot) {
+        const NodeShape& shape = m_nodes[slot];
+        const bool inside = shape.rect.contains(point);
+        if (hasPorts) {
+            for (const PortSide side : {PortSide::output, PortSide::input}) {
+                const auto [port, d] = nearestPortOf(shape, side, point);
+                // Inside of the card the body comes first, but for the port's own disc.
+                if (port < 0 || d >= nearest || (inside && d > metrics::portRadius + 3)) continue;
+                nearest = d;
+                hit.kind = side == PortSide::input ? Hit::Kind::input : Hit::Kind::output;
+                hit.port = {shape.id, port};
+                hit.node = shape.id;
+            }
+        }
+        const bool isPort = hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output;
+        if (!inside || isPort || (hit.kind == Hit::Kind::node && slot < top)) return;
+        hit.kind = Hit::Kind::node;
+        hit.node = shape.id;
+        top = slot;
+    });
+    if (hit.kind != Hit::Kind::nothing) return hit;
+
+    double nearestWire = 6 * scale;
+    visitWires(around, [&](std::uint32_t slot) {
+        const double d = path(m_wires[slot]).distanceTo(point);
+        if (d >= nearestWire) return;
+        nearestWire = d;
+        hit.kind = Hit::Kind::wire;
+        hit.wire = m_wires[slot].edge;
+    });
+    if (hit.kind != Hit::Kind::nothing) return hit;
+
+    for (auto frame = m_frames.rbegin(); frame != m_frames.rend(); ++frame) {
+        if (!frame->titleRect.contains(point)) continue;
+        hit.kind = Hit::Kind::frame;
+        hit.frame = frame->id;
+        return hit;
+    }
+    for (auto note = m_notes.rbegin(); note != m_notes.rend(); ++note) {
+        if (!note->rect.contains(point)) continue;
+        hit.kind = Hit::Kind::note;
+        hit.note = note->id;
+        return hit;
+    }
+    return hit;
+}
+
+std::optional<PortRef> Scene::nearestPort(QPointF point, PortSide side, double range,
+                                          const PortSet& ports) const {
+    std::optional<PortRef> best;
+    double nearest = range;
+    const QRectF around(point.x() - range, point.y() - range, 2 * range, 2 * range);
+    visitNodes(around, [&](std::uint32_t slot) {
+        const NodeShape& shape = m_nodes[slot];
+        const int count = side == PortSide::input ? shape.inputs : shape.outputs;
+        for (int port = 0; port < count; ++port) {
+            const double d = distance(portPosition(shape, side, port), point);
+            if (d >= nearest || !ports.contains({shape.id, port})) continue;
+            nearest = d;
+            best = PortRef{shape.id, port};
+        }
+    });
+    return best;
+}
+
+} // namespace twb

@@ -1,0 +1,345 @@
+#include "profile/report.h"
+#include "widgets/canvas/caption.h"
+#include "widgets/canvas/detail.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/theme.h"
+
+#include <QFontMetricsF>
+
+#include <algorithm>
+#include <bit>
+
+namespace twb {
+namespace {
+
+constexpr std::size_t kMostCards = 4096;      ///< words kept ready; beyond it those out of view are dropped
+constexpr std::uint32_t kNoPill = 0xffffffff; ///< for labels that belong to no pill: they give way to all
+constexpr double kTextLeft = 16;
+constexpr double kTextRight = 12;
+
+QString toQt(const std::string& text) { return QString::fromStdString(text); }
+
+void setText(QStaticText& text, const QString& words, TextRole role) {
+    text.setTextFormat(Qt::PlainText);
+    text.setPerformanceHint(QStaticText::AggressiveCaching);
+    text.setText(words);
+    text.prepare(QTransform(), font(role));
+}
+
+double widthOf(const QString& words, TextRole role) {
+    return QFontMetricsF(font(role)).horizontalAdvance(words);
+}
+
+/// What a label says, before it is laid out.
+struct Words {
+    QString figures;
+    QString remark;
+    bool isError = false;
+};
+
+std::uint64_t signatureOf(double bytes, double ns, double rate, bool modelled, bool predicted) {
+    std::uint64_t s = std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7;
+    s += std::bit_cast<std::uint64_t>(rate) * 31 + (modelled ? 2 : 0) + (predicted ? 1 : 0);
+    return s | 1; // never 0, which is a label without words
+}
+
+Words priceWords(const EdgeRun& price, bool isKnown) {
+    Words words;
+    if (!isKnown) {
+        words.figures = QStringLiteral("size known when it runs");
+        return words;
+    }
+    words.figures = toQt(formatBytes(price.bytes)) + QStringLiteral(" · ") + toQt(formatMs(price.ns));
+    if (price.predicted) {
+        words.remark = QStringLiteral("predicted");
+        return words;
+    }
+    if (price.gbPerSecond > 0) words.remark = toQt(formatRate(price.gbPerSecond));
+    if (price.modelled)
+        words.remark += words.remark.isEmpty() ? QStringLiteral("modelled") : QStringLiteral(" · modelled");
+    return words;
+}
+
+void layOut(PriceLabel& label, const Words& words, std::uint64_t signature) {
+    label.signature = signature;
+    label.placed = 0;
+    label.isError = words.isError;
+    const TextRole role = words.isError ? TextRole::small : TextRole::smallFigure;
+    label.figuresWidth = widthOf(words.figures, role);
+    label.remarkWidth = words.remark.isEmpty() ? 0 : widthOf(words.remark, TextRole::small);
+    setText(label.figures, words.figures, role);
+    setText(label.remark, words.remark, TextRole::small);
+    const double width = std::max(label.figuresWidth + (words.isError ? 18 : 0), label.remarkWidth) + 16;
+    label.rect = QRectF(0, 0, std::ceil(width), words.remark.isEmpty() ? 18 : 32);
+}
+
+const EdgeRun* runOf(const RunState* run, const Edge& edge) {
+    if (!run) return nullptr;
+    const auto found = run->edges.find(edge);
+    return found == run->edges.end() ? nullptr : &found->second;
+}
+
+} // namespace
+
+const NodeCard* Scene::card(std::uint32_t slot) const noexcept {
+    const auto found = m_cards.find(slot);
+    return found == m_cards.end() ? nullptr : &found->second;
+}
+
+const PriceLabel* Scene::nodeLabel(std::uint32_t slot) const noexcept {
+    const auto found = m_nodeLabels.find(slot);
+    return found == m_nodeLabels.end() || found->second.signature == 0 ? nullptr : &found->second;
+}
+
+const PriceLabel* Scene::wireLabel(std::uint32_t slot) const noexcept {
+    const auto found = m_wireLabels.find(slot);
+    return found == m_wireLabels.end() || found->second.signature == 0 ? nullptr : &found->second;
+}
+
+const PriceLabel* Scene::ghostLabel(std::size_t ghost) const noexcept {
+    return ghost < m_ghostLabels.size() && m_ghostLabels[ghost].signature != 0 ? &m_ghostLabels[ghost]
+                                                                               : nullptr;
+}
+
+void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zoom, const RunState* run) {
+    const Detail detail = detailFor(zoom, m_slotOf.size());
+    if (detail < Detail::titles) return;
+    if (m_cards.size() > kMostCards) {
+        m_cards.clear();
+        m_nodeLabels.clear();
+        m_wireLabels.clear();
+    }
+    const QRectF around = viewport.adjusted(-48, -48, 48, 48);
+    visitNodes(around, [&](std::uint32_t slot) {
+        prepareCard(source, slot, run);
+        if (detail == Detail::full && m_nodes[slot].kind == NodeShape::Kind::pill)
+            prepareNodeLabel(source, slot, run);
+    });
+    if (detail != Detail::full) return;
+    visitWires(around, [&](std::uint32_t slot) {
+        if (m_wires[slot].mismatch || m_wires[slot].crosses) prepareWireLabel(source, slot, run);
+    });
+    for (std::size_t i = 0; i < m_ghosts.size(); ++i) {
+        if (m_ghosts[i].rect.intersects(around)) prepareGhostLabel(source, i, run);
+    }
+}
+
+void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run) {
+    const NodeShape& shape = m_nodes[slot];
+    const auto [at, isNew] = m_cards.try_emplace(slot);
+    NodeCard& card = at->second;
+    double ns = 0;
+    bool modelled = false;
+    if (run) {
+        if (const auto known = run->nodes.find(shape.id); known != run->nodes.end()) {
+            ns = known->second.ns;
+            modelled = known->second.modelled;
+        }
+    }
+    const bool timeChanged = ns != card.timeNs;
+    if (!isNew && !timeChanged) return;
+    const Node* node = source.graph.find(shape.id);
+    if (!node) return;
+    const bool isPill = shape.kind == NodeShape::Kind::pill;
+    if (timeChanged && !isPill) {
+        const double before = card.timeWidth;
+        card.timeNs = ns;
+        // A modelled time must not pass for a measured one, not even on a card.
+        const QString time =
+            ns > 0 ? (modelled ? QStringLiteral("≈ ") : QString()) + toQt(formatMs(ns)) : QString();
+        card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
+        setText(card.time, time, TextRole::smallFigure);
+        if (!isNew && card.timeWidth <= before) return; // the title keeps the room it has
+    }
+    const NodeFacts* facts = source.analysis.find(shape.id);
+    const double room = shape.rect.width() - kTextLeft - kTextRight;
+    if (isPill) {
+        card.timeNs = ns;
+        setText(card.title, elided(pillTitle(*node, shape.device), TextRole::strong, shape.rect.width() - 24),
+                TextRole::strong);
+    } else {
+        const double titleRoom = room - (card.timeWidth > 0 ? card.timeWidth + 8 : 0);
+        setText(card.title, elided(toQt(node->name), TextRole::nodeTitle, titleRoom), TextRole::nodeTitle);
+        setText(card.shortTitle, elided(toQt(node->name), TextRole::nodeTitle, room / kShortTitleScale),
+                TextRole::nodeTitle);
+        setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, room), TextRole::body);
+        const QString chip = elided(typeCaption(facts), TextRole::smallFigure, room - 34);
+        card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
+        setText(card.chip, chip, TextRole::smallFigure);
+    }
+
+    card.inputs.assign(shape.inputs, {});
+    const auto& links = source.graph.inputs(shape.id);
+    const Op* op = facts ? facts->op : nullptr;
+    for (int port = 0; port < shape.inputs; ++port) {
+        PortLook& look = card.inputs[static_cast<std::size_t>(port)];
+        const auto i = static_cast<std::size_t>(port);
+        if (i < links.size() && links[i]) {
+            look.kind = wireClassOf(source.analysis.typeOf(*links[i]));
+            continue;
+        }
+        const bool isRequired = op && port < op->minimumInputs() && !op->inputAt(port).optional;
+        look.state = isRequired ? PortLook::State::missing : PortLook::State::optional;
+    }
+    card.outputs.assign(shape.outputs, {});
+    for (std::size_t port = 0; port < card.outputs.size(); ++port) {
+        if (facts && port < facts->outputs.size())
+            card.outputs[port].kind = wireClassOf(facts->outputs[port]);
+    }
+}
+
+void Scene::prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run) {
+    const NodeShape& shape = m_nodes[slot];
+    PriceLabel& label = m_nodeLabels[slot];
+    const auto from = source.graph.sourceOf({shape.id, 0});
+    const NodeShape* sender = from ? node(from->node) : nullptr;
+    if (!sender) {
+        label = {};
+        return;
+    }
+    const EdgeRun* known = runOf(run, {*from, {shape.id, 0}});
+    if (!known) {
+        for (const Edge& edge : source.graph.outgoing(shape.id)) {
+            known = runOf(run, edge);
+            if (known) break;
+        }
+    }
+    EdgeRun price;
+    bool isKnown = true;
+    Words words;
+    if (known) {
+        price = *known;
+    } else if (sender->device == shape.device) {
+        words.figures = QStringLiteral("already on %1").arg(toQt(shape.device.toString()));
+    } else {
+        const auto& type = source.analysis.typeOf(*from);
+        const AttributeValue* pin = source.graph.find(shape.id)->attributes.find("pin_memory");
+        const bool* pinned = pin ? std::get_if<bool>(pin) : nullptr;
+        Price predicted;
+        if (type)
+            predicted =
+                priceOfTransfer(*type, sender->device, shape.device, pinned && *pinned, source.devices);
+        isKnown = predicted.isKnown;
+        price.bytes = static_cast<double>(predicted.bytes);
+        price.ns = predicted.ns;
+    }
+    const bool isHere = !words.figures.isEmpty();
+    const std::uint64_t signature = isHere ? 3
+                                           : signatureOf(isKnown ? price.bytes : -1, price.ns,
+                                                         price.gbPerSecond, price.modelled, price.predicted);
+    if (label.signature != signature) layOut(label, isHere ? words : priceWords(price, isKnown), signature);
+    if (label.placed == m_version) return;
+    label.placed = m_version;
+    placeLabel(label, shape.rect, slot);
+}
+
+void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const {
+    const double w = label.rect.width();
+    const double h = label.rect.height();
+    const QPointF below(around.center().x() - w / 2, around.bottom() + 4);
+    const QPointF spots[] = {below,
+                             {around.center().x() - w / 2, around.top() - 4 - h},
+                             {around.left() - w / 2 + 8, around.bottom() + 4},
+                             {around.right() - w / 2 - 8, around.bottom() + 4},
+                             {around.right() + 10, around.bottom() - h / 2 + 12},
+                             {around.left() - w - 10, around.bottom() - h / 2 + 12}};
+    for (const QPointF spot : spots) {
+        label.rect.moveTopLeft(spot);
+        if (isFreeForLabel(label.rect, pill)) return;
+    }
+    label.rect.moveTopLeft(below);
+}
+
+bool Scene::isFreeForLabel(const QRectF& rect, std::uint32_t pill) const {
+    bool free = true;
+    // Every pill before this one has the first right to the room under it.
+    visitNodes(rect.adjusted(-80, -40, 80, 6), [&](std::uint32_t slot) {
+        const NodeShape& shape = m_nodes[slot];
+        QRectF taken = shape.rect;
+        if (shape.kind == NodeShape::Kind::pill && slot < pill) taken.adjust(-20, 0, 20, 36);
+        free = free && !taken.intersects(rect);
+    });
+    for (const GhostShape& ghost : m_ghosts) free = free && !ghost.rect.intersects(rect);
+    for (const NoteShape& note : m_notes) free = free && !note.rect.intersects(rect);
+    return free;
+}
+
+void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run) {
+    const WireShape& wire = m_wires[slot];
+    PriceLabel& label = m_wireLabels[slot];
+    const NodeShape& target = m_nodes[wire.to];
+    // Under a To and on a ghost the price has its place already.
+    if (!wire.mismatch && (target.kind == NodeShape::Kind::pill || wire.ghost >= 0)) {
+        label = {};
+        return;
+    }
+    if (label.signature == 0) {
+        Words words;
+        if (wire.mismatch) {
+            const std::string& code = m_mismatches.at(wire.edge.to);
+            words.isError = true;
+            if (code == "device-mismatch")
+                words.figures =
+                    QStringLiteral("on %1, needed on %2")
+                        .arg(toQt(m_nodes[wire.from].device.toString()), toQt(target.device.toString()));
+            else if (code == "shape-mismatch")
+                words.figures = QStringLiteral("shapes do not fit");
+            else if (code == "dtype-mismatch")
+                words.figures = QStringLiteral("dtypes do not fit");
+            else
+                words.figures = toQt(code);
+        } else if (const EdgeRun* known = runOf(run, wire.edge)) {
+            words = priceWords(*known, true);
+        } else {
+            const auto& type = source.analysis.typeOf(wire.edge.from);
+            words.figures = type && type->shape.rank() == 0 ? QStringLiteral("passed by value")
+                                                            : QStringLiteral("read on the host");
+        }
+        layOut(label, words, 1);
+    }
+    if (label.placed == m_version) return;
+    label.placed = m_version;
+    const WirePath way = path(wire);
+    // On the wire, as near to its middle as cards allow; failing that a little above or below it.
+    for (const double aside : {0.0, -16.0, 16.0}) {
+        for (int step = 0; step <= 14; ++step) {
+            const double t = 0.5 + (step % 2 ? 1 : -1) * ((step + 1) / 2) * 0.06;
+            label.rect.moveCenter(way.at(t) + QPointF(0, aside));
+            if (isFreeForLabel(label.rect.adjusted(-4, -3, 4, 3), kNoPill)) return;
+        }
+    }
+    label.rect.moveCenter(way.at(0.5));
+}
+
+void Scene::prepareGhostLabel(const SceneSource& source, std::size_t index, const RunState* run) {
+    const GhostShape& ghost = m_ghosts[index];
+    PriceLabel& label = m_ghostLabels[index];
+    const EdgeRun* known = nullptr;
+    for (const Edge& edge : source.graph.outgoing(ghost.from.node)) {
+        const auto at = m_ghostOf.find(edge.to);
+        if (at != m_ghostOf.end() && static_cast<std::size_t>(at->second) == index) known = runOf(run, edge);
+        if (known) break;
+    }
+    EdgeRun price;
+    if (known) {
+        price = *known;
+    } else {
+        price.bytes = static_cast<double>(ghost.price.bytes);
+        price.ns = ghost.price.ns;
+    }
+    const bool isKnown = known || ghost.price.isKnown;
+    const std::uint64_t signature =
+        signatureOf(isKnown ? price.bytes : -1, price.ns, price.gbPerSecond, price.modelled, price.predicted);
+    if (label.signature != signature) {
+        Words words = priceWords(price, isKnown);
+        words.remark = words.remark.isEmpty() ? QStringLiteral("implicit")
+                                              : QStringLiteral("implicit · ") + words.remark;
+        if (ghost.hoisted) words.remark += QStringLiteral(" · once");
+        layOut(label, words, signature);
+    }
+    if (label.placed == m_version) return;
+    label.placed = m_version;
+    placeLabel(label, ghost.rect, kNoPill);
+}
+
+} // namespace twb
