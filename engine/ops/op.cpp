@@ -1,5 +1,7 @@
 #include "ops/op.h"
 
+#include "backends/cpu/strided.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,7 +33,11 @@ std::optional<std::vector<std::int64_t>> InferContext::integers(int port) const 
     if (input(port)) {
         const auto i = static_cast<std::size_t>(port);
         if (i >= m_values.size() || !m_values[i]) return std::nullopt;
-        return m_values[i]->toIntegers();
+        const Tensor& value = *m_values[i];
+        if (isDense(value.view())) return value.toIntegers();
+        const Tensor dense = Tensor::onHost(value.type());
+        copyElements(value.view(), dense.view());
+        return dense.toIntegers();
     }
     const std::string& name = m_op.inputAt(port).name;
     if (!m_attributes.has(name)) return std::nullopt;

@@ -66,7 +66,7 @@ double exactGeluTanh(double x) {
 class TestPointwise : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void binary_data();
     void binary();
     void unary_data();
