@@ -180,7 +180,7 @@ void inferConcat(InferContext& ctx) {
                     shape[d] = kUnknownDim;
                 else if (__builtin_add_overflow(shape[d], other[d], &shape[d]))
                     ctx.fail(
-                        "shape-mismatch", i,
+                        "too-large", i,
                         fmt::format("the size of the result along dimension {} does not fit in 64 bits", d));
             } else if (shape[d] == kUnknownDim) {
                 shape[d] = other[d];

@@ -98,7 +98,7 @@ void inferArange(InferContext& ctx) {
                                 wholeNumber(attributes, "delta"));
     }
     if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        ctx.fail("shape-mismatch", -1,
+        ctx.fail("too-large", -1,
                  fmt::format("an Arange from {} to {} by {} has more elements than 64 bits can count", start,
                              limit, delta));
     ctx.output(0, {dtype, Shape{static_cast<std::int64_t>(count)}});
