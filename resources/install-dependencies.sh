@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Installs what Tensor Workbench is built from and runs with: nothing that is there already, and it says what.
+#   --tests   also what the benchmarks beside the tests need
+set -euo pipefail
+
+# One name a line; where distributions disagree, the names are joined by "|" and the first that exists is taken.
+packages=(
+    git g++ cmake ninja-build ccache
+    qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
+    libqcustomplot-dev
+    libopenblas-openmp-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+    fonts-inter fonts-jetbrains-mono
+)
+for option in "$@"; do
+    case "$option" in
+    --tests) packages+=(libbenchmark-dev) ;;
+    -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
+    *) echo "install-dependencies.sh: \"$option\" is no option of this script; there is --tests." >&2; exit 2 ;;
+    esac
+done
+
+is_installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
+
+# Sets `missing` to the packages that are not there under any of their names.
+find_missing() {
+    missing=()
+    local names name
+    for names in "${packages[@]}"; do
+        for name in ${names//|/ }; do is_installed "$name" && continue 2; done
+        missing+=("$names")
+    done
+}
+
+system="an unknown system"
+id="" version=""
+if [[ -r /etc/os-release ]]; then
+    id=$(. /etc/os-release && echo "${ID:-}")
+    version=$(. /etc/os-release && echo "${VERSION_ID:-}")
+    system=$(. /etc/os-release && echo "${PRETTY_NAME:-unknown}")
+fi
+case "$id-$version" in
+debian-12 | debian-13 | ubuntu-24.04 | ubuntu-24.10 | ubuntu-25.*) ;;
+*)
+    echo "install-dependencies.sh: this is $system; packages are installed on Debian 12 and Ubuntu 24.04 (or newer) only." >&2
+    echo "Install what these Debian packages hold, then build with: cmake --preset release && cmake --build build" >&2
+    echo "  ${packages[*]}" >&2
+    exit 1
+    ;;
+esac
+
+find_missing
+if ((${#missing[@]} == 0)); then
+    echo "Dependencies: all ${#packages[@]} packages are installed."
+    exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+        echo "install-dependencies.sh: ${#missing[@]} packages are missing, and installing them takes root's rights;" >&2
+        echo "run this script as root once: bash resources/install-dependencies.sh $*" >&2
+        echo "  ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+echo "Dependencies: installing ${#missing[@]} packages: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+chosen=()
+for names in "${missing[@]}"; do
+    for name in ${names//|/ }; do
+        if [[ "$(apt-cache policy "$name" | sed -n 's/^  Candidate: //p')" =~ [0-9] ]]; then
+            chosen+=("$name")
+            continue 2
+        fi
+    done
+    echo "install-dependencies.sh: no package source of this system has ${names//|/ or }; on Ubuntu, enable \"universe\"." >&2
+    exit 1
+done
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${chosen[@]}"
+echo "Dependencies: installed."
