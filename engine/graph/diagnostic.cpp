@@ -49,7 +49,7 @@ std::string toText(const Diagnostic& diagnostic) {
             cells.emplace_back("size known at run time");
         } else if (fix.price.bytes == 0) {
             cells.emplace_back("0 B");
-            cells.emplace_back("no transfer");
+            cells.emplace_back("no transfer in the iteration");
         } else {
             cells.push_back(formatExactBytes(fix.price.bytes));
             cells.push_back(timeOf(fix.price));

@@ -11,7 +11,7 @@ using namespace twb::test;
 class TestBatch : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aSweepRunsEveryCombination() {
         const Program twb;
         twb.save("a.twb", smallGraph());

@@ -7,7 +7,7 @@ using namespace twb::test;
 class TestCheck : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aSoundGraphIsFine() {
         const Program twb;
         twb.save("a.twb", smallGraph());

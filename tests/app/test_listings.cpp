@@ -10,7 +10,7 @@ class TestListings : public QObject {
 
     Program m_twb;
 
-private slots:
+private Q_SLOTS:
     void devices() {
         const Ended text = m_twb.run({"devices"});
         QCOMPARE(text.exit, 0);

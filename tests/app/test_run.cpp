@@ -23,7 +23,7 @@ nlohmann::json probeOf(const nlohmann::json& report, const std::string& name) {
 class TestRun : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void aRunEndsWithATable() {
         const Program twb;
         twb.save("a.twb", smallGraph());

@@ -9,7 +9,7 @@ using namespace twb;
 class TestFormat : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void bytes() {
         QCOMPARE(formatBytes(0), "0 B");
         QCOMPARE(formatBytes(999), "999 B");

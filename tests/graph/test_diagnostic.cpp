@@ -6,7 +6,7 @@ using namespace twb;
 class TestDiagnostic : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void severities() {
         QCOMPARE(name(Severity::note), "note");
         QCOMPARE(name(Severity::warning), "warning");
@@ -55,7 +55,7 @@ private slots:
         QCOMPARE(toText(d), "m\n"
                             "  fix 1  remove x\n"
                             "  fix 2  insert To(cpu)  ? B  size known at run time\n"
-                            "  fix 3  move x          0 B  no transfer\n");
+                            "  fix 3  move x          0 B  no transfer in the iteration\n");
     }
 
     void namesCannotForgeLines() {

@@ -37,7 +37,7 @@ double exactQuantile(std::vector<std::int64_t> values, double q) {
 class TestLedger : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void anEmptyHistogramIsZero() {
         const Histogram h;
         QCOMPARE(h.count(), 0U);

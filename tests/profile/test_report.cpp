@@ -21,7 +21,7 @@ class TestReport : public QObject {
     StepTimes m_times;
     RunReport m_report;
 
-private slots:
+private Q_SLOTS:
     void init() {
         m_plan = test::examplePlan();
         m_ledger = Ledger(m_plan);

@@ -38,7 +38,7 @@ std::int64_t ns(const json& us) { return std::llround(us.get<double>() * 1000); 
 class TestTrace : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void slicesCarryTheExactTimes() {
         const json trace = traceOf(test::examplePlan(), test::exampleRecords());
         const auto slices = events(trace, "X");
