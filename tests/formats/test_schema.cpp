@@ -1,0 +1,220 @@
+#include "core/error.h"
+#include "formats/project.h"
+#include "graph/delta.h"
+#include "support/test_main.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+using namespace twb;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// As much of JSON Schema as the project's schema uses. An unknown keyword fails, so that none is skipped.
+class Schema {
+public:
+    explicit Schema(json root) : m_root(std::move(root)) {}
+
+    /// Where and what is wrong first; empty when nothing is.
+    std::string problem(const json& value) const { return check(m_root, value, "document"); }
+
+private:
+    std::string check(const json& schema, const json& value, const std::string& place) const {
+        if (schema.is_boolean()) return schema.get<bool>() ? "" : place + " is not allowed";
+        for (const auto& [keyword, rule] : schema.items())
+            if (std::string wrong = checkKeyword(keyword, rule, schema, value, place); !wrong.empty())
+                return wrong;
+        return {};
+    }
+
+    std::string checkKeyword(const std::string& keyword, const json& rule, const json& schema,
+                             const json& value, const std::string& place) const {
+        const auto unless = [&](bool holds) {
+            return holds ? std::string() : place + " breaks " + keyword + " " + rule.dump();
+        };
+        if (keyword == "$ref")
+            return check(m_root.at(json::json_pointer(rule.get<std::string>().substr(1))), value, place);
+        if (keyword == "type") return unless(hasType(value, rule));
+        if (keyword == "const") return unless(value == rule);
+        if (keyword == "enum") return unless(std::find(rule.begin(), rule.end(), value) != rule.end());
+        if (value.is_number()) {
+            if (keyword == "minimum") return unless(value.get<double>() >= rule.get<double>());
+            if (keyword == "maximum") return unless(value.get<double>() <= rule.get<double>());
+            if (keyword == "exclusiveMinimum") return unless(value.get<double>() > rule.get<double>());
+        }
+        if (keyword == "minLength") return unless(value.get<std::string>().size() >= rule.get<std::size_t>());
+        if (keyword == "minItems") return unless(value.size() >= rule.get<std::size_t>());
+        if (keyword == "maxItems" || keyword == "maxProperties")
+            return unless(value.size() <= rule.get<std::size_t>());
+        if (keyword == "pattern")
+            return unless(std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>())));
+        if (keyword == "required")
+            return unless(std::all_of(rule.begin(), rule.end(), [&](const json& key) {
+                return value.contains(key.get<std::string>());
+            }));
+        if (keyword == "properties" || keyword == "additionalProperties" || keyword == "propertyNames")
+            return checkMembers(keyword, rule, schema, value, place);
+        if (keyword == "prefixItems" || keyword == "items")
+            return checkItems(keyword, rule, schema, value, place);
+        const bool isRemark = keyword == "description" || keyword == "title" || keyword == "$schema" ||
+                              keyword == "$id" || keyword == "$defs";
+        return isRemark ? std::string() : "the test does not know the keyword " + keyword;
+    }
+
+    std::string checkMembers(const std::string& keyword, const json& rule, const json& schema,
+                             const json& value, const std::string& place) const {
+        for (const auto& [key, member] : value.items()) {
+            const bool isNamed = schema.contains("properties") && schema["properties"].contains(key);
+            std::string wrong;
+            if (keyword == "properties" && isNamed) wrong = check(rule[key], member, place + "." + key);
+            if (keyword == "additionalProperties" && !isNamed) wrong = check(rule, member, place + "." + key);
+            if (keyword == "propertyNames") wrong = check(rule, key, place + "." + key);
+            if (!wrong.empty()) return wrong;
+        }
+        return {};
+    }
+
+    std::string checkItems(const std::string& keyword, const json& rule, const json& schema,
+                           const json& value, const std::string& place) const {
+        const std::size_t prefix = schema.contains("prefixItems") ? schema["prefixItems"].size() : 0;
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            std::string wrong;
+            if (keyword == "prefixItems" && i < prefix)
+                wrong = check(rule[i], value[i], place + "[" + std::to_string(i) + "]");
+            if (keyword == "items" && i >= prefix)
+                wrong = check(rule, value[i], place + "[" + std::to_string(i) + "]");
+            if (!wrong.empty()) return wrong;
+        }
+        return {};
+    }
+
+    static bool hasType(const json& value, const std::string& type) {
+        if (type == "object") return value.is_object();
+        if (type == "array") return value.is_array();
+        if (type == "string") return value.is_string();
+        if (type == "number") return value.is_number();
+        if (type == "integer") return value.is_number_integer();
+        return false;
+    }
+
+    json m_root;
+};
+
+const fs::path kResources = fs::path(TWB_SOURCE_DIR) / "resources";
+
+Schema schema() {
+    return Schema(json::parse(readFile(kResources / "schema/tensor-workbench.schema.json", 1 << 20)));
+}
+
+} // namespace
+
+class TestSchema : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void theExamplesFollowIt() {
+        const Schema s = schema();
+        int count = 0;
+        for (const auto& entry : fs::directory_iterator(kResources / "examples")) {
+            if (entry.path().extension() != ".twb") continue;
+            const std::string wrong = s.problem(json::parse(readFile(entry.path(), 1 << 20)));
+            QVERIFY2(wrong.empty(), (entry.path().string() + ": " + wrong).c_str());
+            ++count;
+        }
+        QCOMPARE(count, 10);
+    }
+
+    void whatIsSavedFollowsIt() {
+        Graph graph;
+        QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
+        DeltaBuilder b(graph, "");
+        b.setInfo({"t", "d", Policy::implicit, 7});
+        const LaneId lane = b.addLane({LaneId::none, Device::cuda(63), "title", -3, 120.5});
+        const FrameId outer = b.addFrame({FrameId::none, "outer", FrameId::none});
+        const FrameId inner = b.addFrame({FrameId::none, "inner", outer});
+        Attributes attributes{{"i", std::int64_t(1)}, {"d", std::nan("")}, {"r", RawJson{"{\"a\":[null]}"}}};
+        const NodeId a = b.addNode({NodeId::none, "Op", "", lane, inner, attributes, {-1.5, 2}});
+        b.connect({{a, 3}, {a, 64}});
+        b.addNote({NoteId::none, "text", lane, {1, 2}, 100, 0});
+        graph.apply(b.take());
+        QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
+    }
+
+    /// What one of the two refuses, the other does too.
+    void itRefusesWhatTheReaderRefuses_data() {
+        QTest::addColumn<QString>("pointer");
+        QTest::addColumn<QString>("value");
+        const auto row = [](const char* pointer, const char* value) {
+            QTest::newRow(
+                qPrintable(QStringLiteral("%1 = %2").arg(QLatin1String(pointer), QLatin1String(value))))
+                << QString::fromUtf8(pointer) << QString::fromUtf8(value);
+        };
+        row("/format", "\"other\"");
+        row("/version", "2");
+        row("/version", "1.5");
+        row("/iterations", "0");
+        row("/iterations", "\"1\"");
+        row("/policy", "\"loose\"");
+        row("/title", "3");
+        row("/nodes", "{}");
+        row("/nodes/0", "[]");
+        row("/nodes/0/id", "0");
+        row("/nodes/0/id", "9007199254740992");
+        row("/nodes/0/op", "\"\"");
+        row("/nodes/0/name", "null");
+        row("/nodes/0/colour", "1");
+        row("/nodes/0/attributes", "[]");
+        row("/lanes/0/device", "\"tpu\"");
+        row("/lanes/0/device", "\"cuda:64\"");
+        row("/lanes/0/order", "3000000000");
+        row("/edges/0/from", "[1]");
+        row("/edges/0/from", "[1, 0, 0]");
+        row("/edges/0/from", "[1, -1]");
+        row("/edges/0/from", "[1, 65536]");
+        row("/notes/0/text", "[]");
+        row("/layout/nodes/1", "[1]");
+        row("/layout/nodes/1", "[1, 2, 3]");
+        row("/layout/nodes/1", "[1e10, 2]");
+        row("/layout/nodes/x", "[1, 2]");
+        row("/layout/notes/1", "[1, 2, 0, 4]");
+        row("/layout/notes/1", "[1, 2, 3, -4]");
+        row("/layout/lanes/1", "-1");
+        row("/layout/edges", "{}");
+        row("/extra", "1");
+    }
+    void itRefusesWhatTheReaderRefuses() {
+        QFETCH(QString, pointer);
+        QFETCH(QString, value);
+        json document =
+            json::parse(readFile(kResources / "examples/01-cpu-tensor-plus-cuda-tensor.twb", 1 << 20));
+        document[json::json_pointer(pointer.toStdString())] = json::parse(value.toStdString());
+        QVERIFY(!schema().problem(document).empty());
+        QVERIFY_EXCEPTION_THROWN(parseProject(document.dump(), "changed.twb"), Error);
+    }
+
+    void itRequiresWhatTheReaderRequires() {
+        const json document =
+            json::parse(readFile(kResources / "examples/01-cpu-tensor-plus-cuda-tensor.twb", 1 << 20));
+        for (const char* list : {"lanes", "nodes", "edges", "notes"}) {
+            for (const auto& [key, value] : document[list][0].items()) {
+                json without = document;
+                without[list][0].erase(key);
+                bool isRead = true;
+                try {
+                    parseProject(without.dump(), "changed.twb");
+                } catch (const Error&) {
+                    isRead = false;
+                }
+                QCOMPARE(schema().problem(without).empty(), isRead);
+            }
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestSchema)
+#include "test_schema.moc"

@@ -1,0 +1,242 @@
+#include "core/error.h"
+#include "graph/delta.h"
+#include "profile/profiles.h"
+#include "profile/resource_path.h"
+#include "support/test_main.h"
+
+#include <QTemporaryDir>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace twb;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kDevices = fs::path(TWB_SOURCE_DIR) / "resources/devices";
+
+json read(const std::string& id) { return json::parse(std::ifstream(kDevices / (id + ".json"))); }
+
+template <class Call> QString refusal(Call call, ErrorCode expected) {
+    try {
+        call();
+        return {};
+    } catch (const Error& e) {
+        return e.code() == expected ? QString::fromStdString(e.what()) : QStringLiteral("another code");
+    }
+}
+
+Graph graphOn(std::initializer_list<Device> devices) {
+    Graph graph;
+    DeltaBuilder b(graph, "");
+    for (const Device& device : devices) b.addLane({LaneId::none, device, "", 0, 0});
+    graph.apply(b.take());
+    return graph;
+}
+
+} // namespace
+
+class TestProfiles : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void theLibraryHoldsAllSix() {
+        const ProfileLibrary library(kDevices);
+        QStringList ids;
+        for (const DeviceProfile& p : library.all()) ids << QString::fromStdString(p.id);
+        QCOMPARE(ids.join(QLatin1Char(' ')), QStringLiteral("a100 h100 h200 l4 rtx4090 t4"));
+        QCOMPARE(library.at("RTX-4090").name, std::string("NVIDIA GeForce RTX 4090"));
+        QVERIFY(refusal([&] { library.at("b200"); }, ErrorCode::invalidArgument)
+                    .contains(QLatin1String("a100, h100, h200, l4, rtx4090, t4")));
+    }
+
+    void figuresAreInTheirUnits() {
+        const ProfileLibrary library(kDevices);
+        const DeviceProfile& h200 = library.at("h200");
+        QCOMPARE(h200.peakGflops[std::size_t(DType::f32)], 67e3);
+        QCOMPARE(h200.peakGflops[std::size_t(DType::bf16)], 989.5e3);
+        QCOMPARE(h200.peakGflops[std::size_t(DType::i64)], 0.0);
+        QCOMPARE(h200.memoryGBps, 4800.0);
+        QCOMPARE(h200.memoryBytes, std::uint64_t(141'000'000'000));
+        QCOMPARE(h200.link, std::string("PCIe 5.0 x16"));
+        // A thousand by thousand matrix of f32 over the link: latency plus 4 MB at its rate.
+        const double ns = h200.copyNs(4e6, CopyDirection::hostToDevice, MemoryKind::pinned);
+        QCOMPARE(ns, h200.linkLatencyUs * 1e3 + 4e6 / h200.linkPinnedGBps);
+    }
+
+    void figuresAreSane() {
+        const ProfileLibrary library(kDevices);
+        for (const DeviceProfile& p : library.all()) {
+            const auto peak = [&](DType d) { return p.peakGflops[std::size_t(d)]; };
+            QVERIFY(peak(DType::f64) < peak(DType::f32));
+            QVERIFY(peak(DType::f32) < peak(DType::f16));
+            QVERIFY(peak(DType::f16) < peak(DType::i8));
+            QVERIFY(p.linkPageableGBps < p.linkPinnedGBps);
+            QVERIFY(p.linkPinnedGBps < p.memoryGBps);
+            QVERIFY(p.linkLatencyUs <= p.pageableLatencyUs);
+            QVERIFY(p.memoryBytes > 8'000'000'000);
+        }
+    }
+
+    void everyFigureNamesItsSource() {
+        const ProfileLibrary library(kDevices);
+        for (const DeviceProfile& p : library.all()) {
+            const json document = read(p.id);
+            for (const auto& [figure, source] : p.sources) {
+                const std::size_t dot = figure.find('.');
+                QVERIFY2(dot == std::string::npos
+                             ? document.contains(figure)
+                             : document[figure.substr(0, dot)].contains(figure.substr(dot + 1)),
+                         (p.id + ": " + figure).c_str());
+                const bool isEstimate = source.starts_with("estimate: ");
+                const bool namesDocument = source.find("datasheet") != std::string::npos ||
+                                           source.find("whitepaper") != std::string::npos;
+                QVERIFY2(isEstimate || namesDocument || source.starts_with("0: "),
+                         (p.id + ": " + figure).c_str());
+            }
+            // What no datasheet gives must not look as if one did.
+            for (const char* figure : {"launch_us", "link_pinned_gb_per_s", "link_pageable_gb_per_s",
+                                       "link_latency_us", "pageable_latency_us"})
+                QVERIFY2(p.sources.at(figure).starts_with("estimate: "), figure);
+        }
+    }
+
+    void badProfilesAreRefused_data() {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("says");
+        const auto row = [](const char* name, const json& profile, const char* says) {
+            QTest::newRow(name) << QString::fromStdString(profile.dump()) << QString::fromUtf8(says);
+        };
+        QTest::newRow("not JSON") << QStringLiteral("{") << QStringLiteral("this is not JSON");
+        row("a list", json::array(), "is a JSON object");
+        json p = read("t4");
+        for (const auto& [key, value] : p.items()) {
+            json without = p;
+            without.erase(key);
+            QTest::newRow(qPrintable(QStringLiteral("without ") + QString::fromStdString(key)))
+                << QString::fromStdString(without.dump())
+                << QStringLiteral("\"%1\"").arg(QString::fromStdString(key));
+        }
+        for (const auto& [figure, source] : p["sources"].items()) {
+            json without = p;
+            without["sources"].erase(figure);
+            QTest::newRow(qPrintable(QStringLiteral("unsourced ") + QString::fromStdString(figure)))
+                << QString::fromStdString(without.dump())
+                << QStringLiteral("\"sources\" does not say where \"%1\" comes from")
+                       .arg(QString::fromStdString(figure));
+        }
+        const auto with = [&](const char* key, const json& value) {
+            json other = p;
+            other[key] = value;
+            return other;
+        };
+        row("unknown key", with("colour", "green"), "\"colour\" is not a field");
+        row("negative", with("memory_gb_per_s", -1), "\"memory_gb_per_s\" must be a number above 0");
+        row("zero", with("link_latency_us", 0), "\"link_latency_us\" must be a number above 0");
+        row("text", with("launch_us", "2.5"), "\"launch_us\" must be a number above 0");
+        row("too much memory", with("memory_bytes", 1e30), "\"memory_bytes\"");
+        row("name", with("name", ""), "\"name\" must be a text");
+        row("another schema", with("schema", 2), "\"schema\" is 2");
+        row("peaks", with("peak_tflops", 8), "\"peak_tflops\" must be an object");
+        row("a dtype that is none", with("peak_tflops", {{"f32", 8}, {"f4", 65}}),
+            "\"peak_tflops.f4\" does not name a dtype");
+        row("no f32", with("peak_tflops", {{"i8", 130}}), "\"peak_tflops.f32\" is missing");
+    }
+    void badProfilesAreRefused() {
+        QFETCH(QString, text);
+        QFETCH(QString, says);
+        const QString said = refusal([&] { parseProfile(text.toStdString(), "x.json"); }, ErrorCode::badFile);
+        QVERIFY2(said.startsWith(QLatin1String("x.json: ")) && said.contains(says), qPrintable(said));
+    }
+
+    void aFolderThatIsNotThereIsASentence() {
+        QVERIFY(refusal([] { ProfileLibrary("/no/such/folder"); }, ErrorCode::io)
+                    .contains(QLatin1String("/no/such/folder")));
+        QTemporaryDir folder;
+        const fs::path path = folder.path().toStdString();
+        fs::copy_file(kDevices / "t4.json", path / "a.json");
+        fs::copy_file(kDevices / "t4.json", path / "b.json");
+        QVERIFY(refusal([&] { ProfileLibrary library(path); }, ErrorCode::badFile)
+                    .contains(QLatin1String("the id \"t4\"")));
+    }
+
+    void choicesAreParsed() {
+        const DeviceChoice simulated = parseDeviceChoice("cuda:1=simulated:rtx4090");
+        QVERIFY(simulated.device == Device::cuda(1));
+        QCOMPARE(simulated.profile, std::string("rtx4090"));
+        QVERIFY(parseDeviceChoice("cuda=real").device == Device::cuda(0));
+        QVERIFY(parseDeviceChoice("cuda=real").profile.empty());
+        for (const char* bad :
+             {"", "cuda:0", "=", "cuda:0=", "cuda:0=h200", "cuda:0=simulated:", "cuda:99=real", "tpu=real",
+              "cpu=simulated:h200", "auto=simulated:h200", "cuda:0=REAL"})
+            QVERIFY2(refusal([&] { parseDeviceChoice(bad); }, ErrorCode::invalidArgument)
+                         .contains(QLatin1String("is no device choice")),
+                     bad);
+    }
+
+    void everyLaneGetsADevice() {
+        const ProfileLibrary library(kDevices);
+        const Graph graph = graphOn({Device::cpu(), Device::cuda(0), Device::cuda(2), Device::cuda(0)});
+        const DeviceMap map = makeDeviceMap(graph, {{Device::cuda(2), "t4"}}, library);
+        QCOMPARE(map.devices().size(), std::size_t(3));
+        QVERIFY(!map.isSimulated(Device::cpu()));
+        QVERIFY(map.isSimulated(Device::cuda(0)));
+        QCOMPARE(map.at(Device::cuda(0)).profile().id, std::string("h200"));
+        QCOMPARE(map.at(Device::cuda(2)).profile().id, std::string("t4"));
+    }
+
+    void autoCountsOnlyWhatWasAskedFor() {
+        const ProfileLibrary library(kDevices);
+        const Graph graph = graphOn({Device::automatic(), Device::cuda(0)});
+        QVERIFY(makeDeviceMap(graph, {}, library).resolve(Device::automatic()) == Device::cpu());
+        QVERIFY(makeDeviceMap(graph, {{Device::cuda(0), "l4"}}, library).resolve(Device::automatic()) ==
+                Device::cuda(0));
+        QCOMPARE(makeDeviceMap(graphOn({Device::automatic()}), {}, library).devices().size(), std::size_t(1));
+    }
+
+    void aRealDeviceThatIsNotThereIsASentence() {
+        const ProfileLibrary library(kDevices);
+        const Graph gpu = graphOn({Device::cuda(0)});
+        const auto missing = ErrorCode::missingDevice;
+        QVERIFY(refusal(
+                    [&] {
+                        makeDeviceMap(gpu, {{Device::cuda(0), ""}}, library);
+                    },
+                    missing)
+                    .contains(QLatin1String("--device-map cuda:0=simulated:h200")));
+        QVERIFY(refusal([&] { makeDeviceMap(gpu, {}, library, true); }, missing)
+                    .contains(QLatin1String("cuda:0 must be a real GPU")));
+        QVERIFY(!refusal(
+                     [&] {
+                         makeDeviceMap(gpu, {{Device::cuda(0), "h200"}}, library, true);
+                     },
+                     missing)
+                     .isEmpty());
+        QVERIFY(!refusal([&] { makeDeviceMap(graphOn({Device::automatic()}), {}, library, true); }, missing)
+                     .isEmpty());
+        QCOMPARE(makeDeviceMap(graphOn({Device::cpu()}), {}, library, true).devices().size(), std::size_t(1));
+        QVERIFY(!refusal(
+                     [&] {
+                         makeDeviceMap(gpu, {{Device::cuda(0), "b200"}}, library);
+                     },
+                     ErrorCode::invalidArgument)
+                     .isEmpty());
+    }
+
+    void resourcesAreFound() {
+        qunsetenv("TWB_RESOURCES");
+        QVERIFY(fs::equivalent(resourceFolder(), fs::path(TWB_SOURCE_DIR) / "resources"));
+        QTemporaryDir folder;
+        qputenv("TWB_RESOURCES", folder.path().toUtf8());
+        QVERIFY(refusal([] { resourceFolder(); }, ErrorCode::io).contains(QLatin1String("TWB_RESOURCES")));
+        fs::create_directory(fs::path(folder.path().toStdString()) / "devices");
+        QVERIFY(fs::equivalent(resourceFolder(), folder.path().toStdString()));
+        qunsetenv("TWB_RESOURCES");
+    }
+};
+
+TWB_TEST_MAIN(TestProfiles)
+#include "test_profiles.moc"
