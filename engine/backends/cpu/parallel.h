@@ -12,7 +12,8 @@ inline constexpr std::int64_t kParallelElements = 32768;
 /// parallel when `work`, in element operations, is worth it. body must not throw, and its result must not
 /// depend on how the ranges fall: the number of threads decides that.
 template <class Body>
-void parallelRanges(std::int64_t total, std::int64_t work, std::int64_t grain, const Body& body) {
+void parallelRanges(std::int64_t total, [[maybe_unused]] std::int64_t work,
+                    [[maybe_unused]] std::int64_t grain, const Body& body) {
 #ifdef _OPENMP
     if (work > kParallelElements && total > grain) {
         const std::int64_t wanted = std::min<std::int64_t>(work / (kParallelElements / 4), 256);
