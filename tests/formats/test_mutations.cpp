@@ -1,0 +1,161 @@
+#include "formats/npy.h"
+#include "fuzz/targets.h"
+#include "support/test_main.h"
+
+#include <QTemporaryDir>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <random>
+
+using namespace twb;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Bytes and words that break parsers.
+constexpr std::array<std::string_view, 24> kPieces{"{",
+                                                   "}",
+                                                   "[",
+                                                   "]",
+                                                   "\"",
+                                                   ",",
+                                                   ":",
+                                                   "-1",
+                                                   "0",
+                                                   "9007199254740992",
+                                                   "1e999",
+                                                   "NaN",
+                                                   "null",
+                                                   "1.5",
+                                                   "\\u0000",
+                                                   "\xff",
+                                                   "\xed\xa0\x80",
+                                                   "true",
+                                                   "{}",
+                                                   "[]",
+                                                   "99999999999999999999",
+                                                   "\"id\": 1",
+                                                   "-0.0",
+                                                   "\n"};
+
+class Mutator {
+public:
+    explicit Mutator(unsigned seed) : m_random(seed) {}
+
+    std::string mutate(std::string text, const std::string& other) {
+        for (std::size_t n = 1 + pick(4); n > 0 && !text.empty(); --n) {
+            const std::size_t at = pick(text.size());
+            const std::size_t length = std::min(text.size() - at, 1 + pick(pick(4) ? 8 : 400));
+            switch (pick(7)) {
+            case 0:
+                text.erase(at, length);
+                break;
+            case 1:
+                text[at] = static_cast<char>(m_random());
+                break;
+            case 2:
+                text.insert(at, kPieces[pick(kPieces.size())]);
+                break;
+            case 3:
+                text.replace(at, length, kPieces[pick(kPieces.size())]);
+                break;
+            case 4:
+                text.insert(pick(text.size()), text.substr(at, length));
+                break;
+            case 5:
+                text.resize(at);
+                break;
+            default:
+                number(text, at);
+                break;
+            }
+            if (pick(20) == 0)
+                text.insert(pick(text.size() + 1), other.substr(pick(other.size()), 1 + pick(600)));
+        }
+        return text;
+    }
+
+    std::size_t pick(std::size_t below) { return m_random() % below; }
+
+private:
+    /// Changes one digit of the next number: ids, ports, lanes and positions that are nearly right.
+    void number(std::string& text, std::size_t from) {
+        const std::size_t digit = text.find_first_of("0123456789", from);
+        if (digit != std::string::npos) text[digit] = static_cast<char>('0' + pick(10));
+    }
+
+    std::mt19937 m_random;
+};
+
+std::vector<std::string> examples() {
+    std::vector<fs::path> paths;
+    for (const auto& entry : fs::directory_iterator(fs::path(TWB_SOURCE_DIR) / "resources/examples"))
+        if (entry.path().extension() == ".twb") paths.push_back(entry.path());
+    std::sort(paths.begin(), paths.end()); // the same mutations wherever the test runs
+    std::vector<std::string> texts;
+    for (const fs::path& path : paths) texts.push_back(readFile(path, 1 << 20));
+    return texts;
+}
+
+} // namespace
+
+/// Thousands of damaged files, the same ones in each run: none may crash, hang or break a promise.
+class TestMutations : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void damagedProjects() {
+        const std::vector<std::string> texts = examples();
+        Mutator mutator(20240521);
+        constexpr int kRounds = 6000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i)
+            sound += fuzz::project(
+                mutator.mutate(texts[mutator.pick(texts.size())], texts[mutator.pick(texts.size())]));
+        qInfo("%d of %d damaged projects still are one", sound, kRounds);
+        // Both ways out were taken often, or the test shows nothing.
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds / 2);
+    }
+
+    void damagedHeaders() {
+        const std::string whole =
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (360, 64), }          \n";
+        const std::string other = "{\"shape\": (2L,), 'descr': '>i8', 'fortran_order': True}";
+        Mutator mutator(7);
+        constexpr int kRounds = 50000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i)
+            sound += fuzz::npyHeader(mutator.mutate(i % 2 ? whole : other, whole));
+        qInfo("%d of %d damaged headers still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds / 2);
+    }
+
+    void damagedTensorFiles() {
+        QTemporaryDir folder;
+        const fs::path path = fs::path(folder.path().toStdString()) / "a.npy";
+        writeNpy(path, Tensor::of<float>({3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).view());
+        const std::string whole = readFile(path, 1000);
+        Mutator mutator(11);
+        int sound = 0;
+        for (int i = 0; i < 3000; ++i) {
+            const std::string bytes = mutator.mutate(whole, whole);
+            std::ofstream(path, std::ios::binary)
+                .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+            try {
+                const Tensor tensor = readNpy(path);
+                QVERIFY(tensor.byteCount() <= static_cast<std::int64_t>(bytes.size()));
+                ++sound;
+            } catch (const Error& e) {
+                QVERIFY(e.code() == ErrorCode::badFile);
+            }
+        }
+        QVERIFY(sound > 60);
+    }
+};
+
+TWB_TEST_MAIN(TestMutations)
+#include "test_mutations.moc"

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/error.h"
+#include "formats/npy_header.h"
+#include "formats/project.h"
+#include "placement/analysis.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+// What the fuzzers and the mutation test ask of the parsers: any bytes give a sentence or a value, and a
+// value holds what it promises. A broken promise aborts.
+
+namespace twb::fuzz {
+
+inline void require(bool holds, const char* promise) {
+    if (holds) return;
+    std::fprintf(stderr, "broken: %s\n", promise);
+    std::abort();
+}
+
+/// Whether the bytes were a project.
+inline bool project(std::string_view bytes) {
+    Graph graph;
+    try {
+        graph = parseProject(bytes, "input");
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad project is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with("input: "), "the sentence names the file");
+        return false;
+    }
+    const std::string text = toProjectText(graph);
+    const Graph back = parseProject(text, "saved");
+    require(back == graph, "what was saved reads back as the same graph");
+    require(toProjectText(back) == text, "saving twice gives the same bytes");
+    analyze(graph, DeviceMap(), graph.info().policy, nullptr);
+    return true;
+}
+
+/// Whether the bytes were a .npy header's dictionary.
+inline bool npyHeader(std::string_view bytes) {
+    NpyHeader header;
+    try {
+        header = parseNpyHeader(bytes, "input");
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad header is an Error(badFile)");
+        return false;
+    }
+    require(header.type.byteCount() >= 0, "a shape that was read has a size");
+    const std::string whole = makeNpyHeader(header.type, "input");
+    const NpyHeader back = parseNpyHeader(std::string_view(whole).substr(kNpyPreamble + 2), "saved");
+    require(back.type == header.type, "a header that was written reads back as the same type");
+    return true;
+}
+
+} // namespace twb::fuzz
