@@ -58,6 +58,7 @@ void CanvasWidget::documentChanged(const Delta& delta) {
     cancelGesture();
     m_scene.update(source(), delta);
     m_hover = {};
+    placeMinimap();
     update();
 }
 
@@ -105,6 +106,7 @@ const QRectF& CanvasWidget::content() const {
 
 void CanvasWidget::viewMoved() {
     m_view.keepInSight(content());
+    placeMinimap();
     m_minimap->viewMoved();
     update();
     Q_EMIT viewChanged();
@@ -214,8 +216,15 @@ void CanvasWidget::placeMinimap() {
     const QSize size = m_minimap->sizeHint();
     constexpr int kMargin = 14;
     m_minimap->setGeometry(width() - size.width() - kMargin, kMargin, size.width(), size.height());
-    // Where the map would cover much of the canvas it helps nobody.
-    m_minimap->setVisible(m_minimapWanted && width() > 3 * size.width() && height() > 3 * size.height());
+    // Where the map would cover much of the canvas, or a part of a graph that is in view as a whole, it helps
+    // nobody.
+    bool isHelpful = width() > 3 * size.width() && height() > 3 * size.height();
+    if (isHelpful && m_view.freeViewport().contains(content().adjusted(0, 1, 0, -1))) {
+        const QRectF under(m_view.toScene(m_minimap->geometry().topLeft()), QSizeF(size) / zoom());
+        m_scene.visitNodes(under, [&](std::uint32_t) { isHelpful = false; });
+        for (const NoteShape& note : m_scene.notes()) isHelpful = isHelpful && !note.rect.intersects(under);
+    }
+    m_minimap->setVisible(m_minimapWanted && isHelpful);
 }
 
 PaintState CanvasWidget::paintState() const {
@@ -287,7 +296,6 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
 void CanvasWidget::resizeEvent(QResizeEvent*) {
     m_view.setSize(size(), devicePixelRatioF());
     m_view.setHeaderWidth(headerWidthFor(width()));
-    placeMinimap();
     if (m_fitWhenShown) {
         m_view.fit(content(), 1.0);
         if (isVisible()) m_fitWhenShown = false;

@@ -91,7 +91,7 @@ protected:
 
 private:
     Document& document() override { return m_document; }
-    Scene& scene() override { return m_scene; }
+    Scene& hostScene() override { return m_scene; }
     void panBy(QPointF pixels) override;
     void repaint() override { update(); }
     void apply(Delta delta) override;

@@ -59,8 +59,13 @@ QString pillTitle(const Node& node, Device target) {
     return title;
 }
 
-QString typeCaption(const NodeFacts* facts) {
-    if (!facts || facts->outputs.empty()) return {};
+QString typeCaption(const NodeFacts* facts, const Analysis& analysis) {
+    if (!facts) return {};
+    if (facts->outputs.empty()) {
+        if (facts->inputs.empty() || !facts->inputs.front()) return {};
+        const auto& type = analysis.typeOf(*facts->inputs.front());
+        return type ? toQt(type->toString()) : QStringLiteral("?");
+    }
     if (!facts->outputs.front()) return QStringLiteral("?");
     QString text = toQt(facts->outputs.front()->toString());
     if (facts->outputs.size() > 1) text += QStringLiteral(" +%1").arg(facts->outputs.size() - 1);

@@ -15,8 +15,9 @@ QString captionOf(const Node& node, const NodeFacts* facts);
 /// What a To does: "To cuda:0", "To cpu · f64".
 QString pillTitle(const Node& node, Device target);
 
-/// "f32 360×64"; "f32 360×64 +1" for several outputs; "?" when it is not known.
-QString typeCaption(const NodeFacts* facts);
+/// What comes out, or of a sink what goes in: "f32 360×64"; "f32 360×64 +1" for several outputs; "?" when it
+/// is not known.
+QString typeCaption(const NodeFacts* facts, const Analysis& analysis);
 
 /// How wide a text is, near enough to size a card by and much faster than shaping it. ASCII only; others
 /// count as the font's widest letter.

@@ -33,7 +33,7 @@ void paintNear(const Pass& pass) {
     paintWires(pass);
     paintGhosts(pass);
     paintCards(pass);
-    if (pass.detail == Detail::full) paintLabels(pass);
+    if (pass.zoom >= kReadableZoom) paintLabels(pass);
 }
 
 } // namespace

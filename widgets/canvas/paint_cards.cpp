@@ -232,34 +232,38 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
 }
 
 void paintLabel(const Pass& pass, const PriceLabel& label) {
+    if (!label.rect.intersects(pass.viewport)) return;
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
-    const QRectF& r = label.rect;
-    if (!r.intersects(pass.viewport)) return;
+    painter.save();
+    painter.translate(label.rect.topLeft());
+    painter.scale(label.scale, label.scale);
+    const QRectF r(QPointF(), label.size);
     const double radius = std::min(9.0, r.height() / 2);
     painter.setPen(QPen(label.isError ? withAlpha(theme.error, 0.7) : theme.border, 1));
     painter.setBrush(theme.isDark ? theme.panel : theme.raised);
     painter.drawRoundedRect(r.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
+    const bool hasRemark = label.remarkWidth > 0;
+    const double figuresTop = hasRemark ? 2 : r.center().y() - label.figures.size().height() / 2;
     if (label.isError) {
-        const QPointF mark(r.left() + 12, r.center().y());
+        const QPointF mark(12, r.center().y());
         painter.setPen(QPen(theme.error, 1.7, Qt::SolidLine, Qt::RoundCap));
         painter.drawLine(mark + QPointF(-3, -3), mark + QPointF(3, 3));
         painter.drawLine(mark + QPointF(-3, 3), mark + QPointF(3, -3));
         painter.setFont(font(TextRole::small));
         painter.setPen(theme.error);
-        painter.drawStaticText(QPointF(r.left() + 22, r.center().y() - label.figures.size().height() / 2),
-                               label.figures);
-        return;
+        painter.drawStaticText(QPointF(22, figuresTop), label.figures);
+    } else {
+        painter.setFont(font(TextRole::smallFigure));
+        painter.setPen(theme.isDark ? theme.text.darker(115) : theme.text);
+        painter.drawStaticText(QPointF(r.center().x() - label.figuresWidth / 2, figuresTop), label.figures);
     }
-    const bool hasRemark = label.remarkWidth > 0;
-    painter.setFont(font(TextRole::smallFigure));
-    painter.setPen(theme.isDark ? theme.text.darker(115) : theme.text);
-    const double figuresTop = hasRemark ? r.top() + 2 : r.center().y() - label.figures.size().height() / 2;
-    painter.drawStaticText(QPointF(r.center().x() - label.figuresWidth / 2, figuresTop), label.figures);
-    if (!hasRemark) return;
-    painter.setFont(font(TextRole::small));
-    painter.setPen(theme.secondaryText);
-    painter.drawStaticText(QPointF(r.center().x() - label.remarkWidth / 2, r.top() + 16), label.remark);
+    if (hasRemark) {
+        painter.setFont(font(TextRole::small));
+        painter.setPen(theme.secondaryText);
+        painter.drawStaticText(QPointF(r.center().x() - label.remarkWidth / 2, 16), label.remark);
+    }
+    painter.restore();
 }
 
 } // namespace

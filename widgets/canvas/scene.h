@@ -53,6 +53,9 @@ struct LaneBand {
     double bottom() const noexcept { return top + height; }
 };
 
+/// Of a To and of an implicit copy.
+inline constexpr double kPillHeight = 34;
+
 /// Where one node is drawn. A slot of the scene; free slots have no id.
 struct NodeShape {
     enum class Kind : std::uint8_t { card, pill };
@@ -148,6 +151,8 @@ struct PriceLabel {
     QRectF rect;
     QStaticText figures;
     QStaticText remark;
+    QSizeF size; ///< of the box at scale 1
+    double scale = 1;
     double figuresWidth = 0;
     double remarkWidth = 0;
     bool isError = false;
@@ -256,6 +261,7 @@ private:
     void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareGhostLabel(const SceneSource& source, std::size_t ghost, const RunState* run);
+    bool mustPlace(PriceLabel& label) const;
     void placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const;
     bool isFreeForLabel(const QRectF& rect, std::uint32_t pill) const;
 
@@ -282,6 +288,7 @@ private:
     std::unordered_map<std::uint32_t, PriceLabel> m_nodeLabels;
     std::unordered_map<std::uint32_t, PriceLabel> m_wireLabels;
     std::vector<PriceLabel> m_ghostLabels;
+    double m_labelScale = 1;
 };
 
 } // namespace twb

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostCards = 4096;      ///< words kept ready; beyond it those out of view are dropped
 constexpr std::uint32_t kNoPill = 0xffffffff; ///< for labels that belong to no pill: they give way to all
+constexpr double kLegibleZoom = 0.75;         ///< of labels
 constexpr double kTextLeft = 16;
 constexpr double kTextRight = 12;
 
@@ -70,7 +71,7 @@ void layOut(PriceLabel& label, const Words& words, std::uint64_t signature) {
     setText(label.figures, words.figures, role);
     setText(label.remark, words.remark, TextRole::small);
     const double width = std::max(label.figuresWidth + (words.isError ? 18 : 0), label.remarkWidth) + 16;
-    label.rect = QRectF(0, 0, std::ceil(width), words.remark.isEmpty() ? 18 : 32);
+    label.size = QSizeF(std::ceil(width), words.remark.isEmpty() ? 18 : 32);
 }
 
 const EdgeRun* runOf(const RunState* run, const Edge& edge) {
@@ -109,13 +110,15 @@ void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zo
         m_nodeLabels.clear();
         m_wireLabels.clear();
     }
+    // Prices are what this is about: they stay legible when the cards' small text is gone.
+    m_labelScale = std::clamp(kLegibleZoom / zoom, 1.0, 1.6);
+    const bool hasLabels = zoom >= kReadableZoom;
     const QRectF around = viewport.adjusted(-48, -48, 48, 48);
     visitNodes(around, [&](std::uint32_t slot) {
         prepareCard(source, slot, run);
-        if (detail == Detail::full && m_nodes[slot].kind == NodeShape::Kind::pill)
-            prepareNodeLabel(source, slot, run);
+        if (hasLabels && m_nodes[slot].kind == NodeShape::Kind::pill) prepareNodeLabel(source, slot, run);
     });
-    if (detail != Detail::full) return;
+    if (!hasLabels) return;
     visitWires(around, [&](std::uint32_t slot) {
         if (m_wires[slot].mismatch || m_wires[slot].crosses) prepareWireLabel(source, slot, run);
     });
@@ -163,7 +166,7 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         setText(card.shortTitle, elided(toQt(node->name), TextRole::nodeTitle, room / kShortTitleScale),
                 TextRole::nodeTitle);
         setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, room), TextRole::body);
-        const QString chip = elided(typeCaption(facts), TextRole::smallFigure, room - 34);
+        const QString chip = elided(typeCaption(facts, source.analysis), TextRole::smallFigure, room - 34);
         card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
         setText(card.chip, chip, TextRole::smallFigure);
     }
@@ -228,9 +231,16 @@ void Scene::prepareNodeLabel(const SceneSource& source, std::uint32_t slot, cons
                                            : signatureOf(isKnown ? price.bytes : -1, price.ns,
                                                          price.gbPerSecond, price.modelled, price.predicted);
     if (label.signature != signature) layOut(label, isHere ? words : priceWords(price, isKnown), signature);
-    if (label.placed == m_version) return;
-    label.placed = m_version;
+    if (!mustPlace(label)) return;
     placeLabel(label, shape.rect, slot);
+}
+
+bool Scene::mustPlace(PriceLabel& label) const {
+    if (label.placed == m_version && label.scale == m_labelScale) return false;
+    label.placed = m_version;
+    label.scale = m_labelScale;
+    label.rect.setSize(label.size * m_labelScale);
+    return true;
 }
 
 void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const {
@@ -297,8 +307,7 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
         }
         layOut(label, words, 1);
     }
-    if (label.placed == m_version) return;
-    label.placed = m_version;
+    if (!mustPlace(label)) return;
     const WirePath way = path(wire);
     // On the wire, as near to its middle as cards allow; failing that a little above or below it.
     for (const double aside : {0.0, -16.0, 16.0}) {
@@ -337,8 +346,7 @@ void Scene::prepareGhostLabel(const SceneSource& source, std::size_t index, cons
         if (ghost.hoisted) words.remark += QStringLiteral(" · once");
         layOut(label, words, signature);
     }
-    if (label.placed == m_version) return;
-    label.placed = m_version;
+    if (!mustPlace(label)) return;
     placeLabel(label, ghost.rect, kNoPill);
 }
 

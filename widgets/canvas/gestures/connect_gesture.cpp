@@ -83,7 +83,7 @@ void ConnectGesture::lift(const Edge& wire) {
 }
 
 void ConnectGesture::seek(const Pointer& pointer) {
-    const Scene& scene = m_host.scene();
+    const Scene& scene = m_host.hostScene();
     const NodeShape* fixed = scene.node(m_fixed.node);
     if (!fixed) return;
     const PortSide side = m_preview.targetSide;
@@ -125,7 +125,7 @@ void ConnectGesture::move(const Pointer& pointer) {
     if (!m_moving) {
         if ((pointer.pixel - m_startPixel).manhattanLength() < QApplication::startDragDistance()) return;
         m_moving = true;
-        m_targets = portsFor(m_host.document(), m_host.scene(), m_fixedSide, m_fixed);
+        m_targets = portsFor(m_host.document(), m_host.hostScene(), m_fixedSide, m_fixed);
         m_preview.targets = &m_targets;
         m_preview.targetSide = m_fixedSide == PortSide::output ? PortSide::input : PortSide::output;
     }

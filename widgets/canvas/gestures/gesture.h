@@ -16,7 +16,7 @@ class GestureHost {
 public:
     virtual ~GestureHost() = default;
     virtual Document& document() = 0;
-    virtual Scene& scene() = 0;
+    virtual Scene& hostScene() = 0;
     virtual double zoom() const = 0;
     /// Moves the view, in pixels.
     virtual void panBy(QPointF pixels) = 0;

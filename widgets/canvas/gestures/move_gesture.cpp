@@ -41,13 +41,13 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what
 }
 
 void MoveGesture::settle(QPointF offset, double pointerY) {
-    const auto& lanes = m_host.scene().lanes();
+    const auto& lanes = m_host.hostScene().lanes();
     const auto indexOf = [&](LaneId id) {
         const auto at =
             std::find_if(lanes.begin(), lanes.end(), [id](const LaneBand& b) { return b.id == id; });
         return static_cast<int>(at - lanes.begin());
     };
-    const LaneBand* under = m_host.scene().laneAt(pointerY);
+    const LaneBand* under = m_host.hostScene().laneAt(pointerY);
     if (!under || m_items.empty()) return;
     const int shift = indexOf(under->id) - indexOf(m_grabbed);
     const int last = static_cast<int>(lanes.size()) - 1;
@@ -87,7 +87,7 @@ void MoveGesture::show() {
     std::vector<std::pair<NoteId, QPointF>> notes;
     std::vector<Device> devices;
     m_preview.lanes.clear();
-    const Scene& scene = m_host.scene();
+    const Scene& scene = m_host.hostScene();
     for (const Item& item : m_items) {
         const LaneBand* from = scene.lane(item.lane);
         const LaneBand* to = scene.lane(item.newLane);
@@ -103,7 +103,7 @@ void MoveGesture::show() {
             std::find(m_preview.lanes.begin(), m_preview.lanes.end(), to->id) == m_preview.lanes.end())
             m_preview.lanes.push_back(to->id);
     }
-    m_host.scene().drag(m_host.document().graph(), nodes, notes, devices);
+    m_host.hostScene().drag(m_host.document().graph(), nodes, notes, devices);
     m_host.repaint();
 }
 
@@ -122,7 +122,7 @@ void MoveGesture::finish(const Pointer& pointer) {
     }
     settle(pointer.at - m_start, pointer.at.y());
     const Graph& graph = m_host.document().graph();
-    m_host.scene().endDrag(graph);
+    m_host.hostScene().endDrag(graph);
     m_preview.lanes.clear();
     Selection moved;
     Device device;
@@ -157,7 +157,7 @@ void MoveGesture::finish(const Pointer& pointer) {
 
 void MoveGesture::cancel() {
     m_preview.lanes.clear();
-    m_host.scene().endDrag(m_host.document().graph());
+    m_host.hostScene().endDrag(m_host.document().graph());
     m_host.repaint();
 }
 

@@ -18,7 +18,7 @@ void RubberBandGesture::move(const Pointer& pointer) {
     const QRectF band = QRectF(m_start, pointer.at).normalized();
     m_preview.rubberBand = band;
     m_selection = m_before;
-    const Scene& scene = m_host.scene();
+    const Scene& scene = m_host.hostScene();
     scene.visitNodes(band, [&](std::uint32_t slot) { m_selection->nodes.insert(scene.nodes()[slot].id); });
     for (const NoteShape& note : scene.notes()) {
         if (note.rect.intersects(band)) m_selection->notes.insert(note.id);

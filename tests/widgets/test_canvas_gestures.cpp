@@ -1,0 +1,350 @@
+#include "support/test_main.h"
+#include "widgets/canvas_fixture.h"
+#include "widgets/palette/op_list_model.h"
+
+#include <QDropEvent>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QWheelEvent>
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Graph withFrame(SmallGraph& small) {
+    DeltaBuilder builder(small.graph, "frame");
+    const FrameId frame = builder.addFrame({FrameId::none, "module", FrameId::none});
+    for (NodeId id : {small.sum, small.out}) {
+        Node node = *small.graph.find(id);
+        node.frame = frame;
+        builder.change(node);
+    }
+    Graph graph = small.graph;
+    graph.apply(builder.take());
+    return graph;
+}
+
+void wheel(CanvasWidget& canvas, QPointF at, QPoint angle, Qt::KeyboardModifiers modifiers = {}) {
+    QWheelEvent event(at, canvas.mapToGlobal(at), {}, angle, Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                      false);
+    QApplication::sendEvent(&canvas, &event);
+}
+
+} // namespace
+
+class TestCanvasGestures : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void clickSelectsOneAndControlAddsAndTakesOut() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.click(c.middle(g.a));
+        QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
+        c.click(c.middle(g.sum), Qt::ControlModifier);
+        QCOMPARE(c.document.selection().nodes, (std::set<NodeId>{g.a, g.sum}));
+        c.click(c.middle(g.a), Qt::ShiftModifier);
+        QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.sum});
+        c.click(c.pixel({700, 100}));
+        QVERIFY(c.document.selection().empty());
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void clickOnOneOfSeveralSelectsItAlone() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.click(c.middle(g.a));
+        c.click(c.middle(g.sum), Qt::ControlModifier);
+        c.click(c.middle(g.sum));
+        QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.sum});
+    }
+
+    void clickSelectsTheWire() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const Edge edge{{g.a, 0}, {g.sum, 0}};
+        const WireShape* wire = c.canvas.scene().wire(edge);
+        QVERIFY(wire);
+        c.click(c.pixel(c.canvas.scene().path(*wire).at(0.5)));
+        QCOMPARE(c.document.selection().edge, std::optional<Edge>(edge));
+        c.key(Qt::Key_Delete);
+        QVERIFY(!c.document.graph().sourceOf(edge.to));
+        QCOMPARE(c.undoSteps(), 1);
+    }
+
+    void dragMovesInTheLaneOnTheGrid() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const Position before = c.node(g.out).position;
+        c.drag(c.middle(g.out), c.middle(g.out) + QPoint(51, 42));
+        QCOMPARE(c.node(g.out).lane, g.cpu);
+        QCOMPARE(c.node(g.out).position, (Position{before.x + 48, before.y + 40}));
+        QCOMPARE(c.undoSteps(), 1);
+        QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Move out"));
+        c.document.undoStack().undo();
+        QCOMPARE(c.node(g.out).position, before);
+        QCOMPARE(c.shape(g.out).rect.topLeft(), QPointF(before.x, before.y));
+    }
+
+    void dragToAnotherLaneChangesTheDevice() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const Graph before = c.document.graph();
+        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        QVERIFY(cuda);
+        const QPoint to = c.pixel({c.shape(g.sum).rect.center().x(), cuda->top + 100});
+        c.drag(c.middle(g.sum), to);
+        QCOMPARE(c.node(g.sum).lane, g.cuda);
+        QCOMPARE(c.document.graph().deviceOf(c.node(g.sum)), Device::cuda(0));
+        QVERIFY(c.node(g.sum).position.y >= 8);
+        QCOMPARE(std::fmod(c.node(g.sum).position.y, 8.0), 0.0);
+        QCOMPARE(c.undoSteps(), 1);
+        QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Move sum to cuda:0"));
+        // The card stands where it was dropped.
+        QVERIFY(std::abs(c.shape(g.sum).rect.center().y() - (cuda->top + 100)) <= 4.01);
+        QVERIFY(c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}})->mismatch);
+        c.document.undoStack().undo();
+        QVERIFY(c.document.graph() == before);
+        QVERIFY(!c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}})->mismatch);
+    }
+
+    void dragShowsTheTargetLaneAndEscapeTakesItBack() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const QRectF before = c.shape(g.sum).rect;
+        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        c.press(c.middle(g.sum));
+        c.moveTo(c.pixel({300, cuda->top + 90}));
+        QCOMPARE(c.shape(g.sum).device, Device::cuda(0));
+        QVERIFY(c.shape(g.sum).rect != before);
+        QCOMPARE(c.node(g.sum).lane, g.cpu);
+        c.key(Qt::Key_Escape);
+        QCOMPARE(c.shape(g.sum).rect, before);
+        QCOMPARE(c.shape(g.sum).device, Device::cpu());
+        c.release(c.pixel({300, cuda->top + 90}));
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void severalMoveTogetherInOneStep() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.click(c.middle(g.sum));
+        c.click(c.middle(g.out), Qt::ControlModifier);
+        const double apart = c.node(g.out).position.x - c.node(g.sum).position.x;
+        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        c.drag(c.middle(g.sum), c.pixel({260, cuda->top + 80}));
+        QCOMPARE(c.node(g.sum).lane, g.cuda);
+        QCOMPARE(c.node(g.out).lane, g.cuda);
+        QCOMPARE(c.node(g.out).position.x - c.node(g.sum).position.x, apart);
+        QCOMPARE(c.node(g.out).position.y, c.node(g.sum).position.y);
+        QCOMPARE(c.undoSteps(), 1);
+    }
+
+    void aFrameTakesItsNodesAcrossLanes() {
+        SmallGraph g;
+        ShownCanvas c(withFrame(g));
+        QCOMPARE(c.canvas.scene().frames().size(), std::size_t{1});
+        const QRectF title = c.canvas.scene().frames().front().titleRect;
+        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        c.drag(c.pixel(title.center()), c.pixel({title.center().x(), cuda->top + 40}));
+        QCOMPARE(c.node(g.sum).lane, g.cuda);
+        QCOMPARE(c.node(g.out).lane, g.cuda);
+        QCOMPARE(c.undoSteps(), 1);
+    }
+
+    void aNoteMovesAndWantsToBeEdited() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const QPoint at = c.pixel(c.canvas.scene().notes().front().rect.center());
+        c.drag(at, at + QPoint(32, 16));
+        QCOMPARE(c.document.graph().find(g.note)->position, (Position{472, 40}));
+        QSignalSpy spy(&c.canvas, &CanvasWidget::noteActivated);
+        QTest::mouseDClick(&c.canvas, Qt::LeftButton, {}, at + QPoint(32, 16));
+        QCOMPARE(spy.count(), 1);
+    }
+
+    void connectsFromOutputToInput() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.drag(c.output(g.b), c.input(g.sum, 1));
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 1}), std::optional<PortRef>(PortRef{g.b, 0}));
+        QCOMPARE(c.undoSteps(), 1);
+    }
+
+    void connectsFromInputToOutputAndSnaps() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.drag(c.input(g.sum, 1), c.output(g.b) + QPoint(14, 6));
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 1}), std::optional<PortRef>(PortRef{g.b, 0}));
+    }
+
+    void aCardTakesTheWireAtItsFreePort() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.drag(c.output(g.b), c.middle(g.sum) + QPoint(20, 0));
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 1}), std::optional<PortRef>(PortRef{g.b, 0}));
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 0}), std::optional<PortRef>(PortRef{g.a, 0}));
+    }
+
+    void refusesWhatDoesNotFit() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        // A bool is nothing that Relu takes.
+        c.drag(c.output(g.flags), c.input(g.out, 0));
+        QCOMPARE(c.document.graph().sourceOf({g.out, 0}), std::optional<PortRef>(PortRef{g.sum, 0}));
+        // A cycle, also over two nodes.
+        c.drag(c.output(g.out), c.input(g.sum, 1));
+        QVERIFY(!c.document.graph().sourceOf({g.sum, 1}));
+        // The void.
+        c.drag(c.output(g.b), c.pixel({600, 180}));
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void dragOfAnInputsEndDisconnectsOrReplugs() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.drag(c.input(g.sum, 0), c.input(g.sum, 1));
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 1}), std::optional<PortRef>(PortRef{g.a, 0}));
+        QVERIFY(!c.document.graph().sourceOf({g.sum, 0}));
+        QCOMPARE(c.undoSteps(), 1);
+        c.drag(c.input(g.sum, 1), c.pixel({600, 190}));
+        QVERIFY(!c.document.graph().sourceOf({g.sum, 1}));
+        QCOMPARE(c.undoSteps(), 2);
+        c.document.undoStack().undo();
+        c.document.undoStack().undo();
+        QCOMPARE(c.document.graph().sourceOf({g.sum, 0}), std::optional<PortRef>(PortRef{g.a, 0}));
+    }
+
+    void deleteRemovesNodesWithTheirWires() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.click(c.middle(g.sum));
+        c.key(Qt::Key_Backspace);
+        QVERIFY(!c.document.graph().find(g.sum));
+        QCOMPARE(c.document.graph().edgeCount(), std::size_t{0});
+        QVERIFY(!c.canvas.scene().node(g.sum));
+        QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Delete sum"));
+        c.document.undoStack().undo();
+        QVERIFY(c.document.graph() == g.graph);
+        QVERIFY(c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}}));
+    }
+
+    void rubberBandSelectsWhatItTouches() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.drag(c.pixel({220, 10}), c.pixel({460, 60}));
+        QCOMPARE(c.document.selection().nodes, (std::set<NodeId>{g.sum, g.out}));
+        c.drag(c.pixel({10, 8}), c.pixel({30, 40}), Qt::ShiftModifier);
+        QCOMPARE(c.document.selection().nodes, (std::set<NodeId>{g.a, g.sum, g.out}));
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void arrowsMoveTheSelectionByTheGrid() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.click(c.middle(g.sum));
+        c.key(Qt::Key_Right);
+        c.key(Qt::Key_Down);
+        QCOMPARE(c.node(g.sum).position, (Position{248, 32}));
+        QCOMPARE(c.undoSteps(), 2);
+        c.click(c.middle(g.a));
+        for (int i = 0; i < 4; ++i) c.key(Qt::Key_Left);
+        QCOMPARE(c.node(g.a).position.x, 8.0); // the lane's rim holds
+        QCOMPARE(c.undoSteps(), 3);
+    }
+
+    void wheelZoomsAtTheCursor() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        for (const int angle : {120, 120, -120, -360, 240}) {
+            const QPointF at(431, 217);
+            const QPointF fixed = c.canvas.toScene(at);
+            const double before = c.canvas.zoom();
+            wheel(c.canvas, at, {0, angle});
+            QVERIFY(angle > 0 ? c.canvas.zoom() > before : c.canvas.zoom() < before);
+            const QPointF off = c.canvas.toPixel(fixed) - at;
+            QVERIFY2(std::abs(off.x()) <= 0.51 && std::abs(off.y()) <= 0.51,
+                     "the point under the cursor moved");
+        }
+        const double zoom = c.canvas.zoom();
+        const QPointF origin = c.canvas.viewport().topLeft();
+        wheel(c.canvas, {400, 300}, {0, 120}, Qt::ShiftModifier);
+        QCOMPARE(c.canvas.zoom(), zoom);
+        QVERIFY(c.canvas.viewport().left() < origin.x());
+        QCOMPARE(c.canvas.viewport().top(), origin.y());
+    }
+
+    void middleButtonAndSpacePan() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const QPointF before = c.canvas.viewport().topLeft();
+        c.press({500, 300}, Qt::MiddleButton);
+        c.moveTo({460, 290}, Qt::MiddleButton);
+        c.release({460, 290}, Qt::MiddleButton);
+        QCOMPARE(c.canvas.viewport().topLeft(), before + QPointF(40, 10));
+        QTest::keyPress(&c.canvas, Qt::Key_Space);
+        c.drag(c.middle(g.out), c.middle(g.out) + QPoint(-24, 0));
+        QTest::keyRelease(&c.canvas, Qt::Key_Space);
+        QCOMPARE(c.canvas.viewport().topLeft(), before + QPointF(64, 10));
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void dropOfAnOpNamesTheLaneAndThePlace() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        QSignalSpy spy(&c.canvas, &CanvasWidget::opDropped);
+        QMimeData mime;
+        mime.setData(QLatin1String(kOpMimeType), QByteArray("MatMul"));
+        const QPoint at = c.pixel({360, c.canvas.scene().lane(g.cuda)->top + 61});
+        QDragEnterEvent enter(at, Qt::CopyAction, &mime, Qt::LeftButton, {});
+        QApplication::sendEvent(&c.canvas, &enter);
+        QVERIFY(enter.isAccepted());
+        QDragMoveEvent move(at, Qt::CopyAction, &mime, Qt::LeftButton, {});
+        QApplication::sendEvent(&c.canvas, &move);
+        QVERIFY(move.isAccepted());
+        c.canvas.grab();
+        QDropEvent drop(at, Qt::CopyAction, &mime, Qt::LeftButton, {});
+        QApplication::sendEvent(&c.canvas, &drop);
+        QCOMPARE(spy.count(), 1);
+        QCOMPARE(spy.front()[0].toString(), QStringLiteral("MatMul"));
+        QCOMPARE(spy.front()[1].value<LaneId>(), g.cuda);
+        QCOMPARE(spy.front()[2].value<Position>(), (Position{304, 24}));
+    }
+
+    void headerAndMenuSignals() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        QSignalSpy header(&c.canvas, &CanvasWidget::laneHeaderClicked);
+        c.click({40, 60});
+        QCOMPARE(header.count(), 1);
+        QCOMPARE(header.front()[0].value<LaneId>(), g.cpu);
+        QCOMPARE(c.canvas.laneAt({40, 60}), g.cpu);
+        QCOMPARE(c.canvas.laneAt(c.middle(g.out)), g.cpu);
+        QCOMPARE(c.canvas.laneAt({500, 10000}), g.results);
+        QSignalSpy activated(&c.canvas, &CanvasWidget::nodeActivated);
+        QTest::mouseDClick(&c.canvas, Qt::LeftButton, {}, c.middle(g.sum));
+        QCOMPARE(activated.count(), 1);
+        QTest::mousePress(&c.canvas, Qt::RightButton, {}, c.middle(g.a));
+        QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
+    }
+
+    void aChangeFromElsewhereEndsTheGesture() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        c.press(c.middle(g.sum));
+        c.moveTo(c.middle(g.sum) + QPoint(60, 60));
+        DeltaBuilder builder(c.document.graph(), "remove");
+        builder.removeNode(g.sum);
+        c.document.apply(builder.take());
+        c.moveTo({500, 200});
+        c.release({500, 200});
+        QCOMPARE(c.undoSteps(), 1);
+        QVERIFY(!c.canvas.scene().node(g.sum));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestCanvasGestures)
+#include "test_canvas_gestures.moc"

@@ -1,0 +1,149 @@
+#include "support/test_main.h"
+#include "widgets/canvas/minimap.h"
+#include "widgets/canvas_fixture.h"
+
+#include <QImage>
+#include <QPainter>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// `count` nodes in chains of a hundred over three lanes.
+Graph chains(int count) {
+    Graph graph;
+    Delta delta;
+    std::vector<LaneId> lanes;
+    for (int i = 0; i < 3; ++i) {
+        Lane lane{graph.newLaneId(static_cast<std::uint64_t>(i)), i == 1 ? Device::cuda(0) : Device::cpu(),
+                  "", i, 0};
+        lanes.push_back(lane.id);
+        delta.lanes.push_back({std::nullopt, lane});
+    }
+    for (int i = 0; i < count; ++i) {
+        Node node;
+        node.id = graph.newNodeId(static_cast<std::uint64_t>(i));
+        node.op = i % 100 == 0 ? "Ones" : "Relu";
+        node.name = "node " + std::to_string(i);
+        node.lane = lanes[static_cast<std::size_t>(i / 100) % 3];
+        node.position = {16.0 + (i % 100) * 160, 16.0 + (i / 300) * 96};
+        if (i % 100 != 0)
+            delta.edgesAdded.push_back(
+                {{graph.newNodeId(static_cast<std::uint64_t>(i) - 1), 0}, {node.id, 0}});
+        delta.nodes.push_back({std::nullopt, std::move(node)});
+    }
+    graph.apply(delta);
+    return graph;
+}
+
+int pixelsOf(const QImage& image, const QColor& color) {
+    int count = 0;
+    for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, y).rgb() == color.rgb() ? 1 : 0;
+    }
+    return count;
+}
+
+} // namespace
+
+class TestCanvasPaint : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everySizePaintsAtEveryZoom_data() {
+        QTest::addColumn<int>("count");
+        for (const int count : {0, 1, 1000, 100000}) QTest::addRow("%d", count) << count;
+    }
+    void everySizePaintsAtEveryZoom() {
+        QFETCH(int, count);
+        ShownCanvas c(chains(count));
+        for (int step = 0; step < 12; ++step) {
+            const QImage image = c.canvas.grab().toImage();
+            QVERIFY(!image.isNull());
+            if (count > 0 && step == 0) {
+                // Something of a node is there, whatever the distance.
+                QVERIFY(image != QImage(image.size(), image.format()));
+                QVERIFY(pixelsOf(image, Theme::current().canvas) < image.width() * image.height());
+            }
+            c.canvas.zoomIn();
+            c.canvas.zoomIn();
+        }
+        for (int step = 0; step < 30; ++step) c.canvas.zoomOut();
+        QVERIFY(!c.canvas.grab().isNull());
+    }
+
+    void bothThemesAndARunPaint() {
+        SmallGraph g;
+        for (const Theme* theme : {&Theme::dark(), &Theme::light()}) {
+            Theme::apply(*qApp, *theme);
+            ShownCanvas c(g.graph);
+            RunState run;
+            int i = 0;
+            for (const Node& node : c.document.graph().nodes())
+                run.nodes[node.id] = {static_cast<StepState>(i++ % 7), 1234.0 * i, i % 2 == 0, {}};
+            c.canvas.setRunState(&run);
+            const QImage fresh = c.canvas.grab().toImage();
+            QVERIFY(pixelsOf(fresh, theme->good) + pixelsOf(fresh, theme->text) > 0);
+            run.stale = true;
+            c.canvas.runStateChanged();
+            QVERIFY(c.canvas.grab().toImage() != fresh);
+            c.canvas.setRunState(nullptr);
+        }
+        Theme::apply(*qApp, Theme::dark());
+    }
+
+    void selectionIsDrawnInTheAccent() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const QImage before = c.canvas.grab().toImage();
+        c.document.select({{g.a}, {}, std::nullopt});
+        const QImage after = c.canvas.grab().toImage();
+        QVERIFY(pixelsOf(after, Theme::current().accent) > pixelsOf(before, Theme::current().accent) + 200);
+    }
+
+    void aPictureShowsTheWholeGraph() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const QImage once = c.canvas.renderImage(1);
+        const QImage twice = c.canvas.renderImage(2);
+        QVERIFY(once.width() > c.canvas.scene().extent().width());
+        QVERIFY(std::abs(twice.width() - 2 * once.width()) <= 2);
+        const QImage huge = c.canvas.renderImage(1000);
+        QVERIFY(huge.width() <= 16384 && huge.height() <= 16384);
+        QImage page(800, 600, QImage::Format_ARGB32_Premultiplied);
+        page.fill(Qt::transparent);
+        QPainter painter(&page);
+        c.canvas.renderTo(painter, QRectF(0, 0, 800, 600));
+        painter.end();
+        QVERIFY(page.pixelColor(2, 2).alpha() == 255);
+    }
+
+    void theMinimapLeadsThere() {
+        ShownCanvas c(chains(3000));
+        c.canvas.setMinimapVisible(true);
+        c.canvas.zoom100();
+        auto* map = c.canvas.findChild<Minimap*>();
+        QVERIFY(map && map->isVisible());
+        map->grab();
+        const QPointF before = c.canvas.viewport().center();
+        QTest::mouseClick(map, Qt::LeftButton, {}, QPoint(map->width() - 20, map->height() / 2));
+        QVERIFY(c.canvas.viewport().center().x() > before.x());
+    }
+
+    void accessible() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        QVERIFY(!c.canvas.accessibleName().isEmpty());
+        QVERIFY(c.canvas.focusPolicy() & Qt::TabFocus);
+        c.canvas.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&c.canvas));
+        c.canvas.clearFocus();
+        c.canvas.setFocus(Qt::TabFocusReason);
+        const QImage focused = c.canvas.grab().toImage();
+        QCOMPARE(focused.pixelColor(0, 300).rgb(), Theme::current().accent.rgb());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestCanvasPaint)
+#include "test_canvas_paint.moc"

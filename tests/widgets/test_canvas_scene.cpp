@@ -1,0 +1,267 @@
+#include "support/test_main.h"
+#include "widgets/canvas/spatial_grid.h"
+#include "widgets/canvas_fixture.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Everything that a scene says about where things are, in an order of its own.
+std::string textOf(const Scene& scene, const Graph& graph) {
+    std::string text;
+    const auto put = [&](const QRectF& r) {
+        for (double x : {r.x(), r.y(), r.width(), r.height()}) text += std::to_string(x) + " ";
+    };
+    for (const LaneBand& band : scene.lanes()) {
+        text += "lane " + std::to_string(value(band.id)) + " " + band.name.toStdString() + " ";
+        put({0, band.top, 0, band.height});
+        text += "\n";
+    }
+    for (const Node& node : graph.nodes()) {
+        const NodeShape* shape = scene.node(node.id);
+        if (!shape) return text + "a node is missing";
+        text += "node " + std::to_string(value(node.id)) + " ";
+        put(shape->rect);
+        text += shape->device.toString() + (shape->hasError ? " error " : " ") +
+                std::to_string(shape->inputs) + " " + std::to_string(shape->outputs) + "\n";
+    }
+    for (const Edge& edge : graph.edges()) {
+        const WireShape* wire = scene.wire(edge);
+        if (!wire) return text + "a wire is missing";
+        put(wire->bounds);
+        put(QRectF(wire->start, wire->end));
+        text += std::to_string(static_cast<int>(wire->kind)) + " " + std::to_string(wire->width) +
+                (wire->mismatch ? " mismatch" : "") + (wire->crosses ? " crosses" : "") + " " +
+                std::to_string(wire->ghost) + "\n";
+    }
+    for (const FrameShape& frame : scene.frames()) {
+        text += frame.title.toStdString() + " ";
+        put(frame.rect);
+        put(frame.titleRect);
+    }
+    for (const NoteShape& note : scene.notes()) put(note.rect);
+    for (const GhostShape& ghost : scene.ghosts()) put(ghost.rect);
+    std::size_t wires = 0;
+    for (const WireShape& wire : scene.wires()) wires += wire.free ? 0 : 1;
+    return text + std::to_string(scene.nodeCount()) + " " + std::to_string(wires);
+}
+
+} // namespace
+
+class TestCanvasScene : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void gridFindsWhatARectangleTouches() {
+        std::mt19937 random(7);
+        const auto number = [&](double from, double to) {
+            return std::uniform_real_distribution<double>(from, to)(random);
+        };
+        SpatialGrid grid;
+        std::map<std::uint32_t, QRectF> items;
+        for (std::uint32_t i = 0; i < 2000; ++i) {
+            const double size = i % 50 == 0 ? 20000 : 200;
+            items[i] = QRectF(number(-9000, 9000), number(-9000, 9000), number(0, size), number(0, size));
+            grid.insert(i, items[i]);
+        }
+        for (std::uint32_t i = 0; i < 2000; i += 3) {
+            grid.remove(i, items[i]);
+            items.erase(i);
+        }
+        for (int query = 0; query < 200; ++query) {
+            const QRectF area(number(-12000, 9000), number(-12000, 9000), number(1, 3000), number(1, 3000));
+            std::multiset<std::uint32_t> found;
+            grid.query(area, [&](std::uint32_t item) {
+                if (items.at(item).intersects(area)) found.insert(item);
+            });
+            std::multiset<std::uint32_t> expected;
+            for (const auto& [item, rect] : items) {
+                if (rect.intersects(area)) expected.insert(item);
+            }
+            QCOMPARE(found, expected);
+        }
+    }
+
+    void followsRandomDeltasAsIfBuiltAnew_data() {
+        QTest::addColumn<bool>("implicit");
+        QTest::newRow("strict") << false;
+        QTest::newRow("implicit") << true;
+    }
+    void followsRandomDeltasAsIfBuiltAnew() {
+        QFETCH(bool, implicit);
+        std::mt19937 random(implicit ? 11 : 5);
+        const auto below = [&](std::size_t n) {
+            return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+        };
+        Document document(profiles());
+        document.setGraph(SmallGraph().graph, {}, QString());
+        if (implicit) {
+            GraphInfo info = document.graph().info();
+            info.policy = Policy::implicit;
+            DeltaBuilder builder(document.graph(), "policy");
+            builder.setInfo(info);
+            document.apply(builder.take());
+        }
+        const auto source = [&] {
+            return SceneSource{document.graph(), document.analysis(), document.devices()};
+        };
+        Scene scene;
+        scene.rebuild(source());
+        connect(&document, &Document::changed, this,
+                [&](const Delta& delta) { scene.update(source(), delta); });
+        static constexpr const char* kOps[] = {"Ones", "Add",    "Relu",      "MatMul",
+                                               "To",   "Concat", "ReduceSum", "NoSuchOp"};
+        int undone = 0;
+        for (int step = 0; step < 300; ++step) {
+            const Graph& graph = document.graph();
+            std::vector<NodeId> nodes;
+            for (const Node& node : graph.nodes()) nodes.push_back(node.id);
+            const std::vector<Lane> lanes = graph.lanesInOrder();
+            const LaneId lane = lanes[below(lanes.size())].id;
+            const double x = static_cast<double>(below(120)) * 8;
+            const double y = static_cast<double>(below(40)) * 8;
+            DeltaBuilder builder(graph, "step");
+            switch (below(10)) {
+            case 0:
+            case 1:
+                addNode(builder, lane, kOps[below(std::size(kOps))], "n" + std::to_string(step), x, y);
+                break;
+            case 2:
+                if (nodes.size() > 6) builder.removeNode(nodes[below(nodes.size())]);
+                break;
+            case 3:
+            case 4:
+                if (!nodes.empty()) {
+                    Node node = *graph.find(nodes[below(nodes.size())]);
+                    node.lane = lane;
+                    node.position = {x, y};
+                    if (!graph.frames().empty() && below(3) == 0) node.frame = graph.frames().begin()->id;
+                    builder.change(node);
+                }
+                break;
+            case 5:
+            case 6:
+                if (nodes.size() > 1) {
+                    const auto i = below(nodes.size());
+                    const auto j = below(nodes.size());
+                    if (i != j)
+                        builder.connect({{nodes[i], 0}, {nodes[j], static_cast<std::int32_t>(below(2))}});
+                }
+                break;
+            case 7:
+                if (const auto edges = graph.edges(); !edges.empty())
+                    builder.disconnect(edges[below(edges.size())]);
+                break;
+            case 8:
+                if (below(4) == 0)
+                    builder.addLane({LaneId::none, below(2) ? Device::cuda(1) : Device::cpu(), "more",
+                                     static_cast<int>(below(9)), 0});
+                else if (graph.frames().size() < 3)
+                    builder.addFrame({FrameId::none, "frame", FrameId::none});
+                else
+                    builder.addNote({NoteId::none, "a note of some words that wraps", lane, {x, y}, 120, 0});
+                break;
+            default:
+                if (document.undoStack().canUndo() && undone++ < 60) document.undoStack().undo();
+                break;
+            }
+            document.apply(builder.take());
+            Scene fresh;
+            fresh.rebuild(source());
+            const std::string now = textOf(scene, document.graph());
+            const std::string wanted = textOf(fresh, document.graph());
+            QVERIFY2(now == wanted, qPrintable(QStringLiteral("step %1").arg(step)));
+        }
+    }
+
+    void lanesGrowWithTheirNodesAndStack() {
+        SmallGraph g;
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        Scene scene;
+        scene.rebuild({document.graph(), document.analysis(), document.devices()});
+        QCOMPARE(scene.lanes().size(), std::size_t{3});
+        QCOMPARE(scene.lanes()[0].height, 240.0);
+        QCOMPARE(scene.lanes()[1].top, 240.0);
+        QCOMPARE(scene.laneAt(-50)->id, g.cpu);
+        QCOMPARE(scene.laneAt(300)->id, g.cuda);
+        QVERIFY(scene.lanes()[1].simulated);
+        QVERIFY(scene.lanes()[2].repeated);
+        Node low = *document.graph().find(g.out);
+        low.position.y = 400;
+        DeltaBuilder builder(document.graph(), "down");
+        builder.change(low);
+        const Delta delta = builder.take();
+        document.apply(delta);
+        scene.update({document.graph(), document.analysis(), document.devices()}, delta);
+        QVERIFY(scene.lanes()[0].height >= 400 + metrics::nodeHeight);
+        QCOMPARE(scene.lanes()[1].top, scene.lanes()[0].bottom());
+        QCOMPARE(scene.notes().front().rect.top(), scene.lanes()[1].top + 24);
+    }
+
+    void hitTestPrefersPortsThenCardsThenWires() {
+        SmallGraph g;
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        Scene scene;
+        scene.rebuild({document.graph(), document.analysis(), document.devices()});
+        const NodeShape& sum = *scene.node(g.sum);
+        const QPointF port = portPosition(sum, PortSide::input, 0);
+        QCOMPARE(scene.hitTest(port, 1).kind, Hit::Kind::input);
+        QCOMPARE(scene.hitTest(port - QPointF(11, 0), 1).kind, Hit::Kind::input); // 12 to the outside
+        QCOMPARE(scene.hitTest(port + QPointF(11, 0), 1).kind, Hit::Kind::node);  // inside is the card's
+        QCOMPARE(scene.hitTest(portPosition(sum, PortSide::output, 0), 1).kind, Hit::Kind::output);
+        QCOMPARE(scene.hitTest(sum.rect.center(), 1).node, g.sum);
+        const WireShape* wire = scene.wire({{g.a, 0}, {g.sum, 0}});
+        QCOMPARE(scene.hitTest(scene.path(*wire).at(0.4) + QPointF(0, 3), 1).kind, Hit::Kind::wire);
+        QCOMPARE(scene.hitTest(scene.path(*wire).at(0.4) + QPointF(0, 40), 1).kind, Hit::Kind::nothing);
+        QCOMPARE(scene.hitTest(scene.notes().front().rect.center(), 1).note, g.note);
+    }
+
+    void wiresThatRunBackGoAroundTheCards() {
+        const QRectF source(400, 0, 120, 74);
+        const QRectF target(100, 160, 120, 74);
+        WirePath path({520, 37});
+        routeWire(path, {100, 197}, source, target);
+        QCOMPARE(path.end(), QPointF(100, 197));
+        QVERIFY(path.bounds().right() > 540);
+        QVERIFY(path.bounds().left() < 80);
+        for (int i = 1; i < 100; ++i) {
+            const QPointF at = path.at(i / 100.0);
+            QVERIFY(!source.adjusted(1, 1, -1, -1).contains(at));
+            QVERIFY(!target.adjusted(1, 1, -1, -1).contains(at));
+        }
+        WirePath ahead({120, 37});
+        routeWire(ahead, {300, 90}, {}, {});
+        QCOMPARE(ahead.cubicCount(), 1);
+        QVERIFY(ahead.distanceTo(ahead.at(0.37)) < 1);
+    }
+
+    void missingAndOptionalInputsAreTold() {
+        SmallGraph g;
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        Scene scene;
+        const SceneSource source{document.graph(), document.analysis(), document.devices()};
+        scene.rebuild(source);
+        scene.prepare(source, scene.extent(), 1, nullptr);
+        const auto& nodes = scene.nodes();
+        for (std::uint32_t slot = 0; slot < nodes.size(); ++slot) {
+            const NodeCard* card = scene.card(slot);
+            QVERIFY(card);
+            if (nodes[slot].id != g.sum) continue;
+            QCOMPARE(card->inputs[0].state, PortLook::State::connected);
+            QCOMPARE(card->inputs[1].state, PortLook::State::missing);
+            QVERIFY(nodes[slot].hasError);
+        }
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestCanvasScene)
+#include "test_canvas_scene.moc"

@@ -1,0 +1,222 @@
+#include "widgets/canvas/caption.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/theme.h"
+
+#include <QFontMetricsF>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr double kLaneMargin = 16; ///< under the lowest card of a lane
+constexpr double kLeastLane = 104; ///< high enough for a header and a card
+constexpr double kLabelRoom = 40;  ///< what the price under a pill needs
+constexpr double kFramePadding = 14;
+constexpr double kFrameTitle = 18;
+constexpr double kNotePadding = 12;
+
+QString toQt(const std::string& text) { return QString::fromStdString(text); }
+
+} // namespace
+
+void Scene::readLanes(const SceneSource& source) {
+    std::unordered_map<LaneId, double> tops;
+    for (const LaneBand& band : m_lanes) tops[band.id] = band.top;
+    m_lanes.clear();
+    std::vector<Device> seen;
+    for (const Lane& lane : source.graph.lanesInOrder()) {
+        LaneBand band;
+        band.id = lane.id;
+        band.device = source.devices.resolve(lane.device);
+        const auto before = tops.find(lane.id);
+        band.top = before != tops.end() ? before->second : -1;
+        band.height = lane.height;
+        band.name = toQt(lane.device.toString());
+        if (lane.device.isAuto()) band.name += QStringLiteral(" → ") + toQt(band.device.toString());
+        band.title = toQt(lane.title);
+        if (const Backend* backend = source.devices.find(band.device)) {
+            band.backend = toQt(backend->info().name);
+            band.detail = toQt(backend->info().detail);
+            band.simulated = backend->info().simulated;
+        }
+        band.repeated = std::find(seen.begin(), seen.end(), band.device) != seen.end();
+        seen.push_back(band.device);
+        m_lanes.push_back(std::move(band));
+    }
+}
+
+void Scene::stackLanes(const Graph& graph) {
+    std::unordered_map<LaneId, LaneBand*> bands;
+    for (LaneBand& band : m_lanes) bands[band.id] = &band;
+    for (const NodeShape& shape : m_nodes) {
+        const auto band = bands.find(shape.lane);
+        if (shape.id == NodeId::none || band == bands.end()) continue;
+        double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
+        if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
+        band->second->contentBottom =
+            std::max(band->second->contentBottom, shape.at.y + shape.rect.height() + room);
+    }
+    for (const NoteShape& note : m_notes) {
+        const auto band = bands.find(note.lane);
+        if (band == bands.end()) continue;
+        band->second->contentBottom = std::max(band->second->contentBottom, note.at.y + note.rect.height());
+    }
+    double top = 0;
+    std::unordered_set<LaneId> moved;
+    for (LaneBand& band : m_lanes) {
+        band.height = std::max({band.height, band.contentBottom + kLaneMargin, kLeastLane});
+        if (band.top != top) moved.insert(band.id);
+        band.top = top;
+        top += band.height;
+    }
+    if (moved.empty()) return;
+    for (const Node& node : graph.nodes()) {
+        if (!moved.contains(node.lane)) continue;
+        if (const auto slot = m_slotOf.find(node.id); slot != m_slotOf.end()) touch(slot->second);
+    }
+}
+
+void Scene::place(std::uint32_t slot) {
+    NodeShape& shape = m_nodes[slot];
+    const LaneBand* band = lane(shape.lane);
+    if (shape.id == NodeId::none || !band) return;
+    m_nodeGrid.remove(slot, shape.rect);
+    shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
+    m_nodeGrid.insert(slot, shape.rect);
+}
+
+void Scene::readNotes(const Graph& graph) {
+    m_notes.clear();
+    const QFontMetricsF metrics(font(TextRole::body));
+    for (const Note& note : graph.notes()) {
+        NoteShape shape;
+        shape.id = note.id;
+        shape.lane = note.lane;
+        shape.at = note.position;
+        const QString text = toQt(note.text);
+        const double width = std::max(note.width, 80.0);
+        const double textWidth = width - 2 * kNotePadding - 4;
+        const QRectF wrapped =
+            metrics.boundingRect(QRectF(0, 0, textWidth, 1e6), Qt::AlignLeft | Qt::TextWordWrap, text);
+        const double height = std::max(note.height, std::ceil(wrapped.height()) + 2 * kNotePadding);
+        shape.rect = QRectF(0, 0, width, height);
+        shape.text.setTextFormat(Qt::PlainText);
+        shape.text.setTextWidth(textWidth);
+        shape.text.setText(QString(text).replace(QLatin1Char('\n'), QChar(QChar::LineSeparator)));
+        m_notes.push_back(std::move(shape));
+    }
+}
+
+void Scene::readFrames(const Graph& graph) {
+    m_frames.clear();
+    for (const Frame& frame : graph.frames()) {
+        FrameShape shape;
+        shape.id = frame.id;
+        shape.title = elided(toQt(frame.title), TextRole::small, 220);
+        // A parent that leads back to itself ends after as many steps as there are frames.
+        std::size_t steps = graph.frames().size();
+        for (const Frame* up = graph.find(frame.parent); up && steps-- > 0; up = graph.find(up->parent))
+            ++shape.depth;
+        m_frames.push_back(std::move(shape));
+    }
+    std::stable_sort(m_frames.begin(), m_frames.end(),
+                     [](const auto& a, const auto& b) { return a.depth < b.depth; });
+    if (m_frames.empty()) return;
+
+    std::unordered_map<FrameId, std::size_t> indexOf;
+    for (std::size_t i = 0; i < m_frames.size(); ++i) indexOf[m_frames[i].id] = i;
+    for (const NodeShape& shape : m_nodes) {
+        if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
+        const auto at = indexOf.find(shape.frame);
+        if (at != indexOf.end()) m_frames[at->second].rect |= shape.rect;
+    }
+    // Inner ones first, so that each outline encloses those inside it.
+    for (std::size_t i = m_frames.size(); i-- > 0;) {
+        FrameShape& shape = m_frames[i];
+        if (shape.rect.isEmpty()) continue;
+        shape.rect.adjust(-kFramePadding, -kFramePadding - 4, kFramePadding, kFramePadding);
+        const double title = roughWidth(shape.title.toStdString(), TextRole::small) + 16;
+        shape.titleRect =
+            QRectF(shape.rect.left() + 12, shape.rect.top() - kFrameTitle / 2, title, kFrameTitle);
+        const Frame* frame = graph.find(shape.id);
+        const auto parent = frame ? indexOf.find(frame->parent) : indexOf.end();
+        if (parent != indexOf.end() && m_frames[parent->second].depth < shape.depth)
+            m_frames[parent->second].rect |= shape.rect;
+    }
+}
+
+void Scene::readGhosts(const SceneSource& source) {
+    std::unordered_map<PortRef, std::int32_t, PortHash> ghostOf;
+    std::vector<GhostShape> ghosts;
+    std::vector<QRectF> taken;
+    for (const ImplicitCopy& copy : source.analysis.implicitCopies) {
+        const NodeShape* from = node(copy.from.node);
+        if (!from || copy.edges.empty()) continue;
+        const NodeShape* first = nullptr;
+        for (const Edge& edge : copy.edges) {
+            const NodeShape* to = node(edge.to.node);
+            if (to && (!first || to->rect.left() < first->rect.left())) first = to;
+        }
+        if (!first) continue;
+        GhostShape ghost;
+        ghost.from = copy.from;
+        ghost.target = copy.target;
+        ghost.price = copy.price;
+        ghost.hoisted = copy.hoisted;
+        ghost.title = QStringLiteral("copy to ") + toQt(copy.target.toString());
+        const double width =
+            std::ceil((roughWidth(ghost.title.toStdString(), TextRole::strong) + 28) / 8) * 8;
+        const LaneBand* band = lane(first->lane);
+        const bool fromAbove = from->rect.center().y() < first->rect.center().y();
+        const double border = band ? (fromAbove ? band->top : band->bottom()) : first->rect.top();
+        const double ahead = first->rect.left() - from->rect.right();
+        const double x = ahead > 0 ? from->rect.right() + ahead / 2 : from->rect.right() + 60;
+        // Beside the middle, as far as needed to stand clear of cards and of other pills with their prices;
+        // best where there is room for its price, too, and where no wire has to run back.
+        int best = -1;
+        for (int step = 0; step < 24 && best < 3; ++step) {
+            const double shift = (step % 2 ? 1 : -1) * ((step + 1) / 2) * 32.0;
+            const QRectF spot(x - width / 2 + shift, border - kPillHeight / 2, width, kPillHeight);
+            const auto isOpen = [&](const QRectF& room) {
+                return isFree(room) && std::none_of(taken.begin(), taken.end(), [&](const QRectF& other) {
+                           return other.intersects(room);
+                       });
+            };
+            if (!isOpen(spot.adjusted(-8, -4, 8, 4))) continue;
+            const bool runsForward = spot.left() > from->rect.right() && spot.right() < first->rect.left();
+            const bool hasRoom = isOpen(spot.adjusted(-24, -4, 24, kLabelRoom)) ||
+                                 isOpen(spot.adjusted(-24, -kLabelRoom, 24, 4));
+            const int merit = (runsForward ? 2 : 0) + (hasRoom ? 1 : 0);
+            if (merit <= best) continue;
+            best = merit;
+            ghost.rect = spot;
+        }
+        if (best < 0) ghost.rect = QRectF(x - width / 2, border - kPillHeight / 2, width, kPillHeight);
+        taken.push_back(ghost.rect.adjusted(-24, -6, 24, kLabelRoom));
+        for (const Edge& edge : copy.edges) ghostOf[edge.to] = static_cast<std::int32_t>(ghosts.size());
+        ghosts.push_back(std::move(ghost));
+    }
+    // A pill that moved takes its wires along, and one that came or went changes theirs.
+    if (!ghostOf.empty() || !m_ghostOf.empty()) {
+        for (const auto* map : {&ghostOf, &m_ghostOf}) {
+            for (const auto& [port, ghost] : *map) {
+                if (const auto at = m_wireInto.find(port); at != m_wireInto.end())
+                    m_restyle.push_back(at->second);
+            }
+        }
+    }
+    m_ghostOf = std::move(ghostOf);
+    m_ghosts = std::move(ghosts);
+    m_ghostLabels.assign(m_ghosts.size(), {});
+}
+
+bool Scene::isFree(const QRectF& rect) const {
+    bool free = true;
+    visitNodes(rect, [&](std::uint32_t) { free = false; });
+    for (const NoteShape& note : m_notes) free = free && !note.rect.intersects(rect);
+    return free;
+}
+
+} // namespace twb

@@ -1,0 +1,157 @@
+#include "core/error.h"
+#include "widgets/canvas/scene.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+/// Widths grow with the logarithm of the bytes: 360 B is a thread, a gigabyte a cable.
+float wireWidth(const std::optional<TensorType>& type) {
+    if (!type || !type->isKnown()) return 1.6F;
+    try {
+        const double bytes = static_cast<double>(type->byteCount());
+        return static_cast<float>(
+            std::clamp(1.1 + 0.36 * std::log10(std::max(bytes, 16.0) / 16.0), 1.4, 4.0));
+    } catch (const Error&) {
+        return 4.0F; // more bytes than 64 bits can count
+    }
+}
+
+} // namespace
+
+void Scene::addWire(const Edge& edge) {
+    const auto from = m_slotOf.find(edge.from.node);
+    const auto to = m_slotOf.find(edge.to.node);
+    if (from == m_slotOf.end() || to == m_slotOf.end()) return;
+    std::uint32_t slot = 0;
+    if (m_freeWires.empty()) {
+        slot = static_cast<std::uint32_t>(m_wires.size());
+        m_wires.emplace_back();
+    } else {
+        slot = m_freeWires.back();
+        m_freeWires.pop_back();
+        m_wires[slot] = {};
+    }
+    WireShape& wire = m_wires[slot];
+    wire.edge = edge;
+    wire.from = from->second;
+    wire.to = to->second;
+    wire.free = false;
+    m_wireGrid.insert(slot, wire.bounds);
+    m_wireInto[edge.to] = slot;
+    m_restyle.push_back(slot);
+}
+
+void Scene::removeWire(const Edge& edge) {
+    const auto found = m_wireInto.find(edge.to);
+    if (found == m_wireInto.end()) return;
+    const std::uint32_t slot = found->second;
+    m_wireGrid.remove(slot, m_wires[slot].bounds);
+    m_wires[slot] = {};
+    m_wireLabels.erase(slot);
+    m_freeWires.push_back(slot);
+    m_wireInto.erase(found);
+}
+
+void Scene::styleWire(const SceneSource& source, WireShape& wire) const {
+    const auto& type = source.analysis.typeOf(wire.edge.from);
+    wire.kind = wireClassOf(type);
+    wire.width = wireWidth(type);
+    wire.crosses = m_nodes[wire.from].device != m_nodes[wire.to].device;
+    wire.mismatch = m_mismatches.contains(wire.edge.to);
+    const auto ghost = m_ghostOf.find(wire.edge.to);
+    wire.ghost = ghost != m_ghostOf.end() ? ghost->second : -1;
+}
+
+void Scene::routeWireOf(std::uint32_t slot) {
+    WireShape& wire = m_wires[slot];
+    m_wireGrid.remove(slot, wire.bounds);
+    wire.start = portPosition(m_nodes[wire.from], PortSide::output, wire.edge.from.port);
+    wire.end = portPosition(m_nodes[wire.to], PortSide::input, wire.edge.to.port);
+    wire.bounds = path(wire).bounds();
+    m_wireGrid.insert(slot, wire.bounds);
+    m_wireLabels.erase(slot);
+}
+
+WirePath Scene::path(const WireShape& wire) const {
+    WirePath path(wire.start);
+    const QRectF& source = m_nodes[wire.from].rect;
+    const QRectF& target = m_nodes[wire.to].rect;
+    if (wire.ghost >= 0) {
+        const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
+        routeWire(path, {ghost.left(), ghost.center().y()}, source, ghost);
+        // Hidden under the pill, so that both halves are one way.
+        const QPointF left(ghost.left(), ghost.center().y());
+        const QPointF right(ghost.right(), ghost.center().y());
+        path.cubicTo(left + (right - left) / 3, right - (right - left) / 3, right);
+        routeWire(path, wire.end, ghost, target);
+        return path;
+    }
+    routeWire(path, wire.end, source, target);
+    return path;
+}
+
+void Scene::routeTouched(const Graph& graph) {
+    for (std::uint32_t slot : m_touched) {
+        m_isTouched[slot] = false;
+        const NodeId id = m_nodes[slot].id;
+        for (const Edge& edge : graph.outgoing(id)) {
+            if (const auto at = m_wireInto.find(edge.to); at != m_wireInto.end()) routeWireOf(at->second);
+        }
+        const auto count = static_cast<std::int32_t>(graph.inputs(id).size());
+        for (std::int32_t port = 0; port < count; ++port) {
+            if (const auto at = m_wireInto.find({id, port}); at != m_wireInto.end()) routeWireOf(at->second);
+        }
+    }
+    m_touched.clear();
+}
+
+void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
+                 std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices) {
+    ++m_version;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const auto found = m_slotOf.find(nodes[i].first);
+        if (found == m_slotOf.end()) continue;
+        NodeShape& shape = m_nodes[found->second];
+        shape.drag = nodes[i].second;
+        shape.dragged = true;
+        if (i < devices.size() && shape.device != devices[i]) {
+            shape.device = devices[i];
+            m_cards.erase(found->second); // a To names its device
+        }
+        place(found->second);
+        touch(found->second);
+    }
+    for (const auto& [id, offset] : notes) {
+        for (NoteShape& note : m_notes) {
+            if (note.id != id) continue;
+            note.drag = offset;
+            if (const LaneBand* band = lane(note.lane))
+                note.rect.moveTo(note.at.x + offset.x(), band->top + note.at.y + offset.y());
+        }
+    }
+    routeTouched(graph);
+    readFrames(graph);
+}
+
+void Scene::endDrag(const Graph& graph) {
+    std::vector<std::pair<NodeId, QPointF>> nodes;
+    std::vector<Device> devices;
+    for (const NodeShape& shape : m_nodes) {
+        if (!shape.dragged) continue;
+        nodes.emplace_back(shape.id, QPointF());
+        const LaneBand* band = lane(shape.lane);
+        devices.push_back(band ? band->device : shape.device);
+    }
+    std::vector<std::pair<NoteId, QPointF>> notes;
+    for (const NoteShape& note : m_notes) {
+        if (!note.drag.isNull()) notes.emplace_back(note.id, QPointF());
+    }
+    if (nodes.empty() && notes.empty()) return;
+    drag(graph, nodes, notes, devices);
+    for (const auto& [id, offset] : nodes) m_nodes[m_slotOf.at(id)].dragged = false;
+}
+
+} // namespace twb
