@@ -98,7 +98,10 @@ void Document::select(Selection selection) {
     if (!(before == m_selection)) Q_EMIT selectionChanged();
 }
 
-QString Document::title() const { return m_path.isEmpty() ? tr("Untitled") : QFileInfo(m_path).fileName(); }
+QString Document::title() const {
+    if (!m_path.isEmpty()) return QFileInfo(m_path).fileName();
+    return m_graph.info().title.empty() ? tr("Untitled") : QString::fromStdString(m_graph.info().title);
+}
 
 bool Document::isModified() const { return !m_undo.isClean(); }
 
@@ -118,6 +121,7 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     m_files = std::move(files);
     m_analysis = std::move(analysis);
     m_path = path;
+    m_folder = folder;
     m_selection = {};
     ++m_revision;
     m_undo.clear();
@@ -131,13 +135,14 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
 void Document::save(const QString& path) {
     const QString absolute = QFileInfo(path).absoluteFilePath();
     saveProject(m_graph, toPath(absolute));
-    const bool moved = folderOf(absolute) != folderOf(m_path);
+    const bool moved = folderOf(absolute) != m_folder;
     m_path = absolute;
+    m_folder = folderOf(absolute);
     m_undo.setClean();
     Q_EMIT pathChanged();
     if (!moved) return;
     // File nodes name their tensors relative to the project's folder, which is another one now.
-    m_files = makeProjectFiles(toPath(folderOf(absolute)));
+    m_files = makeProjectFiles(toPath(m_folder));
     revalidate();
     Q_EMIT devicesChanged();
 }

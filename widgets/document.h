@@ -49,7 +49,8 @@ public:
     void select(Selection selection); ///< what no longer exists is left out
 
     QString path() const { return m_path; } ///< empty: never saved
-    QString title() const;                  ///< file name or "Untitled"
+    QString title() const;                  ///< file name, else the graph's own title, else "Untitled"
+    QString folder() const { return m_folder; } ///< what paths of File and Save nodes are relative to
     bool isModified() const;
 
     /// Replaces everything after the file was read completely. Throws and stays as it was when it cannot be read.
@@ -86,6 +87,7 @@ private:
     Selection m_selection;
     QUndoStack m_undo;
     QString m_path;
+    QString m_folder;
     std::uint64_t m_revision = 0;
 };
 

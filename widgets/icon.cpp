@@ -5,6 +5,8 @@
 #include <QPainter>
 #include <QSvgRenderer>
 
+#include <algorithm>
+
 namespace twb {
 namespace {
 
@@ -17,7 +19,9 @@ public:
         QSvgRenderer renderer(m_svg);
         painter->save();
         if (mode == QIcon::Disabled) painter->setOpacity(0.4);
-        renderer.render(painter, rect);
+        // Square, on the left: what a wider icon size adds is room before a button's text.
+        const int side = std::min(rect.width(), rect.height());
+        renderer.render(painter, QRectF(rect.left(), rect.top() + (rect.height() - side) / 2.0, side, side));
         painter->restore();
     }
     QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) override {

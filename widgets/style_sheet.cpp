@@ -65,6 +65,11 @@ QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover, QComboBox:hover { border-
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
 QLineEdit[invalid="true"], QSpinBox[invalid="true"] { border-color: @error; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @disabled; }
+QLineEdit[role="pill"] { border-radius: 13px; }
+QListView[role="popup"] { background: @raised; border: 1px solid @border; border-radius: 0; padding: 4px; }
+QPushButton[role="menu"] { padding-right: 26px; }
+QPushButton::menu-indicator { image: url(:/twb/icons/@theme/chevron-down.svg); subcontrol-origin: border; subcontrol-position: right center; width: 16px; height: 16px; right: 6px; }
+QPlainTextEdit[role="log"] { background: transparent; border: none; padding: 0; }
 QLineEdit[role="name"] { background: transparent; border-color: transparent; padding: 2px 4px; margin-left: -5px; }
 QLineEdit[role="name"]:hover { border-color: @border; }
 QLineEdit[role="name"]:focus { background: @field; border-color: @accent; }
@@ -102,7 +107,7 @@ QAbstractScrollArea::corner { background: transparent; }
 QTreeView, QListView, QTableView { background: @panel; border: none; outline: none; selection-background-color: @accent-18; selection-color: @text; }
 QTreeView::item, QListView::item { min-height: 22px; border-radius: 4px; }
 QTableView { gridline-color: transparent; alternate-background-color: @panel; }
-QTableView::item { padding: 0 8px; border: none; }
+QTableView::item { padding: 0 5px; border: none; }
 QTreeView::item:hover, QListView::item:hover, QTableView::item:hover { background: @raised-hover; }
 QTreeView::item:selected, QListView::item:selected, QTableView::item:selected { background: @accent-18; color: @text; }
 QTreeView::branch { background: transparent; border-image: none; image: none; }

@@ -11,7 +11,6 @@
 #include "widgets/text.h"
 
 #include <QComboBox>
-#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QSignalBlocker>
@@ -23,6 +22,7 @@ namespace twb {
 namespace {
 
 constexpr int kMargin = 16;
+constexpr int kNameWidth = 144;
 
 QString shapeText(const Shape& shape) {
     if (shape.rank() == 0) return QObject::tr("scalar");
@@ -80,8 +80,13 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     tensor->addWidget(makeLine());
     tensor->addWidget(section({m_tensor}));
     layout->addWidget(m_tensorSection);
-    layout->addWidget(makeLine());
-    layout->addWidget(section({m_problems}));
+    m_problemsSection = new QWidget;
+    auto* problems = new QVBoxLayout(m_problemsSection);
+    problems->setContentsMargins(0, 0, 0, 0);
+    problems->setSpacing(0);
+    problems->addWidget(makeLine());
+    problems->addWidget(section({m_problems}));
+    layout->addWidget(m_problemsSection);
     layout->addStretch(1);
     setWidget(content);
 
@@ -102,6 +107,9 @@ QWidget* Inspector::makeHeader() {
     m_name->setAccessibleName(tr("Name of the node"));
     m_name->setFont(twb::font(TextRole::panelTitle));
     connect(m_name, &QLineEdit::editingFinished, this, &Inspector::rename);
+    connect(m_name, &QLineEdit::textChanged, this, [this](const QString& text) {
+        m_name->setFixedWidth(std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 16, 48, kNameWidth));
+    });
     m_title->setFont(twb::font(TextRole::panelTitle));
     m_doc->setWordWrap(true);
     m_doc->setTextFormat(Qt::PlainText);
@@ -110,9 +118,10 @@ QWidget* Inspector::makeHeader() {
     auto* row = new QHBoxLayout;
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(8);
-    row->addWidget(m_name, 1);
+    row->addWidget(m_name);
     row->addWidget(m_title, 1);
     row->addWidget(m_op);
+    row->addStretch(0);
     row->addWidget(m_device);
     auto* header = new QWidget;
     auto* layout = new QVBoxLayout(header);
@@ -175,6 +184,7 @@ void Inspector::refresh() {
         if (selection.empty() || mine) problems.push_back(&d);
     }
     m_problems->setProblems(problems);
+    m_problemsSection->setVisible(!problems.empty());
 }
 
 void Inspector::showNode(const Node& node) {
@@ -209,10 +219,8 @@ void Inspector::buildAttributes(const Node& node) {
     m_builtOp = node.op;
     const Op* op = findOp(node.op);
     if (!op) return;
-    const QString folder =
-        m_document.path().isEmpty() ? QString() : QFileInfo(m_document.path()).absolutePath();
     for (const AttributeSpec& spec : op->attributes) {
-        auto* editor = new AttributeEditor(*op, spec, folder, m_attributes);
+        auto* editor = new AttributeEditor(*op, spec, m_document.folder(), m_attributes);
         connect(editor, &AttributeEditor::edited, this,
                 [this, editor](const AttributeEdit& edit) { setAttribute(editor->spec(), edit.value); });
         m_attributeRows->addWidget(editor);

@@ -78,6 +78,7 @@ private:
     QWidget* m_tensorSection;
     TensorPanel* m_tensor;
     ProblemCards* m_problems;
+    QWidget* m_problemsSection;
 };
 
 } // namespace twb

@@ -37,10 +37,11 @@ FixButton::FixButton(const Fix& fix, QWidget* parent) : QPushButton(parent), m_f
     setProperty("role", QStringLiteral("fix"));
     setText(captionOf(fix));
     // A fix that copies nothing has no price worth a word.
-    if (fix.price.bytes > 0) m_price = priceText(fix.price);
-    const QString price = m_price.isEmpty()    ? QString()
-                          : fix.price.modelled ? tr("%1 in each iteration, modelled").arg(m_price)
-                                               : tr("%1 in each iteration").arg(m_price);
+    if (fix.price.bytes > 0 && fix.price.isKnown)
+        m_prices = {priceText(fix.price), toQt(formatMs(fix.price.ns))};
+    const QString price = m_prices.isEmpty()   ? QString()
+                          : fix.price.modelled ? tr("%1 in each iteration, modelled").arg(m_prices.first())
+                                               : tr("%1 in each iteration").arg(m_prices.first());
     setToolTip(price.isEmpty() ? text() : text() + QLatin1Char('\n') + price);
     setAccessibleName(text());
     setAccessibleDescription(price);
@@ -59,14 +60,17 @@ void FixButton::paintEvent(QPaintEvent*) {
     style()->drawControl(QStyle::CE_PushButton, &option, &painter, this);
     const Theme& theme = Theme::current();
     QRect room = rect().adjusted(kPadding, 0, -kPadding, 0);
-    if (!m_price.isEmpty()) {
+    const QFontMetrics strong(twb::font(TextRole::strong));
+    const QFontMetrics small(twb::font(TextRole::smallFigure));
+    for (const QString& price : m_prices) {
+        const int width = small.horizontalAdvance(price);
+        if (price != m_prices.last() && strong.horizontalAdvance(text()) + kPadding + width > room.width())
+            continue;
         painter.setFont(twb::font(TextRole::smallFigure));
         painter.setPen(theme.secondaryText);
-        const int width = painter.fontMetrics().horizontalAdvance(m_price);
-        if (room.width() - width >= 96) {
-            painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, m_price);
-            room.setRight(room.right() - width - kPadding);
-        }
+        painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, price);
+        room.setRight(room.right() - width - kPadding);
+        break;
     }
     painter.setFont(twb::font(TextRole::strong));
     painter.setPen(theme.accent);

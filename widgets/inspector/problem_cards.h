@@ -4,6 +4,7 @@
 #include "graph/graph.h"
 
 #include <QPushButton>
+#include <QStringList>
 #include <QWidget>
 
 #include <vector>
@@ -28,7 +29,7 @@ protected:
 
 private:
     Fix m_fix;
-    QString m_price;
+    QStringList m_prices; ///< the long form first; what has room is shown
 };
 
 /// "92.2 kB  0.012 ms", as fixes and edges are priced; "modelled" is said where there is room for it.

@@ -4,6 +4,8 @@
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
+#include <algorithm>
+
 namespace twb {
 namespace {
 
@@ -17,14 +19,19 @@ LedgerModel::LedgerModel(const Document& document, const RunController& runs, QO
     : QAbstractTableModel(parent), m_document(document), m_runs(runs) {}
 
 int LedgerModel::rowOf(const Edge& edge) const {
-    const RunFigures* figures = m_runs.figures();
     for (std::size_t i = 0; i < m_rows.size(); ++i) {
         if (m_rows[i].edge == edge) return int(i);
-        if (!figures || i >= figures->plan().transfers.size()) continue;
-        for (const Edge& served : m_runs.edgesOf(std::uint32_t(i)))
+        if (!m_runs.figures()) continue;
+        for (const Edge& served : m_runs.edgesOf(m_rows[i].transfer))
             if (served == edge) return int(i);
     }
     return -1;
+}
+
+std::vector<int> LedgerModel::rowsOfTransfers() const {
+    std::vector<int> out(m_rows.size(), -1);
+    for (std::size_t i = 0; i < m_rows.size(); ++i) out[m_rows[i].transfer] = int(i);
+    return out;
 }
 
 void LedgerModel::refresh() {
@@ -47,6 +54,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         const Transfer& transfer = figures.plan().transfers[i];
         Row row;
         row.name = toQt(transfer.label);
+        row.transfer = std::uint32_t(i);
         row.edge = m_runs.edgesOf(std::uint32_t(i)).front();
         row.predicted = ledger[i].count == 0;
         row.bytes =
@@ -59,6 +67,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         row.setup = transfer.setup;
         rows.push_back(std::move(row));
     }
+    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
     return rows;
 }
 
@@ -93,7 +102,7 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         switch (column) {
         case EdgeColumn:
-            return row.name;
+            return row.setup ? tr("%1, once").arg(row.name) : row.name;
         case BytesColumn:
             return toQt(formatBytes(row.bytes));
         case MedianColumn:

@@ -22,6 +22,7 @@ public:
 
     struct Row {
         QString name;
+        std::uint32_t transfer = 0; ///< of the run's plan
         Edge edge;
         double bytes = 0; ///< of one copy
         double medianNs = 0;
@@ -34,6 +35,8 @@ public:
     };
     const std::vector<Row>& rows() const noexcept { return m_rows; }
     int rowOf(const Edge& edge) const;
+    /// The row of each transfer of the run's plan: what belongs to the iteration comes first.
+    std::vector<int> rowsOfTransfers() const;
     /// Reads the figures again; rows stay the same during a run.
     void refresh();
 

@@ -19,8 +19,15 @@ TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     axisRect()->setRangeDrag(Qt::Horizontal);
     axisRect()->setRangeZoom(Qt::Horizontal);
-    axisRect()->setMinimumMargins(QMargins(56, 20, 16, 8));
+    axisRect()->setMinimumMargins(QMargins(56, 24, 16, 4));
     xAxis->setLabel(tr("iteration"));
+    // Above the axis and upright: a rotated word costs a column and is hard to read.
+    m_unitLabel = new QCPItemText(this);
+    m_unitLabel->setClipToAxisRect(false);
+    m_unitLabel->position->setType(QCPItemPosition::ptAbsolute);
+    m_unitLabel->position->setCoords(16, 2);
+    m_unitLabel->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
+    m_unitLabel->setSelectable(false);
     connect(this, &QCustomPlot::mouseWheel, this, [this] { m_following = false; });
     connect(this, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
         if (event->buttons() & Qt::LeftButton) m_following = false;
@@ -44,7 +51,9 @@ void TransferPlot::begin(const std::vector<LedgerModel::Row>& rows, std::int64_t
     m_window = std::clamp<std::size_t>(kPoints / std::max<std::size_t>(1, rows.size()), 200, 2000) + 1;
     const auto curves =
         std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& r) { return !r.setup; }));
+    m_curveOf.assign(rows.size(), -1);
     for (const LedgerModel::Row& row : rows) {
+        m_curveOf[row.transfer] = int(m_curves.size());
         Curve curve;
         curve.row = row;
         if (!row.setup) {
@@ -92,8 +101,9 @@ void TransferPlot::append(const std::vector<TransferSample>& samples) {
     for (const TransferSample& sample : samples) m_last = std::max(m_last, sample.iteration);
     std::vector<bool> touched(m_curves.size());
     for (const TransferSample& sample : samples) {
-        if (sample.transfer >= m_curves.size()) continue;
-        Curve& curve = m_curves[sample.transfer];
+        if (sample.transfer >= m_curveOf.size()) continue;
+        const auto index = std::size_t(m_curveOf[sample.transfer]);
+        Curve& curve = m_curves[index];
         if (!curve.line) continue;
         // A cell that is still filling comes again and replaces itself.
         if (!curve.samples.empty() && curve.samples.back().iteration == sample.iteration) {
@@ -104,7 +114,7 @@ void TransferPlot::append(const std::vector<TransferSample>& samples) {
         }
         while (curve.samples.size() > m_window) curve.samples.pop_front();
         if (m_unit != Unit::share) curve.line->addData(double(sample.iteration), valueOf(curve, sample));
-        touched[sample.transfer] = true;
+        touched[index] = true;
     }
     for (std::size_t i = 0; i < m_curves.size(); ++i) {
         if (!touched[i]) continue;
@@ -176,13 +186,13 @@ void TransferPlot::refresh() {
     }
     switch (m_unit) {
     case Unit::milliseconds:
-        yAxis->setLabel(m_cell == 1 ? tr("ms") : tr("ms, slowest of %1").arg(m_cell));
+        m_unitLabel->setText(m_cell == 1 ? tr("ms") : tr("ms, slowest of %1").arg(m_cell));
         break;
     case Unit::rate:
-        yAxis->setLabel(tr("GB/s"));
+        m_unitLabel->setText(tr("GB/s"));
         break;
     case Unit::share:
-        yAxis->setLabel(tr("% of the transfer time"));
+        m_unitLabel->setText(tr("% of the transfer time"));
         break;
     }
     replot();
@@ -220,6 +230,8 @@ void TransferPlot::style() {
         axis->grid()->setZeroLinePen(QPen(theme.border, 1));
         axis->setNumberFormat(QStringLiteral("f"));
     }
+    m_unitLabel->setFont(twb::font(TextRole::small));
+    m_unitLabel->setColor(theme.secondaryText);
     xAxis->grid()->setVisible(false);
     xAxis->setNumberPrecision(0);
     yAxis->ticker()->setTickCount(4);

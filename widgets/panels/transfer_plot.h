@@ -47,7 +47,9 @@ private:
     void refill(Curve& curve);
     void fitAxes();
 
-    std::vector<Curve> m_curves;
+    std::vector<Curve> m_curves; ///< by row of the ledger
+    std::vector<int> m_curveOf;  ///< by transfer
+    QCPItemText* m_unitLabel;
     Unit m_unit = Unit::milliseconds;
     std::int64_t m_total = 0;
     std::uint32_t m_cell = 1;

@@ -21,7 +21,7 @@
 namespace twb {
 namespace {
 
-constexpr int kLedgerWidth = 400;
+constexpr int kLedgerWidth = 424;
 constexpr int kRowHeight = 24;
 
 /// A dot in the curve's colour, the name or the figure, and the selection as one wash over the whole row.
@@ -129,7 +129,7 @@ QWidget* TransfersPanel::makeLedger() {
     m_table->horizontalHeader()->setMinimumSectionSize(40);
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_table->horizontalHeader()->setSectionResizeMode(LedgerModel::EdgeColumn, QHeaderView::Stretch);
-    const int widths[] = {0, 68, 76, 64, 52};
+    const int widths[] = {0, 64, 72, 64, 52};
     for (int column = 1; column < LedgerModel::ColumnCount; ++column)
         m_table->setColumnWidth(column, widths[column]);
 
@@ -200,11 +200,11 @@ void TransfersPanel::refreshSums() {
                             QStringLiteral("%1 %").arg(QString::number(100 * ns / iteration, 'f', 0))});
     }
     if (predictedNs > 0 && ns > 0 && result) {
-        const double off = 100 * (ns / predictedNs - 1);
-        rows.push_back(
-            {tr("against the prediction"), QStringLiteral("%1%2 %")
-                                               .arg(off >= 0 ? QStringLiteral("+") : QStringLiteral("−"))
-                                               .arg(QString::number(std::abs(off), 'f', 0))});
+        const auto off = qRound(100 * (ns / predictedNs - 1));
+        const QString sign = off > 0   ? QStringLiteral("+")
+                             : off < 0 ? QStringLiteral("−")
+                                       : QStringLiteral("±");
+        rows.push_back({tr("against the prediction"), QStringLiteral("%1%2 %").arg(sign).arg(std::abs(off))});
     }
     m_sums->setRows(rows);
     m_modelled->setVisible(modelled && !m_model->rows().empty());

@@ -1,0 +1,94 @@
+#include "app/exit_code.h"
+#include "app/window_screenshot.h"
+#include "core/error.h"
+#include "profile/resource_path.h"
+#include "widgets/main_window.h"
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QMessageBox>
+#include <QSettings>
+#include <QTimer>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using namespace twb;
+
+bool wantsScreenshot(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i)
+        if (std::strncmp(argv[i], "--screenshot", 12) == 0) return true;
+    return false;
+}
+
+const Theme& themeNamed(const QString& name) {
+    if (name == QLatin1String("dark")) return Theme::dark();
+    if (name == QLatin1String("light")) return Theme::light();
+    return Theme::ofSystem();
+}
+
+int fail(ExitCode code, const QString& sentence) {
+    std::fprintf(stderr, "tensor-workbench: %s\n", qPrintable(sentence));
+    return int(code);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // A picture is made off screen: nothing flashes up, and it is the same on a machine without a display.
+    if (wantsScreenshot(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
+
+    QApplication app(argc, argv);
+    QApplication::setOrganizationName(QStringLiteral("tensor-workbench"));
+    QApplication::setApplicationName(QStringLiteral("tensor-workbench"));
+    QApplication::setApplicationDisplayName(QStringLiteral("Tensor Workbench"));
+    QApplication::setApplicationVersion(QStringLiteral(TWB_VERSION));
+
+    QCommandLineParser parser;
+    parser.setApplicationDescription(QCoreApplication::translate("main",
+                                                                 "Shows where tensors live and what it costs "
+                                                                 "to move them."));
+    parser.addHelpOption();
+    parser.addVersionOption();
+    parser.addPositionalArgument(QStringLiteral("file"),
+                                 QCoreApplication::translate("main", "A .twb project to open."),
+                                 QStringLiteral("[FILE]"));
+    WindowScreenshot::addOptions(parser);
+    parser.process(app);
+    const QStringList files = parser.positionalArguments();
+    if (files.size() > 1)
+        return fail(ExitCode::wrongUsage,
+                    QCoreApplication::translate("main", "one file at a time, please: %1 were named")
+                        .arg(files.size()));
+    const bool picture = parser.isSet(QStringLiteral("screenshot"));
+    WindowScreenshot shot;
+    if (const QString refusal = shot.read(parser); !refusal.isEmpty())
+        return fail(ExitCode::wrongUsage, refusal);
+
+    std::shared_ptr<const ProfileLibrary> profiles;
+    try {
+        profiles = std::make_shared<ProfileLibrary>(resourceFolder() / "devices");
+    } catch (const Error& error) {
+        return fail(ExitCode::fileError, toQt(error.what()));
+    }
+    Theme::apply(app, themeNamed(picture && shot.theme().isEmpty() ? QStringLiteral("dark")
+                                 : picture                         ? shot.theme()
+                                           : QSettings().value(QStringLiteral("theme")).toString()));
+    MainWindow window(profiles);
+    if (picture) {
+        if (files.isEmpty())
+            return fail(ExitCode::wrongUsage,
+                        QCoreApplication::translate("main", "--screenshot needs a FILE"));
+        return int(shot.take(window, files.first()));
+    }
+    window.show();
+    // After the window is there, so that a message has something to stand on.
+    if (!files.isEmpty())
+        QTimer::singleShot(0, &window, [&window, &files] { window.openFile(files.first()); });
+    return QApplication::exec();
+}

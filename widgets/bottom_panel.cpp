@@ -1,0 +1,65 @@
+#include "widgets/bottom_panel.h"
+
+#include "widgets/labels.h"
+
+#include <QHBoxLayout>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QVBoxLayout>
+
+namespace twb {
+
+BottomPanel::BottomPanel(QWidget* parent)
+    : QWidget(parent), m_tabs(new QTabBar), m_pages(new QStackedWidget), m_corners(new QStackedWidget) {
+    setProperty("surface", QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    m_tabs->setObjectName(QStringLiteral("bottomTabs"));
+    m_tabs->setDrawBase(false);
+    m_tabs->setExpanding(false);
+    m_tabs->setAccessibleName(tr("Panels"));
+    m_corners->setFixedHeight(24);
+    auto* bar = new QHBoxLayout;
+    bar->setContentsMargins(8, 0, 0, 0);
+    bar->setSpacing(8);
+    bar->addWidget(m_tabs);
+    bar->addStretch(1);
+    bar->addWidget(m_corners);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 2, 0, 0);
+    layout->setSpacing(0);
+    layout->addLayout(bar);
+    layout->addWidget(makeLine());
+    layout->addWidget(m_pages, 1);
+    connect(m_tabs, &QTabBar::currentChanged, this, [this](int index) {
+        m_pages->setCurrentIndex(index);
+        m_corners->setCurrentIndex(index);
+    });
+}
+
+void BottomPanel::addPage(QWidget* page, const QString& key, const QString& title, QWidget* corner) {
+    m_pages->addWidget(page);
+    m_corners->addWidget(corner ? corner : new QWidget);
+    m_tabs->setTabData(m_tabs->addTab(title), key);
+}
+
+void BottomPanel::setTitle(QWidget* page, const QString& title) {
+    m_tabs->setTabText(m_pages->indexOf(page), title);
+}
+
+void BottomPanel::showPage(QWidget* page) { m_tabs->setCurrentIndex(m_pages->indexOf(page)); }
+
+bool BottomPanel::showPage(const QString& key) {
+    const qsizetype index = keys().indexOf(key);
+    if (index >= 0) m_tabs->setCurrentIndex(int(index));
+    return index >= 0;
+}
+
+QStringList BottomPanel::keys() const {
+    QStringList out;
+    for (int i = 0; i < m_tabs->count(); ++i) out << m_tabs->tabData(i).toString();
+    return out;
+}
+
+int BottomPanel::currentIndex() const { return m_tabs->currentIndex(); }
+
+} // namespace twb

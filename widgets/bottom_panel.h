@@ -1,0 +1,30 @@
+#pragma once
+
+#include <QWidget>
+
+class QStackedWidget;
+class QTabBar;
+
+namespace twb {
+
+/// Tabs with a corner that belongs to the page in front.
+class BottomPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit BottomPanel(QWidget* parent = nullptr);
+    /// `key` is the page's name for the command line ("transfers").
+    void addPage(QWidget* page, const QString& key, const QString& title, QWidget* corner = nullptr);
+    void setTitle(QWidget* page, const QString& title);
+    void showPage(QWidget* page);
+    bool showPage(const QString& key); ///< false when there is no such page
+    QStringList keys() const;
+    int currentIndex() const;
+
+private:
+    QTabBar* m_tabs;
+    QStackedWidget* m_pages;
+    QStackedWidget* m_corners;
+};
+
+} // namespace twb

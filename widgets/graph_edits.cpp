@@ -1,0 +1,169 @@
+#include "widgets/graph_edits.h"
+
+#include "core/error.h"
+#include "formats/project.h"
+#include "graph/composites.h"
+#include "ops/op_table.h"
+#include "placement/fixes.h"
+#include "widgets/theme.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr Position kBeside{24, 24};
+
+std::vector<NodeId> nodesOf(const Selection& selection) {
+    return {selection.nodes.begin(), selection.nodes.end()};
+}
+
+/// Moved down and right until no node stands there.
+Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
+    const auto taken = [&](const Node& node) {
+        return node.lane == lane && std::abs(node.position.x - wanted.x) < metrics::nodeMinWidth &&
+               std::abs(node.position.y - wanted.y) < metrics::nodeHeight;
+    };
+    const auto& nodes = graph.nodes();
+    for (int tries = 0; tries < 200 && std::any_of(nodes.begin(), nodes.end(), taken); ++tries) {
+        wanted.x += kBeside.x;
+        wanted.y += kBeside.y;
+    }
+    return wanted;
+}
+
+std::string lowered(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+    return text;
+}
+
+} // namespace
+
+Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position,
+            std::vector<NodeId>* added) {
+    const std::string name = op.toStdString();
+    DeltaBuilder builder(graph, "Add " + name);
+    const Position place = freePlace(graph, lane, position);
+    if (const Composite* composite = findComposite(name)) {
+        paste(builder, composite->fragment, place, lane, added);
+        return builder.take();
+    }
+    if (!findOp(name))
+        throw Error(ErrorCode::badGraph, "there is no op " + name + "; take one from the palette");
+    Node node;
+    node.op = name;
+    node.name = graph.uniqueName(lowered(name));
+    node.lane = lane;
+    node.position = place;
+    const NodeId id = builder.addNode(node);
+    if (added) added->push_back(id);
+    return builder.take();
+}
+
+QString copyText(const Graph& graph, const Selection& selection) {
+    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
+    return QString::fromStdString(toFragmentText(copyOf(graph, nodesOf(selection), notes)));
+}
+
+Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added) {
+    const Fragment fragment = parseFragment(text.toStdString());
+    DeltaBuilder builder(graph, "Paste");
+    paste(builder, fragment, kBeside, fallbackLane, added);
+    return builder.take();
+}
+
+Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
+    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
+    DeltaBuilder builder(graph, "Duplicate");
+    paste(builder, copyOf(graph, nodesOf(selection), notes), kBeside, LaneId::none, added);
+    return builder.take();
+}
+
+Delta removeSelection(const Graph& graph, const Selection& selection) {
+    DeltaBuilder builder(graph, "Delete");
+    if (selection.edge) builder.disconnect(*selection.edge);
+    for (const NodeId node : selection.nodes) builder.removeNode(node);
+    for (const NoteId note : selection.notes) builder.removeNote(note);
+    return builder.take();
+}
+
+Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane) {
+    const Lane* target = graph.find(lane);
+    if (!target) return {};
+    DeltaBuilder builder(graph, "Send to " + target->device.toString());
+    for (const NodeId id : selection.nodes) {
+        Node node = *graph.find(id);
+        if (node.lane == lane) continue;
+        node.lane = lane;
+        builder.change(node);
+    }
+    return builder.take();
+}
+
+Delta insertTo(const Graph& graph, const Selection& selection) {
+    std::vector<Edge> edges;
+    if (selection.edge) edges.push_back(*selection.edge);
+    for (const NodeId id : selection.nodes) {
+        const auto& inputs = graph.inputs(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            if (inputs[port]) edges.push_back({*inputs[port], {id, std::int32_t(port)}});
+    }
+    std::vector<Fix> fixes;
+    for (const Edge& edge : edges) {
+        const Node& consumer = *graph.find(edge.to.node);
+        const Device device = graph.deviceOf(consumer);
+        if (consumer.op == "To" || graph.deviceOf(*graph.find(edge.from.node)) == device) continue;
+        Fix fix;
+        fix.kind = Fix::Kind::insertTo;
+        fix.edge = edge;
+        fix.device = device;
+        fixes.push_back(fix);
+    }
+    return fixes.empty() ? Delta() : toDelta(graph, fixes, "Insert To");
+}
+
+Delta makeModule(const Graph& graph, const Selection& selection) {
+    if (selection.nodes.empty()) return {};
+    DeltaBuilder builder(graph, "Make module");
+    FrameId parent = graph.find(*selection.nodes.begin())->frame;
+    for (const NodeId id : selection.nodes)
+        if (graph.find(id)->frame != parent) parent = FrameId::none;
+    const FrameId frame = builder.addFrame({FrameId::none, "Module", parent});
+    for (const NodeId id : selection.nodes) {
+        Node node = *graph.find(id);
+        node.frame = frame;
+        builder.change(node);
+    }
+    return builder.take();
+}
+
+Delta addLane(const Graph& graph, Device device) {
+    int order = 0;
+    for (const Lane& lane : graph.lanes()) order = std::max(order, lane.order + 1);
+    DeltaBuilder builder(graph, "Add lane " + device.toString());
+    builder.addLane({LaneId::none, device, "", order, 0});
+    return builder.take();
+}
+
+Device nextGpu(const Graph& graph) {
+    for (int index = 0;; ++index) {
+        const auto& lanes = graph.lanes();
+        const bool there = std::any_of(lanes.begin(), lanes.end(),
+                                       [&](const Lane& lane) { return lane.device == Device::cuda(index); });
+        if (!there) return Device::cuda(index);
+    }
+}
+
+Delta addNote(const Graph& graph, LaneId lane, Position position, const QString& text) {
+    DeltaBuilder builder(graph, "Add note");
+    Note note;
+    note.text = text.toStdString();
+    note.lane = lane;
+    note.position = position;
+    builder.addNote(note);
+    return builder.take();
+}
+
+} // namespace twb

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "graph/delta.h"
+#include "widgets/document.h"
+
+#include <QString>
+
+#include <optional>
+#include <vector>
+
+namespace twb {
+
+// What the menus do to a graph, each as one Delta. An empty Delta means that there is nothing to do.
+
+/// A new op or composite ("Linear") at `position` of a lane, beside what stands there already. `added` gets
+/// the new nodes. Throws Error(badGraph) for an unknown op or lane.
+Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position,
+            std::vector<NodeId>* added);
+/// The selected nodes and notes, and what is between the nodes, as clipboard text.
+QString copyText(const Graph& graph, const Selection& selection);
+/// The clipboard's text pasted beside where it came from. Throws Error(badFile) for text that is no fragment.
+Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added);
+Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
+Delta removeSelection(const Graph& graph, const Selection& selection);
+Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane);
+/// A To on each selected edge that crosses lanes without one, be it selected itself or an input of a selected
+/// node.
+Delta insertTo(const Graph& graph, const Selection& selection);
+/// A frame around the selected nodes.
+Delta makeModule(const Graph& graph, const Selection& selection);
+/// A lane below the others.
+Delta addLane(const Graph& graph, Device device);
+/// The first GPU that has no lane yet.
+Device nextGpu(const Graph& graph);
+Delta addNote(const Graph& graph, LaneId lane, Position position, const QString& text);
+
+} // namespace twb

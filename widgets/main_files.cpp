@@ -1,0 +1,166 @@
+#include "core/error.h"
+#include "formats/project.h"
+#include "widgets/main_window.h"
+#include "widgets/text.h"
+
+#include <QCloseEvent>
+#include <QDir>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QImage>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSettings>
+
+namespace twb {
+namespace {
+
+constexpr qsizetype kMostRecent = 10;
+
+QString projectFilter() { return MainWindow::tr("Tensor Workbench projects (*.twb);;All files (*)"); }
+
+/// The tensor files that a graph reads, as it names them.
+QStringList filesRead(const Document& document) {
+    QStringList out;
+    for (const Node& node : document.graph().nodes()) {
+        if (node.op != "File") continue;
+        const AttributeValue* path = node.attributes.find("path");
+        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
+        if (text && !out.contains(toQt(*text))) out << toQt(*text);
+    }
+    return out;
+}
+
+} // namespace
+
+void MainWindow::showError(const QString& title, const QString& sentence) {
+    QMessageBox box(QMessageBox::Warning, title, title, QMessageBox::Ok, this);
+    box.setInformativeText(sentence);
+    box.setTextFormat(Qt::PlainText);
+    box.exec();
+}
+
+bool MainWindow::attempt(const QString& title, const std::function<void()>& change) {
+    try {
+        change();
+        return true;
+    } catch (const Error& error) {
+        showError(title, toQt(error.what()));
+        return false;
+    }
+}
+
+bool MainWindow::openFile(const QString& path) {
+    if (!mayDiscard()) return false;
+    const bool opened = attempt(tr("The file cannot be opened"), [&] { load(path); });
+    if (opened) remember(m_document.path());
+    return opened;
+}
+
+void MainWindow::openExample(const QString& path) {
+    if (!mayDiscard()) return;
+    // Without its path: saving an example must not change the program's own files.
+    attempt(tr("The example cannot be opened"), [&] {
+        const QFileInfo file(path);
+        m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
+        m_canvas->zoomToFit();
+    });
+}
+
+/// Asks what to do with unsaved changes; false: go on as if nothing had been asked for.
+bool MainWindow::mayDiscard() {
+    if (!m_document.isModified()) return true;
+    QMessageBox box(QMessageBox::Question, tr("Unsaved changes"),
+                    tr("Save the changes to %1?").arg(m_document.title()),
+                    QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
+    box.setInformativeText(tr("They are lost otherwise."));
+    box.setTextFormat(Qt::PlainText);
+    box.setDefaultButton(QMessageBox::Save);
+    switch (box.exec()) {
+    case QMessageBox::Save:
+        return save();
+    case QMessageBox::Discard:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool MainWindow::save() { return m_document.path().isEmpty() ? saveAs() : saveTo(m_document.path()); }
+
+bool MainWindow::saveAs() {
+    QString start = m_document.path();
+    if (start.isEmpty()) start = QDir(QDir::homePath()).filePath(tr("untitled.twb"));
+    QString path = QFileDialog::getSaveFileName(this, tr("Save as"), start, projectFilter());
+    if (path.isEmpty()) return false;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".twb");
+    return offerTensors(path) && saveTo(path);
+}
+
+/// A project names its tensors relative to its folder. In another folder they would be missing: offers to
+/// bring them.
+bool MainWindow::offerTensors(const QString& path) {
+    const QDir from(m_document.folder());
+    const QDir to(QFileInfo(path).absolutePath());
+    QStringList missing;
+    for (const QString& file : filesRead(m_document))
+        if (from.exists(file) && !to.exists(file)) missing << file;
+    if (missing.isEmpty()) return true;
+    QMessageBox box(QMessageBox::Question, tr("Copy the tensors, too?"),
+                    tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
+                    QMessageBox::Cancel, this);
+    box.setInformativeText(tr("Without them it does not run from there."));
+    const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);
+    box.addButton(tr("Leave them"), QMessageBox::DestructiveRole);
+    box.exec();
+    if (box.clickedButton() == box.button(QMessageBox::Cancel)) return false;
+    if (box.clickedButton() != copy) return true;
+    for (const QString& file : missing) {
+        const QString target = to.filePath(file);
+        if (QDir().mkpath(QFileInfo(target).absolutePath()) && QFile::copy(from.filePath(file), target))
+            continue;
+        showError(tr("A tensor cannot be copied"),
+                  tr("%1 cannot be written; choose a folder that you may write to.").arg(target));
+        return false;
+    }
+    return true;
+}
+
+bool MainWindow::saveTo(const QString& path) {
+    const bool saved = attempt(tr("The file cannot be saved"), [&] { m_document.save(path); });
+    if (saved) remember(m_document.path());
+    return saved;
+}
+
+void MainWindow::exportImage() {
+    QString path = QFileDialog::getSaveFileName(
+        this, tr("Export image"),
+        QDir(m_document.folder())
+            .filePath(QFileInfo(m_document.title()).completeBaseName() + QStringLiteral(".png")),
+        tr("PNG image (*.png)"));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".png");
+    if (!m_canvas->renderImage(2).save(path))
+        showError(
+            tr("The image cannot be written"),
+            tr("%1 cannot be written; choose a folder that you may write to, and .png as ending.").arg(path));
+}
+
+void MainWindow::remember(const QString& path) {
+    QSettings settings;
+    QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
+    recent.removeAll(path);
+    recent.prepend(path);
+    settings.setValue(QStringLiteral("recent"), recent.mid(0, kMostRecent));
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (mayDiscard()) {
+        m_runs.stop();
+        event->accept();
+    } else
+        event->ignore();
+}
+
+} // namespace twb

@@ -1,0 +1,268 @@
+#include "core/error.h"
+#include "formats/project.h"
+#include "profile/resource_path.h"
+#include "widgets/graph_edits.h"
+#include "widgets/main_window.h"
+#include "widgets/quick_find.h"
+#include "widgets/text.h"
+
+#include <QActionGroup>
+#include <QApplication>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QSettings>
+#include <QSplitter>
+
+namespace twb {
+
+QAction* MainWindow::addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
+                               const std::function<void()>& triggered) {
+    QAction* action = menu.addAction(text);
+    action->setShortcut(shortcut);
+    action->setProperty("findable", true); // by the search field
+    connect(action, &QAction::triggered, this, triggered);
+    return action;
+}
+
+void MainWindow::buildMenus() {
+    buildFileMenu();
+    buildEditMenu();
+    buildGraphMenu();
+    buildRunMenu();
+    buildViewMenu();
+    buildHelpMenu();
+}
+
+void MainWindow::buildFileMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&File"));
+    addAction(menu, tr("&New"), QKeySequence::New, [this] {
+        if (mayDiscard()) m_document.clear();
+    });
+    addAction(menu, tr("&Open…"), QKeySequence::Open, [this] {
+        const QString path = QFileDialog::getOpenFileName(
+            this, tr("Open"), m_document.folder(), tr("Tensor Workbench projects (*.twb);;All files (*)"));
+        if (!path.isEmpty()) openFile(path);
+    });
+    m_recent = menu.addMenu(tr("Open &recent"));
+    connect(m_recent, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
+    m_examples = menu.addMenu(tr("&Examples"));
+    connect(m_examples, &QMenu::aboutToShow, this, &MainWindow::fillExamples);
+    menu.addSeparator();
+    addAction(menu, tr("&Save"), QKeySequence::Save, [this] { save(); });
+    addAction(menu, tr("Save &as…"), QKeySequence(tr("Ctrl+Shift+S")), [this] { saveAs(); });
+    addAction(menu, tr("Export &image…"), QKeySequence(tr("Ctrl+Shift+E")), [this] { exportImage(); });
+    menu.addSeparator();
+    addAction(menu, tr("&Quit"), QKeySequence(tr("Ctrl+Q")), [this] {
+        close();
+    })->setMenuRole(QAction::QuitRole);
+}
+
+void MainWindow::fillRecent() {
+    m_recent->clear();
+    for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList())
+        m_recent->addAction(QDir::toNativeSeparators(path), this, [this, path] { openFile(path); });
+    if (m_recent->isEmpty()) m_recent->addAction(tr("Nothing yet"))->setEnabled(false);
+}
+
+void MainWindow::fillExamples() {
+    if (!m_examples->isEmpty()) return;
+    try {
+        const QDir folder(QString::fromStdString((resourceFolder() / "examples").string()));
+        for (const QFileInfo& file :
+             folder.entryInfoList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name)) {
+            const QString path = file.absoluteFilePath();
+            const std::string title = loadProject(path.toStdString()).info().title;
+            m_examples->addAction(title.empty() ? file.completeBaseName() : toQt(title), this,
+                                  [this, path] { openExample(path); });
+        }
+    } catch (const Error& error) {
+        m_examples->addAction(toQt(error.what()))->setEnabled(false);
+    }
+}
+
+void MainWindow::buildEditMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&Edit"));
+    m_editMenu = &menu;
+    QAction* undo = m_document.undoStack().createUndoAction(this, tr("Undo"));
+    undo->setShortcut(QKeySequence::Undo);
+    QAction* redo = m_document.undoStack().createRedoAction(this, tr("Redo"));
+    redo->setShortcuts({QKeySequence(tr("Ctrl+Shift+Z")), QKeySequence(tr("Ctrl+Y"))});
+    menu.addActions({undo, redo});
+    menu.addSeparator();
+    const auto needsSelection = [this](QAction* action) { m_needSelection.push_back(action); };
+    needsSelection(addAction(menu, tr("Cu&t"), QKeySequence::Cut, [this] {
+        copy();
+        edit(removeSelection(m_document.graph(), m_document.selection()));
+    }));
+    needsSelection(addAction(menu, tr("&Copy"), QKeySequence::Copy, [this] { copy(); }));
+    addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { paste(); });
+    needsSelection(addAction(menu, tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), [this] {
+        std::vector<NodeId> added;
+        Delta delta = duplicate(m_document.graph(), m_document.selection(), &added);
+        edit(std::move(delta), added);
+    }));
+    needsSelection(addAction(menu, tr("De&lete"), QKeySequence::Delete,
+                             [this] { edit(removeSelection(m_document.graph(), m_document.selection())); }));
+    menu.addSeparator();
+    addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas->selectAll(); });
+    needsSelection(
+        addAction(menu, tr("&Rename"), QKeySequence(tr("F2")), [this] { m_inspector->editName(); }));
+    menu.addSeparator();
+    addAction(menu, tr("&Find an op"), QKeySequence::Find, [this] {
+        m_palette->show();
+        m_palette->focusSearch();
+    });
+    addAction(menu, tr("&Search actions and nodes"), QKeySequence(tr("Ctrl+Shift+P")),
+              [this] { m_find->setFocus(Qt::ShortcutFocusReason); });
+}
+
+void MainWindow::buildGraphMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&Graph"));
+    m_graphMenu = &menu;
+    QMenu& lanes = *menu.addMenu(tr("&Add lane"));
+    addAction(lanes, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
+              [this] { edit(addLane(m_document.graph(), Device::cpu())); });
+    addAction(lanes, tr("Next cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
+              [this] { edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
+    addAction(lanes, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
+              [this] { edit(addLane(m_document.graph(), Device::automatic())); });
+    m_laneMenu = menu.addMenu(tr("&Send to lane"));
+    connect(m_laneMenu, &QMenu::aboutToShow, this, &MainWindow::fillLaneMenu);
+    fillLaneMenu();
+    menu.addSeparator();
+    addAction(menu, tr("Insert &To"), QKeySequence(tr("Ctrl+T")), [this] {
+        attempt(tr("No To can be inserted"), [this] {
+            Delta delta = insertTo(m_document.graph(), m_document.selection());
+            if (delta.empty())
+                m_status->say(tr("Select an edge that crosses lanes, or the node it goes to."));
+            edit(std::move(delta));
+        });
+    });
+    m_needSelection.push_back(
+        addAction(menu, tr("Make &module from selection"), QKeySequence(tr("Ctrl+G")),
+                  [this] { edit(makeModule(m_document.graph(), m_document.selection())); }));
+    addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
+    menu.addSeparator();
+    addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")), [this] { applyFirstFix(); });
+    addAction(menu, tr("Ne&xt problem"), QKeySequence(tr("F8")), [this] {
+        showProblems();
+        m_problems->step(1);
+    });
+    addAction(menu, tr("&Previous problem"), QKeySequence(tr("Shift+F8")), [this] {
+        showProblems();
+        m_problems->step(-1);
+    });
+}
+
+void MainWindow::fillLaneMenu() {
+    m_laneMenu->clear();
+    int number = 0;
+    for (const Lane& lane : m_document.graph().lanesInOrder()) {
+        QString text = toQt(lane.device.toString());
+        if (!lane.title.empty()) text += QStringLiteral(" · ") + toQt(lane.title);
+        QAction* action = m_laneMenu->addAction(text, this, [this, id = lane.id] {
+            edit(sendToLane(m_document.graph(), m_document.selection(), id));
+        });
+        if (++number <= 9) action->setShortcut(QKeySequence(QStringLiteral("Ctrl+Alt+%1").arg(number)));
+        action->setEnabled(!m_document.selection().nodes.empty());
+    }
+}
+
+void MainWindow::buildRunMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&Run"));
+    m_runAction = addAction(menu, tr("&Run"), QKeySequence(tr("F5")), [this] { run(); });
+    m_continuousAction =
+        addAction(menu, tr("Run &continuously"), QKeySequence(tr("Ctrl+F5")), [this] { runContinuously(); });
+    m_stopAction = addAction(menu, tr("&Stop"), QKeySequence(tr("Shift+F5")), [this] { m_runs.stop(); });
+    menu.addSeparator();
+    addAction(menu, tr("&Iterations"), QKeySequence(tr("Ctrl+I")), [this] { m_bar->focusIterations(); });
+    addAction(menu, tr("&Strict policy"), QKeySequence(tr("Ctrl+Alt+S")),
+              [this] { setPolicy(Policy::strict); });
+    addAction(menu, tr("I&mplicit policy"), QKeySequence(tr("Ctrl+Alt+I")),
+              [this] { setPolicy(Policy::implicit); });
+}
+
+void MainWindow::buildViewMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&View"));
+    addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas->zoomIn(); });
+    addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas->zoomOut(); });
+    addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")), [this] { m_canvas->zoomToFit(); });
+    addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")), [this] { m_canvas->zoom100(); });
+    addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
+              [this] { m_canvas->zoomToSelection(); });
+    menu.addSeparator();
+    const auto addPanel = [&](const QString& text, const QString& shortcut, QWidget* panel) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [] {});
+        action->setCheckable(true);
+        action->setChecked(true);
+        connect(action, &QAction::toggled, panel, &QWidget::setVisible);
+    };
+    addPanel(tr("&Palette"), tr("F9"), m_palette);
+    addPanel(tr("&Inspector"), tr("Ctrl+F9"), m_inspector);
+    addPanel(tr("&Bottom panel"), tr("Shift+F9"), m_bottom);
+    QAction* minimap = addAction(menu, tr("&Minimap"), QKeySequence(tr("Ctrl+M")), [] {});
+    minimap->setCheckable(true);
+    minimap->setChecked(true);
+    connect(minimap, &QAction::toggled, m_canvas, &CanvasWidget::setMinimapVisible);
+    menu.addSeparator();
+    const std::pair<QString, QString> pages[] = {{QStringLiteral("transfers"), tr("&Transfers")},
+                                                 {QStringLiteral("timeline"), tr("Time&line")},
+                                                 {QStringLiteral("memory"), tr("M&emory")},
+                                                 {QStringLiteral("problems"), tr("P&roblems")},
+                                                 {QStringLiteral("log"), tr("Lo&g")},
+                                                 {QStringLiteral("nodes"), tr("&Node table")}};
+    int number = 0;
+    for (const auto& [key, text] : pages)
+        addAction(menu, text, QKeySequence(QStringLiteral("Alt+%1").arg(++number)), [this, key = key] {
+            m_bottom->show();
+            m_bottom->showPage(key);
+        });
+    menu.addSeparator();
+    QMenu& themes = *menu.addMenu(tr("T&heme"));
+    auto* group = new QActionGroup(this);
+    const QString present = QSettings().value(QStringLiteral("theme")).toString();
+    const std::tuple<QString, QString, QString> choices[] = {
+        {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
+        {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
+        {QString(), tr("As the &system"), tr("Ctrl+Alt+Y")}};
+    for (const auto& [key, text, shortcut] : choices) {
+        QAction* action =
+            addAction(themes, text, QKeySequence(shortcut), [this, key = key] { setTheme(key); });
+        action->setCheckable(true);
+        action->setChecked(key == present);
+        action->setObjectName(QStringLiteral("theme.") + (key.isEmpty() ? QStringLiteral("system") : key));
+        group->addAction(action);
+    }
+}
+
+void MainWindow::buildHelpMenu() {
+    QMenu& menu = *menuBar()->addMenu(tr("&Help"));
+    addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("F1")), [this] { about(); });
+}
+
+void MainWindow::refreshActions() {
+    const Selection& selection = m_document.selection();
+    const bool some = !selection.empty();
+    for (QAction* action : m_needSelection) action->setEnabled(some);
+    fillLaneMenu();
+    const bool running = m_runs.isRunning();
+    m_runAction->setEnabled(!running);
+    m_continuousAction->setEnabled(!running);
+    m_stopAction->setEnabled(running);
+}
+
+void MainWindow::about() {
+    QMessageBox box(QMessageBox::NoIcon, tr("About Tensor Workbench"),
+                    tr("Tensor Workbench %1").arg(QApplication::applicationVersion()), QMessageBox::Ok, this);
+    box.setInformativeText(tr("Where tensors live, and what it costs to move them.\n\n"
+                              "Qt %1, QCustomPlot 2, OpenBLAS. Project file version %2.\n"
+                              "Free software under the GNU General Public License, version 3 or later.")
+                               .arg(QString::fromLatin1(qVersion()))
+                               .arg(kProjectVersion));
+    box.exec();
+}
+
+} // namespace twb

@@ -1,0 +1,412 @@
+#include "widgets/main_window.h"
+
+#include "core/error.h"
+#include "placement/fixes.h"
+#include "widgets/graph_edits.h"
+#include "widgets/labels.h"
+#include "widgets/panels/log_panel.h"
+#include "widgets/panels/memory_panel.h"
+#include "widgets/panels/node_table.h"
+#include "widgets/panels/timeline_panel.h"
+#include "widgets/panels/transfers_panel.h"
+#include "widgets/quick_find.h"
+#include "widgets/text.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QInputDialog>
+#include <QMenu>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QSettings>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+namespace twb {
+namespace {
+
+constexpr int kPaletteWidth = 208;
+constexpr int kInspectorWidth = 312;
+constexpr int kBottomHeight = 296;
+
+} // namespace
+
+MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* parent)
+    : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document) {
+    setObjectName(QStringLiteral("mainWindow"));
+    buildPanels();
+    buildMenus();
+    connectPanels();
+    updateTitle();
+    updateProblemCount();
+    refreshActions();
+    resize(1440, 900);
+    m_canvas->setFocus();
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::buildPanels() {
+    m_bar = new RunBar(m_document, m_runs);
+    m_find = new QuickFind;
+    m_find->setFixedWidth(232);
+    m_bar->setTrailing(m_find);
+    m_palette = new OpPalette;
+    m_palette->setMinimumWidth(144);
+    m_canvas = new CanvasWidget(m_document);
+    m_canvas->setObjectName(QStringLiteral("canvas"));
+    m_canvas->setRunState(&m_runs.state());
+    m_inspector = new Inspector(m_document, m_runs);
+    m_inspector->setMinimumWidth(256);
+    m_status = new StatusLine(m_document, m_runs);
+
+    m_bottom = new BottomPanel;
+    auto* transfers = new TransfersPanel(m_document, m_runs);
+    m_problems = new ProblemsPanel(m_document);
+    m_log = new LogPanel;
+    m_bottom->addPage(transfers, QStringLiteral("transfers"), tr("Transfers"), transfers->unitSwitch());
+    m_bottom->addPage(new TimelinePanel(m_document, m_runs), QStringLiteral("timeline"), tr("Timeline"));
+    m_bottom->addPage(new MemoryPanel(m_document, m_runs), QStringLiteral("memory"), tr("Memory"));
+    m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
+    m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
+    m_bottom->addPage(new NodeTable(m_document), QStringLiteral("nodes"), tr("Nodes"));
+
+    auto* middle = new QSplitter(Qt::Vertical);
+    middle->addWidget(m_canvas);
+    middle->addWidget(m_bottom);
+    middle->setStretchFactor(0, 1);
+    middle->setStretchFactor(1, 0);
+    middle->setHandleWidth(1);
+    middle->setSizes({600, kBottomHeight});
+    middle->setCollapsible(0, false);
+    m_columns = new QSplitter(Qt::Horizontal);
+    for (QWidget* column : {static_cast<QWidget*>(m_palette), static_cast<QWidget*>(middle),
+                            static_cast<QWidget*>(m_inspector)})
+        m_columns->addWidget(column);
+    m_columns->setStretchFactor(1, 1);
+    m_columns->setHandleWidth(1);
+    m_columns->setSizes({kPaletteWidth, 1000, kInspectorWidth});
+    m_columns->setCollapsible(1, false);
+
+    auto* central = new QWidget;
+    auto* layout = new QVBoxLayout(central);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_bar);
+    layout->addWidget(makeLine());
+    layout->addWidget(m_columns, 1);
+    layout->addWidget(makeLine());
+    layout->addWidget(m_status);
+    setCentralWidget(central);
+}
+
+void MainWindow::connectPanels() {
+    connect(m_palette, &OpPalette::opChosen, this, &MainWindow::addOpInView);
+    connect(m_canvas, &CanvasWidget::opDropped, this, &MainWindow::addOpAt);
+    connect(m_canvas, &CanvasWidget::nodeActivated, this, [this] { m_inspector->editName(); });
+    connect(m_canvas, &CanvasWidget::noteActivated, this, &MainWindow::editNote);
+    connect(m_canvas, &CanvasWidget::contextMenuRequested, this, &MainWindow::showContextMenu);
+    connect(m_canvas, &CanvasWidget::laneHeaderClicked, this, &MainWindow::showLaneMenu);
+    connect(m_canvas, &CanvasWidget::failed, this,
+            [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
+    connect(m_inspector, &Inspector::fixRequested, this, &MainWindow::applyFix);
+    connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);
+    connect(m_inspector, &Inspector::refused, this,
+            [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
+    connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
+
+    connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);
+    connect(m_bar, &RunBar::continuousRequested, this, &MainWindow::runContinuously);
+    connect(m_bar, &RunBar::stopRequested, &m_runs, &RunController::stop);
+    connect(m_bar, &RunBar::iterationsChosen, this, &MainWindow::setIterations);
+    connect(m_bar, &RunBar::policyChosen, this, &MainWindow::setPolicy);
+    connect(m_bar, &RunBar::deviceChosen, this, &MainWindow::chooseDevice);
+
+    connect(&m_runs, &RunController::frame, m_canvas, &CanvasWidget::runStateChanged);
+    connect(&m_runs, &RunController::stateChanged, m_canvas, &CanvasWidget::runStateChanged);
+    connect(&m_runs, &RunController::started, this, &MainWindow::refreshActions);
+    connect(&m_runs, &RunController::finished, this, &MainWindow::refreshActions);
+    connect(&m_runs, &RunController::logged, m_log, &LogPanel::add);
+    connect(&m_runs, &RunController::refused, this, [this](const QString& sentence) {
+        m_status->say(sentence, Severity::error);
+        if (m_document.analysis().hasErrors()) showProblems();
+    });
+
+    connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
+    connect(&m_document, &Document::reset, this, &MainWindow::updateProblemCount);
+    connect(&m_document, &Document::devicesChanged, this, &MainWindow::updateProblemCount);
+    connect(&m_document, &Document::changed, this, &MainWindow::refreshActions);
+    connect(&m_document, &Document::reset, this, &MainWindow::refreshActions);
+    connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
+    connect(&m_document, &Document::pathChanged, this, &MainWindow::updateTitle);
+    connect(&m_document, &Document::modifiedChanged, this, &MainWindow::updateTitle);
+
+    m_find->setSource([this] {
+        std::vector<QuickFind::Item> items;
+        const QList<QAction*> actions = findChildren<QAction*>();
+        for (QAction* action : actions) {
+            if (action->menu() || action->isSeparator() || !action->isEnabled() || action->text().isEmpty())
+                continue;
+            if (!action->property("findable").toBool()) continue;
+            QString text = action->text();
+            items.push_back({text.remove(QLatin1Char('&')),
+                             action->shortcut().toString(QKeySequence::NativeText),
+                             [action] { action->trigger(); }});
+        }
+        for (const Node& node : m_document.graph().nodes())
+            items.push_back({toQt(node.name), toQt(node.op), [this, id = node.id] {
+                                 Selection selection;
+                                 selection.nodes = {id};
+                                 m_document.select(std::move(selection));
+                                 m_canvas->reveal(id);
+                             }});
+        return items;
+    });
+}
+
+void MainWindow::load(const QString& path) {
+    m_document.open(path);
+    m_canvas->zoomToFit();
+    m_log->add(Severity::note, tr("Opened %1").arg(m_document.path()));
+}
+
+bool MainWindow::selectNode(const QString& name) {
+    const Node* node = m_document.graph().findByName(name.toStdString());
+    if (!node) return false;
+    Selection selection;
+    selection.nodes = {node->id};
+    m_document.select(std::move(selection));
+    m_canvas->reveal(node->id);
+    return true;
+}
+
+void MainWindow::run() { m_runs.run(m_bar->iterations()); }
+
+void MainWindow::runContinuously() { m_runs.runContinuously(); }
+
+void MainWindow::showProblems() {
+    m_bottom->show();
+    m_bottom->showPage(m_problems);
+}
+
+void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
+    if (delta.empty()) return;
+    m_log->add(Severity::note, toQt(delta.title));
+    m_document.apply(std::move(delta));
+    if (select.empty()) return;
+    Selection selection;
+    selection.nodes.insert(select.begin(), select.end());
+    m_document.select(std::move(selection));
+}
+
+void MainWindow::applyFix(const Fix& fix) {
+    attempt(tr("The fix does not apply"), [&] { edit(toDelta(m_document.graph(), fix)); });
+}
+
+void MainWindow::applyFirstFix() {
+    const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
+    const std::set<NodeId>& selected = m_document.selection().nodes;
+    const Diagnostic* chosen = nullptr;
+    for (const Diagnostic& d : all) {
+        if (d.fixes.empty()) continue;
+        if (!chosen) chosen = &d;
+        if (!selected.contains(d.node)) continue;
+        chosen = &d;
+        break;
+    }
+    if (!chosen) {
+        m_status->say(tr("There is nothing to fix."));
+        return;
+    }
+    applyFix(Fix(chosen->fixes.front()));
+}
+
+LaneId MainWindow::laneInView() const { return m_canvas->laneAt(m_canvas->rect().center()); }
+
+void MainWindow::addOpAt(const QString& op, LaneId lane, Position position) {
+    if (lane == LaneId::none) {
+        m_status->say(tr("There is no lane to put %1 on: add one with Graph ▸ Add lane.").arg(op),
+                      Severity::warning);
+        return;
+    }
+    attempt(tr("The op cannot be added"), [&] {
+        std::vector<NodeId> added;
+        Delta delta = addOp(m_document.graph(), op, lane, position, &added);
+        edit(std::move(delta), added);
+        if (!added.empty()) m_canvas->reveal(added.front());
+    });
+}
+
+void MainWindow::addOpInView(const QString& op) {
+    const QPoint center = m_canvas->rect().center();
+    addOpAt(op, laneInView(), m_canvas->positionAt(center));
+}
+
+void MainWindow::copy() {
+    const Selection& selection = m_document.selection();
+    if (selection.nodes.empty() && selection.notes.empty()) return;
+    QApplication::clipboard()->setText(copyText(m_document.graph(), selection));
+}
+
+void MainWindow::paste() {
+    attempt(tr("The clipboard holds no piece of a graph"), [this] {
+        std::vector<NodeId> added;
+        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(), laneInView(), &added);
+        edit(std::move(delta), added);
+    });
+}
+
+void MainWindow::addNoteInView() {
+    const LaneId lane = laneInView();
+    if (lane == LaneId::none) return;
+    bool ok = false;
+    const QString text =
+        QInputDialog::getMultiLineText(this, tr("Add note"), tr("Text of the note"), {}, &ok);
+    if (!ok || text.trimmed().isEmpty()) return;
+    edit(addNote(m_document.graph(), lane, m_canvas->positionAt(m_canvas->rect().center()), text.trimmed()));
+}
+
+void MainWindow::editNote(NoteId id) {
+    const Note* note = m_document.graph().find(id);
+    if (!note) return;
+    bool ok = false;
+    const QString text =
+        QInputDialog::getMultiLineText(this, tr("Edit note"), tr("Text of the note"), toQt(note->text), &ok);
+    note = m_document.graph().find(id);
+    if (!ok || !note) return;
+    Note changed = *note;
+    changed.text = text.trimmed().toStdString();
+    DeltaBuilder builder(m_document.graph(), "Edit note");
+    if (changed.text.empty())
+        builder.removeNote(id);
+    else
+        builder.change(changed);
+    edit(builder.take());
+}
+
+void MainWindow::renameLane(LaneId id) {
+    const Lane* lane = m_document.graph().find(id);
+    if (!lane) return;
+    bool ok = false;
+    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title beside the device's name"),
+                                                QLineEdit::Normal, toQt(lane->title), &ok);
+    lane = m_document.graph().find(id);
+    if (!ok || !lane) return;
+    Lane changed = *lane;
+    changed.title = title.trimmed().toStdString();
+    DeltaBuilder builder(m_document.graph(), "Rename lane");
+    builder.change(changed);
+    edit(builder.take());
+}
+
+void MainWindow::setIterations(std::int64_t iterations) {
+    GraphInfo info = m_document.graph().info();
+    info.iterations = iterations;
+    DeltaBuilder builder(m_document.graph(), "Set iterations to " + std::to_string(iterations));
+    builder.setInfo(info);
+    edit(builder.take());
+}
+
+void MainWindow::setPolicy(Policy policy) {
+    GraphInfo info = m_document.graph().info();
+    info.policy = policy;
+    DeltaBuilder builder(m_document.graph(), "Set policy to " + std::string(name(policy)));
+    builder.setInfo(info);
+    edit(builder.take());
+}
+
+void MainWindow::chooseDevice(const DeviceChoice& choice) {
+    attempt(tr("The device is not there"), [&] {
+        std::vector<DeviceChoice> choices = m_document.deviceChoices();
+        std::erase_if(choices, [&](const DeviceChoice& c) { return c.device == choice.device; });
+        choices.push_back(choice);
+        m_document.setDeviceChoices(std::move(choices));
+    });
+}
+
+void MainWindow::showLaneMenu(LaneId id, QPoint at) {
+    const Lane* lane = m_document.graph().find(id);
+    if (!lane) return;
+    QMenu menu(this);
+    const Device device = lane->device;
+    const auto setDevice = [this, id](Device wanted) {
+        Lane changed = *m_document.graph().find(id);
+        changed.device = wanted;
+        DeltaBuilder builder(m_document.graph(), "Set lane to " + wanted.toString());
+        builder.change(changed);
+        edit(builder.take());
+    };
+    QMenu* devices = menu.addMenu(tr("Device of this lane"));
+    std::vector<Device> offered{Device::cpu()};
+    for (int i = 0; i <= nextGpu(m_document.graph()).index; ++i) offered.push_back(Device::cuda(i));
+    offered.push_back(Device::automatic());
+    for (const Device other : offered) {
+        QAction* action =
+            devices->addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
+        action->setCheckable(true);
+        action->setChecked(other == device);
+    }
+    if (device.isCuda()) {
+        QMenu* behind = menu.addMenu(tr("What stands behind %1").arg(toQt(device.toString())));
+        addDeviceChoices(*behind, m_document, device,
+                         [this](const DeviceChoice& choice) { chooseDevice(choice); });
+    }
+    menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
+    menu.addAction(tr("Select its nodes"), this, [this, id] {
+        Selection selection;
+        for (const Node& node : m_document.graph().nodes())
+            if (node.lane == id) selection.nodes.insert(node.id);
+        m_document.select(std::move(selection));
+    });
+    menu.addSeparator();
+    QAction* remove = menu.addAction(tr("Remove lane"), this, [this, id] {
+        attempt(tr("The lane cannot be removed"), [&] {
+            DeltaBuilder builder(m_document.graph(), "Remove lane");
+            builder.removeLane(id);
+            edit(builder.take());
+        });
+    });
+    const auto& nodes = m_document.graph().nodes();
+    const auto& notes = m_document.graph().notes();
+    remove->setEnabled(
+        std::none_of(nodes.begin(), nodes.end(), [id](const Node& node) { return node.lane == id; }) &&
+        std::none_of(notes.begin(), notes.end(), [id](const Note& note) { return note.lane == id; }));
+    menu.exec(at);
+}
+
+void MainWindow::showContextMenu(QPoint at) {
+    QMenu menu(this);
+    menu.addActions(m_editMenu->actions());
+    menu.addSeparator();
+    menu.addMenu(m_laneMenu);
+    menu.exec(at);
+}
+
+void MainWindow::updateTitle() {
+    setWindowTitle(tr("%1[*] — Tensor Workbench").arg(m_document.title()));
+    setWindowModified(m_document.isModified());
+    setWindowFilePath(m_document.path());
+}
+
+void MainWindow::updateProblemCount() {
+    const std::size_t count = m_document.analysis().diagnostics.size();
+    m_bottom->setTitle(m_problems,
+                       count == 0 ? tr("Problems") : tr("Problems (%1)").arg(grouped(qint64(count))));
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::ThemeChange &&
+        QSettings().value(QStringLiteral("theme")).toString().isEmpty())
+        setTheme({});
+}
+
+void MainWindow::setTheme(const QString& name) {
+    const Theme& theme = name == QLatin1String("dark")    ? Theme::dark()
+                         : name == QLatin1String("light") ? Theme::light()
+                                                          : Theme::ofSystem();
+    QSettings().setValue(QStringLiteral("theme"), name);
+    if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
+}
+
+} // namespace twb

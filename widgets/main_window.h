@@ -1,0 +1,129 @@
+#pragma once
+
+#include "widgets/bottom_panel.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/document.h"
+#include "widgets/inspector/inspector.h"
+#include "widgets/palette/op_palette.h"
+#include "widgets/panels/problems_panel.h"
+#include "widgets/run_bar.h"
+#include "widgets/run_controller.h"
+#include "widgets/status_line.h"
+
+#include <QMainWindow>
+
+class QActionGroup;
+class QMenu;
+class QSplitter;
+
+namespace twb {
+
+class LogPanel;
+class QuickFind;
+
+/// The program's window: palette, canvas, inspector, panels, and every action in a menu.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+
+public:
+    explicit MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    Document& document() noexcept { return m_document; }
+    RunController& runs() noexcept { return m_runs; }
+    CanvasWidget& canvas() noexcept { return *m_canvas; }
+    BottomPanel& bottom() noexcept { return *m_bottom; }
+
+    /// Opens a file after asking about unsaved changes; false when somebody cancelled or it cannot be read,
+    /// which a message box says.
+    bool openFile(const QString& path);
+    /// Opens without a question; throws Error as Document::open does.
+    void load(const QString& path);
+    /// Selects the only node of this name and brings it into view.
+    bool selectNode(const QString& name);
+
+public Q_SLOTS:
+    void run();
+    void runContinuously();
+    void applyFix(const twb::Fix& fix);
+    void showProblems();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    void buildPanels();
+    void connectPanels();
+    // main_menus.cpp
+    void buildMenus();
+    void buildFileMenu();
+    void buildEditMenu();
+    void buildGraphMenu();
+    void buildRunMenu();
+    void buildViewMenu();
+    void buildHelpMenu();
+    void fillRecent();
+    void fillExamples();
+    void fillLaneMenu();
+    void refreshActions();
+    QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
+                       const std::function<void()>& triggered);
+    // main_files.cpp
+    bool mayDiscard();
+    bool save();
+    bool saveAs();
+    bool saveTo(const QString& path);
+    bool offerTensors(const QString& path);
+    void openExample(const QString& path);
+    void exportImage();
+    void remember(const QString& path);
+    void showError(const QString& title, const QString& sentence);
+    /// Runs `change`; an Error becomes a message box. True when it went well.
+    bool attempt(const QString& title, const std::function<void()>& change);
+
+    void edit(Delta delta, const std::vector<NodeId>& select = {});
+    void addOpAt(const QString& op, LaneId lane, Position position);
+    void addOpInView(const QString& op);
+    void copy();
+    void paste();
+    void addNoteInView();
+    void editNote(NoteId id);
+    void renameLane(LaneId id);
+    void applyFirstFix();
+    void setIterations(std::int64_t iterations);
+    void setPolicy(Policy policy);
+    void chooseDevice(const DeviceChoice& choice);
+    void showLaneMenu(LaneId id, QPoint at);
+    void showContextMenu(QPoint at);
+    void setTheme(const QString& name);
+    void updateTitle();
+    void updateProblemCount();
+    void about();
+    LaneId laneInView() const;
+
+    Document m_document;
+    RunController m_runs;
+    RunBar* m_bar = nullptr;
+    OpPalette* m_palette = nullptr;
+    CanvasWidget* m_canvas = nullptr;
+    Inspector* m_inspector = nullptr;
+    BottomPanel* m_bottom = nullptr;
+    ProblemsPanel* m_problems = nullptr;
+    LogPanel* m_log = nullptr;
+    StatusLine* m_status = nullptr;
+    QuickFind* m_find = nullptr;
+    QSplitter* m_columns = nullptr;
+
+    QMenu* m_recent = nullptr;
+    QMenu* m_examples = nullptr;
+    QMenu* m_laneMenu = nullptr;
+    QMenu* m_editMenu = nullptr;
+    QMenu* m_graphMenu = nullptr;
+    std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
+    QAction* m_runAction = nullptr;
+    QAction* m_continuousAction = nullptr;
+    QAction* m_stopAction = nullptr;
+};
+
+} // namespace twb

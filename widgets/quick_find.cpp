@@ -1,0 +1,127 @@
+#include "widgets/quick_find.h"
+
+#include "widgets/icon.h"
+#include "widgets/theme.h"
+
+#include <QAbstractItemView>
+#include <QAction>
+#include <QCompleter>
+#include <QKeyEvent>
+#include <QListView>
+#include <QPainter>
+#include <QStandardItemModel>
+#include <QStyledItemDelegate>
+#include <QTimer>
+
+namespace twb {
+namespace {
+
+constexpr int kItemRole = Qt::UserRole;
+constexpr int kHintRole = Qt::UserRole + 1;
+
+class ItemDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {80, 26}; }
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        const Theme& theme = Theme::current();
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        if (option.state & (QStyle::State_Selected | QStyle::State_MouseOver)) {
+            QColor wash = theme.accent;
+            wash.setAlphaF(option.state.testFlag(QStyle::State_Selected) ? 0.2f : 0.08f);
+            painter->setPen(Qt::NoPen);
+            painter->setBrush(wash);
+            painter->drawRoundedRect(QRectF(option.rect).adjusted(0, 1, 0, -1), 4, 4);
+        }
+        QRect room = option.rect.adjusted(8, 0, -8, 0);
+        painter->setFont(twb::font(TextRole::small));
+        painter->setPen(theme.secondaryText);
+        const QString hint = index.data(kHintRole).toString();
+        painter->drawText(room, Qt::AlignRight | Qt::AlignVCenter, hint);
+        room.setRight(room.right() - painter->fontMetrics().horizontalAdvance(hint) - 8);
+        painter->setFont(twb::font(TextRole::body));
+        painter->setPen(theme.text);
+        painter->drawText(
+            room, Qt::AlignLeft | Qt::AlignVCenter,
+            painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight, room.width()));
+        painter->restore();
+    }
+};
+
+} // namespace
+
+QuickFind::QuickFind(QWidget* parent)
+    : QLineEdit(parent), m_model(new QStandardItemModel(this)), m_completer(new QCompleter(m_model, this)) {
+    setObjectName(QStringLiteral("quickFind"));
+    setProperty("role", QStringLiteral("pill"));
+    setPlaceholderText(tr("Search actions and nodes"));
+    setAccessibleName(tr("Search actions and nodes"));
+    setToolTip(tr("Search actions and nodes (Ctrl+Shift+P)"));
+    addAction(icon(QStringLiteral("search"), Theme::current().secondaryText), QLineEdit::LeadingPosition);
+    m_completer->setFilterMode(Qt::MatchContains);
+    m_completer->setCaseSensitivity(Qt::CaseInsensitive);
+    m_completer->setMaxVisibleItems(14);
+    auto* list = new QListView;
+    list->setProperty("role", QStringLiteral("popup"));
+    list->setAccessibleName(tr("Matches"));
+    list->setMinimumWidth(320);
+    m_completer->setPopup(list);
+    list->setItemDelegate(new ItemDelegate(list)); // after setPopup, which sets one of its own
+    setCompleter(m_completer);
+    connect(m_completer, qOverload<const QModelIndex&>(&QCompleter::activated), this, &QuickFind::take);
+}
+
+void QuickFind::setSource(std::function<std::vector<Item>()> source) { m_source = std::move(source); }
+
+void QuickFind::focusInEvent(QFocusEvent* event) {
+    if (m_source && event->reason() != Qt::PopupFocusReason) {
+        m_items = m_source();
+        m_model->clear();
+        for (std::size_t i = 0; i < m_items.size(); ++i) {
+            auto* item = new QStandardItem(m_items[i].text);
+            item->setData(qulonglong(i), kItemRole);
+            item->setData(m_items[i].hint, kHintRole);
+            item->setEditable(false);
+            m_model->appendRow(item);
+        }
+    }
+    QLineEdit::focusInEvent(event);
+}
+
+void QuickFind::take(const QModelIndex& index) {
+    const std::size_t at = index.data(kItemRole).toULongLong();
+    if (at >= m_items.size()) return;
+    const std::function<void()> taken = m_items[at].take;
+    // The completer writes the text into the field after this signal.
+    QTimer::singleShot(0, this, [this, taken] {
+        clear();
+        clearFocus();
+        taken();
+    });
+}
+
+void QuickFind::keyPressEvent(QKeyEvent* event) {
+    const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (enter && !text().isEmpty() && m_completer->completionCount() > 0) {
+        take(m_completer->completionModel()->index(0, 0));
+        return;
+    }
+    if (event->key() == Qt::Key_Escape) {
+        clear();
+        clearFocus();
+        return;
+    }
+    QLineEdit::keyPressEvent(event);
+}
+
+void QuickFind::changeEvent(QEvent* event) {
+    QLineEdit::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && !actions().isEmpty())
+        actions().first()->setIcon(icon(QStringLiteral("search"), Theme::current().secondaryText));
+}
+
+} // namespace twb

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <QLineEdit>
+
+#include <functional>
+#include <vector>
+
+class QCompleter;
+class QStandardItemModel;
+
+namespace twb {
+
+/// A search over everything that can be done and everything on the canvas: type a part of a name, take it by
+/// Enter.
+class QuickFind : public QLineEdit {
+    Q_OBJECT
+
+public:
+    struct Item {
+        QString text;
+        QString hint; ///< a shortcut, an op
+        std::function<void()> take;
+    };
+
+    explicit QuickFind(QWidget* parent = nullptr);
+    /// Asked for what there is whenever the field gets the focus.
+    void setSource(std::function<std::vector<Item>()> source);
+
+protected:
+    void focusInEvent(QFocusEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void take(const QModelIndex& index);
+
+    std::function<std::vector<Item>()> m_source;
+    std::vector<Item> m_items;
+    QStandardItemModel* m_model;
+    QCompleter* m_completer;
+};
+
+} // namespace twb

@@ -1,0 +1,206 @@
+#include "widgets/run_bar.h"
+
+#include "widgets/icon.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QActionGroup>
+#include <QComboBox>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLocale>
+#include <QMenu>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QSpinBox>
+
+namespace twb {
+namespace {
+
+constexpr int kHeight = 48;
+constexpr int kMostIterations = 1'000'000'000;
+
+QString behind(const Document& document, Device device) {
+    const Backend* backend = document.devices().find(device);
+    return backend ? toQt(backend->info().name) : QObject::tr("nothing");
+}
+
+} // namespace
+
+void addDeviceChoices(QMenu& menu, const Document& document, Device device,
+                      const std::function<void(const DeviceChoice&)>& choose) {
+    const QString present = behind(document, device);
+    auto* group = new QActionGroup(&menu);
+    const auto add = [&](const QString& text, bool checked, const DeviceChoice& choice) {
+        QAction* action = menu.addAction(text);
+        action->setCheckable(true);
+        action->setChecked(checked);
+        group->addAction(action);
+        QObject::connect(action, &QAction::triggered, &menu, [choose, choice] { choose(choice); });
+    };
+    for (const DeviceProfile& profile : document.profiles().all()) {
+        const QString name = QObject::tr("Simulated %1").arg(toQt(profile.name));
+        const QString text =
+            profile.link.empty() ? name : QStringLiteral("%1 · %2").arg(name, toQt(profile.link));
+        add(text, document.devices().isSimulated(device) && present.endsWith(toQt(profile.name)),
+            {device, profile.id});
+    }
+    menu.addSeparator();
+    add(QObject::tr("The machine's own %1").arg(toQt(device.toString())),
+        !document.devices().isSimulated(device), {device, ""});
+}
+
+RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
+    : QWidget(parent), m_document(document), m_runs(runs), m_title(new ElidedLabel),
+      m_edited(makeLabel(tr("· edited"), TextRole::body, QStringLiteral("secondary"))),
+      m_run(new QPushButton(tr("Run"))), m_continuous(new QPushButton(tr("Run continuously"))),
+      m_stop(new QPushButton), m_iterations(new QSpinBox), m_policy(new QComboBox),
+      m_devices(new QHBoxLayout), m_layout(new QHBoxLayout(this)) {
+    setProperty("surface", QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    setFixedHeight(kHeight);
+    setAccessibleName(tr("Run bar"));
+
+    m_title->setFont(twb::font(TextRole::nodeTitle));
+    m_title->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+    m_run->setObjectName(QStringLiteral("run"));
+    m_run->setProperty("role", QStringLiteral("primary"));
+    m_run->setToolTip(tr("Run the graph (F5)"));
+    m_continuous->setObjectName(QStringLiteral("runContinuously"));
+    m_continuous->setToolTip(tr("Run until it is stopped (Ctrl+F5)"));
+    m_stop->setObjectName(QStringLiteral("stop"));
+    m_stop->setAccessibleName(tr("Stop"));
+    m_stop->setToolTip(tr("Stop the run (Shift+F5)"));
+    m_stop->setFixedWidth(36);
+    m_iterations->setObjectName(QStringLiteral("iterations"));
+    m_iterations->setAccessibleName(tr("Iterations"));
+    m_iterations->setToolTip(tr("How often a run computes the graph"));
+    m_iterations->setRange(1, kMostIterations);
+    m_iterations->setLocale(QLocale(QLocale::English));
+    m_iterations->setGroupSeparatorShown(true);
+    m_iterations->setKeyboardTracking(false);
+    m_iterations->setFont(twb::font(TextRole::figure));
+    m_iterations->setAlignment(Qt::AlignRight);
+    m_iterations->setFixedWidth(96);
+    m_policy->setObjectName(QStringLiteral("policy"));
+    m_policy->setAccessibleName(tr("Policy"));
+    m_policy->setToolTip(tr("What an operand on another device means: an error, or a copy made for you"));
+    m_policy->addItem(tr("Strict"), int(Policy::strict));
+    m_policy->addItem(tr("Implicit"), int(Policy::implicit));
+    m_policy->setMinimumWidth(96);
+
+    m_devices->setContentsMargins(0, 0, 0, 0);
+    m_devices->setSpacing(8);
+    m_layout->setContentsMargins(16, 0, 12, 0);
+    m_layout->setSpacing(8);
+    m_layout->addWidget(m_title);
+    m_layout->addWidget(m_edited);
+    m_layout->addStretch(1);
+    m_layout->addWidget(m_run);
+    m_layout->addWidget(m_continuous);
+    m_layout->addWidget(m_stop);
+    m_layout->addSpacing(8);
+    m_layout->addWidget(makeLabel(tr("Iterations"), TextRole::body, QStringLiteral("secondary")));
+    m_layout->addWidget(m_iterations);
+    m_layout->addSpacing(8);
+    m_layout->addWidget(makeLabel(tr("Policy"), TextRole::body, QStringLiteral("secondary")));
+    m_layout->addWidget(m_policy);
+    m_layout->addSpacing(8);
+    m_layout->addLayout(m_devices);
+    m_layout->addStretch(1);
+
+    connect(m_run, &QPushButton::clicked, this, &RunBar::runRequested);
+    connect(m_continuous, &QPushButton::clicked, this, &RunBar::continuousRequested);
+    connect(m_stop, &QPushButton::clicked, this, &RunBar::stopRequested);
+    connect(m_iterations, &QSpinBox::valueChanged, this, &RunBar::iterationsChosen);
+    connect(m_policy, &QComboBox::activated, this,
+            [this](int index) { Q_EMIT policyChosen(Policy(m_policy->itemData(index).toInt())); });
+    connect(&m_document, &Document::changed, this, &RunBar::refresh);
+    connect(&m_document, &Document::reset, this, &RunBar::refresh);
+    connect(&m_document, &Document::pathChanged, this, &RunBar::refresh);
+    connect(&m_document, &Document::modifiedChanged, this, &RunBar::refresh);
+    connect(&m_document, &Document::devicesChanged, this, &RunBar::refreshDevices);
+    connect(&m_runs, &RunController::started, this, &RunBar::refreshRun);
+    connect(&m_runs, &RunController::finished, this, &RunBar::refreshRun);
+    setIcons();
+    refresh();
+    refreshDevices();
+    refreshRun();
+}
+
+void RunBar::setTrailing(QWidget* widget) { m_layout->addWidget(widget); }
+
+std::int64_t RunBar::iterations() const { return m_iterations->value(); }
+
+void RunBar::focusIterations() {
+    m_iterations->setFocus(Qt::ShortcutFocusReason);
+    m_iterations->selectAll();
+}
+
+void RunBar::setIcons() {
+    const Theme& theme = Theme::current();
+    m_run->setIcon(icon(QStringLiteral("run"), theme.onAccent));
+    m_continuous->setIcon(icon(QStringLiteral("repeat"), theme.text));
+    m_stop->setIcon(icon(QStringLiteral("stop"), theme.text));
+    for (QPushButton* button : {m_run, m_continuous}) button->setIconSize({18, 14});
+    m_stop->setIconSize({14, 14});
+}
+
+void RunBar::refresh() {
+    m_title->setText(m_document.title());
+    m_title->setMaximumWidth(std::min(280, m_title->fontMetrics().horizontalAdvance(m_document.title()) + 2));
+    m_edited->setVisible(m_document.isModified());
+    const QSignalBlocker blocker(m_iterations);
+    m_iterations->setValue(
+        int(std::min<std::int64_t>(m_document.graph().info().iterations, kMostIterations)));
+    m_policy->setCurrentIndex(m_policy->findData(int(m_document.graph().info().policy)));
+}
+
+void RunBar::refreshDevices() {
+    while (QLayoutItem* item = m_devices->takeAt(0)) {
+        item->widget()->hide();
+        item->widget()->deleteLater(); // its menu may be the one that asked
+        delete item;
+    }
+    std::vector<Device> gpus;
+    for (const Device device : m_document.devices().devices())
+        if (device.isCuda()) gpus.push_back(device);
+    // More buttons than two have no room; one then holds a menu for each.
+    const bool together = gpus.size() > 2;
+    auto choose = [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); };
+    const auto makeButton = [&](const QString& text) {
+        auto* button = new QPushButton(text);
+        button->setProperty("role", QStringLiteral("menu"));
+        button->setMenu(new QMenu(button));
+        button->setToolTip(tr("What stands behind it in a run"));
+        m_devices->addWidget(button);
+        return button;
+    };
+    QPushButton* all = together ? makeButton(tr("%1 GPUs").arg(gpus.size())) : nullptr;
+    for (const Device device : gpus) {
+        const QString name = toQt(device.toString());
+        const QString what = QStringLiteral("%1: %2").arg(name, behind(m_document, device));
+        if (together) {
+            addDeviceChoices(*all->menu()->addMenu(what), m_document, device, choose);
+            continue;
+        }
+        QPushButton* button = makeButton(what);
+        button->setObjectName(QStringLiteral("device.") + name);
+        button->setAccessibleName(tr("What stands behind %1").arg(name));
+        addDeviceChoices(*button->menu(), m_document, device, choose);
+    }
+}
+
+void RunBar::refreshRun() {
+    const bool running = m_runs.isRunning();
+    m_run->setEnabled(!running);
+    m_continuous->setEnabled(!running);
+    m_stop->setEnabled(running);
+}
+
+void RunBar::changeEvent(QEvent* event) {
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange) setIcons();
+}
+
+} // namespace twb
