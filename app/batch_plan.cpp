@@ -19,11 +19,15 @@ constexpr std::size_t kMostRuns = 100'000;
 constexpr std::size_t kLongestName = 120;
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
 
-/// Text as a part of a file name that needs no quoting in a shell.
+/// Text as a part of a file name that needs no quoting in a shell; "[2, 3]" becomes "2x3".
 std::string plain(std::string_view text) {
     constexpr std::string_view kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=+-";
     std::string out;
-    for (const char c : text) out += kept.find(c) != std::string_view::npos ? c : '-';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '[' || c == ']' || (c == ' ' && i > 0 && text[i - 1] == ',')) continue;
+        out += c == ',' ? 'x' : kept.find(c) != std::string_view::npos ? c : '-';
+    }
     return out;
 }
 

@@ -28,7 +28,10 @@ double middleOf(std::size_t bucket) noexcept {
 } // namespace
 
 void Histogram::add(std::int64_t value) noexcept {
-    const std::size_t bucket = bucketOf(static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0)));
+    value = std::max<std::int64_t>(value, 0);
+    m_least = m_count == 0 ? value : std::min(m_least, value);
+    m_most = std::max(m_most, value);
+    const std::size_t bucket = bucketOf(static_cast<std::uint64_t>(value));
     if (bucket >= m_buckets.size()) m_buckets.resize(bucket + 1);
     ++m_buckets[bucket];
     ++m_count;
@@ -39,12 +42,11 @@ double Histogram::quantile(double q) const noexcept {
     // Nearest rank: the least value that a share q of all values does not exceed.
     const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(m_count));
     const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
-    std::uint64_t seen = 0;
-    for (std::size_t bucket = 0; bucket < m_buckets.size(); ++bucket) {
-        seen += m_buckets[bucket];
-        if (seen >= rank) return middleOf(bucket);
-    }
-    return middleOf(m_buckets.size() - 1);
+    std::size_t bucket = 0;
+    for (std::uint64_t seen = m_buckets[0]; seen < rank && bucket + 1 < m_buckets.size();
+         seen += m_buckets[bucket])
+        ++bucket;
+    return std::clamp(middleOf(bucket), static_cast<double>(m_least), static_cast<double>(m_most));
 }
 
 double LedgerRow::gbPerSecond() const noexcept {

@@ -15,13 +15,15 @@ namespace twb {
 class Histogram {
 public:
     void add(std::int64_t value) noexcept;
-    /// q in [0, 1]; 0 when empty.
+    /// Nearest rank; q in [0, 1]; 0 when empty. The least and the greatest value are exact.
     double quantile(double q) const noexcept;
     std::uint64_t count() const noexcept { return m_count; }
 
 private:
     std::vector<std::uint32_t> m_buckets; ///< grown as needed, at most 64 per power of two
     std::uint64_t m_count = 0;
+    std::int64_t m_least = 0;
+    std::int64_t m_most = 0;
 };
 
 /// What one transfer has cost so far. Counts and bytes are exact.

@@ -33,7 +33,7 @@ private Q_SLOTS:
             QCOMPARE((probe.contains("mean") ? probe.at("mean") : probe.at("value")).get<double>(), wanted);
         }
         QCOMPARE(names.size(), 6U);
-        QVERIFY(names.contains("a__base.value=1__base.shape=-2-3-"));
+        QVERIFY(names.contains("a__base.value=1__base.shape=2x3"));
         QVERIFY(ended.out.contains("6 runs: 6 finished now, 0 before, 0 failed"));
         QCOMPARE(twb.read("out/summary.csv").count("\r\n"), 7);
         QVERIFY(twb.read("out/summary.csv").contains("\"[2,3]\""));
