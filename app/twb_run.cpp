@@ -152,8 +152,11 @@ ExitCode run(const RunCommand& command) {
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
     if (analysis.hasErrors()) {
-        printMessage(fmt::format("{}: not run, because the graph has {} error{}", command.file,
-                                 analysis.errorCount(), analysis.errorCount() == 1 ? "" : "s"));
+        printMessage(fmt::format("{}: not run, because the graph has {}: {}", command.file,
+                                 analysis.errorCount() == 1
+                                     ? "an error"
+                                     : fmt::format("{} errors, the first", analysis.errorCount()),
+                                 analysis.diagnostics.front().message));
         return ExitCode::graphErrors;
     }
 
