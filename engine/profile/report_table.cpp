@@ -82,7 +82,7 @@ std::string transfers(const RunReport& report, bool color) {
     if (plan.transfers.empty())
         return heading("Transfers", color) + "  none: every tensor is where it is used\n";
     TextTable table({left, left, right, right, right, right, right, right, left, left}, 2);
-    table.add({"transfer", "kind", "count", "bytes", "median", "p95", "rate", "predicted", "memory", ""});
+    table.add({"transfer", "kind", "count", "moved", "median", "p95", "rate", "predicted", "memory", ""});
     table.addRule();
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const Transfer& transfer = plan.transfers[i];
