@@ -145,6 +145,9 @@ Price DeviceRule::priceOfStanding(NodeId id, Device device) const {
     };
     const NodeFacts* facts = m_analysis.find(id);
     if (!facts) return {};
+    // A file is read on the host and staged to wherever it stands.
+    if (facts->op && facts->op->role == OpRole::source && facts->op->attribute("path"))
+        add({id, 0}, Device::cpu(), device);
     for (std::size_t p = 0; p < facts->inputs.size(); ++p) {
         const auto& from = facts->inputs[p];
         if (!from) continue;

@@ -5,6 +5,9 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <algorithm>
 #include <limits>
@@ -32,6 +35,31 @@ void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint 
           const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
     cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
+
+/// Below this, in multiply-adds, a product is not worth waking OpenBLAS's other threads.
+constexpr double kParallelProducts = 8e6;
+
+/// Keeps small products on the calling thread: OpenBLAS asks OpenMP for the calling thread's own setting.
+class GemmThreads {
+public:
+    explicit GemmThreads([[maybe_unused]] double products) {
+#ifdef _OPENMP
+        if (products >= kParallelProducts) return;
+        m_before = omp_get_max_threads();
+        omp_set_num_threads(1);
+#endif
+    }
+    ~GemmThreads() {
+#ifdef _OPENMP
+        if (m_before > 0) omp_set_num_threads(m_before);
+#endif
+    }
+    GemmThreads(const GemmThreads&) = delete;
+    GemmThreads& operator=(const GemmThreads&) = delete;
+
+private:
+    [[maybe_unused]] int m_before = 0;
+};
 
 /// A row of C at a time, walking B along its rows in panels that stay in the cache.
 template <class T>
@@ -77,6 +105,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand
         const auto least = [](std::int64_t stride, std::int64_t columns) {
             return blasSize(std::max({stride, columns, std::int64_t{1}}));
         };
+        const GemmThreads threads(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
         blas(order(a.transposed), order(b.transposed), blasSize(m), blasSize(n), blasSize(k), alpha,
              k == 0 ? &nothing : a.data, least(a.stride, a.transposed ? m : k), k == 0 ? &nothing : b.data,
              least(b.stride, b.transposed ? k : n), beta, c, least(cStride, n));

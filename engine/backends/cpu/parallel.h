@@ -5,8 +5,9 @@
 
 namespace twb {
 
-/// Fewer element operations than this are done sooner than a second thread wakes up.
-inline constexpr std::int64_t kParallelElements = 32768;
+/// Fewer element operations than this are not worth a second thread: it would have to wake up, and it would
+/// spin at the end while other streams want its core.
+inline constexpr std::int64_t kParallelElements = 131072;
 
 /// Calls body(begin, end) for ranges that cover [0, total) in steps that are multiples of `grain`, in
 /// parallel when `work`, in element operations, is worth it. body must not throw, and its result must not
