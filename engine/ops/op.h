@@ -55,7 +55,8 @@ struct AttributeSpec {
     std::string doc;
 };
 
-/// How near to the exact result a kernel's must be: |got - exact| <= atol + rtol * |exact|.
+/// How near to the exact result a kernel's must be: |got - exact| <= atol + rtol * |exact|. Given for f32; f64 must
+/// be nearer by the ratio of their precisions, integers are exact.
 struct Tolerance {
     double rtol = 0;
     double atol = 0;

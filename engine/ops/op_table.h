@@ -7,6 +7,9 @@
 
 namespace twb {
 
+/// The ONNX opset whose semantics the ops have: Op::opset is the version of the op that is current in it.
+inline constexpr int kOnnxOpset = 20;
+
 /// All ops, in palette order (by category, then as registered). Built once; never changes.
 std::span<const Op> opTable();
 

@@ -80,6 +80,7 @@ void inferReshape(InferContext& ctx) {
                                                   : data.shape.toTorchString()));
     };
     if (inferred >= 0) {
+        if (given == 0 && countKnown && count != 0) failSize();
         if (given == 0)
             ctx.fail(
                 kind, port,

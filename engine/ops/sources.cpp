@@ -204,7 +204,7 @@ void addSources(std::vector<Op>& table) {
     file.kernel = fileKernel;
     table.push_back(std::move(file));
 
-    Op constant = makeSource("Constant", 13, "A tensor of the values that are written here", kValues);
+    Op constant = makeSource("Constant", 19, "A tensor of the values that are written here", kValues);
     constant.attributes = {
         [] {
             AttributeSpec value;

@@ -209,6 +209,8 @@ void TestInfer::errors_data() {
         "attribute: cannot reshape tensor of 0 elements into shape [0, -1] because the unspecified dimension "
         "size -1 can "
         "be any value and is ambiguous");
+    row("Reshape", {{"shape", axes({0, -1})}, {"allowzero", true}}, {f32({3, 4})},
+        "attribute: shape '[0, -1]' is invalid for input of size 12");
     row("Reshape", {{"shape", axes({3, 4, 0})}}, {f32({3, 4})},
         "attribute: shape '[3, 4, 0]' copies dimension 2 of its input, which has 2 dimensions; set allowzero "
         "for a size "

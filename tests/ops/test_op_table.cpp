@@ -51,6 +51,7 @@ void TestOpTable::everyEntryIsComplete() {
         QVERIFY2(!op.name.empty() && !op.category.empty(), name);
         QVERIFY2(!op.doc.empty() && op.doc.find('\n') == std::string::npos, name);
         QVERIFY2(op.infer && op.cost, name);
+        QVERIFY2(op.opset >= 0 && op.opset <= kOnnxOpset, name);
         // To becomes copies and a Cast; everything else runs.
         QVERIFY2((op.kernel == nullptr) == (op.role == OpRole::transfer), name);
         std::set<std::string> words;
