@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-constexpr double kCell = 5; ///< pixels of a density cell
+constexpr double kCell = 6; ///< pixels of a density cell
 
 struct DeviceBatch {
     Device device;
@@ -55,7 +55,7 @@ void paintFarNodes(const Pass& pass) {
 
 void paintDensity(const Pass& pass) {
     struct Cell {
-        std::uint32_t count = 0;
+        float count = 0; ///< of nodes, each shared among the four cells around it
         std::uint8_t device = 0;
         bool error = false;
         bool selected = false;
@@ -76,19 +76,31 @@ void paintDensity(const Pass& pass) {
     std::size_t seen = 0;
     for (const NodeShape& shape : pass.scene.nodes()) {
         if (shape.id == NodeId::none) continue;
-        const QPointF at = (shape.rect.center() - origin) * scale;
-        if (at.x() < 0 || at.y() < 0 || at.x() >= columns || at.y() >= rows) continue;
-        Cell& cell = cells[static_cast<std::size_t>(at.y()) * static_cast<std::size_t>(columns) +
-                           static_cast<std::size_t>(at.x())];
-        ++cell.count;
+        // A node goes to the four cells around it by their nearness, so that rows of nodes and rows of cells
+        // make no pattern of their own.
+        const QPointF at = (shape.rect.center() - origin) * scale - QPointF(0.5, 0.5);
+        const int column = static_cast<int>(std::floor(at.x()));
+        const int row = static_cast<int>(std::floor(at.y()));
+        if (column < -1 || row < -1 || column >= columns || row >= rows) continue;
         area += shape.rect.width() * shape.rect.height();
         ++seen;
         std::size_t device = 0;
         while (device < devices.size() && devices[device] != shape.device) ++device;
         if (device == devices.size()) devices.push_back(shape.device);
-        cell.device = static_cast<std::uint8_t>(std::min<std::size_t>(device, 255));
-        cell.error = cell.error || shape.hasError;
-        cell.selected = cell.selected || (hasSelection && pass.isSelected(shape.id));
+        const bool isSelected = hasSelection && pass.isSelected(shape.id);
+        for (int corner = 0; corner < 4; ++corner) {
+            const int x = column + (corner & 1);
+            const int y = row + (corner >> 1);
+            if (x < 0 || y < 0 || x >= columns || y >= rows) continue;
+            const double share = (1 - std::abs(at.x() - x)) * (1 - std::abs(at.y() - y));
+            Cell& cell = cells[static_cast<std::size_t>(y) * static_cast<std::size_t>(columns) +
+                               static_cast<std::size_t>(x)];
+            cell.count += static_cast<float>(share);
+            if (share < 0.25) continue;
+            cell.device = static_cast<std::uint8_t>(std::min<std::size_t>(device, 255));
+            cell.error = cell.error || shape.hasError;
+            cell.selected = cell.selected || isSelected;
+        }
     }
     if (seen == 0) return;
     // How much of a cell one card covers.
@@ -100,15 +112,16 @@ void paintDensity(const Pass& pass) {
         for (int x = 0; x < columns; ++x) {
             const Cell& cell = cells[static_cast<std::size_t>(y) * static_cast<std::size_t>(columns) +
                                      static_cast<std::size_t>(x)];
-            if (cell.count == 0) {
+            if (cell.count < 0.02F) {
                 line[x] = 0;
                 continue;
             }
             QColor color =
                 cell.selected ? pass.theme().accent
                               : (cell.error ? pass.theme().error : pass.theme().device(devices[cell.device]));
-            const double share =
-                cell.selected || cell.error ? 1.0 : std::min(1.0, 0.22 + 0.78 * cover * cell.count);
+            const double share = cell.selected || cell.error
+                                     ? 1.0
+                                     : std::min(1.0, 0.1 + 0.9 * cover * static_cast<double>(cell.count));
             color.setAlphaF(static_cast<float>(share));
             line[x] = qPremultiply(color.rgba());
         }

@@ -100,7 +100,6 @@ std::uint32_t Scene::addNode(const Node& node) {
     shape.frame = node.frame;
     shape.at = node.position;
     m_slotOf[node.id] = slot;
-    m_nodeGrid.insert(slot, shape.rect);
     return slot;
 }
 
@@ -108,7 +107,7 @@ void Scene::removeNode(NodeId id) {
     const auto found = m_slotOf.find(id);
     if (found == m_slotOf.end()) return;
     const std::uint32_t slot = found->second;
-    m_nodeGrid.remove(slot, m_nodes[slot].rect);
+    if (m_nodes[slot].placed) m_nodeGrid.remove(slot, m_nodes[slot].rect);
     m_nodes[slot] = {};
     m_cards.erase(slot);
     m_nodeLabels.erase(slot);
@@ -192,9 +191,10 @@ void Scene::finish(const SceneSource& source) {
         }
         if (signature == shape.signature) continue;
         shape.signature = signature;
-        m_nodeGrid.remove(known->second, shape.rect);
+        // It comes back to the grid when it is placed.
+        if (shape.placed) m_nodeGrid.remove(known->second, shape.rect);
+        shape.placed = false;
         readFacts(source, node, shape);
-        m_nodeGrid.insert(known->second, shape.rect);
         m_cards.erase(known->second);
         m_nodeLabels.erase(known->second);
         touch(known->second);

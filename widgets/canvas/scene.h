@@ -73,6 +73,7 @@ struct NodeShape {
     bool hasError = false;
     bool hasWarning = false;
     bool dragged = false;
+    bool placed = false; ///< in the grid
     std::uint64_t signature = 0; ///< of everything that its looks depend on
 };
 
@@ -99,7 +100,8 @@ struct WireShape {
     QRectF bounds;
     WireClass kind = WireClass::unknown;
     float width = 1.5F;
-    bool free = true; ///< the slot
+    bool free = true;    ///< the slot
+    bool routed = false; ///< in the grid
     bool crosses = false;
     bool mismatch = false;
     std::int32_t ghost = -1; ///< the pill it runs through

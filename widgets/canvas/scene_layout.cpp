@@ -82,9 +82,10 @@ void Scene::place(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     const LaneBand* band = lane(shape.lane);
     if (shape.id == NodeId::none || !band) return;
-    m_nodeGrid.remove(slot, shape.rect);
+    if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
     shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
     m_nodeGrid.insert(slot, shape.rect);
+    shape.placed = true;
 }
 
 void Scene::readNotes(const Graph& graph) {

@@ -39,7 +39,6 @@ void Scene::addWire(const Edge& edge) {
     wire.from = from->second;
     wire.to = to->second;
     wire.free = false;
-    m_wireGrid.insert(slot, wire.bounds);
     m_wireInto[edge.to] = slot;
     m_restyle.push_back(slot);
 }
@@ -48,7 +47,7 @@ void Scene::removeWire(const Edge& edge) {
     const auto found = m_wireInto.find(edge.to);
     if (found == m_wireInto.end()) return;
     const std::uint32_t slot = found->second;
-    m_wireGrid.remove(slot, m_wires[slot].bounds);
+    if (m_wires[slot].routed) m_wireGrid.remove(slot, m_wires[slot].bounds);
     m_wires[slot] = {};
     m_wireLabels.erase(slot);
     m_freeWires.push_back(slot);
@@ -67,11 +66,12 @@ void Scene::styleWire(const SceneSource& source, WireShape& wire) const {
 
 void Scene::routeWireOf(std::uint32_t slot) {
     WireShape& wire = m_wires[slot];
-    m_wireGrid.remove(slot, wire.bounds);
+    if (wire.routed) m_wireGrid.remove(slot, wire.bounds);
     wire.start = portPosition(m_nodes[wire.from], PortSide::output, wire.edge.from.port);
     wire.end = portPosition(m_nodes[wire.to], PortSide::input, wire.edge.to.port);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
+    wire.routed = true;
     m_wireLabels.erase(slot);
 }
 
