@@ -60,11 +60,11 @@ private:
         if (path.empty()) throw Error(ErrorCode::badFile, "no file is named; set the node's path");
         if (path.find('\0') != std::string_view::npos)
             throw Error(ErrorCode::badFile, "a file's name must not have a zero byte in it");
-        const fs::path wanted = m_folder / fs::path(path); // an absolute path replaces the folder
+        fs::path wanted = m_folder / fs::path(path); // an absolute path replaces the folder
         if (m_allowOutside) return wanted;
         std::error_code failed;
         const fs::path folder = fs::weakly_canonical(m_folder, failed);
-        const fs::path file = failed ? fs::path() : fs::weakly_canonical(wanted, failed);
+        fs::path file = failed ? fs::path() : fs::weakly_canonical(wanted, failed);
         if (failed)
             throw Error(ErrorCode::io, fmt::format("\"{}\" cannot be reached: {}", path, failed.message()));
         const fs::path within = file.lexically_relative(folder);

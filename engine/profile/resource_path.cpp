@@ -34,7 +34,7 @@ fs::path resourceFolder() {
                         "the resources folder of Tensor Workbench",
                         set));
     }
-    const fs::path installed = installedBesideProgram();
+    fs::path installed = installedBesideProgram();
     if (holdsResources(installed)) return installed;
     if (holdsResources(TWB_SOURCE_RESOURCES)) return TWB_SOURCE_RESOURCES;
     throw Error(ErrorCode::io, fmt::format("the resources of Tensor Workbench are neither in \"{}\" nor in "

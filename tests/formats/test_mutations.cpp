@@ -109,7 +109,7 @@ private Q_SLOTS:
     void damagedProjects() {
         const std::vector<std::string> texts = examples();
         Mutator mutator(20240521);
-        constexpr int kRounds = 6000;
+        constexpr int kRounds = 20000;
         int sound = 0;
         for (int i = 0; i < kRounds; ++i)
             sound += fuzz::project(
@@ -141,7 +141,7 @@ private Q_SLOTS:
         const std::string whole = readFile(path, 1000);
         Mutator mutator(11);
         int sound = 0;
-        for (int i = 0; i < 3000; ++i) {
+        for (int i = 0; i < 1000; ++i) {
             const std::string bytes = mutator.mutate(whole, whole);
             std::ofstream(path, std::ios::binary)
                 .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -153,7 +153,7 @@ private Q_SLOTS:
                 QVERIFY(e.code() == ErrorCode::badFile);
             }
         }
-        QVERIFY(sound > 60);
+        QVERIFY(sound > 20);
     }
 };
 
