@@ -199,6 +199,7 @@ void inferConcat(InferContext& ctx) {
 
 void concatKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
     const int axis = *normalizeAxis(ctx.attributes.integer("axis"), out.shape.rank());
     const auto step =
         static_cast<std::int64_t>(sizeOf(out.dtype)) * out.strides[static_cast<std::size_t>(axis)];
