@@ -7,16 +7,16 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-
 #include <unistd.h>
 
 using namespace twb;
 
 namespace {
 
-/// OpenMP's threads spin for milliseconds after each parallel loop, and every stream has threads of its own: on a
-/// machine with anything else to do, or in a container with a quota, a run then takes up to 100 times as long. libgomp
-/// reads this setting before main and offers no call for it, so the program starts once more with it set.
+/// OpenMP's threads spin for milliseconds after each parallel loop, and every stream has threads of its own:
+/// on a machine with anything else to do, or in a container with a quota, a run then takes up to 100 times as
+/// long. libgomp reads this setting before main and offers no call for it, so the program starts once more
+/// with it set.
 void limitSpinning(char** argv) {
     if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
     setenv("GOMP_SPINCOUNT", "1000", 1);

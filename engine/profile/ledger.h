@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// Counts of values by size, in buckets that grow by 1/64: any quantile within 0.8 %, in bounded memory, however
-/// many values. (The idea is HdrHistogram's.)
+/// Counts of values by size, in buckets that grow by 1/64: any quantile within 0.8 %, in bounded memory,
+/// however many values. (The idea is HdrHistogram's.)
 class Histogram {
 public:
     void add(std::int64_t value) noexcept;

@@ -16,7 +16,8 @@ public:
     /// Throws Error(io) or Error(badFile) naming the file and the field.
     explicit ProfileLibrary(const std::filesystem::path& folder);
     const std::vector<DeviceProfile>& all() const noexcept { return m_profiles; } ///< by id
-    /// By id, without regard to case and '-' ("rtx4090"). Throws Error(invalidArgument) listing what there is.
+    /// By id, without regard to case and '-' ("rtx4090"). Throws Error(invalidArgument) listing what there
+    /// is.
     const DeviceProfile& at(std::string_view id) const;
 
 private:
@@ -36,8 +37,8 @@ DeviceChoice parseDeviceChoice(std::string_view text);
 
 inline constexpr std::string_view kDefaultProfile = "h200";
 
-/// Puts a backend behind every device that the graph's lanes name: as chosen, else the real one where there is
-/// one, else a simulation of kDefaultProfile. Throws Error(missingDevice) when a real one is chosen, or
+/// Puts a backend behind every device that the graph's lanes name: as chosen, else the real one where there
+/// is one, else a simulation of kDefaultProfile. Throws Error(missingDevice) when a real one is chosen, or
 /// `requireReal` is set, and it is not there.
 DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
                         const ProfileLibrary& profiles, bool requireReal = false);

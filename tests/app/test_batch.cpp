@@ -153,6 +153,44 @@ private Q_SLOTS:
         QCOMPARE(twb.json("out/summary.json").at("count"), 1);
     }
 
+    /// A crash, or the kernel's answer to a full memory, ends one run and no more.
+    void aCrashLeavesTheOthers() {
+        const Program twb;
+        twb.save("a_long.twb", longGraph());
+        twb.save("b_quick.twb", smallGraph());
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(),
+                      {"batch", "a_long.twb", "b_quick.twb", "--iterations", "20000", "--report", "out"});
+        QVERIFY(process.waitForStarted());
+        const QString children = QString("/proc/%1/task/%1/children").arg(process.processId());
+        if (!QFile::exists(children)) QSKIP("this kernel does not list child processes");
+        const auto child = [&] {
+            QFile list(children);
+            return list.open(QIODevice::ReadOnly) ? list.readAll().split(' ').value(0).toLongLong() : 0;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(child() > 0 && twb.exists("out/a_long.log"), 10000);
+        ::kill(static_cast<pid_t>(child()), SIGSEGV);
+        const Ended ended = Program::wait(process);
+        QCOMPARE(ended.exit, 1);
+        QCOMPARE(twb.json("out/a_long.json").at("status"), "crashed");
+        QCOMPARE(twb.json("out/b_quick.json").at("status"), "finished");
+        QVERIFY(ended.out.contains("ended by signal 11"));
+        QVERIFY(ended.out.contains("2 runs: 1 finished now, 0 before, 1 failed"));
+    }
+
+    void hostileNamesMakeHarmlessFiles() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId node =
+            maker.node("Full", "../a b$(x)\n", "cpu", {{"shape", Integers{1}}, {"value", 1.0}});
+        maker.node("Probe", "seen, \"here\"", "cpu", {}, {node});
+        twb.save("a.twb", maker);
+        QCOMPARE(twb.run({"batch", "a.twb", "--set", "../a b$(x)\n.value=1,2", "--report", "out"}).exit, 0);
+        QVERIFY(twb.exists("out/a__..-a-b--x--.value=2.json"));
+        QVERIFY(twb.read("out/summary.csv").contains("\"probe seen, \"\"here\"\"\""));
+    }
+
     void wrongUsage_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<int>("exit");

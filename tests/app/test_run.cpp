@@ -99,6 +99,24 @@ private Q_SLOTS:
         QVERIFY(phases["C"] > 0);
     }
 
+    void hostileNamesStayText() {
+        const Program twb;
+        const std::string name = "\"a\"\n\x1b[31m\\ 🚀 \u202e";
+        GraphMaker maker;
+        const NodeId base = maker.node("Full", name, "cpu", {{"shape", Integers{1}}, {"value", 7.0}});
+        const NodeId moved = maker.node("To", name, "cuda:0", {}, {base});
+        maker.node("Probe", name, "cuda:0", {}, {moved});
+        twb.save("a.twb", maker);
+        const Ended ended = twb.run({"run", "a.twb", "--report", "r.json", "--trace", "t.json"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY(!ended.out.contains('\x1b'));
+        QVERIFY(!ended.out.contains(QChar(0x202e)));
+        QCOMPARE(probeOf(twb.json("r.json"), name).at("value"), 7.0);
+        const auto trace = twb.json("t.json");
+        QVERIFY(std::any_of(trace.at("traceEvents").begin(), trace.at("traceEvents").end(),
+                            [&](const auto& event) { return event.at("name") == name; }));
+    }
+
     void settings_data() {
         QTest::addColumn<QStringList>("sets");
         QTest::addColumn<double>("mean");
