@@ -49,7 +49,8 @@ MainWindow::~MainWindow() = default;
 void MainWindow::buildPanels() {
     m_bar = new RunBar(m_document, m_runs);
     m_find = new QuickFind;
-    m_find->setFixedWidth(232);
+    m_find->setMinimumWidth(72);
+    m_find->setMaximumWidth(232);
     m_bar->setTrailing(m_find);
     m_palette = new OpPalette;
     m_palette->setMinimumWidth(144);

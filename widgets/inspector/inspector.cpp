@@ -108,7 +108,7 @@ QWidget* Inspector::makeHeader() {
     m_name->setFont(twb::font(TextRole::panelTitle));
     connect(m_name, &QLineEdit::editingFinished, this, &Inspector::rename);
     connect(m_name, &QLineEdit::textChanged, this, [this](const QString& text) {
-        m_name->setFixedWidth(std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 16, 48, kNameWidth));
+        m_name->setFixedWidth(std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 14, 24, kNameWidth));
     });
     m_title->setFont(twb::font(TextRole::panelTitle));
     m_doc->setWordWrap(true);
@@ -180,7 +180,8 @@ void Inspector::refresh() {
 
     std::vector<const Diagnostic*> problems;
     for (const Diagnostic& d : m_document.analysis().diagnostics) {
-        const bool mine = selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge);
+        const bool mine = selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge) ||
+                          (d.edge && selection.nodes.contains(d.edge->from.node));
         if (selection.empty() || mine) problems.push_back(&d);
     }
     m_problems->setProblems(problems);

@@ -140,6 +140,7 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ToolTipRole && (section == MedianColumn || section == P95Column)) return tr("milliseconds");
     if (role != Qt::DisplayRole) return {};
     switch (Column(section)) {
     case EdgeColumn:
@@ -147,9 +148,9 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     case BytesColumn:
         return tr("bytes");
     case MedianColumn:
-        return m_runs.figures() ? tr("median ms") : tr("predicted ms");
+        return m_runs.figures() ? tr("median") : tr("predicted");
     case P95Column:
-        return tr("p95 ms");
+        return tr("p95");
     case RateColumn:
         return tr("GB/s");
     case ColumnCount:

@@ -161,6 +161,8 @@ void TransferPlot::fitAxes() {
         if (m_unit == Unit::milliseconds) top = std::max(top, curve.row.predictedNs / 1e6);
     }
     if (m_unit == Unit::share) top = 100;
+    const double highest = std::max(top, 1e-9);
+    yAxis->setNumberPrecision(std::clamp(1 - int(std::floor(std::log10(highest))), 0, 6));
     yAxis->setRange(0, top > 0 ? top * (m_unit == Unit::share ? 1 : 1.15) : 1);
     const double span = double(m_window) * m_cell;
     if (m_total > 0)

@@ -62,8 +62,7 @@ TransfersPanel::TransfersPanel(Document& document, RunController& runs, QWidget*
     : QWidget(parent), m_document(document), m_runs(runs), m_model(new LedgerModel(document, runs, this)),
       m_plot(new TransferPlot), m_table(new QTableView), m_sums(new FactRows),
       m_modelled(makeLabel(tr("MODELLED"), TextRole::capsLabel, QStringLiteral("modelled"))),
-      m_empty(makeLabel(tr("No tensor crosses lanes, so nothing is transferred."), TextRole::body,
-                        QStringLiteral("secondary"))),
+      m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
       m_units(makeUnits()) {
     m_empty->setAlignment(Qt::AlignCenter);
     auto* left = new QWidget;
@@ -160,7 +159,9 @@ void TransfersPanel::refresh() {
     m_model->refresh();
     const bool none = m_model->rows().empty();
     auto* stack = qobject_cast<QStackedLayout*>(m_plot->parentWidget()->layout());
-    stack->setCurrentWidget(none ? static_cast<QWidget*>(m_empty) : m_plot);
+    m_empty->setText(none ? tr("No tensor crosses lanes, so nothing is transferred.")
+                          : tr("Run the graph to plot what each transfer takes."));
+    stack->setCurrentWidget(none || !m_runs.figures() ? static_cast<QWidget*>(m_empty) : m_plot);
     if (RunFigures* figures = m_runs.liveFigures()) {
         if (!m_begun) m_plot->begin(m_model->rows(), m_runs.total(), figures->cell());
         m_begun = true;

@@ -1,0 +1,151 @@
+#include "core/error.h"
+#include "support/test_main.h"
+#include "widgets/window_fixture.h"
+
+#include <QSignalSpy>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Delta addRelu(const Graph& graph) {
+    DeltaBuilder builder(graph, "Add relu");
+    Node node;
+    node.op = "Relu";
+    node.name = graph.uniqueName("relu");
+    node.lane = graph.lanesInOrder().front().id;
+    builder.addNode(node);
+    return builder.take();
+}
+
+} // namespace
+
+class TestDocument : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void startsWithALaneForEachKindOfDevice();
+    void applyIsOneUndoStep();
+    void undoAndRedoGiveTheSameGraphs();
+    void aRefusedDeltaChangesNothing();
+    void selectionForgetsWhatIsGone();
+    void aBrokenFileLeavesEverything();
+    void saveAndOpenGiveTheSameGraph();
+    void anUnreadableProfileChoiceIsRefused();
+};
+
+void TestDocument::startsWithALaneForEachKindOfDevice() {
+    Document document(profiles());
+    const std::vector<Lane> lanes = document.graph().lanesInOrder();
+    QCOMPARE(lanes.size(), std::size_t(2));
+    QVERIFY(lanes[0].device.isCpu());
+    QVERIFY(lanes[1].device == Device::cuda(0));
+    QVERIFY(!document.isModified());
+    QVERIFY(document.devices().isSimulated(Device::cuda(0)));
+}
+
+void TestDocument::applyIsOneUndoStep() {
+    Document document(profiles());
+    QSignalSpy changed(&document, &Document::changed);
+    QSignalSpy modified(&document, &Document::modifiedChanged);
+    const std::uint64_t revision = document.revision();
+    document.apply(addRelu(document.graph()));
+    QCOMPARE(changed.count(), 1);
+    QCOMPARE(modified.count(), 1);
+    QCOMPARE(document.undoStack().count(), 1);
+    QCOMPARE(document.undoStack().undoText(), QStringLiteral("Add relu"));
+    QVERIFY(document.revision() > revision);
+    // The new Relu has no input, and the analysis knows it already.
+    QCOMPARE(document.analysis().errorCount(), std::size_t(1));
+    document.apply(Delta());
+    QCOMPARE(document.undoStack().count(), 1);
+}
+
+void TestDocument::undoAndRedoGiveTheSameGraphs() {
+    Document document(profiles());
+    const Graph start = document.graph();
+    for (int i = 0; i < 5; ++i) document.apply(addRelu(document.graph()));
+    const Graph end = document.graph();
+    QVERIFY(!(start == end));
+    while (document.undoStack().canUndo()) document.undoStack().undo();
+    QVERIFY(document.graph() == start);
+    QVERIFY(!document.isModified());
+    QCOMPARE(document.analysis().errorCount(), std::size_t(0));
+    while (document.undoStack().canRedo()) document.undoStack().redo();
+    QVERIFY(document.graph() == end);
+    QCOMPARE(document.analysis().errorCount(), std::size_t(5));
+}
+
+void TestDocument::aRefusedDeltaChangesNothing() {
+    Document document(profiles());
+    const Delta delta = addRelu(document.graph());
+    document.apply(delta);
+    const Graph before = document.graph();
+    QSignalSpy changed(&document, &Document::changed);
+    QVERIFY_EXCEPTION_THROWN(document.apply(delta), Error); // that node is there already
+    QVERIFY(document.graph() == before);
+    QCOMPARE(changed.count(), 0);
+    QCOMPARE(document.undoStack().count(), 1);
+}
+
+void TestDocument::selectionForgetsWhatIsGone() {
+    Document document(profiles());
+    document.apply(addRelu(document.graph()));
+    const NodeId id = document.graph().nodes().begin()->id;
+    Selection selection;
+    selection.nodes = {id, NodeId(999)};
+    document.select(selection);
+    QCOMPARE(document.selection().nodes.size(), std::size_t(1));
+    QSignalSpy changed(&document, &Document::selectionChanged);
+    document.undoStack().undo();
+    QVERIFY(document.selection().empty());
+    QCOMPARE(changed.count(), 1);
+}
+
+void TestDocument::aBrokenFileLeavesEverything() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("broken.twb"));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("{\"format\": \"tensor-workbench\", \"version\": 1, \"nodes\": [");
+    file.close();
+    Document document(profiles());
+    document.apply(addRelu(document.graph()));
+    const Graph before = document.graph();
+    QSignalSpy reset(&document, &Document::reset);
+    QVERIFY_EXCEPTION_THROWN(document.open(path), Error);
+    QVERIFY_EXCEPTION_THROWN(document.open(folder.filePath(QStringLiteral("none.twb"))), Error);
+    QVERIFY(document.graph() == before);
+    QVERIFY(document.isModified());
+    QVERIFY(document.path().isEmpty());
+    QCOMPARE(reset.count(), 0);
+}
+
+void TestDocument::saveAndOpenGiveTheSameGraph() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("a.twb"));
+    Document document(profiles());
+    document.apply(addRelu(document.graph()));
+    document.save(path);
+    QVERIFY(!document.isModified());
+    QCOMPARE(document.title(), QStringLiteral("a.twb"));
+    QCOMPARE(document.folder(), folder.path());
+    Document other(profiles());
+    other.open(path);
+    QVERIFY(other.graph() == document.graph());
+    QVERIFY_EXCEPTION_THROWN(document.save(folder.filePath(QStringLiteral("no/such/folder.twb"))), Error);
+    QCOMPARE(document.path(), path);
+}
+
+void TestDocument::anUnreadableProfileChoiceIsRefused() {
+    Document document(profiles());
+    QVERIFY_EXCEPTION_THROWN(document.setDeviceChoices({{Device::cuda(0), "no-such-gpu"}}), Error);
+    QVERIFY(document.deviceChoices().empty());
+    document.setDeviceChoices({{Device::cuda(0), "t4"}});
+    QVERIFY(QString::fromStdString(document.devices().at(Device::cuda(0)).info().name)
+                .contains(QLatin1String("T4")));
+}
+
+TWB_GUI_TEST_MAIN(TestDocument)
+#include "test_document.moc"

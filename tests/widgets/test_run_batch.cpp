@@ -1,0 +1,106 @@
+#include "support/test_main.h"
+#include "widgets/run_batch.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace twb;
+
+namespace {
+
+std::vector<StepRecord> records(std::size_t count, std::uint32_t iteration = 0) {
+    std::vector<StepRecord> out(count);
+    for (StepRecord& record : out) record.iteration = iteration;
+    return out;
+}
+
+} // namespace
+
+class TestRunBatch : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void takesEverythingOnce();
+    void progressIsLatestWins();
+    void anOlderRunIsLeftOut();
+    void nothingIsLostWhenItIsFull();
+    void closingLetsTheExecutorGo();
+};
+
+void TestRunBatch::takesEverythingOnce() {
+    RunBatch batch;
+    batch.started(1, Plan());
+    batch.steps(1, records(3));
+    batch.steps(1, records(2, 1));
+    QCOMPARE(batch.take().records.size(), std::size_t(5));
+    QCOMPARE(batch.take().records.size(), std::size_t(0));
+    RunResult result;
+    result.run = 1;
+    batch.finished(result);
+    QVERIFY(batch.take().end.has_value());
+    QVERIFY(!batch.take().end.has_value());
+}
+
+void TestRunBatch::progressIsLatestWins() {
+    RunBatch batch;
+    batch.started(1, Plan());
+    batch.progress(1, 1, 10);
+    batch.progress(1, 7, 10);
+    QCOMPARE(batch.take().done, std::int64_t(7));
+    QCOMPARE(batch.take().done, std::int64_t(7)); // still true
+}
+
+void TestRunBatch::anOlderRunIsLeftOut() {
+    RunBatch batch;
+    batch.started(1, Plan());
+    batch.steps(1, records(3));
+    batch.started(2, Plan());
+    batch.steps(1, records(4));
+    batch.progress(1, 9, 10);
+    RunResult old;
+    old.run = 1;
+    batch.finished(old);
+    batch.steps(2, records(1));
+    const RunEvents events = batch.take();
+    QCOMPARE(events.records.size(), std::size_t(1));
+    QCOMPARE(events.done, std::int64_t(0));
+    QVERIFY(!events.end);
+}
+
+void TestRunBatch::nothingIsLostWhenItIsFull() {
+    RunBatch batch;
+    batch.started(1, Plan());
+    constexpr std::size_t kPiece = RunBatch::kCapacity / 4;
+    std::thread executor([&] {
+        for (int i = 0; i < 12; ++i) batch.steps(1, records(kPiece));
+        RunResult result;
+        result.run = 1;
+        batch.finished(result);
+    });
+    std::size_t seen = 0;
+    std::size_t most = 0;
+    for (bool ended = false; !ended;) {
+        const RunEvents events = batch.take();
+        seen += events.records.size();
+        most = std::max(most, events.records.size());
+        ended = events.end.has_value();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    executor.join();
+    QCOMPARE(seen, 12 * kPiece);
+    QVERIFY(most <= RunBatch::kCapacity + kPiece);
+}
+
+void TestRunBatch::closingLetsTheExecutorGo() {
+    RunBatch batch;
+    batch.started(1, Plan());
+    batch.steps(1, records(RunBatch::kCapacity));
+    std::thread executor([&] { batch.steps(1, records(1)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    batch.close();
+    executor.join(); // or the test hangs
+    QCOMPARE(batch.take().records.size(), RunBatch::kCapacity);
+}
+
+TWB_TEST_MAIN(TestRunBatch)
+#include "test_run_batch.moc"

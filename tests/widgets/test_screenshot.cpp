@@ -1,0 +1,71 @@
+#include "support/test_main.h"
+#include "widgets/window_fixture.h"
+
+#include <QImage>
+#include <QProcess>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+struct Outcome {
+    int exit = -1;
+    QString error;
+};
+
+Outcome run(const QStringList& arguments) {
+    QProcess process;
+    process.start(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench"), arguments);
+    if (!process.waitForFinished(60'000)) return {};
+    return {process.exitCode(), QString::fromUtf8(process.readAllStandardError())};
+}
+
+} // namespace
+
+class TestScreenshot : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void writesThePictureAfterTheRun();
+    void saysWhatIsWrong();
+
+private:
+    QTemporaryDir m_folder;
+};
+
+void TestScreenshot::writesThePictureAfterTheRun() {
+    const QString out = m_folder.filePath(QStringLiteral("a.png"));
+    const Outcome outcome =
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("1000x700"),
+             QStringLiteral("--theme"), QStringLiteral("light"), QStringLiteral("--run"), QStringLiteral("2"),
+             sourcePath("resources/examples/digits.twb")});
+    QVERIFY2(outcome.exit == 0, qPrintable(outcome.error));
+    const QImage image(out);
+    QCOMPARE(image.size(), QSize(1000, 700));
+    QVERIFY(image.pixelColor(4, 300).lightness() > 200);
+}
+
+void TestScreenshot::saysWhatIsWrong() {
+    const QString out = m_folder.filePath(QStringLiteral("b.png"));
+    const Outcome missing = run({QStringLiteral("--screenshot"), out, QStringLiteral("/no/such/file.twb")});
+    QCOMPARE(missing.exit, 4);
+    QVERIFY2(missing.error.contains(QLatin1String("/no/such/file.twb")), qPrintable(missing.error));
+    QVERIFY(!QFile::exists(out));
+    const QString digits = sourcePath("resources/examples/digits.twb");
+    QCOMPARE(
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("big"), digits})
+            .exit,
+        2);
+    QCOMPARE(
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--tab"), QStringLiteral("x"), digits}).exit,
+        2);
+    QCOMPARE(run({QStringLiteral("--screenshot"), out, QStringLiteral("--run"), QStringLiteral("1"),
+                  sourcePath("resources/examples/01-cpu-tensor-plus-cuda-tensor.twb")})
+                 .exit,
+             3);
+    QVERIFY(QFile::exists(out)); // the picture of what is wrong
+}
+
+TWB_GUI_TEST_MAIN(TestScreenshot)
+#include "test_screenshot.moc"

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "profile/profiles.h"
+#include "widgets/main_window.h"
+#include "widgets/theme.h"
+
+#include <QApplication>
+#include <QFile>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTimer>
+
+#include <memory>
+
+namespace twb::test {
+
+inline QString sourcePath(const char* relative) {
+    return QStringLiteral(TWB_SOURCE_DIR "/") + QString::fromLatin1(relative);
+}
+
+inline std::shared_ptr<const ProfileLibrary> profiles() {
+    static const auto library =
+        std::make_shared<const ProfileLibrary>(std::filesystem::path(TWB_SOURCE_DIR "/resources/devices"));
+    return library;
+}
+
+/// Settings of the tests are nobody's own.
+inline void isolateSettings() {
+    static QTemporaryDir folder;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder.path());
+    QApplication::setOrganizationName(QStringLiteral("twb-tests"));
+    QApplication::setApplicationName(QStringLiteral("twb-tests"));
+}
+
+/// A shown window of a fixed size.
+inline std::unique_ptr<MainWindow> makeWindow() {
+    auto window = std::make_unique<MainWindow>(profiles());
+    window->resize(1400, 900);
+    window->show();
+    QCoreApplication::processEvents();
+    return window;
+}
+
+/// Presses `button` of the next message box, and keeps what it said.
+class BoxAnswer : public QObject {
+public:
+    explicit BoxAnswer(QMessageBox::StandardButton button) : m_button(button) {
+        connect(&m_timer, &QTimer::timeout, this, &BoxAnswer::look);
+        m_timer.start(10);
+    }
+    QString text() const { return m_text; }
+    QString detail() const { return m_detail; }
+    bool answered() const { return m_answered; }
+
+private:
+    void look() {
+        auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+        if (!box) return;
+        m_timer.stop();
+        m_answered = true;
+        m_text = box->text();
+        m_detail = box->informativeText();
+        QTest::mouseClick(box->button(m_button), Qt::LeftButton);
+    }
+
+    QTimer m_timer;
+    QMessageBox::StandardButton m_button;
+    QString m_text;
+    QString m_detail;
+    bool m_answered = false;
+};
+
+inline bool waitForRun(MainWindow& window) {
+    return QTest::qWaitFor([&] { return !window.runs().isRunning(); }, 60'000);
+}
+
+template <class T> T* find(QWidget& in, const char* name) {
+    T* found = in.findChild<T*>(QString::fromLatin1(name));
+    if (!found) qCritical("no widget named %s", name);
+    return found;
+}
+
+} // namespace twb::test
