@@ -140,7 +140,8 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
-    if (role == Qt::ToolTipRole && (section == MedianColumn || section == P95Column)) return tr("milliseconds");
+    if (role == Qt::ToolTipRole && (section == MedianColumn || section == P95Column))
+        return tr("milliseconds");
     if (role != Qt::DisplayRole) return {};
     switch (Column(section)) {
     case EdgeColumn:

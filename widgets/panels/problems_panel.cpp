@@ -103,15 +103,16 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     const int widths[] = {96, 132, 112};
     for (int column = 0; column < 3; ++column) m_table->setColumnWidth(column, widths[column]);
 
-    m_side->setFixedWidth(kSideWidth);
+    m_side->setMinimumWidth(kSideWidth / 2);
+    m_side->setMaximumWidth(kSideWidth);
     m_fixes->setContentsMargins(12, 8, 12, 8);
     m_fixes->setSpacing(8);
     m_empty->setAlignment(Qt::AlignCenter);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_table, 1);
-    layout->addWidget(m_side);
+    layout->addWidget(m_table, 2);
+    layout->addWidget(m_side, 1);
     layout->addWidget(m_empty, 1);
 
     connect(&m_document, &Document::changed, this, &ProblemsPanel::refresh);

@@ -22,6 +22,7 @@ namespace twb {
 namespace {
 
 constexpr int kLedgerWidth = 424;
+constexpr int kLeastLedgerWidth = 320;
 constexpr int kRowHeight = 24;
 
 /// A dot in the curve's colour, the name or the figure, and the selection as one wash over the whole row.
@@ -62,8 +63,7 @@ TransfersPanel::TransfersPanel(Document& document, RunController& runs, QWidget*
     : QWidget(parent), m_document(document), m_runs(runs), m_model(new LedgerModel(document, runs, this)),
       m_plot(new TransferPlot), m_table(new QTableView), m_sums(new FactRows),
       m_modelled(makeLabel(tr("MODELLED"), TextRole::capsLabel, QStringLiteral("modelled"))),
-      m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_units(makeUnits()) {
+      m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_units(makeUnits()) {
     m_empty->setAlignment(Qt::AlignCenter);
     auto* left = new QWidget;
     auto* stack = new QStackedLayout(left);
@@ -73,7 +73,7 @@ TransfersPanel::TransfersPanel(Document& document, RunController& runs, QWidget*
     layout->setContentsMargins(0, 8, 0, 8);
     layout->setSpacing(0);
     layout->addWidget(left, 1);
-    layout->addWidget(makeLedger());
+    layout->addWidget(makeLedger(), 1);
 
     connect(&m_runs, &RunController::started, this, &TransfersPanel::runStarted);
     connect(&m_runs, &RunController::frame, this, &TransfersPanel::refresh);
@@ -133,7 +133,8 @@ QWidget* TransfersPanel::makeLedger() {
         m_table->setColumnWidth(column, widths[column]);
 
     auto* box = new QWidget;
-    box->setFixedWidth(kLedgerWidth);
+    box->setMinimumWidth(kLeastLedgerWidth);
+    box->setMaximumWidth(kLedgerWidth);
     auto* layout = new QVBoxLayout(box);
     layout->setContentsMargins(0, 0, 12, 0);
     layout->setSpacing(8);
