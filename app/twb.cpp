@@ -4,29 +4,13 @@
 #include "app/interrupts.h"
 #include "app/terminal.h"
 
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <unistd.h>
 
 using namespace twb;
 
-namespace {
-
-/// OpenMP's threads spin for milliseconds after each parallel loop, and every stream has threads of its own:
-/// on a machine with anything else to do, or in a container with a quota, a run then takes up to 100 times as
-/// long. libgomp reads this setting before main and offers no call for it, so the program starts once more
-/// with it set.
-void limitSpinning(char** argv) {
-    if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-    setenv("GOMP_SPINCOUNT", "1000", 1);
-    execv("/proc/self/exe", argv); // returns only where there is no /proc: then it spins
-}
-
-} // namespace
-
 int main(int argc, char** argv) {
-    limitSpinning(argv);
     exitOnInterrupt();
     ExitCode exit = ExitCode::fine;
     try {
