@@ -6,7 +6,6 @@
 
 #include <exception>
 #include <new>
-#include <unistd.h>
 
 using namespace twb;
 
