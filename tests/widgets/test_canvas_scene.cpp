@@ -243,6 +243,70 @@ private Q_SLOTS:
         QVERIFY(ahead.distanceTo(ahead.at(0.37)) < 1);
     }
 
+    void aPriceSaysWhetherItIsPredictedModelledOrMeasured() {
+        SmallGraph g;
+        DeltaBuilder builder(g.graph, "to");
+        const NodeId to = addNode(builder, g.cuda, "To", "to", 240, -16);
+        builder.connect({{g.a, 0}, {to, 0}});
+        g.graph.apply(builder.take());
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        const SceneSource source{document.graph(), document.analysis(), document.devices()};
+        Scene scene;
+        scene.rebuild(source);
+        const auto remark = [&](const RunState* run) {
+            scene.prepare(source, scene.extent(), 1, run);
+            const PriceLabel* label =
+                scene.nodeLabel(static_cast<std::uint32_t>(scene.node(to) - scene.nodes().data()));
+            return label ? label->remark.text() : QStringLiteral("no label");
+        };
+        QCOMPARE(remark(nullptr), QStringLiteral("predicted"));
+        // The same figures before and after the run: the words tell them apart.
+        RunState run;
+        EdgeRun& price = run.edges[{{g.a, 0}, {to, 0}}];
+        price = {24, 12000, 0.002, true, true};
+        QCOMPARE(remark(&run), QStringLiteral("predicted"));
+        price.predicted = false;
+        QVERIFY(remark(&run).endsWith(QStringLiteral("modelled")));
+        price.modelled = false;
+        QVERIFY(remark(&run).endsWith(QStringLiteral("GB/s")));
+        // Over its own lane's tensor a To has nothing to copy.
+        Node here = *document.graph().find(to);
+        here.lane = g.cpu;
+        here.position = {240, 120};
+        Delta delta;
+        delta.title = "move";
+        delta.nodes.push_back({*document.graph().find(to), here});
+        document.apply(delta);
+        scene.update({document.graph(), document.analysis(), document.devices()}, delta);
+        QCOMPARE(remark(nullptr), QString());
+    }
+
+    void draggingShowsWhatTheNewLaneWouldMakeOfTheWires() {
+        SmallGraph g;
+        DeltaBuilder builder(g.graph, "move");
+        Node sum = *g.graph.find(g.sum);
+        sum.lane = g.cuda;
+        builder.change(sum);
+        g.graph.apply(builder.take());
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        Scene scene;
+        scene.rebuild({document.graph(), document.analysis(), document.devices()});
+        const Edge edge{{g.a, 0}, {g.sum, 0}};
+        QVERIFY(scene.wire(edge)->mismatch);
+        const std::pair<NodeId, QPointF> moved[] = {{g.sum, QPointF(0, -200)}};
+        const Device devices[] = {Device::cpu()};
+        scene.drag(document.graph(), moved, {}, devices);
+        QVERIFY(!scene.wire(edge)->mismatch);
+        QVERIFY(!scene.wire(edge)->crosses);
+        scene.endDrag(document.graph());
+        QVERIFY(scene.wire(edge)->mismatch);
+        Scene fresh;
+        fresh.rebuild({document.graph(), document.analysis(), document.devices()});
+        QCOMPARE(textOf(scene, document.graph()), textOf(fresh, document.graph()));
+    }
+
     void missingAndOptionalInputsAreTold() {
         SmallGraph g;
         Document document(profiles());

@@ -58,14 +58,16 @@ void Scene::styleWire(const SceneSource& source, WireShape& wire) const {
     const auto& type = source.analysis.typeOf(wire.edge.from);
     wire.kind = wireClassOf(type);
     wire.width = wireWidth(type);
-    wire.crosses = m_nodes[wire.from].device != m_nodes[wire.to].device;
-    wire.mismatch = m_mismatches.contains(wire.edge.to);
     const auto ghost = m_ghostOf.find(wire.edge.to);
     wire.ghost = ghost != m_ghostOf.end() ? ghost->second : -1;
 }
 
 void Scene::routeWireOf(std::uint32_t slot) {
     WireShape& wire = m_wires[slot];
+    // While a card is dragged, its wires already show what its new lane would make of them.
+    wire.crosses = m_nodes[wire.from].device != m_nodes[wire.to].device;
+    const auto mismatch = m_mismatches.find(wire.edge.to);
+    wire.mismatch = mismatch != m_mismatches.end() && (wire.crosses || mismatch->second != "device-mismatch");
     if (wire.routed) m_wireGrid.remove(slot, wire.bounds);
     wire.start = portPosition(m_nodes[wire.from], PortSide::output, wire.edge.from.port);
     wire.end = portPosition(m_nodes[wire.to], PortSide::input, wire.edge.to.port);

@@ -39,9 +39,10 @@ struct Words {
 };
 
 std::uint64_t signatureOf(double bytes, double ns, double rate, bool modelled, bool predicted) {
-    std::uint64_t s = std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7;
-    s += std::bit_cast<std::uint64_t>(rate) * 31 + (modelled ? 2 : 0) + (predicted ? 1 : 0);
-    return s | 1; // never 0, which is a label without words
+    const std::uint64_t s = std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7 +
+                            std::bit_cast<std::uint64_t>(rate) * 31;
+    // The last bit is set: 0 is a label without words.
+    return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
 }
 
 Words priceWords(const EdgeRun& price, bool isKnown) {
@@ -227,7 +228,7 @@ void Scene::prepareNodeLabel(const SceneSource& source, std::uint32_t slot, cons
         price.ns = predicted.ns;
     }
     const bool isHere = !words.figures.isEmpty();
-    const std::uint64_t signature = isHere ? 3
+    const std::uint64_t signature = isHere ? ~std::uint64_t{0}
                                            : signatureOf(isKnown ? price.bytes : -1, price.ns,
                                                          price.gbPerSecond, price.modelled, price.predicted);
     if (label.signature != signature) layOut(label, isHere ? words : priceWords(price, isKnown), signature);
