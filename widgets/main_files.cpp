@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "formats/project.h"
+#include "widgets/icon.h"
 #include "widgets/main_window.h"
 #include "widgets/text.h"
 
@@ -32,12 +33,18 @@ QStringList filesRead(const Document& document) {
     return out;
 }
 
+/// An icon of ours in place of the style's, and texts as they are.
+void dress(QMessageBox& box, const QString& iconName, const QColor& color) {
+    box.setIconPixmap(icon(iconName, color).pixmap(QSize(32, 32), box.devicePixelRatioF()));
+    box.setTextFormat(Qt::PlainText);
+}
+
 } // namespace
 
 void MainWindow::showError(const QString& title, const QString& sentence) {
-    QMessageBox box(QMessageBox::Warning, title, title, QMessageBox::Ok, this);
+    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, this);
+    dress(box, QStringLiteral("warning"), Theme::current().warning);
     box.setInformativeText(sentence);
-    box.setTextFormat(Qt::PlainText);
     box.exec();
 }
 
@@ -71,11 +78,11 @@ void MainWindow::openExample(const QString& path) {
 /// Asks what to do with unsaved changes; false: go on as if nothing had been asked for.
 bool MainWindow::mayDiscard() {
     if (!m_document.isModified()) return true;
-    QMessageBox box(QMessageBox::Question, tr("Unsaved changes"),
+    QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
     box.setInformativeText(tr("They are lost otherwise."));
-    box.setTextFormat(Qt::PlainText);
+    dress(box, QStringLiteral("note"), Theme::current().accent);
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
     case QMessageBox::Save:
@@ -107,10 +114,11 @@ bool MainWindow::offerTensors(const QString& path) {
     for (const QString& file : filesRead(m_document))
         if (from.exists(file) && !to.exists(file)) missing << file;
     if (missing.isEmpty()) return true;
-    QMessageBox box(QMessageBox::Question, tr("Copy the tensors, too?"),
+    QMessageBox box(QMessageBox::NoIcon, tr("Copy the tensors, too?"),
                     tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
                     QMessageBox::Cancel, this);
     box.setInformativeText(tr("Without them it does not run from there."));
+    dress(box, QStringLiteral("note"), Theme::current().accent);
     const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);
     box.addButton(tr("Leave them"), QMessageBox::DestructiveRole);
     box.exec();

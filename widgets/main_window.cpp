@@ -53,12 +53,12 @@ void MainWindow::buildPanels() {
     m_find->setMaximumWidth(232);
     m_bar->setTrailing(m_find);
     m_palette = new OpPalette;
-    m_palette->setMinimumWidth(144);
+    m_palette->setMinimumWidth(136);
     m_canvas = new CanvasWidget(m_document);
     m_canvas->setObjectName(QStringLiteral("canvas"));
     m_canvas->setRunState(&m_runs.state());
     m_inspector = new Inspector(m_document, m_runs);
-    m_inspector->setMinimumWidth(256);
+    m_inspector->setMinimumWidth(248);
     m_status = new StatusLine(m_document, m_runs);
 
     m_bottom = new BottomPanel;

@@ -128,7 +128,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     refreshRun();
 }
 
-void RunBar::setTrailing(QWidget* widget) { m_layout->addWidget(widget, 2); }
+void RunBar::setTrailing(QWidget* widget) { m_layout->addWidget(widget, 100); }
 
 std::int64_t RunBar::iterations() const { return m_iterations->value(); }
 

@@ -7,6 +7,8 @@ namespace {
 const char* const kSheet = R"(
 QMainWindow, QDialog, QMessageBox { background: @window; }
 QWidget { color: @text; }
+QMessageBox QLabel#qt_msgbox_label { font-weight: 600; }
+QMessageBox QLabel#qt_msgbox_informativelabel { min-width: 320px; color: @secondary; }
 QToolTip { background: @raised; color: @text; border: 1px solid @border; padding: 4px 8px; }
 
 QMainWindow::separator { background: @border; width: 1px; height: 1px; }
@@ -67,7 +69,7 @@ QLineEdit[invalid="true"], QSpinBox[invalid="true"] { border-color: @error; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @disabled; }
 QLineEdit[role="pill"] { border-radius: 13px; }
 QListView[role="popup"] { background: @raised; border: 1px solid @border; border-radius: 0; padding: 4px; }
-QPushButton[role="menu"] { padding-right: 30px; text-align: left; }
+QPushButton[role="menu"] { padding-right: 28px; }
 QPushButton::menu-indicator { image: url(:/twb/icons/@theme/chevron-down.svg); subcontrol-origin: border; subcontrol-position: right center; width: 16px; height: 16px; right: 6px; }
 QPlainTextEdit[role="log"] { background: transparent; border: none; padding: 0; }
 QLineEdit[role="name"] { background: transparent; border-color: transparent; padding: 2px 4px; margin-left: -5px; }

@@ -37,12 +37,12 @@ private:
 void TestScreenshot::writesThePictureAfterTheRun() {
     const QString out = m_folder.filePath(QStringLiteral("a.png"));
     const Outcome outcome =
-        run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("1000x700"),
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("1100x700"),
              QStringLiteral("--theme"), QStringLiteral("light"), QStringLiteral("--run"), QStringLiteral("2"),
              sourcePath("resources/examples/digits.twb")});
     QVERIFY2(outcome.exit == 0, qPrintable(outcome.error));
     const QImage image(out);
-    QCOMPARE(image.size(), QSize(1000, 700));
+    QCOMPARE(image.size(), QSize(1100, 700));
     QVERIFY(image.pixelColor(4, 300).lightness() > 200);
 }
 

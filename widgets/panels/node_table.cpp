@@ -178,6 +178,7 @@ QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name)
     table->verticalHeader()->setDefaultSectionSize(kRowHeight);
     table->horizontalHeader()->setHighlightSections(false);
     table->horizontalHeader()->setStretchLastSection(true);
+    table->setColumnWidth(0, 128);
     return table;
 }
 

@@ -228,6 +228,12 @@ void TransfersPanel::selectRow(int row) {
     m_document.select(std::move(selection));
 }
 
+void TransfersPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    // An edge's name says more than its bytes, which the edge shows on the canvas.
+    m_table->setColumnHidden(LedgerModel::BytesColumn, width() < 2 * kLedgerWidth);
+}
+
 void TransfersPanel::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     refresh();
