@@ -145,7 +145,7 @@ QColor Theme::series(std::size_t index) const {
     const QColor first[] = {accent, integerWire, device(Device::cuda(1)), boolWire};
     if (index < std::size(first)) return first[index];
     const int hue = int(accent.hsvHue() + 137 * (index - std::size(first) + 2)) % 360;
-    return QColor::fromHsv(hue, isDark ? 120 : 180, isDark ? 235 : 185);
+    return QColor::fromHsv(hue, isDark ? 120 : 190, isDark ? 235 : 150);
 }
 
 QPalette Theme::palette() const {

@@ -64,6 +64,8 @@ private Q_SLOTS:
     void themeSwitches();
     void deviceChoiceChangesWhatStandsBehind();
     void quickFindSelectsANode();
+    void everyControlHasAName();
+    void theWindowFollowsALongRunCheaply();
 };
 
 void TestMainWindow::initTestCase() {
@@ -443,6 +445,46 @@ void TestMainWindow::quickFindSelectsANode() {
     const NodeId wanted = window->document().graph().findByName("fc2.weight")->id;
     QVERIFY(QTest::qWaitFor([&] { return window->document().selection().nodes.contains(wanted); }, 2000));
     QVERIFY(field->text().isEmpty());
+}
+
+/// A screen reader has a word for everything that takes the focus.
+void TestMainWindow::everyControlHasAName() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    QVERIFY(window->selectNode(QStringLiteral("fc1")));
+    QCoreApplication::processEvents();
+    int controls = 0;
+    for (QWidget* widget : window->findChildren<QWidget*>()) {
+        if (!widget->isVisible() || !(widget->focusPolicy() & Qt::TabFocus)) continue;
+        if (widget->focusProxy() || widget->objectName().startsWith(QLatin1String("qt_"))) continue;
+        const auto* button = qobject_cast<QAbstractButton*>(widget);
+        const auto* bar = qobject_cast<QMenuBar*>(widget);
+        const QString name = button && !button->text().isEmpty() ? button->text() : widget->accessibleName();
+        QVERIFY2(bar || !name.isEmpty(),
+                 qPrintable(QStringLiteral("%1 in %2")
+                                .arg(QLatin1String(widget->metaObject()->className()),
+                                     QLatin1String(widget->parentWidget()->metaObject()->className()))));
+        ++controls;
+    }
+    QVERIFY(controls > 15);
+}
+
+/// At most one frame in 16 ms or so, however many iterations pass; and none after the end.
+void TestMainWindow::theWindowFollowsALongRunCheaply() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    QSignalSpy frames(&window->runs(), &RunController::frame);
+    QElapsedTimer timer;
+    timer.start();
+    window->runs().run(200);
+    QVERIFY(waitForRun(*window));
+    QVERIFY(frames.count() >= 1);
+    QVERIFY2(frames.count() <= timer.elapsed() / 14 + 2, qPrintable(QString::number(frames.count())));
+    const qsizetype before = frames.count();
+    QTest::qWait(60);
+    QCOMPARE(frames.count(), before);
+    for (const LedgerRow& row : window->runs().figures()->ledger().rows())
+        QVERIFY(row.count == 200 || row.count == 1);
 }
 
 TWB_GUI_TEST_MAIN(TestMainWindow)
