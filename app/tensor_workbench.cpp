@@ -59,7 +59,9 @@ int main(int argc, char** argv) {
                                  QCoreApplication::translate("main", "A .twb project to open."),
                                  QStringLiteral("[FILE]"));
     WindowScreenshot::addOptions(parser);
-    parser.process(app);
+    if (!parser.parse(app.arguments())) return fail(ExitCode::wrongUsage, parser.errorText());
+    if (parser.isSet(QStringLiteral("help"))) parser.showHelp();
+    if (parser.isSet(QStringLiteral("version"))) parser.showVersion();
     const QStringList files = parser.positionalArguments();
     if (files.size() > 1)
         return fail(ExitCode::wrongUsage,

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
-constexpr int kBottomHeight = 296;
+constexpr double kBottomShare = 0.3; ///< of the window's height, when it is first shown
 
 } // namespace
 
@@ -72,16 +72,15 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
     m_bottom->addPage(new NodeTable(m_document), QStringLiteral("nodes"), tr("Nodes"));
 
-    auto* middle = new QSplitter(Qt::Vertical);
-    middle->addWidget(m_canvas);
-    middle->addWidget(m_bottom);
-    middle->setStretchFactor(0, 1);
-    middle->setStretchFactor(1, 0);
-    middle->setHandleWidth(1);
-    middle->setSizes({600, kBottomHeight});
-    middle->setCollapsible(0, false);
+    m_middle = new QSplitter(Qt::Vertical);
+    m_middle->addWidget(m_canvas);
+    m_middle->addWidget(m_bottom);
+    m_middle->setStretchFactor(0, 1);
+    m_middle->setStretchFactor(1, 0);
+    m_middle->setHandleWidth(1);
+    m_middle->setCollapsible(0, false);
     m_columns = new QSplitter(Qt::Horizontal);
-    for (QWidget* column : {static_cast<QWidget*>(m_palette), static_cast<QWidget*>(middle),
+    for (QWidget* column : {static_cast<QWidget*>(m_palette), static_cast<QWidget*>(m_middle),
                             static_cast<QWidget*>(m_inspector)})
         m_columns->addWidget(column);
     m_columns->setStretchFactor(1, 1);
@@ -393,6 +392,13 @@ void MainWindow::updateProblemCount() {
     const std::size_t count = m_document.analysis().diagnostics.size();
     m_bottom->setTitle(m_problems,
                        count == 0 ? tr("Problems") : tr("Problems (%1)").arg(grouped(qint64(count))));
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+    QMainWindow::showEvent(event);
+    if (std::exchange(m_shown, true)) return;
+    const int bottom = int(kBottomShare * height());
+    m_middle->setSizes({height() - bottom, bottom});
 }
 
 void MainWindow::changeEvent(QEvent* event) {

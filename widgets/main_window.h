@@ -51,6 +51,7 @@ public Q_SLOTS:
 protected:
     void closeEvent(QCloseEvent* event) override;
     void changeEvent(QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void buildPanels();
@@ -114,6 +115,8 @@ private:
     StatusLine* m_status = nullptr;
     QuickFind* m_find = nullptr;
     QSplitter* m_columns = nullptr;
+    QSplitter* m_middle = nullptr; ///< canvas above, panels below
+    bool m_shown = false;
 
     QMenu* m_recent = nullptr;
     QMenu* m_examples = nullptr;

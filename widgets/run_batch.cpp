@@ -5,6 +5,7 @@ namespace twb {
 void RunBatch::started(std::uint64_t run, const Plan&) {
     const std::lock_guard lock(m_mutex);
     m_run = run;
+    m_closed = false;
     m_events = {};
 }
 

@@ -32,7 +32,7 @@ public:
 
     /// All events since the last call. For the window's thread.
     RunEvents take();
-    /// From now on nobody takes: whatever still comes is dropped, and nobody waits.
+    /// Until the next run starts nobody takes: whatever still comes is dropped, and nobody waits.
     void close();
 
 private:

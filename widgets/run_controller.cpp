@@ -313,10 +313,10 @@ std::optional<Tensor> RunController::tensor(PortRef output) const {
 
 void RunController::forget() {
     if (isRunning()) {
+        m_timer.stop();
+        m_batch.close(); // or a full batch would wait for us while we wait for the executor
         m_executor.cancel();
         m_executor.wait();
-        m_batch.take();
-        m_timer.stop();
     }
     const bool wasRunning = std::exchange(m_state.running, false);
     m_state = {};

@@ -66,6 +66,7 @@ private Q_SLOTS:
     void quickFindSelectsANode();
     void everyControlHasAName();
     void theWindowFollowsALongRunCheaply();
+    void openingAnotherFileEndsTheRun();
 };
 
 void TestMainWindow::initTestCase() {
@@ -485,6 +486,23 @@ void TestMainWindow::theWindowFollowsALongRunCheaply() {
     QCOMPARE(frames.count(), before);
     for (const LedgerRow& row : window->runs().figures()->ledger().rows())
         QVERIFY(row.count == 200 || row.count == 1);
+}
+
+void TestMainWindow::openingAnotherFileEndsTheRun() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    window->runContinuously();
+    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 1; }, 30'000));
+    window->load(sourcePath(kMismatch));
+    QVERIFY(!window->runs().isRunning());
+    QVERIFY(!window->runs().figures());
+    QVERIFY(find<QPushButton>(*window, "run")->isEnabled());
+    QTest::qWait(40);
+    QVERIFY(!window->runs().result()); // nothing of the old run arrives
+    window->load(sourcePath(kDigits));
+    window->runs().run(1);
+    QVERIFY(waitForRun(*window));
+    QVERIFY(window->runs().result()->status == RunStatus::finished);
 }
 
 TWB_GUI_TEST_MAIN(TestMainWindow)

@@ -100,6 +100,11 @@ void TestRunBatch::closingLetsTheExecutorGo() {
     batch.close();
     executor.join(); // or the test hangs
     QCOMPARE(batch.take().records.size(), RunBatch::kCapacity);
+    batch.steps(1, records(1));
+    QCOMPARE(batch.take().records.size(), std::size_t(0));
+    batch.started(2, Plan());
+    batch.steps(2, records(1));
+    QCOMPARE(batch.take().records.size(), std::size_t(1));
 }
 
 TWB_TEST_MAIN(TestRunBatch)

@@ -49,6 +49,8 @@ void TestScreenshot::writesThePictureAfterTheRun() {
 void TestScreenshot::saysWhatIsWrong() {
     const QString out = m_folder.filePath(QStringLiteral("b.png"));
     const Outcome missing = run({QStringLiteral("--screenshot"), out, QStringLiteral("/no/such/file.twb")});
+    QCOMPARE(run({QStringLiteral("--no-such-option")}).exit, 2);
+    QCOMPARE(run({QStringLiteral("--version")}).exit, 0);
     QCOMPARE(missing.exit, 4);
     QVERIFY2(missing.error.contains(QLatin1String("/no/such/file.twb")), qPrintable(missing.error));
     QVERIFY(!QFile::exists(out));
