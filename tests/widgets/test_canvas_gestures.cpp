@@ -8,6 +8,7 @@
 #include <QWheelEvent>
 
 #include <cmath>
+#include <random>
 
 using namespace twb;
 using namespace twb::test;
@@ -329,6 +330,70 @@ private Q_SLOTS:
         QCOMPARE(activated.count(), 1);
         QTest::mousePress(&c.canvas, Qt::RightButton, {}, c.middle(g.a));
         QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
+    }
+
+    void anyHandIsUndoneToTheStart_data() {
+        QTest::addColumn<int>("seed");
+        for (const int seed : {1, 2, 3, 4}) QTest::addRow("seed %d", seed) << seed;
+    }
+    void anyHandIsUndoneToTheStart() {
+        QFETCH(int, seed);
+        std::mt19937 random(static_cast<unsigned>(seed));
+        const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+        SmallGraph g;
+        ShownCanvas c(withFrame(g));
+        const Graph before = c.document.graph();
+        const auto somewhere = [&] {
+            // Mostly where something is, else nothing would ever happen.
+            std::vector<QPoint> spots;
+            for (const NodeShape& shape : c.canvas.scene().nodes()) {
+                if (shape.id == NodeId::none) continue;
+                spots.push_back(c.middle(shape.id));
+                if (shape.inputs > 0) spots.push_back(c.input(shape.id, below(shape.inputs)));
+                if (shape.outputs > 0) spots.push_back(c.output(shape.id));
+            }
+            if (spots.empty() || below(3) == 0) return QPoint(below(1000), below(700));
+            return spots[static_cast<std::size_t>(below(static_cast<int>(spots.size())))];
+        };
+        static constexpr Qt::Key kKeys[] = {Qt::Key_Left,   Qt::Key_Right,  Qt::Key_Up, Qt::Key_Down,
+                                            Qt::Key_Delete, Qt::Key_Escape, Qt::Key_F,  Qt::Key_A};
+        for (int step = 0; step < 250; ++step) {
+            const auto modifiers = below(5) == 0 ? Qt::ControlModifier : Qt::NoModifier;
+            switch (below(6)) {
+            case 0:
+            case 1:
+            case 2:
+                c.drag(somewhere(), somewhere(), modifiers);
+                break;
+            case 3: {
+                const Qt::Key key = kKeys[below(std::size(kKeys))];
+                // Deleting everything would leave nothing to play with.
+                if (key != Qt::Key_Delete || c.document.selection().nodes.size() < 3)
+                    c.key(key, key == Qt::Key_A ? Qt::ControlModifier : Qt::NoModifier);
+                break;
+            }
+            case 4:
+                wheel(c.canvas, somewhere(), {0, below(2) ? 120 : -120});
+                if (c.canvas.zoom() < 0.3 || c.canvas.zoom() > 2) c.canvas.zoomToFit();
+                break;
+            default:
+                if (below(2))
+                    c.document.undoStack().undo();
+                else
+                    c.document.undoStack().redo();
+                break;
+            }
+            if (step % 25 == 0) c.canvas.grab();
+        }
+        QVERIFY(c.document.undoStack().count() > 10);
+        const Graph end = [&] {
+            while (c.document.undoStack().canRedo()) c.document.undoStack().redo();
+            return c.document.graph();
+        }();
+        while (c.document.undoStack().canUndo()) c.document.undoStack().undo();
+        QVERIFY(c.document.graph() == before);
+        while (c.document.undoStack().canRedo()) c.document.undoStack().redo();
+        QVERIFY(c.document.graph() == end);
     }
 
     void aChangeFromElsewhereEndsTheGesture() {
