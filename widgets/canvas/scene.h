@@ -73,7 +73,7 @@ struct NodeShape {
     bool hasError = false;
     bool hasWarning = false;
     bool dragged = false;
-    bool placed = false; ///< in the grid
+    bool placed = false;         ///< in the grid
     std::uint64_t signature = 0; ///< of everything that its looks depend on
 };
 
