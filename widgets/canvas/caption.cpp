@@ -19,7 +19,7 @@ QString fileName(const std::string& path) {
 
 /// "axis 1", with the attribute's name only where the value does not speak for itself.
 QString tell(std::string_view name, const AttributeValue& value) {
-    const QString text = toQt(toString(value));
+    QString text = toQt(toString(value));
     if (text.isEmpty() || text == QLatin1String("[]")) return {};
     if (name == "value") return text;
     return toQt(name) + QLatin1Char(' ') + text;
@@ -28,7 +28,7 @@ QString tell(std::string_view name, const AttributeValue& value) {
 } // namespace
 
 QString captionOf(const Node& node, const NodeFacts* facts) {
-    const QString op = toQt(node.op);
+    QString op = toQt(node.op);
     const Op* known = facts ? facts->op : nullptr;
     const Attributes& attributes = facts && !facts->attributes.empty() ? facts->attributes : node.attributes;
     if (known) {

@@ -23,11 +23,12 @@ void paintDots(const Pass& pass, const QRectF& area) {
     const double size = pass.zoom >= 1.5 ? 2 : 1.5;
     static thread_local std::vector<QRectF> dots;
     dots.clear();
-    const double left = std::ceil(pass.viewport.left() / step) * step;
-    const double top = std::ceil(pass.viewport.top() / step) * step;
-    for (double y = top; y < pass.viewport.bottom(); y += step) {
-        for (double x = left; x < pass.viewport.right(); x += step) {
-            const QPointF at = pass.toScreen({x, y});
+    const auto first = [step](double from) { return static_cast<std::int64_t>(std::ceil(from / step)); };
+    for (std::int64_t row = first(pass.viewport.top()); row < first(pass.viewport.bottom()); ++row) {
+        for (std::int64_t column = first(pass.viewport.left()); column < first(pass.viewport.right());
+             ++column) {
+            const QPointF at =
+                pass.toScreen({static_cast<double>(column) * step, static_cast<double>(row) * step});
             if (at.y() < area.top() || at.y() > area.bottom()) continue;
             dots.emplace_back(std::round(at.x()), std::round(at.y()), size, size);
         }

@@ -178,7 +178,8 @@ void Scene::readGhosts(const SceneSource& source) {
         // best where there is room for its price, too, and where no wire has to run back.
         int best = -1;
         for (int step = 0; step < 24 && best < 3; ++step) {
-            const double shift = (step % 2 ? 1 : -1) * ((step + 1) / 2) * 32.0;
+            const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
+            const double shift = turn * 32.0;
             const QRectF spot(x - width / 2 + shift, border - kPillHeight / 2, width, kPillHeight);
             const auto isOpen = [&](const QRectF& room) {
                 return isFree(room) && std::none_of(taken.begin(), taken.end(), [&](const QRectF& other) {

@@ -313,7 +313,8 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
     // On the wire, as near to its middle as cards allow; failing that a little above or below it.
     for (const double aside : {0.0, -16.0, 16.0}) {
         for (int step = 0; step <= 14; ++step) {
-            const double t = 0.5 + (step % 2 ? 1 : -1) * ((step + 1) / 2) * 0.06;
+            const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
+            const double t = 0.5 + turn * 0.06;
             label.rect.moveCenter(way.at(t) + QPointF(0, aside));
             if (isFreeForLabel(label.rect.adjusted(-4, -3, 4, 3), kNoPill)) return;
         }

@@ -37,7 +37,7 @@ double returnHeight(QPointF start, QPointF end, const QRectF& source, const QRec
 } // namespace
 
 void WirePath::cubicTo(QPointF control1, QPointF control2, QPointF end) {
-    const auto at = static_cast<std::size_t>(3 * m_cubics);
+    const auto at = std::size_t{3} * static_cast<std::size_t>(m_cubics);
     if (at + 3 >= m_points.size()) return;
     m_points[at + 1] = control1;
     m_points[at + 2] = control2;
@@ -48,8 +48,8 @@ void WirePath::cubicTo(QPointF control1, QPointF control2, QPointF end) {
 QPointF WirePath::at(double t) const noexcept {
     if (m_cubics == 0) return m_points[0];
     const double scaled = std::clamp(t, 0.0, 1.0) * m_cubics;
-    const int cubic = std::min(static_cast<int>(scaled), m_cubics - 1);
-    return cubicAt(&m_points[static_cast<std::size_t>(3 * cubic)], scaled - cubic);
+    const int index = std::min(static_cast<int>(scaled), m_cubics - 1);
+    return cubicAt(cubic(index), scaled - index);
 }
 
 QRectF WirePath::bounds() const noexcept {
@@ -67,7 +67,7 @@ QRectF WirePath::bounds() const noexcept {
 double WirePath::distanceTo(QPointF point) const noexcept {
     double nearest = std::hypot(point.x() - start().x(), point.y() - start().y());
     for (int c = 0; c < m_cubics; ++c) {
-        const QPointF* p = &m_points[static_cast<std::size_t>(3 * c)];
+        const QPointF* p = cubic(c);
         QPointF before = p[0];
         for (int i = 1; i <= kSamples; ++i) {
             const QPointF next = cubicAt(p, static_cast<double>(i) / kSamples);
@@ -81,7 +81,7 @@ double WirePath::distanceTo(QPointF point) const noexcept {
 void WirePath::appendTo(QPainterPath& path) const {
     path.moveTo(m_points[0]);
     for (int c = 0; c < m_cubics; ++c) {
-        const QPointF* p = &m_points[static_cast<std::size_t>(3 * c)];
+        const QPointF* p = cubic(c);
         path.cubicTo(p[1], p[2], p[3]);
     }
 }

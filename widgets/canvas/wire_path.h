@@ -16,7 +16,7 @@ public:
     void cubicTo(QPointF control1, QPointF control2, QPointF end);
     int cubicCount() const noexcept { return m_cubics; }
     QPointF start() const noexcept { return m_points[0]; }
-    QPointF end() const noexcept { return m_points[static_cast<std::size_t>(3 * m_cubics)]; }
+    QPointF end() const noexcept { return *cubic(m_cubics); }
     /// Along the whole chain, t in [0, 1], each cubic taking the same share.
     QPointF at(double t) const noexcept;
     QRectF bounds() const noexcept; ///< of all control points, so never too small
@@ -24,6 +24,9 @@ public:
     void appendTo(QPainterPath& path) const;
 
 private:
+    /// Where the n-th cubic starts.
+    const QPointF* cubic(int n) const noexcept { return m_points.data() + std::ptrdiff_t{3} * n; }
+
     static constexpr std::size_t kMostCubics = 8;
     std::array<QPointF, 3 * kMostCubics + 1> m_points;
     int m_cubics = 0;
