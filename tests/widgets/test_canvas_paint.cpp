@@ -27,7 +27,8 @@ Graph chains(int count) {
         node.op = i % 100 == 0 ? "Ones" : "Relu";
         node.name = "node " + std::to_string(i);
         node.lane = lanes[static_cast<std::size_t>(i / 100) % 3];
-        node.position = {16.0 + (i % 100) * 160, 16.0 + (i / 300) * 96};
+        const int row = i / 300;
+        node.position = {16.0 + (i % 100) * 160, 16.0 + row * 96};
         if (i % 100 != 0)
             delta.edgesAdded.push_back(
                 {{graph.newNodeId(static_cast<std::uint64_t>(i) - 1), 0}, {node.id, 0}});

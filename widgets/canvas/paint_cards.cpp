@@ -10,6 +10,7 @@ namespace {
 constexpr double kTextLeft = 16;
 constexpr double kTextRight = 12;
 constexpr double kPillTitleScale = 1.2; ///< seen from further away
+constexpr double kFineZoom = 0.8;       ///< below it a shadow and the rims of ports are less than a pixel
 
 struct Outline {
     QColor color;
@@ -108,7 +109,10 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
     switch (look.state) {
     case PortLook::State::connected:
         // A ring of the card's colour keeps port, wire and stripe apart.
-        painter.setPen(QPen(theme.raised, 1.5));
+        if (pass.zoom >= kFineZoom)
+            painter.setPen(QPen(theme.raised, 1.5));
+        else
+            painter.setPen(Qt::NoPen);
         painter.setBrush(isTarget && preview->snapped == port ? theme.accent : color);
         painter.drawEllipse(at, radius, radius);
         break;
@@ -145,7 +149,7 @@ void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) 
 void paintBody(const Pass& pass, const NodeShape& shape, const Outline& outline, double radius) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
-    if (pass.detail == Detail::full) {
+    if (pass.zoom >= kFineZoom || shape.dragged) {
         painter.setPen(Qt::NoPen);
         painter.setBrush(QColor(0, 0, 0, theme.isDark ? 70 : 22));
         painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
@@ -311,7 +315,6 @@ void paintGhosts(const Pass& pass) {
         const GhostShape& ghost = pass.scene.ghosts()[i];
         if (!ghost.rect.intersects(pass.viewport)) continue;
         const QColor accent = theme.device(ghost.target);
-        painter.setPen(QPen(accent, 1.5, Qt::CustomDashLine));
         QPen pen(accent, 1.5);
         pen.setDashPattern({3.2, 2.6});
         painter.setPen(pen);
