@@ -109,7 +109,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (before.stream == step.stream || before.setup != step.setup) return;
         std::uint32_t& reached = seen[step.stream][before.stream];
         if (reached > other) return;
-        reached = other + 1;
+        if (!step.last) reached = other + 1; // a sink is not there in every iteration to have waited
         step.waits.push_back(other);
         before.recorded = true;
     };
@@ -126,7 +126,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     // The last one of each stream stands for all of it.
     std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
-        if (step.setup) continue;
+        if (step.setup || step.last) continue; // no iteration follows the one that sinks run in
         for (std::uint32_t v : step.inputs)
             if (v != kNone) lastUser[plan.values[v].slot][step.stream] = step.index;
         for (std::uint32_t v : step.outputs) lastUser[plan.values[v].slot][step.stream] = step.index;
@@ -137,7 +137,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (before.stream == step.stream || before.setup) return;
         std::uint32_t& reached = seen[step.stream][before.stream];
         if (reached > other) return;
-        reached = other + 1;
+        if (!step.last) reached = other + 1;
         step.carriedWaits.push_back(other);
         before.recorded = true;
     };

@@ -75,6 +75,7 @@ private Q_SLOTS:
     void sharedMemoryGivesTheSameNumbers_data();
     void sharedMemoryGivesTheSameNumbers();
     void saveWritesOnceAfterTheLastIteration();
+    void aSinkDoesNotWaitForOthers();
     void scalarOperandsNeedNoTransfer();
     void compileRefusesErrors();
 };
@@ -454,6 +455,23 @@ void TestExecutor::saveWritesOnceAfterTheLastIteration() {
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(files->writes(), std::size_t{1});
     QCOMPARE(files->get("out.npy").at(3), -1.0);
+}
+
+/// A sink runs in the last iteration only: what it waits for then, others must wait for in all the iterations
+/// before.
+void TestExecutor::aSinkDoesNotWaitForOthers() {
+    GraphMaker g;
+    const NodeId a = g.node("Ones", "a", "cpu", {{"shape", Ints{4}}});
+    const NodeId to = g.node("To", "to", "cuda:0", {{"non_blocking", true}}, {a});
+    g.node("Probe", "before", "cuda:0", {}, {to});
+    g.node("Relu", "r", "cuda:0", {}, {to});
+    g.node("Probe", "after", "cuda:0", {}, {to});
+    const auto plan = planOf(g.graph(), simulatedMap());
+    const Step& copy = stepNamed(*plan, "a → cuda:0");
+    const Step& relu = stepNamed(*plan, "r");
+    QVERIFY(stepNamed(*plan, "before").last && stepNamed(*plan, "before").index < relu.index);
+    QCOMPARE(relu.waits, (std::vector<std::uint32_t>{copy.index}));
+    QCOMPARE(copy.carriedWaits, (std::vector<std::uint32_t>{relu.index}));
 }
 
 void TestExecutor::scalarOperandsNeedNoTransfer() {
