@@ -60,10 +60,19 @@ DeltaBuilder::DeltaBuilder(const Graph& graph, std::string title) : m_now(graph)
 
 void DeltaBuilder::step(const Delta& delta) { m_now.apply(delta); }
 
+template <class T> void DeltaBuilder::apply(std::vector<Change<T>> Delta::*list, Change<T> change) {
+    Delta delta;
+    (delta.*list).push_back(std::move(change));
+    step(delta);
+    record(m_delta.*list, std::move((delta.*list).front()));
+}
+
 template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
+    // What is added has an id that nobody had before.
     const auto id = idOf(change);
-    // The newest entries are the likeliest: builders tend to add a thing and then set it up.
-    const auto at = std::find_if(list.rbegin(), list.rend(), [&](const auto& c) { return idOf(c) == id; });
+    const auto at = change.before ? std::find_if(list.rbegin(), list.rend(),
+                                                 [&](const auto& known) { return idOf(known) == id; })
+                                  : list.rend();
     if (at == list.rend()) {
         list.push_back(std::move(change));
         return;
@@ -73,71 +82,40 @@ template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Chang
 }
 
 NodeId DeltaBuilder::addNode(Node node) {
-    node.id = m_now.newNodeId();
-    const NodeId id = node.id;
-    Delta d;
-    d.nodes.push_back({std::nullopt, std::move(node)});
-    step(d);
-    m_delta.nodes.push_back(std::move(d.nodes.front()));
+    const NodeId id = node.id = m_now.newNodeId();
+    apply(&Delta::nodes, {std::nullopt, std::move(node)});
     return id;
 }
 
 LaneId DeltaBuilder::addLane(Lane lane) {
-    lane.id = m_now.newLaneId();
-    const LaneId id = lane.id;
-    Delta d;
-    d.lanes.push_back({std::nullopt, std::move(lane)});
-    step(d);
-    m_delta.lanes.push_back(std::move(d.lanes.front()));
+    const LaneId id = lane.id = m_now.newLaneId();
+    apply(&Delta::lanes, {std::nullopt, std::move(lane)});
     return id;
 }
 
 FrameId DeltaBuilder::addFrame(Frame frame) {
-    frame.id = m_now.newFrameId();
-    const FrameId id = frame.id;
-    Delta d;
-    d.frames.push_back({std::nullopt, std::move(frame)});
-    step(d);
-    m_delta.frames.push_back(std::move(d.frames.front()));
+    const FrameId id = frame.id = m_now.newFrameId();
+    apply(&Delta::frames, {std::nullopt, std::move(frame)});
     return id;
 }
 
 NoteId DeltaBuilder::addNote(Note note) {
-    note.id = m_now.newNoteId();
-    const NoteId id = note.id;
-    Delta d;
-    d.notes.push_back({std::nullopt, std::move(note)});
-    step(d);
-    m_delta.notes.push_back(std::move(d.notes.front()));
+    const NoteId id = note.id = m_now.newNoteId();
+    apply(&Delta::notes, {std::nullopt, std::move(note)});
     return id;
 }
 
 void DeltaBuilder::change(const Node& after) {
-    Delta d;
-    d.nodes.push_back({existing(m_now.find(after.id), after.id, "node"), after});
-    step(d);
-    record(m_delta.nodes, std::move(d.nodes.front()));
+    apply(&Delta::nodes, {existing(m_now.find(after.id), after.id, "node"), after});
 }
-
 void DeltaBuilder::change(const Lane& after) {
-    Delta d;
-    d.lanes.push_back({existing(m_now.find(after.id), after.id, "lane"), after});
-    step(d);
-    record(m_delta.lanes, std::move(d.lanes.front()));
+    apply(&Delta::lanes, {existing(m_now.find(after.id), after.id, "lane"), after});
 }
-
 void DeltaBuilder::change(const Frame& after) {
-    Delta d;
-    d.frames.push_back({existing(m_now.find(after.id), after.id, "frame"), after});
-    step(d);
-    record(m_delta.frames, std::move(d.frames.front()));
+    apply(&Delta::frames, {existing(m_now.find(after.id), after.id, "frame"), after});
 }
-
 void DeltaBuilder::change(const Note& after) {
-    Delta d;
-    d.notes.push_back({existing(m_now.find(after.id), after.id, "note"), after});
-    step(d);
-    record(m_delta.notes, std::move(d.notes.front()));
+    apply(&Delta::notes, {existing(m_now.find(after.id), after.id, "note"), after});
 }
 
 void DeltaBuilder::setInfo(const GraphInfo& after) {
@@ -166,24 +144,13 @@ void DeltaBuilder::removeNode(NodeId id) {
 }
 
 void DeltaBuilder::removeLane(LaneId id) {
-    Delta d;
-    d.lanes.push_back({existing(m_now.find(id), id, "lane"), std::nullopt});
-    step(d);
-    record(m_delta.lanes, std::move(d.lanes.front()));
+    apply(&Delta::lanes, {existing(m_now.find(id), id, "lane"), std::nullopt});
 }
-
 void DeltaBuilder::removeFrame(FrameId id) {
-    Delta d;
-    d.frames.push_back({existing(m_now.find(id), id, "frame"), std::nullopt});
-    step(d);
-    record(m_delta.frames, std::move(d.frames.front()));
+    apply(&Delta::frames, {existing(m_now.find(id), id, "frame"), std::nullopt});
 }
-
 void DeltaBuilder::removeNote(NoteId id) {
-    Delta d;
-    d.notes.push_back({existing(m_now.find(id), id, "note"), std::nullopt});
-    step(d);
-    record(m_delta.notes, std::move(d.notes.front()));
+    apply(&Delta::notes, {existing(m_now.find(id), id, "note"), std::nullopt});
 }
 
 void DeltaBuilder::connect(const Edge& edge) {

@@ -61,6 +61,7 @@ public:
     Delta take();
 
 private:
+    template <class T> void apply(std::vector<Change<T>> Delta::*list, Change<T> change);
     template <class T> void record(std::vector<Change<T>>& list, Change<T> change);
     void step(const Delta& delta);
 
