@@ -1,8 +1,10 @@
-#include "backends/cpu/elementwise.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
+#include "ops/unary_kernels.h"
 
 #include <algorithm>
 #include <array>
@@ -15,33 +17,17 @@ namespace {
 /// Neighbouring columns that one pass of Softmax takes along: as many as fit in a few cache lines.
 constexpr std::int64_t kSoftmaxBlock = 64;
 
-void inferSame(InferContext& ctx) { ctx.output(0, *ctx.input(0)); }
-
 void inferSoftmax(InferContext& ctx) {
     const TensorType& self = *ctx.input(0);
     axisOrFail(ctx, ctx.attributes().integer("axis"), self.shape.rank(), -1);
     ctx.output(0, self);
 }
 
-template <class F> void floatKernel(const KernelContext& ctx) {
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
-    });
-}
-
-void reluKernel(const KernelContext& ctx) {
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], element::Relu{});
-    });
-}
-
 void geluKernel(const KernelContext& ctx) {
     if (ctx.attributes.text("approximate") == "tanh")
-        floatKernel<element::GeluTanh>(ctx);
+        unaryFloatKernel<element::GeluTanh>(ctx);
     else
-        floatKernel<element::GeluErf>(ctx);
+        unaryFloatKernel<element::GeluErf>(ctx);
 }
 
 /// Softmax of `columns` neighbouring sequences of `length` elements that are `stride` apart, in place or not.
@@ -97,36 +83,21 @@ void softmaxKernel(const KernelContext& ctx) {
     });
 }
 
-Op makeActivation(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
-                  double flopsPerElement, HostKernel kernel) {
-    Op op = makeOp(std::move(name), "Activation", opset, std::move(doc), std::move(formula));
-    op.inputs = {port("X", "self", types, "T")};
-    op.outputs = {port("Y", "", types, "T")};
-    op.inPlace = {0};
-    op.infer = inferSame;
-    op.kernel = kernel;
-    op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
-                                const Attributes&) {
-        return streamingCost(inputs, outputs, flopsPerElement);
-    };
-    return op;
-}
-
 } // namespace
 
 void addActivations(std::vector<Op>& table) {
-    table.push_back(
-        makeActivation("Relu", 14, "Negative numbers become 0", "Y = max(0, X)", kNumbers, 1, reluKernel));
+    table.push_back(makeUnary("Relu", "Activation", 14, "Negative numbers become 0", "Y = max(0, X)",
+                              kNumbers, 1, unaryNumberKernel<element::Relu>));
 
-    Op gelu = makeActivation("Gelu", 20, "Gaussian error linear unit", "Y = X / 2 · (1 + erf(X / √2))",
-                             kFloats, 20, geluKernel);
+    Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
+                        "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, geluKernel);
     gelu.attributes = {choiceAttribute("approximate", "none", {"none", "tanh"},
                                        "none: by the error function; tanh: the approximation by tanh")};
     gelu.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(gelu));
 
-    Op softmax = makeActivation("Softmax", 13, "Shares that add up to 1 along an axis",
-                                "Y = exp(X) / Σ exp(X)", kFloats, 15, softmaxKernel);
+    Op softmax = makeUnary("Softmax", "Activation", 13, "Shares that add up to 1 along an axis",
+                           "Y = exp(X) / Σ exp(X)", kFloats, 15, softmaxKernel);
     softmax.inputs[0].name = "input";
     softmax.outputs[0].name = "output";
     softmax.attributes = {integerAttribute("axis", -1, "The axis along which the result adds up to 1")};
@@ -134,13 +105,13 @@ void addActivations(std::vector<Op>& table) {
     softmax.infer = inferSoftmax;
     table.push_back(std::move(softmax));
 
-    Op sigmoid = makeActivation("Sigmoid", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
-                                kFloats, 12, floatKernel<element::Sigmoid>);
+    Op sigmoid = makeUnary("Sigmoid", "Activation", 13, "Squeezes numbers into 0 … 1",
+                           "Y = 1 / (1 + exp(−X))", kFloats, 12, unaryFloatKernel<element::Sigmoid>);
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
-    Op tanh = makeActivation("Tanh", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
-                             floatKernel<element::Tanh>);
+    Op tanh = makeUnary("Tanh", "Activation", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
+                        unaryFloatKernel<element::Tanh>);
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
 }

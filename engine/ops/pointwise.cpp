@@ -3,6 +3,7 @@
 #include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
+#include "ops/unary_kernels.h"
 
 #include <array>
 #include <atomic>
@@ -22,26 +23,10 @@ void inferEqual(InferContext& ctx) {
     ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)});
 }
 
-void inferUnary(InferContext& ctx) { ctx.output(0, *ctx.input(0)); }
-
 void inferWhere(InferContext& ctx) {
     requireOneDType(ctx);
     const Shape values = broadcastInputs(ctx, 1, 2);
     ctx.output(0, {ctx.input(1)->dtype, broadcastOrFail(ctx, 0, ctx.input(0)->shape, values)});
-}
-
-template <class F> void unaryNumberKernel(const KernelContext& ctx) {
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
-    });
-}
-
-template <class F> void unaryFloatKernel(const KernelContext& ctx) {
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
-    });
 }
 
 template <class F> void binaryKernel(const KernelContext& ctx) {
@@ -134,21 +119,6 @@ Op makeBinary(std::string name, int opset, std::string doc, std::string formula,
     return op;
 }
 
-Op makeUnary(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
-             double flopsPerElement, HostKernel kernel) {
-    Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
-    op.inputs = {port("X", "self", types, "T")};
-    op.outputs = {port("Y", "", types, "T")};
-    op.inPlace = {0};
-    op.infer = inferUnary;
-    op.kernel = kernel;
-    op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
-                                const Attributes&) {
-        return streamingCost(inputs, outputs, flopsPerElement);
-    };
-    return op;
-}
-
 } // namespace
 
 void addPointwise(std::vector<Op>& table) {
@@ -171,19 +141,19 @@ void addPointwise(std::vector<Op>& table) {
                   const Attributes&) { return streamingCost(inputs, outputs, 30); };
     table.push_back(std::move(pow));
 
-    table.push_back(
-        makeUnary("Neg", 13, "The opposite number", "Y = −X", kNumbers, 1, unaryNumberKernel<element::Neg>));
-    table.push_back(
-        makeUnary("Abs", 13, "The distance from 0", "Y = |X|", kNumbers, 1, unaryNumberKernel<element::Abs>));
-    Op exp = makeUnary("Exp", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
+    table.push_back(makeUnary("Neg", "Pointwise", 13, "The opposite number", "Y = −X", kNumbers, 1,
+                              unaryNumberKernel<element::Neg>));
+    table.push_back(makeUnary("Abs", "Pointwise", 13, "The distance from 0", "Y = |X|", kNumbers, 1,
+                              unaryNumberKernel<element::Abs>));
+    Op exp = makeUnary("Exp", "Pointwise", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
                        unaryFloatKernel<element::Exp>);
     exp.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(exp));
-    Op log = makeUnary("Log", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10,
+    Op log = makeUnary("Log", "Pointwise", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10,
                        unaryFloatKernel<element::Log>);
     log.tolerance = {1e-6, 1e-7};
     table.push_back(std::move(log));
-    Op sqrt = makeUnary("Sqrt", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2,
+    Op sqrt = makeUnary("Sqrt", "Pointwise", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2,
                         unaryFloatKernel<element::Sqrt>);
     sqrt.tolerance = {1.2e-7, 0};
     table.push_back(std::move(sqrt));

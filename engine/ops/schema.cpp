@@ -24,6 +24,21 @@ Op makeOp(std::string name, std::string category, int opset, std::string doc, st
     return op;
 }
 
+Op makeUnary(std::string name, std::string category, int opset, std::string doc, std::string formula,
+             DTypeSet types, double flopsPerElement, HostKernel kernel) {
+    Op op = makeOp(std::move(name), std::move(category), opset, std::move(doc), std::move(formula));
+    op.inputs = {port("X", "self", types, "T")};
+    op.outputs = {port("Y", "", types, "T")};
+    op.inPlace = {0};
+    op.infer = [](InferContext& ctx) { ctx.output(0, *ctx.input(0)); };
+    op.kernel = kernel;
+    op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                                const Attributes&) {
+        return streamingCost(inputs, outputs, flopsPerElement);
+    };
+    return op;
+}
+
 PortSpec port(std::string name, std::string argument, DTypeSet types, std::string typeVariable) {
     PortSpec spec;
     spec.name = std::move(name);

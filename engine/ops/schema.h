@@ -26,6 +26,10 @@ inline constexpr DTypeSet kAll = kValues | DTypeSet{DType::f16, DType::bf16};
 std::vector<std::string> namesOf(DTypeSet types);
 
 Op makeOp(std::string name, std::string category, int opset, std::string doc, std::string formula = {});
+/// An op that makes each element of Y from the one of X at its place: same type, and in the same memory where
+/// nobody else reads X.
+Op makeUnary(std::string name, std::string category, int opset, std::string doc, std::string formula,
+             DTypeSet types, double flopsPerElement, HostKernel kernel);
 
 PortSpec port(std::string name, std::string argument, DTypeSet types, std::string typeVariable = {});
 PortSpec optionalPort(std::string name, std::string argument, DTypeSet types, std::string typeVariable = {});

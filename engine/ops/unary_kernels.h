@@ -1,0 +1,24 @@
+#pragma once
+
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+
+namespace twb {
+
+// Kernels of makeUnary's ops: F (ops/element_functions.h) on each element, by the dtypes that the op takes.
+
+template <class F> void unaryFloatKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
+    });
+}
+
+template <class F> void unaryNumberKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], F{});
+    });
+}
+
+} // namespace twb
