@@ -4,10 +4,37 @@
 #include "app/interrupts.h"
 #include "app/terminal.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
 using namespace twb;
+
+namespace {
+
+/// The arguments, last one first as CLI11 takes them. It hands what follows "--" to the program when the
+/// command has a file already, so those files are written so that they can be nothing but files.
+std::vector<std::string> argumentsOf(const CLI::App& app, int argc, char** argv) {
+    std::vector<std::string> out;
+    bool onlyFiles = false;
+    for (int i = 1; i < argc; ++i) {
+        std::string argument = argv[i];
+        if (!onlyFiles && argument == "--") {
+            onlyFiles = true;
+            continue;
+        }
+        const auto isCommand = [&](const CLI::App* command) { return command->check_name(argument); };
+        if (onlyFiles && (argument.starts_with('-') || !app.get_subcommands(isCommand).empty()))
+            argument.insert(0, "./");
+        out.push_back(std::move(argument));
+    }
+    std::reverse(out.begin(), out.end());
+    return out;
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
     exitOnInterrupt();
@@ -26,7 +53,7 @@ int main(int argc, char** argv) {
         addDevicesCommand(app, exit);
         addOpsCommand(app, exit);
         try {
-            app.parse(argc, argv);
+            app.parse(argumentsOf(app, argc, argv));
         } catch (const CLI::ParseError& error) {
             const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
             app.exit(error); // prints the help or what is wrong

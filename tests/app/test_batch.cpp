@@ -41,6 +41,15 @@ private Q_SLOTS:
             QVERIFY2(left.endsWith(".json") || left.endsWith(".csv"), qPrintable(left));
     }
 
+    void filesNamedLikeOptions() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        twb.save("-odd.twb", smallGraph());
+        const Ended ended = twb.run({"batch", "a.twb", "--report", "out", "--", "-odd.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY(ended.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+    }
+
     void oneFailureLeavesTheOthers() {
         const Program twb;
         twb.save("graphs/bad.twb", crossingGraph(false));

@@ -53,6 +53,21 @@ private Q_SLOTS:
         QVERIFY(ended.out.endsWith("4 graphs, 1 error, 0 warnings, 2 not checked\n"));
     }
 
+    /// "--" ends the options: what follows are files, whatever they are called.
+    void filesNamedLikeOptionsAndCommands() {
+        const Program twb;
+        for (const char* name : {"a.twb", "-odd.twb", "--json", "run"}) twb.save(name, smallGraph());
+        const Ended ended = twb.run({"check", "a.twb", "--", "-odd.twb", "--json", "run", "a.twb"});
+        QCOMPARE(ended.err, "");
+        QCOMPARE(ended.exit, 0);
+        QVERIFY(ended.out.contains("a.twb: fine"));
+        QVERIFY(ended.out.contains("-odd.twb: fine"));
+        QVERIFY(ended.out.contains("--json: fine"));
+        QVERIFY(ended.out.contains("run: fine"));
+        QVERIFY(ended.out.endsWith("5 graphs, 0 errors, 0 warnings\n"));
+        QCOMPARE(twb.run({"check", "a.twb", "-odd.twb"}).exit, 2);
+    }
+
     void json() {
         const Program twb;
         twb.save("bad.twb", crossingGraph(false));

@@ -24,6 +24,12 @@ class TestRun : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void aFileNamedLikeAnOption() {
+        const Program twb;
+        twb.save("-odd.twb", smallGraph());
+        QCOMPARE(twb.run({"run", "--quiet", "--", "-odd.twb"}).exit, 0);
+    }
+
     void aRunEndsWithATable() {
         const Program twb;
         twb.save("a.twb", smallGraph());
