@@ -1,7 +1,10 @@
 #include "formats/attribute_reader.h"
 
+#include "ops/op_table.h"
+
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -14,6 +17,11 @@ std::optional<double> specialNumber(std::string_view text) {
     if (text == "inf") return std::numeric_limits<double>::infinity();
     if (text == "-inf") return -std::numeric_limits<double>::infinity();
     return std::nullopt;
+}
+
+bool isText(AttributeType type) {
+    return type == AttributeType::text || type == AttributeType::enumeration ||
+           type == AttributeType::dtype || type == AttributeType::file;
 }
 
 } // namespace
@@ -111,6 +119,18 @@ bool AttributeReader::item(std::string_view literal) {
 void AttributeReader::separate() {
     if (!m_first && !m_afterKey) m_text += ',';
     m_first = m_afterKey = false;
+}
+
+void restoreTexts(std::string_view opName, Attributes& attributes) {
+    const Op* op = findOp(opName);
+    if (!op) return;
+    for (const AttributeSpec& spec : op->attributes) {
+        if (!isText(spec.type)) continue;
+        // A number that is written as one is always finite.
+        const AttributeValue* value = attributes.find(spec.name);
+        const double* number = value ? std::get_if<double>(value) : nullptr;
+        if (number && !std::isfinite(*number)) attributes.set(spec.name, toString(*number));
+    }
 }
 
 } // namespace twb

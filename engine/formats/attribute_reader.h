@@ -10,9 +10,9 @@
 namespace twb {
 
 /// Turns the JSON events of one attribute's value into an AttributeValue: integers, doubles, bools, texts and
-/// lists of one of the first, second or fourth as such; "nan", "inf" and "-inf" as doubles; anything else
-/// word for word. Every event returns whether the value is complete; take() then gives it and makes ready for
-/// the next.
+/// lists of one of the first, second or fourth as such; "nan", "inf" and "-inf" as doubles (see
+/// restoreTexts); anything else word for word. Every event returns whether the value is complete; take() then
+/// gives it and makes ready for the next.
 class AttributeReader {
 public:
     bool null();
@@ -48,5 +48,9 @@ private:
     std::vector<double> m_numbers;
     std::vector<std::string> m_texts;
 };
+
+/// Makes texts again of those "nan", "inf" and "-inf" that are texts by the op of their node, known only once
+/// all of the node is read.
+void restoreTexts(std::string_view op, Attributes& attributes);
 
 } // namespace twb

@@ -265,6 +265,8 @@ private:
 
     void endRecord() {
         checkRequired(m_seen, fieldsOf(m_section));
+        if (m_section == Section::nodes)
+            restoreTexts(m_parts.nodes.back().op, m_parts.nodes.back().attributes);
         m_in = In::list;
         ++m_index;
     }

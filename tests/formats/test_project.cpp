@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/delta.h"
+#include "support/graphs.h"
 #include "support/test_main.h"
 
 #include <QElapsedTimer>
@@ -180,6 +181,28 @@ private Q_SLOTS:
         QVERIFY(get("h") == AttributeValue(RawJson{"18446744073709551616"}));
         QVERIFY(get("u") == AttributeValue(RawJson{"18446744073709551615"}));
         QVERIFY(get("e") == AttributeValue(100.0));
+    }
+
+    /// "nan" is a number where the op wants one, and a file's name where it wants a text.
+    void theOpSaysWhetherNanIsANumber() {
+        test::GraphMaker g;
+        const double infinity = std::numeric_limits<double>::infinity();
+        const NodeId file = g.node("File", "file", "cpu", {{"path", std::string("nan")}});
+        g.node("Save", "save", "cpu", {{"path", std::string("-inf")}}, {file});
+        g.node("Constant", "constant", "cpu", {{"value", -infinity}});
+        g.node("Constant", "list", "cpu", {{"value", std::vector<double>{std::nan(""), infinity}}});
+        g.node("Gelu", "wrong", "cpu", {{"approximate", std::string("inf")}}, {file});
+        const Graph back = parseProject(toProjectText(g.graph()), "memory");
+        QCOMPARE(back.find(file)->attributes.text("path"), std::string("nan"));
+        QVERIFY(back == g.graph());
+    }
+
+    /// A hand may have written the op behind its attributes.
+    void theOpMayComeLast() {
+        const std::string node = R"("attributes": {"path": "inf"}, "name": "a", "lane": 1, "op": "File"})";
+        const std::string text =
+            with(R"("op": "Zeros", "name": "a", "lane": 1, "attributes": {"shape": [2, 3]}})", node);
+        QCOMPARE(parseProject(text, "memory").find(NodeId(1))->attributes.text("path"), std::string("inf"));
     }
 
     void oneChangeIsOneLine() {
