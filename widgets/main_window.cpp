@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
-constexpr double kBottomShare = 0.3; ///< of the window's height, when it is first shown
+constexpr double kBottomShare = 0.24; ///< of the window's height, when it is first shown
 
 } // namespace
 
