@@ -1,4 +1,6 @@
+#include "core/format.h"
 #include "widgets/canvas/paint_parts.h"
+#include "widgets/text.h"
 
 #include <QFontMetricsF>
 #include <QPainterPath>
@@ -11,6 +13,8 @@ namespace twb {
 namespace {
 
 constexpr double kDotSpacing = 24;
+constexpr double kTagHeight = 17;
+constexpr double kMemoryHeight = 36; ///< the line of figures, the bar under it and the room around them
 
 /// The dot grid, on whole pixels, wider apart the further away it is.
 void paintDots(const Pass& pass, const QRectF& area) {
@@ -63,21 +67,10 @@ QBrush hatching(const QColor& color) {
     return {tile};
 }
 
-QString bytesOf(double bytes) {
-    static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int unit = 0;
-    while (bytes >= 1024 && unit < 4) {
-        bytes /= 1024;
-        ++unit;
-    }
-    const int decimals = unit == 0 || bytes >= 100 ? 0 : 1;
-    return QStringLiteral("%1 %2").arg(bytes, 0, 'f', decimals).arg(QLatin1String(kUnits[unit]));
-}
-
 void paintTag(QPainter& painter, const Theme& theme, QPointF at) {
     const QString word = QStringLiteral("modelled");
     const QFontMetricsF metrics(font(TextRole::capsLabel));
-    const QRectF pill(at.x(), at.y(), std::ceil(metrics.horizontalAdvance(word)) + 16, 17);
+    const QRectF pill(at.x(), at.y(), std::ceil(metrics.horizontalAdvance(word)) + 16, kTagHeight);
     painter.setPen(QPen(withAlpha(theme.warning, 0.45), 1));
     painter.setBrush(withAlpha(theme.warning, theme.isDark ? 0.16 : 0.12));
     painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
@@ -128,14 +121,15 @@ void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
     painter.setFont(font(TextRole::small));
     painter.setPen(theme.secondaryText);
     const QFontMetricsF metrics(font(TextRole::small));
-    const QString words =
-        QStringLiteral("%1 of %2")
-            .arg(bytesOf(static_cast<double>(memory.used)), bytesOf(static_cast<double>(memory.total)));
+    const QString words = QStringLiteral("%1 of %2")
+                              .arg(toQt(formatBytes(static_cast<double>(memory.used))),
+                                   toQt(formatBytes(static_cast<double>(memory.total))));
     painter.drawText(QPointF(room.left(), bar.top() - 6),
                      metrics.elidedText(words, Qt::ElideRight, room.width()));
 }
 
-/// One header, as much of it as its height has room for.
+/// One header, as much of it as its height has room for: the name, that its figures are modelled, its memory,
+/// what it is.
 void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
@@ -178,8 +172,10 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     painter.drawText(QPointF(room.left(), seen.top() + nameTop + nameMetrics.ascent()),
                      nameMetrics.elidedText(band.name, Qt::ElideRight, room.width()));
     double y = seen.top() + nameTop + std::ceil(nameMetrics.height()) + 3;
-    const double memoryRoom = !band.repeated && seen.height() > 96 ? 34 : 8;
-    const auto left = [&] { return until - memoryRoom - y; };
+    const double tagRoom = band.simulated && until - y >= kTagHeight + 4 ? kTagHeight + 4 : 0;
+    const bool hasMemory = !band.repeated && until - y >= tagRoom + kMemoryHeight;
+    const double foot = tagRoom + (hasMemory ? kMemoryHeight : tagRoom > 0 ? 0 : 8);
+    const auto left = [&] { return until - foot - y; };
     const auto rest = [&] { return QRectF(room.left(), y, room.width(), left()); };
     if (!band.title.isEmpty() && left() > 15) {
         painter.setPen(theme.text);
@@ -191,8 +187,8 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
             y += paintWrapped(painter, band.backend, TextRole::body, rest(), left() > 32 ? 2 : 1);
         if (!band.repeated && left() > 15) y += paintWrapped(painter, band.detail, TextRole::body, rest(), 1);
     }
-    if (band.simulated && left() > 22) paintTag(painter, theme, {room.left(), y + 6});
-    if (memoryRoom > 30) paintMemory(pass, band, QRectF(room.left(), from, room.width(), until - from - 12));
+    if (tagRoom > 0) paintTag(painter, theme, {room.left(), y + std::clamp(left(), 0.0, 6.0)});
+    if (hasMemory) paintMemory(pass, band, QRectF(room.left(), from, room.width(), until - from - 12));
 }
 
 } // namespace
