@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "formats/project.h"
+#include "widgets/canvas/export_picture.h"
 #include "widgets/icon.h"
 #include "widgets/main_window.h"
 #include "widgets/text.h"
@@ -13,6 +14,9 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
+
+#include <algorithm>
+#include <iterator>
 
 namespace twb {
 namespace {
@@ -142,17 +146,21 @@ bool MainWindow::saveTo(const QString& path) {
 }
 
 void MainWindow::exportImage() {
+    const QString filters[] = {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")};
+    const QString endings[] = {QStringLiteral(".png"), QStringLiteral(".svg"), QStringLiteral(".pdf")};
+    QString filter = filters[0];
     QString path = QFileDialog::getSaveFileName(
         this, tr("Export image"),
-        QDir(m_document.folder())
-            .filePath(QFileInfo(m_document.title()).completeBaseName() + QStringLiteral(".png")),
-        tr("PNG image (*.png)"));
+        QDir(m_document.folder()).filePath(QFileInfo(m_document.title()).completeBaseName() + endings[0]),
+        QStringList(std::begin(filters), std::end(filters)).join(QStringLiteral(";;")), &filter);
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".png");
-    if (!m_canvas->renderImage(2).save(path))
-        showError(
-            tr("The image cannot be written"),
-            tr("%1 cannot be written; choose a folder that you may write to, and .png as ending.").arg(path));
+    if (QFileInfo(path).suffix().isEmpty())
+        path += endings[std::find(std::begin(filters), std::end(filters), filter) - std::begin(filters)];
+    if (!exportPicture(*m_canvas, path))
+        showError(tr("The image cannot be written"),
+                  tr("%1 cannot be written; choose a folder that you may write to, and .png, .svg or .pdf as "
+                     "ending.")
+                      .arg(path));
 }
 
 void MainWindow::remember(const QString& path) {

@@ -132,6 +132,57 @@ private Q_SLOTS:
         QVERIFY(c.canvas.viewport().center().x() > before.x());
     }
 
+    void theMinimapCoversNoNote() {
+        // Twelve rows of cards, far more than is in view, and notes where the map would stand.
+        ShownCanvas c(chains(3000));
+        c.canvas.setMinimapVisible(true);
+        c.canvas.zoom100();
+        auto* map = c.canvas.findChild<Minimap*>();
+        QVERIFY(map->isVisible());
+        const auto under = [&] {
+            return QRectF(c.canvas.toScene(map->geometry().topLeft()),
+                          c.canvas.toScene(map->geometry().bottomRight()));
+        };
+        std::vector<QPoint> places;
+        for (int i = 0; i < 4 && map->isVisible(); ++i) {
+            places.push_back(map->pos());
+            const QRectF taken = under();
+            const LaneBand* band = c.canvas.scene().laneAt(taken.center().y());
+            DeltaBuilder builder(c.document.graph(), "Add note");
+            builder.addNote({NoteId::none,
+                             "a note",
+                             band->id,
+                             {taken.center().x(), taken.center().y() - band->top},
+                             80,
+                             0});
+            c.document.apply(builder.take());
+            if (!map->isVisible()) break;
+            for (const NoteShape& note : c.canvas.scene().notes()) QVERIFY(!note.rect.intersects(under()));
+        }
+        QVERIFY(places.size() > 1); // it yielded,
+        QVERIFY(!map->isVisible()); // and went when no corner was left
+    }
+
+    void aLowLaneSaysThatItIsModelledBeforeItsMemory() {
+        for (const double height : {104.0, 120.0, 200.0}) {
+            Graph graph;
+            DeltaBuilder builder(graph, "make");
+            builder.addLane({LaneId::none, Device::cuda(0), "model", 0, height});
+            builder.addLane({LaneId::none, Device::cpu(), "", 1, 500});
+            graph.apply(builder.take());
+            ShownCanvas c(std::move(graph));
+            const QImage header = c.canvas.grab().toImage().copy(QRect(0, 0, 160, static_cast<int>(height)));
+            // The tag is amber, and nothing else there is.
+            int amber = 0;
+            for (int y = 0; y < header.height(); ++y)
+                for (int x = 0; x < header.width(); ++x) {
+                    const QColor at = header.pixelColor(x, y);
+                    amber += at.red() - at.blue() > 80 ? 1 : 0;
+                }
+            QVERIFY2(amber > 20, qPrintable(QString::number(height)));
+        }
+    }
+
     void accessible() {
         SmallGraph g;
         ShownCanvas c(g.graph);

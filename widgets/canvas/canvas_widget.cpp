@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kZoomStep = 1.2;
 constexpr double kFullZoom = 0.6;
+constexpr double kPictureMargin = 24;
 
 } // namespace
 
@@ -212,19 +213,30 @@ void CanvasWidget::setMinimapVisible(bool visible) {
     placeMinimap();
 }
 
+/// Where the map would cover a note, or any part of a graph that is in view as a whole, it helps nobody.
+bool CanvasWidget::mayStandHere(const QRect& minimap) const {
+    const QRectF under(m_view.toScene(minimap.topLeft()), QSizeF(minimap.size()) / zoom());
+    bool isFree = true;
+    for (const NoteShape& note : m_scene.notes()) isFree = isFree && !note.rect.intersects(under);
+    if (m_view.freeViewport().contains(content().adjusted(0, 1, 0, -1)))
+        m_scene.visitNodes(under, [&](std::uint32_t) { isFree = false; });
+    return isFree;
+}
+
 void CanvasWidget::placeMinimap() {
-    const QSize size = m_minimap->sizeHint();
+    if (QWidget::mouseGrabber() == m_minimap) return; // it does not run away from the hand that drags in it
     constexpr int kMargin = 14;
-    m_minimap->setGeometry(width() - size.width() - kMargin, kMargin, size.width(), size.height());
-    // Where the map would cover much of the canvas, or a part of a graph that is in view as a whole, it helps
-    // nobody.
-    bool isHelpful = width() > 3 * size.width() && height() > 3 * size.height();
-    if (isHelpful && m_view.freeViewport().contains(content().adjusted(0, 1, 0, -1))) {
-        const QRectF under(m_view.toScene(m_minimap->geometry().topLeft()), QSizeF(size) / zoom());
-        m_scene.visitNodes(under, [&](std::uint32_t) { isHelpful = false; });
-        for (const NoteShape& note : m_scene.notes()) isHelpful = isHelpful && !note.rect.intersects(under);
-    }
-    m_minimap->setVisible(m_minimapWanted && isHelpful);
+    const QSize size = m_minimap->sizeHint();
+    const int right = width() - size.width() - kMargin;
+    const int left = static_cast<int>(headerWidthFor(width())) + kMargin;
+    const int bottom = height() - size.height() - kMargin;
+    const QPoint corners[] = {{right, kMargin}, {right, bottom}, {left, bottom}, {left, kMargin}};
+    const bool hasRoom = width() > 3 * size.width() && height() > 3 * size.height();
+    const auto* corner = std::find_if(std::begin(corners), std::end(corners),
+                                      [&](QPoint at) { return mayStandHere(QRect(at, size)); });
+    const bool isFound = corner != std::end(corners);
+    if (isFound) m_minimap->setGeometry(QRect(*corner, size));
+    m_minimap->setVisible(m_minimapWanted && hasRoom && isFound);
 }
 
 PaintState CanvasWidget::paintState() const {
@@ -243,25 +255,30 @@ PaintState CanvasWidget::paintState() const {
     return state;
 }
 
-QImage CanvasWidget::renderImage(double scale) {
+PaintState CanvasWidget::pictureState() const {
     PaintState state = paintState();
     state.preview = nullptr;
     state.hover = {};
     state.selection = nullptr;
     state.headerWidth = headerWidthFor(1e6);
-    return renderCanvas(m_scene, source(), state, scale);
+    return state;
+}
+
+QImage CanvasWidget::renderImage(double scale) {
+    return renderCanvas(m_scene, source(), pictureState(), scale);
+}
+
+QSizeF CanvasWidget::pictureSize() const {
+    const QRectF extent = m_scene.extent();
+    return {extent.width() + 2 * kPictureMargin + headerWidthFor(1e6), extent.height()};
 }
 
 void CanvasWidget::renderTo(QPainter& painter, const QRectF& target) {
-    PaintState state = paintState();
-    state.preview = nullptr;
-    state.hover = {};
-    state.selection = nullptr;
-    state.headerWidth = headerWidthFor(1e6);
-    const QRectF extent = m_scene.extent().adjusted(-24, 0, 24, 0);
-    const double width = extent.width() + state.headerWidth;
-    const double scale = std::min(target.width() / width, target.height() / extent.height());
-    const QRectF viewport(extent.left() - state.headerWidth, extent.top(), width, extent.height());
+    const PaintState state = pictureState();
+    const QSizeF size = pictureSize();
+    const double scale = std::min(target.width() / size.width(), target.height() / size.height());
+    const QPointF extent = m_scene.extent().topLeft();
+    const QRectF viewport({extent.x() - kPictureMargin - state.headerWidth, extent.y()}, size);
     m_scene.prepare(source(), viewport, 1.0, m_run);
     painter.save();
     painter.translate(target.topLeft());

@@ -53,6 +53,8 @@ public:
     void centerOn(QPointF at);
     /// The whole graph as a picture, `scale` pixels for a canvas unit.
     QImage renderImage(double scale);
+    /// Its width and height at 100 %.
+    QSizeF pictureSize() const;
     /// Draws the whole graph into `target`: for SVG and PDF.
     void renderTo(QPainter& painter, const QRectF& target);
 
@@ -98,6 +100,7 @@ private:
 
     SceneSource source() const;
     PaintState paintState() const;
+    PaintState pictureState() const;
     Pointer pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) const;
     bool isHeader(QPointF pixel) const;
     void documentChanged(const Delta& delta);
@@ -111,6 +114,7 @@ private:
     void viewMoved();
     void readMemory();
     void placeMinimap();
+    bool mayStandHere(const QRect& minimap) const;
     const QRectF& content() const;
     QString tooltipFor(const Hit& hit) const;
 
