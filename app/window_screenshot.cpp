@@ -8,6 +8,7 @@
 #include <QCommandLineParser>
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QLayout>
 #include <QPixmap>
 #include <QRegularExpression>
 
@@ -80,6 +81,8 @@ bool WindowScreenshot::waitForRun(MainWindow& window) const {
 }
 
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
+    // A picture has the size that was asked for: no least size to tell a platform that knows of none.
+    window.layout()->setSizeConstraint(QLayout::SetNoConstraint);
     window.resize(m_size);
     window.show();
     settle();
