@@ -77,13 +77,31 @@ void RunController::stop() {
     if (isRunning()) m_executor.cancel();
 }
 
-std::shared_ptr<const Plan> RunController::compilePlan(bool keep) const {
+std::shared_ptr<const Plan> RunController::compilePlan(const Graph& graph, const Analysis& analysis,
+                                                       bool keep) const {
     CompileOptions options;
     options.revision = m_document.revision();
-    options.policy = m_document.graph().info().policy;
-    if (keep) options.keep = outputsWithin(m_document.analysis(), kKeptBytes);
-    return compile(m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files(),
-                   options);
+    options.policy = graph.info().policy;
+    if (keep) options.keep = outputsWithin(analysis, kKeptBytes);
+    return compile(graph, analysis, m_document.devices(), m_document.files(), options);
+}
+
+/// For the iteration that only brings tensors back: the measured run has written its files, and they are not
+/// written again.
+std::shared_ptr<const Plan> RunController::compileLook() const {
+    DeltaBuilder builder(m_document.graph(), "Look");
+    bool writes = false;
+    for (const Node& node : m_document.graph().nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op || op->role != OpRole::sink || !op->attribute("path")) continue;
+        builder.removeNode(node.id);
+        writes = true;
+    }
+    const Graph& graph = builder.graph();
+    if (!writes) return compilePlan(graph, m_document.analysis(), true);
+    const Analysis analysis =
+        analyze(graph, m_document.devices(), graph.info().policy, m_document.files().get());
+    return compilePlan(graph, analysis, true);
 }
 
 void RunController::start(std::int64_t iterations, bool continuous) {
@@ -104,8 +122,8 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     }
     const bool once = iterations == 1;
     try {
-        m_leanPlan = compilePlan(false);
-        m_lookPlan = compilePlan(true);
+        m_leanPlan = compilePlan(m_document.graph(), m_document.analysis(), false);
+        m_lookPlan = once ? compilePlan(m_document.graph(), m_document.analysis(), true) : compileLook();
     } catch (const Error& error) {
         log(Severity::error, toQt(error.what()));
         Q_EMIT refused(toQt(error.what()));
@@ -220,6 +238,8 @@ void RunController::updateNodes(bool final) {
         if (found == m_state.nodes.end()) continue; // an implicit copy stands for no node
         NodeRun& node = found->second;
         node.state = rows[index].state;
+        // A staging copy has a price of its own, and would mix modelled time with the reading's measured one.
+        if (step.transfer != kNone && plan.transfers[step.transfer].kind == TransferKind::staging) continue;
         node.modelled = plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
         node.ns = final ? node.ns + timeOf(index) : timeOf(index);
     }
@@ -340,32 +360,35 @@ void RunController::forget() {
 void RunController::predict() {
     const Analysis& analysis = m_document.analysis();
     std::map<Edge, EdgeRun> edges;
-    for (const NodeFacts& facts : analysis.nodes)
+    const auto add = [&](const Edge& edge, Device from, Device to, bool pinned) {
+        const auto known = m_state.edges.find(edge);
+        if (!m_state.stale && known != m_state.edges.end() && !known->second.predicted) {
+            edges.insert(*known);
+            return;
+        }
+        const std::optional<TensorType>& type = analysis.typeOf(edge.from);
+        if (!type || !type->isKnown()) return;
+        const Price price = priceOfTransfer(*type, from, to, pinned, m_document.devices());
+        EdgeRun run;
+        run.bytes = double(price.bytes);
+        run.ns = price.ns;
+        run.gbPerSecond = price.ns > 0 ? run.bytes / price.ns : 0;
+        run.modelled = price.modelled;
+        edges.emplace(edge, run);
+    };
+    for (const NodeFacts& facts : analysis.nodes) {
+        if (isStaged(facts)) add(stagingOf(facts.id), Device::cpu(), facts.device, false);
         for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
             if (!facts.inputs[port]) continue;
             const PortRef from = *facts.inputs[port];
             const NodeFacts* source = analysis.find(from.node);
             if (!source || source->device == facts.device) continue;
             if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
-            const Edge edge{from, {facts.id, std::int32_t(port)}};
-            const auto known = m_state.edges.find(edge);
-            if (!m_state.stale && known != m_state.edges.end() && !known->second.predicted) {
-                edges.insert(*known);
-                continue;
-            }
-            const std::optional<TensorType>& type = analysis.typeOf(from);
-            if (!type || !type->isKnown()) continue;
             const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.sound &&
                                 facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
-            const Price price =
-                priceOfTransfer(*type, source->device, facts.device, pinned, m_document.devices());
-            EdgeRun run;
-            run.bytes = double(price.bytes);
-            run.ns = price.ns;
-            run.gbPerSecond = price.ns > 0 ? run.bytes / price.ns : 0;
-            run.modelled = price.modelled;
-            edges.emplace(edge, run);
+            add({from, {facts.id, std::int32_t(port)}}, source->device, facts.device, pinned);
         }
+    }
     m_state.edges = std::move(edges);
     Q_EMIT stateChanged();
 }

@@ -70,7 +70,8 @@ Q_SIGNALS:
 
 private:
     void start(std::int64_t iterations, bool continuous);
-    std::shared_ptr<const Plan> compilePlan(bool keep) const;
+    std::shared_ptr<const Plan> compilePlan(const Graph& graph, const Analysis& analysis, bool keep) const;
+    std::shared_ptr<const Plan> compileLook() const;
     bool startLooking();
     void assignEdges(const Plan& plan);
     void tick();

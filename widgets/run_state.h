@@ -1,6 +1,8 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "ops/op.h"
+#include "placement/analysis.h"
 #include "runtime/executor.h"
 
 #include <QString>
@@ -27,10 +29,19 @@ struct EdgeRun {
     bool predicted = true; ///< no run has been over it yet
 };
 
+/// Whether a node reads a file on the host and copies it to its lane's device, as compile() has it.
+inline bool isStaged(const NodeFacts& facts) {
+    return facts.op && facts.op->role == OpRole::source && facts.op->attribute("path") &&
+           !facts.device.isCpu();
+}
+
+/// That copy has no edge of the graph: it is known by the node's output at both ends, as in the ledger.
+inline Edge stagingOf(NodeId node) { return {{node, 0}, {node, 0}}; }
+
 /// What the canvas shows beside the graph. Written by the run controller, once a frame.
 struct RunState {
     std::unordered_map<NodeId, NodeRun> nodes;
-    std::map<Edge, EdgeRun> edges;
+    std::map<Edge, EdgeRun> edges; ///< those that cross lanes, and the staging copies
     bool running = false;
     bool stale = false; ///< the graph was edited since
 };

@@ -282,6 +282,58 @@ private Q_SLOTS:
         QCOMPARE(remark(nullptr), QString());
     }
 
+    void aModelledTimeIsNeverWrittenWithoutTheWord() {
+        SmallGraph g;
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QString());
+        const SceneSource source{document.graph(), document.analysis(), document.devices()};
+        Scene scene;
+        scene.rebuild(source);
+        RunState run;
+        const auto card = [&]() -> const NodeCard& {
+            scene.prepare(source, scene.extent(), 1, &run);
+            return *scene.card(static_cast<std::uint32_t>(scene.node(g.out) - scene.nodes().data()));
+        };
+        QCOMPARE(card().time.text(), QString());
+        QCOMPARE(card().modelledWord.text(), QString());
+        run.nodes[g.out] = {StepState::done, 12000, true, {}};
+        QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
+        QCOMPARE(card().modelledWord.text(), QStringLiteral("modelled"));
+        run.nodes[g.out].modelled = false; // the same figure, now measured
+        QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
+        QCOMPARE(card().modelledWord.text(), QString());
+        run.nodes[g.out] = {};
+        QCOMPARE(card().time.text(), QString());
+    }
+
+    void aStagedFileIsPricedUnderItsCard() {
+        SmallGraph g;
+        DeltaBuilder builder(g.graph, "file");
+        const Attributes path{{"path", std::string("resources/examples/digits/mlp_w1.npy")}};
+        const NodeId staged = addNode(builder, g.cuda, "File", "staged", 16, 16, path);
+        const NodeId local = addNode(builder, g.cpu, "File", "local", 640, 24, path);
+        g.graph.apply(builder.take());
+        Document document(profiles());
+        document.setGraph(g.graph, {}, QStringLiteral(TWB_SOURCE_DIR));
+        const SceneSource source{document.graph(), document.analysis(), document.devices()};
+        Scene scene;
+        scene.rebuild(source);
+        RunState run;
+        const auto label = [&](NodeId id) {
+            scene.prepare(source, scene.extent(), 1, &run);
+            return scene.nodeLabel(static_cast<std::uint32_t>(scene.node(id) - scene.nodes().data()));
+        };
+        QVERIFY(!label(local));
+        QVERIFY(label(staged));
+        QVERIFY2(label(staged)->figures.text().startsWith(QStringLiteral("32.8 kB · ")),
+                 qPrintable(label(staged)->figures.text()));
+        QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · predicted"));
+        run.edges[stagingOf(staged)] = {32768, 15000, 2.2, true, false};
+        QCOMPARE(label(staged)->figures.text(), QStringLiteral("32.8 kB · 0.015 ms"));
+        QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · 2.2 GB/s · modelled"));
+        QVERIFY(label(staged)->rect.bottom() <= scene.lane(g.cuda)->bottom());
+    }
+
     void draggingShowsWhatTheNewLaneWouldMakeOfTheWires() {
         SmallGraph g;
         DeltaBuilder builder(g.graph, "move");

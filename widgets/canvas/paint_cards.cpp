@@ -216,6 +216,12 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
             painter.drawStaticText(QPointF(r.right() - kTextRight - card->timeWidth, r.top() + 11),
                                    card->time);
         }
+        if (card->modelledWidth > 0) {
+            painter.setFont(font(TextRole::small));
+            painter.drawStaticText(QPointF(r.right() - kTextRight - card->modelledWidth, r.top() + 29),
+                                   card->modelledWord);
+            painter.setFont(font(TextRole::smallFigure));
+        }
         if (card->chipWidth > 0) {
             const QRectF chip(r.left() + kTextLeft, r.bottom() - 26, card->chipWidth + 14, 18);
             painter.setPen(Qt::NoPen);

@@ -23,12 +23,15 @@ std::uint64_t mixed(std::uint64_t seed, const std::optional<TensorType>& type) {
 }
 
 /// Multiples of the grid, so that cards line up at both sides.
-double cardWidth(const Node& node, const NodeFacts* facts, const Analysis& analysis) {
+double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& source) {
     const double title = 16 + roughWidth(node.name, TextRole::nodeTitle) + 10 +
-                         roughWidth("= 0.000 ms", TextRole::smallFigure) + 12;
-    const double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
+                         roughWidth("<0.001 ms", TextRole::smallFigure) + 12;
+    double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
+    // Beside it stands that the time is modelled.
+    if (facts && !isStaged(*facts) && source.devices.isSimulated(facts->device))
+        caption += roughWidth("modelled", TextRole::small) + 8;
     const double chip =
-        16 + 14 + roughWidth(typeCaption(facts, analysis).toStdString(), TextRole::smallFigure) + 34;
+        16 + 14 + roughWidth(typeCaption(facts, source.analysis).toStdString(), TextRole::smallFigure) + 34;
     const double wanted = std::ceil(std::max({title, caption, chip}) / 8) * 8;
     return std::clamp(wanted, metrics::nodeMinWidth, metrics::nodeMaxWidth);
 }
@@ -141,6 +144,7 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     shape.inputs = static_cast<std::uint16_t>(std::min<std::size_t>(inputs, 1000));
     shape.outputs = static_cast<std::uint16_t>(std::min<std::size_t>(outputs, 1000));
     shape.kind = node.op == "To" ? NodeShape::Kind::pill : NodeShape::Kind::card;
+    shape.isStaged = facts && isStaged(*facts);
 
     const double x = shape.rect.x();
     const double y = shape.rect.y();
@@ -150,7 +154,7 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
         return;
     }
     const int rows = std::max(shape.inputs, shape.outputs);
-    shape.rect = {x, y, cardWidth(node, facts, source.analysis),
+    shape.rect = {x, y, cardWidth(node, facts, source),
                   metrics::nodeHeight + std::max(0, rows - 3) * kPortSpacing};
 }
 
@@ -182,7 +186,9 @@ void Scene::finish(const SceneSource& source) {
         const NodeFacts* facts = source.analysis.find(node.id);
         std::uint64_t signature = mixed(1, std::hash<Device>()(shape.device));
         signature = mixed(signature, (facts && facts->op ? 2U : 0U) + (shape.hasError ? 4U : 0U) +
-                                         (shape.hasWarning ? 8U : 0U) + 16U * graph.outgoing(node.id).size());
+                                         (shape.hasWarning ? 8U : 0U) +
+                                         (source.devices.isSimulated(shape.device) ? 16U : 0U) +
+                                         32U * graph.outgoing(node.id).size());
         if (facts)
             for (const auto& type : facts->outputs) signature = mixed(signature, type);
         for (const auto& input : graph.inputs(node.id)) {

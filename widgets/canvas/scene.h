@@ -73,7 +73,8 @@ struct NodeShape {
     bool hasError = false;
     bool hasWarning = false;
     bool dragged = false;
-    bool placed = false;         ///< in the grid
+    bool isStaged = false; ///< a File whose tensor is copied to its lane's device: priced under its card
+    bool placed = false;   ///< in the grid
     std::uint64_t signature = 0; ///< of everything that its looks depend on
 };
 
@@ -144,6 +145,9 @@ struct NodeCard {
     QStaticText time;
     double timeWidth = 0;
     double timeNs = -1;
+    bool isModelled = false;  ///< the time: it is never written without the word
+    QStaticText modelledWord; ///< under the time
+    double modelledWidth = 0;
     std::vector<PortLook> inputs;
     std::vector<PortLook> outputs;
 };
@@ -261,6 +265,7 @@ private:
     bool isFree(const QRectF& rect) const;
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
+    void prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareGhostLabel(const SceneSource& source, std::size_t ghost, const RunState* run);
     bool mustPlace(PriceLabel& label) const;

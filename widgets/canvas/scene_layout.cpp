@@ -55,6 +55,7 @@ void Scene::stackLanes(const Graph& graph) {
         if (shape.id == NodeId::none || band == bands.end()) continue;
         double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
         if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
+        if (shape.isStaged) room += kLabelRoom - kLaneMargin / 2;
         band->second->contentBottom =
             std::max(band->second->contentBottom, shape.at.y + shape.rect.height() + room);
     }
@@ -131,7 +132,9 @@ void Scene::readFrames(const Graph& graph) {
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
         const auto at = indexOf.find(shape.frame);
-        if (at != indexOf.end()) m_frames[at->second].rect |= shape.rect;
+        if (at == indexOf.end()) continue;
+        m_frames[at->second].rect |= shape.rect;
+        if (shape.isStaged) m_frames[at->second].rect |= shape.rect.adjusted(-12, 0, 12, kLabelRoom - 4);
     }
     // Inner ones first, so that each outline encloses those inside it.
     for (std::size_t i = m_frames.size(); i-- > 0;) {

@@ -4,6 +4,7 @@
 #include "widgets/canvas/scene.h"
 #include "widgets/theme.h"
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>
@@ -20,6 +21,8 @@ constexpr double kTextRight = 12;
 
 QString toQt(const std::string& text) { return QString::fromStdString(text); }
 
+QString tr(const char* text) { return QCoreApplication::translate("Canvas", text); }
+
 void setText(QStaticText& text, const QString& words, TextRole role) {
     text.setTextFormat(Qt::PlainText);
     text.setPerformanceHint(QStaticText::AggressiveCaching);
@@ -30,6 +33,9 @@ void setText(QStaticText& text, const QString& words, TextRole role) {
 double widthOf(const QString& words, TextRole role) {
     return QFontMetricsF(font(role)).horizontalAdvance(words);
 }
+
+/// At a glance: every card has room for it beside its title.
+QString cardTime(double ns) { return ns < 1000 ? QStringLiteral("<0.001 ms") : toQt(formatMs(ns)); }
 
 /// What a label says, before it is laid out.
 struct Words {
@@ -117,7 +123,11 @@ void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zo
     const QRectF around = viewport.adjusted(-48, -48, 48, 48);
     visitNodes(around, [&](std::uint32_t slot) {
         prepareCard(source, slot, run);
-        if (hasLabels && m_nodes[slot].kind == NodeShape::Kind::pill) prepareNodeLabel(source, slot, run);
+        if (!hasLabels) return;
+        if (m_nodes[slot].kind == NodeShape::Kind::pill)
+            prepareNodeLabel(source, slot, run);
+        else if (m_nodes[slot].isStaged)
+            prepareStagingLabel(source, slot, run);
     });
     if (!hasLabels) return;
     visitWires(around, [&](std::uint32_t slot) {
@@ -140,20 +150,25 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
             modelled = known->second.modelled;
         }
     }
-    const bool timeChanged = ns != card.timeNs;
+    const bool timeChanged = ns != card.timeNs || modelled != card.isModelled;
     if (!isNew && !timeChanged) return;
     const Node* node = source.graph.find(shape.id);
     if (!node) return;
     const bool isPill = shape.kind == NodeShape::Kind::pill;
     if (timeChanged && !isPill) {
         const double before = card.timeWidth;
+        const double wordBefore = card.modelledWidth;
         card.timeNs = ns;
-        // A modelled time must not pass for a measured one, not even on a card.
-        const QString time =
-            ns > 0 ? (modelled ? QStringLiteral("≈ ") : QString()) + toQt(formatMs(ns)) : QString();
+        card.isModelled = modelled;
+        const QString time = ns > 0 ? cardTime(ns) : QString();
         card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
         setText(card.time, time, TextRole::smallFigure);
-        if (!isNew && card.timeWidth <= before) return; // the title keeps the room it has
+        // A modelled time must not pass for a measured one, not even on a card.
+        const QString word = modelled && ns > 0 ? tr("modelled") : QString();
+        card.modelledWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
+        setText(card.modelledWord, word, TextRole::small);
+        // The title and the caption keep the room they have.
+        if (!isNew && card.timeWidth <= before && card.modelledWidth == wordBefore) return;
     }
     const NodeFacts* facts = source.analysis.find(shape.id);
     const double room = shape.rect.width() - kTextLeft - kTextRight;
@@ -166,7 +181,8 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         setText(card.title, elided(toQt(node->name), TextRole::nodeTitle, titleRoom), TextRole::nodeTitle);
         setText(card.shortTitle, elided(toQt(node->name), TextRole::nodeTitle, room / kShortTitleScale),
                 TextRole::nodeTitle);
-        setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, room), TextRole::body);
+        const double captionRoom = room - (card.modelledWidth > 0 ? card.modelledWidth + 8 : 0);
+        setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, captionRoom), TextRole::body);
         const QString chip = elided(typeCaption(facts, source.analysis), TextRole::smallFigure, room - 34);
         card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
         setText(card.chip, chip, TextRole::smallFigure);
@@ -236,6 +252,31 @@ void Scene::prepareNodeLabel(const SceneSource& source, std::uint32_t slot, cons
     placeLabel(label, shape.rect, slot);
 }
 
+void Scene::prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run) {
+    const NodeShape& shape = m_nodes[slot];
+    PriceLabel& label = m_nodeLabels[slot];
+    EdgeRun price;
+    bool isKnown = true;
+    if (const EdgeRun* known = runOf(run, stagingOf(shape.id))) {
+        price = *known;
+    } else {
+        Price predicted;
+        if (const auto& type = source.analysis.typeOf({shape.id, 0}))
+            predicted = priceOfTransfer(*type, Device::cpu(), shape.device, false, source.devices);
+        isKnown = predicted.isKnown;
+        price.bytes = static_cast<double>(predicted.bytes);
+        price.ns = predicted.ns;
+    }
+    const std::uint64_t signature =
+        signatureOf(isKnown ? price.bytes : -1, price.ns, price.gbPerSecond, price.modelled, price.predicted);
+    if (label.signature != signature) {
+        Words words = priceWords(price, isKnown);
+        words.remark = words.remark.isEmpty() ? tr("staging") : tr("staging · %1").arg(words.remark);
+        layOut(label, words, signature);
+    }
+    if (mustPlace(label)) placeLabel(label, shape.rect, slot);
+}
+
 bool Scene::mustPlace(PriceLabel& label) const {
     if (label.placed == m_version && label.scale == m_labelScale) return false;
     label.placed = m_version;
@@ -268,6 +309,7 @@ bool Scene::isFreeForLabel(const QRectF& rect, std::uint32_t pill) const {
         const NodeShape& shape = m_nodes[slot];
         QRectF taken = shape.rect;
         if (shape.kind == NodeShape::Kind::pill && slot < pill) taken.adjust(-20, 0, 20, 36);
+        if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
         free = free && !taken.intersects(rect);
     });
     for (const GhostShape& ghost : m_ghosts) free = free && !ghost.rect.intersects(rect);

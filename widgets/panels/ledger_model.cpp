@@ -84,8 +84,10 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         row.medianNs = row.predictedNs = run.ns;
         row.rate = run.gbPerSecond;
         row.modelled = run.modelled;
+        row.setup = edge == stagingOf(edge.from.node);
         rows.push_back(std::move(row));
     }
+    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
     return rows;
 }
 

@@ -11,6 +11,14 @@ namespace {
 constexpr std::size_t kPoints = 60'000; ///< of all curves together
 constexpr std::size_t kPredictedLines = 12;
 
+/// Iterations are counted: there is nothing to write between two of them.
+class WholeTicker : public QCPAxisTicker {
+protected:
+    double getTickStep(const QCPRange& range) override {
+        return std::max(1.0, QCPAxisTicker::getTickStep(range));
+    }
+};
+
 } // namespace
 
 TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
@@ -235,9 +243,10 @@ void TransferPlot::style() {
     m_unitLabel->setFont(twb::font(TextRole::small));
     m_unitLabel->setColor(theme.secondaryText);
     xAxis->grid()->setVisible(false);
-    xAxis->setNumberPrecision(0);
     yAxis->ticker()->setTickCount(4);
+    xAxis->setTicker(QSharedPointer<WholeTicker>::create());
     xAxis->ticker()->setTickCount(6);
+    xAxis->setNumberPrecision(0);
     yAxis->setNumberPrecision(3);
     stylePens();
 }

@@ -223,8 +223,12 @@ void TransfersPanel::followSelection() {
 }
 
 void TransfersPanel::selectRow(int row) {
+    const Edge& edge = m_model->rows()[std::size_t(row)].edge;
     Selection selection;
-    selection.edge = m_model->rows()[std::size_t(row)].edge;
+    if (edge == stagingOf(edge.from.node))
+        selection.nodes = {edge.from.node};
+    else
+        selection.edge = edge;
     m_document.select(std::move(selection));
 }
 
