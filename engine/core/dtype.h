@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/half.h"
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -27,6 +29,8 @@ std::string_view torchName(DType dtype) noexcept;
 std::optional<DType> parseDType(std::string_view text) noexcept;
 
 constexpr bool isFloating(DType d) noexcept { return d <= DType::bf16; }
+/// The 16-bit ones, whose arithmetic is done in f32.
+constexpr bool isHalfWidth(DType d) noexcept { return d == DType::f16 || d == DType::bf16; }
 constexpr bool isInteger(DType d) noexcept { return d > DType::bf16 && d != DType::boolean; }
 
 /// A set of dtypes, as ONNX's type constraints are.
@@ -49,10 +53,12 @@ private:
     std::uint16_t m_bits = 0;
 };
 
-/// The C++ type behind a dtype, for the dtypes that C++ has (f16 and bf16 arrive with their kernels).
+/// The C++ type behind a dtype.
 template <DType D> struct CppType;
 template <> struct CppType<DType::f32> { using type = float; };
 template <> struct CppType<DType::f64> { using type = double; };
+template <> struct CppType<DType::f16> { using type = Half; };
+template <> struct CppType<DType::bf16> { using type = BFloat16; };
 template <> struct CppType<DType::i8> { using type = std::int8_t; };
 template <> struct CppType<DType::i16> { using type = std::int16_t; };
 template <> struct CppType<DType::i32> { using type = std::int32_t; };
@@ -66,6 +72,8 @@ template <> struct CppType<DType::boolean> { using type = bool; };
 template <class T> struct DTypeOf;
 template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
 template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
+template <> struct DTypeOf<Half> { static constexpr DType value = DType::f16; };
+template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
 template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
 template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::i16; };
 template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };

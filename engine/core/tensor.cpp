@@ -72,10 +72,11 @@ double Tensor::at(std::int64_t i) const {
     case DType::boolean:
         return element<bool>(data(), position);
     case DType::f16:
+        return static_cast<float>(static_cast<const Half*>(data())[position]);
     case DType::bf16:
-        break;
+        return static_cast<float>(static_cast<const BFloat16*>(data())[position]);
     }
-    throw Error(ErrorCode::unsupported, fmt::format("elements of {} cannot be read yet", name(m_type.dtype)));
+    return 0;
 }
 
 std::vector<std::int64_t> Tensor::toIntegers() const {

@@ -86,18 +86,18 @@ void softmaxKernel(const KernelContext& ctx) {
 } // namespace
 
 void addActivations(std::vector<Op>& table) {
-    table.push_back(makeUnary("Relu", "Activation", 14, "Negative numbers become 0", "Y = max(0, X)",
-                              kNumbers, 1, unaryNumberKernel<element::Relu>));
+    table.push_back(makeUnary("Relu", "Activation", 14, "Negative numbers become 0", "Y = max(0, X)", kSigned,
+                              1, viaFloat<unaryNumberKernel<element::Relu>>));
 
     Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
-                        "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, geluKernel);
+                        "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, viaFloat<geluKernel>);
     gelu.attributes = {choiceAttribute("approximate", "none", {"none", "tanh"},
                                        "none: by the error function; tanh: the approximation by tanh")};
     gelu.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(gelu));
 
     Op softmax = makeUnary("Softmax", "Activation", 13, "Shares that add up to 1 along an axis",
-                           "Y = exp(X) / Σ exp(X)", kFloats, 15, softmaxKernel);
+                           "Y = exp(X) / Σ exp(X)", kFloats, 15, viaFloat<softmaxKernel>);
     softmax.inputs[0].name = "input";
     softmax.outputs[0].name = "output";
     softmax.attributes = {integerAttribute("axis", -1, "The axis along which the result adds up to 1")};
@@ -105,13 +105,14 @@ void addActivations(std::vector<Op>& table) {
     softmax.infer = inferSoftmax;
     table.push_back(std::move(softmax));
 
-    Op sigmoid = makeUnary("Sigmoid", "Activation", 13, "Squeezes numbers into 0 … 1",
-                           "Y = 1 / (1 + exp(−X))", kFloats, 12, unaryFloatKernel<element::Sigmoid>);
+    Op sigmoid =
+        makeUnary("Sigmoid", "Activation", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
+                  kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
     Op tanh = makeUnary("Tanh", "Activation", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
-                        unaryFloatKernel<element::Tanh>);
+                        viaFloat<unaryFloatKernel<element::Tanh>>);
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
 }

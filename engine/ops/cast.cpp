@@ -13,8 +13,8 @@ void castKernel(const KernelContext& ctx) {
     const TensorView& in = ctx.inputs[0];
     const TensorView& out = ctx.outputs[0];
     if (in.dtype == out.dtype) return copyElements(in, out);
-    withValue(in.dtype, [&](auto from) {
-        withValue(out.dtype, [&](auto to) {
+    withAny(in.dtype, [&](auto from) {
+        withAny(out.dtype, [&](auto to) {
             using To = decltype(to);
             using From = decltype(from);
             mapElements<From, To>(in, out, [](From x) { return element::cast<To>(x); });
@@ -26,9 +26,9 @@ void castKernel(const KernelContext& ctx) {
 
 void addCast(std::vector<Op>& table) {
     Op cast = makeOp("Cast", "Shape", 19, "The same elements in another dtype", "Y = (to) X");
-    cast.inputs = {port("input", "self", kValues)};
-    cast.outputs = {port("output", "", kValues)};
-    cast.attributes = {dtypeAttribute("to", "f32", kValues, "Type to convert to")};
+    cast.inputs = {port("input", "self", kAll)};
+    cast.outputs = {port("output", "", kAll)};
+    cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to")};
     cast.infer = inferCast;
     cast.kernel = castKernel;
     table.push_back(std::move(cast));

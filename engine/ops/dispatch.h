@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/kernel.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "ops/element_functions.h"
@@ -12,10 +13,13 @@ namespace twb {
 
 [[noreturn]] inline void noKernelFor(DType dtype) {
     throw Error(ErrorCode::unsupported,
-                fmt::format("there is no CPU kernel for {} yet; cast to f32", name(dtype)));
+                fmt::format("there is no CPU kernel for {} here; cast to f32", name(dtype)));
 }
 
-/// Each calls f with a value of the C++ type behind `dtype`, out of a set of dtypes (ops/schema.h).
+// Each calls f with a value of the C++ type behind `dtype`, out of a set of dtypes (ops/schema.h). Arithmetic
+// on f16 and bf16 is done in f32: kernels are written for f32 and f64, and viaFloat<kernel> serves the other
+// two.
+
 template <class F> void withFloat(DType dtype, const F& f) {
     switch (dtype) {
     case DType::f32:
@@ -27,27 +31,16 @@ template <class F> void withFloat(DType dtype, const F& f) {
     }
 }
 
-template <class F> void withNumber(DType dtype, const F& f) {
-    switch (dtype) {
-    case DType::f32:
-        return f(float{});
-    case DType::f64:
-        return f(double{});
-    case DType::i32:
-        return f(std::int32_t{});
-    case DType::i64:
-        return f(std::int64_t{});
-    default:
-        noKernelFor(dtype);
-    }
-}
-
-template <class F> void withValue(DType dtype, const F& f) {
+template <class F> void withInteger(DType dtype, const F& f) {
     switch (dtype) {
     case DType::i8:
         return f(std::int8_t{});
     case DType::i16:
         return f(std::int16_t{});
+    case DType::i32:
+        return f(std::int32_t{});
+    case DType::i64:
+        return f(std::int64_t{});
     case DType::u8:
         return f(std::uint8_t{});
     case DType::u16:
@@ -56,11 +49,71 @@ template <class F> void withValue(DType dtype, const F& f) {
         return f(std::uint32_t{});
     case DType::u64:
         return f(std::uint64_t{});
-    case DType::boolean:
-        return f(element::Bool{});
     default:
-        return withNumber(dtype, f);
+        noKernelFor(dtype);
     }
+}
+
+/// kMatrixTypes.
+template <class F> void withMatrixType(DType dtype, const F& f) {
+    switch (dtype) {
+    case DType::i32:
+        return f(std::int32_t{});
+    case DType::i64:
+        return f(std::int64_t{});
+    case DType::u32:
+        return f(std::uint32_t{});
+    case DType::u64:
+        return f(std::uint64_t{});
+    default:
+        return withFloat(dtype, f);
+    }
+}
+
+template <class F> void withNumber(DType dtype, const F& f) {
+    if (isInteger(dtype))
+        withInteger(dtype, f);
+    else
+        withFloat(dtype, f);
+}
+
+/// Numbers and bool.
+template <class F> void withNumberOrBool(DType dtype, const F& f) {
+    if (dtype == DType::boolean)
+        f(element::Bool{});
+    else
+        withNumber(dtype, f);
+}
+
+/// Every dtype, f16 and bf16 as what they are: for converting and comparing.
+template <class F> void withAny(DType dtype, const F& f) {
+    switch (dtype) {
+    case DType::f16:
+        return f(Half{});
+    case DType::bf16:
+        return f(BFloat16{});
+    default:
+        return withNumberOrBool(dtype, f);
+    }
+}
+
+/// The element as what arithmetic is done in.
+template <class T> TWB_HOST_DEVICE auto widened(T x) {
+    if constexpr (isHalf<T>)
+        return static_cast<float>(x);
+    else
+        return x;
+}
+
+/// Runs a kernel that knows f32 on tensors of f16 and bf16: inputs are widened, results rounded, everything
+/// else is passed on as it is.
+void throughFloat(const KernelContext& ctx, HostKernel kernel);
+
+template <HostKernel K> void viaFloat(const KernelContext& ctx) {
+    for (const auto& views : {ctx.inputs, ctx.outputs})
+        for (const TensorView& view : views)
+            if (isHalfWidth(view.dtype) && view.data) return throughFloat(ctx, K);
+    K(ctx);
 }
 
 } // namespace twb

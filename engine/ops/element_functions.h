@@ -1,15 +1,11 @@
 #pragma once
 
+#include "core/half.h"
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-
-#if defined(__CUDACC__)
-#define TWB_HOST_DEVICE __host__ __device__
-#else
-#define TWB_HOST_DEVICE
-#endif
 
 namespace twb::element {
 
@@ -92,6 +88,8 @@ struct Abs {
 template <class To, class From> TWB_HOST_DEVICE To cast(From x) {
     if constexpr (std::is_same_v<To, From>) {
         return x;
+    } else if constexpr (isHalf<From>) {
+        return cast<To>(static_cast<float>(x));
     } else if constexpr (std::is_same_v<To, Bool>) {
         return Bool(x != From(0));
     } else if constexpr (std::is_same_v<From, Bool>) {

@@ -227,7 +227,7 @@ template <class T> void matMul(const KernelContext& ctx) {
 }
 
 void matMulKernel(const KernelContext& ctx) {
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) { matMul<decltype(zero)>(ctx); });
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) { matMul<decltype(zero)>(ctx); });
 }
 
 template <class T> void gemmOf(const KernelContext& ctx) {
@@ -286,7 +286,7 @@ template <class T> void gemmOf(const KernelContext& ctx) {
 }
 
 void gemmKernel(const KernelContext& ctx) {
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) { gemmOf<decltype(zero)>(ctx); });
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) { gemmOf<decltype(zero)>(ctx); });
 }
 
 } // namespace
@@ -294,19 +294,19 @@ void gemmKernel(const KernelContext& ctx) {
 void addLinearAlgebra(std::vector<Op>& table) {
     Op matMul = makeOp("MatMul", "Linear algebra", 13,
                        "Matrix product as NumPy's matmul: vectors, matrices, batches", "Y = A × B");
-    matMul.inputs = {port("A", "self", kNumbers, "T"), port("B", "mat2", kNumbers, "T")};
-    matMul.outputs = {port("Y", "", kNumbers, "T")};
+    matMul.inputs = {port("A", "self", kMatrixTypes, "T"), port("B", "mat2", kMatrixTypes, "T")};
+    matMul.outputs = {port("Y", "", kMatrixTypes, "T")};
     matMul.tolerance = {1e-5, 1e-5};
     matMul.infer = inferMatMul;
     matMul.cost = matMulCost;
-    matMul.kernel = matMulKernel;
+    matMul.kernel = viaFloat<matMulKernel>;
     table.push_back(std::move(matMul));
 
     Op gemm = makeOp("Gemm", "Linear algebra", 13, "Matrix product plus bias, as in a linear layer",
                      "Y = alpha · A′ × B′ + beta · C");
-    gemm.inputs = {port("A", "mat1", kNumbers, "T"), port("B", "mat2", kNumbers, "T"),
-                   optionalPort("C", "bias", kNumbers, "T")};
-    gemm.outputs = {port("Y", "", kNumbers, "T")};
+    gemm.inputs = {port("A", "mat1", kMatrixTypes, "T"), port("B", "mat2", kMatrixTypes, "T"),
+                   optionalPort("C", "bias", kMatrixTypes, "T")};
+    gemm.outputs = {port("Y", "", kMatrixTypes, "T")};
     gemm.attributes = {flagAttribute("transA", false, "Use A transposed"),
                        flagAttribute("transB", false, "Use B transposed, as PyTorch stores a layer's weight"),
                        numberAttribute("alpha", 1, "Factor of the product"),
@@ -314,7 +314,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.tolerance = {1e-5, 1e-5};
     gemm.infer = inferGemm;
     gemm.cost = gemmCost;
-    gemm.kernel = gemmKernel;
+    gemm.kernel = viaFloat<gemmKernel>;
     table.push_back(std::move(gemm));
 }
 

@@ -29,14 +29,26 @@ int Op::minimumInputs() const noexcept {
         std::count_if(inputs.begin(), inputs.end(), [](const PortSpec& port) { return !port.optional; }));
 }
 
+const PortSpec& Op::outputAt(int port) const noexcept {
+    static const PortSpec nowhere;
+    const int count = static_cast<int>(outputs.size());
+    if (port >= 0 && port < count) return outputs[static_cast<std::size_t>(port)];
+    return count > 0 && outputs.back().variadic && port >= count ? outputs.back() : nowhere;
+}
+
+int Op::outputCount(const Attributes& complete) const {
+    const int count = static_cast<int>(outputs.size());
+    if (count == 0 || !outputs.back().variadic || !complete.has("num_outputs")) return count;
+    return count - 1 + static_cast<int>(complete.integer("num_outputs"));
+}
+
 std::optional<std::vector<std::int64_t>> InferContext::integers(int port) const {
     if (input(port)) {
-        const auto i = static_cast<std::size_t>(port);
-        if (i >= m_values.size() || !m_values[i]) return std::nullopt;
-        const Tensor& value = *m_values[i];
-        if (isDense(value.view())) return value.toIntegers();
-        const Tensor dense = Tensor::onHost(value.type());
-        copyElements(value.view(), dense.view());
+        const Tensor* known = value(port);
+        if (!known) return std::nullopt;
+        if (isDense(known->view())) return known->toIntegers();
+        const Tensor dense = Tensor::onHost(known->type());
+        copyElements(known->view(), dense.view());
         return dense.toIntegers();
     }
     const std::string& name = m_op.inputAt(port).name;
@@ -44,10 +56,7 @@ std::optional<std::vector<std::int64_t>> InferContext::integers(int port) const 
     return m_attributes.integers(name);
 }
 
-bool InferContext::isDeferred(int port) const noexcept {
-    const auto i = static_cast<std::size_t>(port);
-    return input(port) && (i >= m_values.size() || !m_values[i]);
-}
+bool InferContext::isDeferred(int port) const noexcept { return input(port) && !value(port); }
 
 namespace {
 

@@ -25,10 +25,15 @@ struct PortSpec {
     DTypeSet types;           ///< what it accepts
     std::string typeVariable; ///< ports with the same non-empty one must have the same dtype ("T")
     bool optional = false;    ///< may stay unconnected
-    bool variadic = false;    ///< the last input only: takes one or more edges
+    /// The last one only. An input takes one or more edges; an output is there as often as the node's
+    /// attribute "num_outputs" says. As an output, `optional` means that nobody need ask for it: its kernel
+    /// then sees data == nullptr.
+    bool variadic = false;
     /// A small value that the host reads before the launch (a shape, axes): lives on cpu whatever the lane,
     /// as sizes do in PyTorch. Unconnected, the attribute of the same name stands in for it.
     bool hostValue = false;
+    /// infer() reads its elements for the output's sizes, so only the run can know these (NonZero).
+    bool shapesOutput = false;
 };
 
 enum class AttributeType : std::uint8_t {
@@ -55,8 +60,8 @@ struct AttributeSpec {
     std::string doc;
 };
 
-/// How near to the exact result a kernel's must be: |got - exact| <= atol + rtol * |exact|. Given for f32; f64 must
-/// be nearer by the ratio of their precisions, integers are exact.
+/// How near to the exact result a kernel's must be: |got - exact| <= atol + rtol * |exact|. Given for f32;
+/// f64 must be nearer by the ratio of their precisions, integers are exact.
 struct Tolerance {
     double rtol = 0;
     double atol = 0;
@@ -83,6 +88,8 @@ struct Op {
     std::vector<AttributeSpec> attributes;
     /// PyTorch lets a 0-dimensional CPU tensor meet tensors on another device in these.
     bool elementwise = false;
+    /// The result follows from the types of its inputs (Shape, Size), whatever they hold.
+    bool readsTypesOnly = false;
     /// Inputs whose buffer the planner may hand to output 0 when nobody else reads it and sizes are equal.
     std::vector<int> inPlace;
     Tolerance tolerance;
@@ -101,6 +108,9 @@ struct Op {
     const PortSpec& inputAt(int port) const noexcept;
     bool isVariadic() const noexcept { return !inputs.empty() && inputs.back().variadic; }
     int minimumInputs() const noexcept;
+    /// With `complete` attributes; variadic outputs count each of theirs.
+    int outputCount(const Attributes& complete) const;
+    const PortSpec& outputAt(int port) const noexcept;
 };
 
 /// What infer() throws: `port` is the input it concerns, -1 for the node as a whole.
@@ -138,6 +148,11 @@ public:
     /// The host value of a hostValue input: a connected constant, or the attribute of the same name. Nothing
     /// when it is absent or known only at run time; isDeferred() tells these apart.
     std::optional<std::vector<std::int64_t>> integers(int port) const;
+    /// The same as a tensor of any dtype, dense: only a connected one.
+    const Tensor* value(int port) const noexcept {
+        const auto i = static_cast<std::size_t>(port);
+        return input(port) && i < m_values.size() ? m_values[i] : nullptr;
+    }
     /// Connected, and its value is not known yet.
     bool isDeferred(int port) const noexcept;
     const TensorFiles* files() const noexcept { return m_files; }

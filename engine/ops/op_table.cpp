@@ -42,8 +42,7 @@ void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) 
         try {
             type.byteCount();
         } catch (const Error& overflow) {
-            ctx.fail("too-large", -1,
-                     fmt::format("the result of {}: {}", ctx.op().name, overflow.what()));
+            ctx.fail("too-large", -1, fmt::format("the result of {}: {}", ctx.op().name, overflow.what()));
         }
     }
 }

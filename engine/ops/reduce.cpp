@@ -200,7 +200,7 @@ void meanKernel(const KernelContext& ctx) {
 
 void maxKernel(const KernelContext& ctx) {
     const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withValue(ctx.outputs[0].dtype, [&](auto zero) {
+    withNumberOrBool(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         T* const out = ctx.outputs[0].as<T>();
         reduce(view, MaxRule<T>{}, [out](std::int64_t i, const auto& state) { out[i] = state.value; });
@@ -242,15 +242,15 @@ Op makeReduction(std::string name, int opset, std::string doc, std::string formu
 } // namespace
 
 void addReductions(std::vector<Op>& table) {
-    Op sum = makeReduction("ReduceSum", 13, "Sum over axes", "Y = Σ X", kNumbers, sumKernel);
+    Op sum = makeReduction("ReduceSum", 13, "Sum over axes", "Y = Σ X", kNumbers, viaFloat<sumKernel>);
     sum.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(sum));
     Op mean = makeReduction("ReduceMean", 18, "Mean over axes; integers are cut towards 0", "Y = Σ X / n",
-                            kNumbers, meanKernel);
+                            kNumbers, viaFloat<meanKernel>);
     mean.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(mean));
-    table.push_back(makeReduction("ReduceMax", 20, "Largest element over axes; NaN wins", "Y = max X",
-                                  kValues, maxKernel));
+    table.push_back(makeReduction("ReduceMax", 20, "Largest element over axes; NaN wins", "Y = max X", kAll,
+                                  viaFloat<maxKernel>));
 
     Op argMax = makeOp("ArgMax", "Reduce", 13, "Where along an axis the largest element is; NaN wins",
                        "Y = argmax X");
@@ -262,7 +262,7 @@ void addReductions(std::vector<Op>& table) {
         flagAttribute("select_last_index", false, "Of equal largest elements take the last, not the first")};
     argMax.infer = inferArgMax;
     argMax.cost = reduceCost;
-    argMax.kernel = argMaxKernel;
+    argMax.kernel = viaFloat<argMaxKernel>;
     table.push_back(std::move(argMax));
 }
 

@@ -14,13 +14,17 @@ namespace twb {
 // The words in which a family file writes down an op: sets of dtypes, ports, attributes, and the checks that
 // many infer functions share.
 
-inline constexpr DTypeSet kFloats{DType::f32, DType::f64};
-inline constexpr DTypeSet kNumbers{DType::f32, DType::f64, DType::i32, DType::i64};
-/// Everything that C++ has a type for: what can be filled, compared and cast.
-inline constexpr DTypeSet kValues{DType::f32, DType::f64, DType::i8,  DType::i16, DType::i32,    DType::i64,
-                                  DType::u8,  DType::u16, DType::u32, DType::u64, DType::boolean};
-/// Everything that can be moved about without being looked at.
-inline constexpr DTypeSet kAll = kValues | DTypeSet{DType::f16, DType::bf16};
+inline constexpr DTypeSet kFloats{DType::f32, DType::f64, DType::f16, DType::bf16};
+inline constexpr DTypeSet kSignedIntegers{DType::i8, DType::i16, DType::i32, DType::i64};
+inline constexpr DTypeSet kUnsignedIntegers{DType::u8, DType::u16, DType::u32, DType::u64};
+inline constexpr DTypeSet kIntegers = kSignedIntegers | kUnsignedIntegers;
+inline constexpr DTypeSet kSigned = kFloats | kSignedIntegers;
+inline constexpr DTypeSet kNumbers = kFloats | kIntegers;
+/// What ONNX's matrix products take: no integers narrower than 32 bits.
+inline constexpr DTypeSet kMatrixTypes = kFloats | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
+inline constexpr DTypeSet kIndices{DType::i32, DType::i64};
+inline constexpr DTypeSet kBool{DType::boolean};
+inline constexpr DTypeSet kAll = kNumbers | kBool;
 
 /// The dtypes of a set, as messages and choices list them.
 std::vector<std::string> namesOf(DTypeSet types);

@@ -114,7 +114,7 @@ template <class T, class Value> void fill(const TensorView& out, const Value& va
 }
 
 template <int Value> void fillKernel(const KernelContext& ctx) {
-    withValue(ctx.outputs[0].dtype, [&](auto zero) {
+    withAny(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         fill<T>(ctx.outputs[0], [](std::int64_t) { return element::cast<T>(std::int32_t{Value}); });
     });
@@ -122,7 +122,7 @@ template <int Value> void fillKernel(const KernelContext& ctx) {
 
 void fullKernel(const KernelContext& ctx) {
     const AttributeValue& value = *ctx.attributes.find("value");
-    withValue(ctx.outputs[0].dtype, [&](auto zero) {
+    withAny(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         // An integer that is written as one keeps all its digits.
         const auto* integer = std::get_if<std::int64_t>(&value);
@@ -135,7 +135,7 @@ void fullKernel(const KernelContext& ctx) {
 void constantKernel(const KernelContext& ctx) {
     const AttributeValue& value = *ctx.attributes.find("value");
     const auto store = [&](const auto& values) {
-        withValue(ctx.outputs[0].dtype, [&](auto zero) {
+        withAny(ctx.outputs[0].dtype, [&](auto zero) {
             using T = decltype(zero);
             const std::size_t step = values.size() == 1 ? 0 : 1;
             fill<T>(ctx.outputs[0], [&](std::int64_t i) {
@@ -204,7 +204,7 @@ void addSources(std::vector<Op>& table) {
     file.kernel = fileKernel;
     table.push_back(std::move(file));
 
-    Op constant = makeSource("Constant", 19, "A tensor of the values that are written here", kValues);
+    Op constant = makeSource("Constant", 19, "A tensor of the values that are written here", kAll);
     constant.attributes = {
         [] {
             AttributeSpec value;
@@ -215,27 +215,27 @@ void addSources(std::vector<Op>& table) {
             return value;
         }(),
         shapeAttribute("shape", std::nullopt, 0, "Sizes; absent: a list for a list of values, else a scalar"),
-        dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
+        dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     constant.infer = inferConstant;
     constant.kernel = constantKernel;
     table.push_back(std::move(constant));
 
-    Op zeros = makeSource("Zeros", 0, "A tensor of zeros, created on its lane's device", kValues, "Y = 0");
-    zeros.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
+    Op zeros = makeSource("Zeros", 0, "A tensor of zeros, created on its lane's device", kAll, "Y = 0");
+    zeros.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     zeros.infer = inferFilled;
     zeros.kernel = fillKernel<0>;
     table.push_back(std::move(zeros));
 
-    Op ones = makeSource("Ones", 0, "A tensor of ones, created on its lane's device", kValues, "Y = 1");
-    ones.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
+    Op ones = makeSource("Ones", 0, "A tensor of ones, created on its lane's device", kAll, "Y = 1");
+    ones.attributes = {shapeOfSource(), dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     ones.infer = inferFilled;
     ones.kernel = fillKernel<1>;
     table.push_back(std::move(ones));
 
-    Op full = makeSource("Full", 0, "A tensor filled with one value, created on its lane's device", kValues,
+    Op full = makeSource("Full", 0, "A tensor filled with one value, created on its lane's device", kAll,
                          "Y = value");
     full.attributes = {shapeOfSource(), numberAttribute("value", 0, "What every element is"),
-                       dtypeAttribute("dtype", "f32", kValues, "Type of the elements")};
+                       dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     full.infer = inferFilled;
     full.kernel = fullKernel;
     table.push_back(std::move(full));
@@ -247,7 +247,7 @@ void addSources(std::vector<Op>& table) {
                          numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0"),
                          dtypeAttribute("dtype", "i64", kNumbers, "Type of the elements")};
     arange.infer = inferArange;
-    arange.kernel = arangeKernel;
+    arange.kernel = viaFloat<arangeKernel>;
     table.push_back(std::move(arange));
 }
 

@@ -44,7 +44,7 @@ private:
     void checkDevices(NodeFacts& facts, bool& sound);
     bool inferOutputs(NodeFacts& facts, const Node& node);
     bool checkSupport(const NodeFacts& facts, const Node& node);
-    const Tensor* hostValue(PortRef from);
+    const Tensor* hostValue(PortRef from, int depth = 0);
     void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
     Diagnostic error(std::string code, NodeId node, int port, std::string message) const {
         Diagnostic d;
@@ -78,11 +78,13 @@ private:
     Topology m_topology;
     Analysis m_out;
     DeviceRule m_rule;
+    std::vector<bool> m_valuesTried; ///< by node of m_out: hostValue() has found it or given it up
     std::map<std::pair<PortRef, Device>, std::size_t> m_copies; ///< into m_out.implicitCopies
 };
 
 Analysis Analyzer::run() {
     m_out.nodes.reserve(m_topology.nodes.size());
+    m_valuesTried.resize(m_topology.nodes.size());
     m_out.index.reserve(m_topology.nodes.size());
     checkLanes();
     for (std::uint32_t index : m_topology.order) addNode(index);
@@ -150,22 +152,22 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
         add(std::move(d));
         return;
     }
-    facts.outputs.resize(facts.op->outputs.size());
-    for (const Edge& edge : links.outgoing) {
-        if (edge.from.port < static_cast<std::int32_t>(facts.op->outputs.size())) continue;
-        Diagnostic d = error("unknown-port", node.id, -1,
-                             fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
-                                         facts.op->outputs.size()));
-        d.edge = edge;
-        d.fixes.push_back(disconnectFix(edge));
-        add(std::move(d));
-    }
     bool sound = m_devices.find(facts.device) != nullptr;
     try {
         facts.attributes = completeAttributes(*facts.op, node.attributes);
     } catch (const InferError& e) {
         sound = false;
         add(error("attribute", node.id, -1, fmt::format("{} (of {})", e.what(), quoted(node))));
+    }
+    facts.outputs.resize(static_cast<std::size_t>(facts.op->outputCount(facts.attributes)));
+    for (const Edge& edge : links.outgoing) {
+        if (edge.from.port < static_cast<std::int32_t>(facts.outputs.size())) continue;
+        Diagnostic d = error("unknown-port", node.id, -1,
+                             fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
+                                         facts.outputs.size()));
+        d.edge = edge;
+        d.fixes.push_back(disconnectFix(edge));
+        add(std::move(d));
     }
     const bool complete = sound;
     const bool portsFit = checkPorts(facts, node);
@@ -336,19 +338,36 @@ bool Analyzer::checkTypes(const NodeFacts& facts, const Node& node) {
     return fine;
 }
 
-const Tensor* Analyzer::hostValue(PortRef from) {
+/// The tensor that an output will be, where the host can know it before the run: a small source, the Shape of
+/// a known shape, and what is computed from those alone.
+const Tensor* Analyzer::hostValue(PortRef from, int depth) {
+    constexpr int deepest = 64; // how far a chain of such ops is followed
     const auto at = m_out.index.find(from.node);
-    if (at == m_out.index.end() || from.port != 0) return nullptr;
+    if (at == m_out.index.end() || from.port != 0 || depth > deepest) return nullptr;
     NodeFacts& facts = m_out.nodes[at->second];
     if (facts.value) return &facts.value;
-    if (!facts.op || facts.op->role != OpRole::source || !facts.op->kernel || facts.outputs.empty())
-        return nullptr;
-    const auto& type = facts.outputs[0];
+    const Op* op = facts.op;
+    if (!op || !op->kernel || facts.outputs.size() != 1 || m_valuesTried[at->second]) return nullptr;
+    if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
+    m_valuesTried[at->second] = true;
+    const std::optional<TensorType>& type = facts.outputs[0];
     if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
+    std::vector<TensorView> inputs;
+    for (const auto& source : facts.inputs) {
+        TensorView& view = inputs.emplace_back();
+        if (!source) continue;
+        const auto& inputType = m_out.typeOf(*source);
+        if (!inputType || !inputType->isKnown()) return nullptr;
+        view = {nullptr, inputType->dtype, inputType->shape, denseStrides(inputType->shape)};
+        if (op->readsTypesOnly) continue;
+        const Tensor* value = hostValue(*source, depth + 1);
+        if (!value) return nullptr;
+        view = value->view();
+    }
     try {
         Tensor value = Tensor::onHost(*type);
         const std::array<TensorView, 1> outputs{value.view()};
-        facts.op->kernel({{}, outputs, facts.attributes, m_files});
+        op->kernel({inputs, outputs, facts.attributes, m_files});
         facts.value = std::move(value);
         return &facts.value;
     } catch (const Error&) {
@@ -363,9 +382,10 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node) {
     for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
         if (!facts.inputs[p]) continue;
         types[p] = &*m_out.typeOf(*facts.inputs[p]);
-        if (op.inputAt(static_cast<int>(p)).hostValue) values[p] = hostValue(*facts.inputs[p]);
+        const PortSpec& spec = op.inputAt(static_cast<int>(p));
+        if (spec.hostValue || spec.shapesOutput) values[p] = hostValue(*facts.inputs[p]);
     }
-    std::vector<TensorType> outputs(op.outputs.size());
+    std::vector<TensorType> outputs(facts.outputs.size());
     const InferContext context(op, facts.attributes, types, values, m_files, outputs);
     try {
         InferContext writable = context;

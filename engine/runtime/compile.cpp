@@ -278,6 +278,15 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     for (std::size_t port = 0; port < facts.outputs.size(); ++port)
         outputs.push_back(
             addValue({node.id, static_cast<std::int32_t>(port)}, *facts.outputs[port], facts.device, label));
+    for (std::size_t port = 0; port < outputs.size(); ++port) {
+        const auto reads = [&](const Edge& edge) {
+            return edge.from.port == static_cast<std::int32_t>(port);
+        };
+        const auto& readers = m_graph.outgoing(node.id);
+        PlanValue& value = m_plan->values[outputs[port]];
+        value.absent = facts.op->outputAt(static_cast<int>(port)).optional && !value.kept &&
+                       std::none_of(readers.begin(), readers.end(), reads);
+    }
     Step& step = addStep(facts.op, node.id, streamOf(facts.device, QueueKind::compute), std::move(inputs),
                          outputs, label, setup);
     step.attributes = facts.attributes;

@@ -35,8 +35,8 @@ using Place = std::tuple<Device, MemoryKind, std::uint32_t>;
 
 bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
     const PlanValue& value = plan.values[v];
-    return !value.kept && life.oneStream && life.lastReader != kNone && value.type.isKnown() &&
-           !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
+    return !value.kept && !value.absent && life.oneStream && life.lastReader != kNone &&
+           value.type.isKnown() && !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
 }
 
 } // namespace
@@ -45,7 +45,8 @@ void planMemory(Plan& plan, bool share) {
     const std::vector<Life> lives = livesOf(plan);
     std::map<Place, FreeSlots> free;
     const auto newSlot = [&](const PlanValue& value) {
-        const std::size_t bytes = value.type.isKnown() ? static_cast<std::size_t>(value.type.byteCount()) : 0;
+        const bool sized = value.type.isKnown() && !value.absent;
+        const std::size_t bytes = sized ? static_cast<std::size_t>(value.type.byteCount()) : 0;
         plan.slots.push_back({value.device, value.memory, bytes});
         return static_cast<std::uint32_t>(plan.slots.size() - 1);
     };

@@ -138,10 +138,12 @@ void RunContext::resolve(std::uint32_t index) {
             types.push_back(v == kNone ? nullptr : &m_types[v]);
             if (v != kNone && !m_types[v].isKnown())
                 throw Error(ErrorCode::failed, "its input was not computed");
-            if (v == kNone || !step.op || !step.op->inputAt(static_cast<int>(p)).hostValue) continue;
+            if (v == kNone || !step.op) continue;
+            const PortSpec& spec = step.op->inputAt(static_cast<int>(p));
+            if (!spec.hostValue && !spec.shapesOutput) continue;
             // The one place where submission waits for results: sizes that the graph computes.
             synchronizeAll();
-            hostValues[p] = tensorOf(v);
+            hostValues[p] = toHost(tensorOf(v), m_plan->devices);
             values[p] = &hostValues[p];
         }
         std::vector<TensorType> outputs(step.outputs.size());
@@ -155,6 +157,7 @@ void RunContext::resolve(std::uint32_t index) {
             const std::uint32_t v = step.outputs[i];
             const PlanSlot& slot = m_plan->slots[m_plan->values[v].slot];
             m_types[v] = outputs[i];
+            if (m_plan->values[v].absent) continue;
             m_buffers[m_plan->values[v].slot] =
                 m_plan->devices.at(slot.device)
                     .memory()

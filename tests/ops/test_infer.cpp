@@ -223,9 +223,6 @@ void TestInfer::errors_data() {
         "desired ordering of dimensions i.e. input.dim() = 3 is not equal to len(dims) = 2");
     row("Transpose", {{"perm", axes({0, 0})}}, {f32({2, 3})},
         "attribute: permute(): duplicate dims are not allowed.");
-    row("To", {{"dtype", std::string("f32")}}, {{DType::f16, {2}}},
-        "dtype-mismatch: To cannot convert f16 to f32 yet; leave its dtype unset to move the tensor as it "
-        "is");
     row("Zeros", {{"shape", axes({kHuge, 8})}}, {},
         "too-large: the result of Zeros: the shape [4611686018427387904, 8] has more elements than 64 "
         "bits can "

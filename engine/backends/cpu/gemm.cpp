@@ -122,5 +122,9 @@ template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int32_t, Matri
                    MatrixOperand<std::int32_t>, std::int32_t, std::int32_t*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, MatrixOperand<std::int64_t>,
                    MatrixOperand<std::int64_t>, std::int64_t, std::int64_t*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint32_t, MatrixOperand<std::uint32_t>,
+                   MatrixOperand<std::uint32_t>, std::uint32_t, std::uint32_t*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint64_t, MatrixOperand<std::uint64_t>,
+                   MatrixOperand<std::uint64_t>, std::uint64_t, std::uint64_t*, std::int64_t);
 
 } // namespace twb

@@ -28,5 +28,11 @@ extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int32_t
                           MatrixOperand<std::int32_t>, std::int32_t, std::int32_t*, std::int64_t);
 extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, MatrixOperand<std::int64_t>,
                           MatrixOperand<std::int64_t>, std::int64_t, std::int64_t*, std::int64_t);
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint32_t,
+                          MatrixOperand<std::uint32_t>, MatrixOperand<std::uint32_t>, std::uint32_t,
+                          std::uint32_t*, std::int64_t);
+extern template void gemm(std::int64_t, std::int64_t, std::int64_t, std::uint64_t,
+                          MatrixOperand<std::uint64_t>, MatrixOperand<std::uint64_t>, std::uint64_t,
+                          std::uint64_t*, std::int64_t);
 
 } // namespace twb

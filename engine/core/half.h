@@ -1,0 +1,95 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__CUDACC__)
+#define TWB_HOST_DEVICE __host__ __device__
+#else
+#define TWB_HOST_DEVICE
+#endif
+
+namespace twb {
+
+/// The nearest float that says on which side of it `value` lies: cut towards 0, last bit set when anything
+/// was cut off. Rounding it once more gives what rounding `value` at once would (Boldo, Melquiond 2005).
+TWB_HOST_DEVICE inline float roundToOdd(double value) {
+    const auto near = static_cast<float>(value);
+    if (static_cast<double>(near) == value || value != value) return near;
+    auto bits = std::bit_cast<std::uint32_t>(near);
+    if (std::fabs(static_cast<double>(near)) > std::fabs(value)) --bits;
+    return std::bit_cast<float>(bits | 1U);
+}
+
+/// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. Stored, moved and converted; arithmetic is done in
+/// float. Conversions round to the nearest, ties to even; what is too large becomes infinite.
+struct Half {
+    std::uint16_t bits = 0;
+
+    Half() = default;
+    TWB_HOST_DEVICE explicit Half(float value) : bits(bitsOf(value)) {}
+    template <class T>
+    requires std::is_arithmetic_v<T> TWB_HOST_DEVICE explicit Half(T value)
+        : Half(roundToOdd(static_cast<double>(value))) {}
+
+    TWB_HOST_DEVICE explicit operator float() const {
+        const std::uint32_t sign = (bits & 0x8000U) << 16;
+        std::uint32_t rest = (bits & 0x7fffU) << 13;
+        const std::uint32_t exponent = rest & 0x0f800000U;
+        rest += 0x38000000U; // from a bias of 15 to one of 127
+        if (exponent == 0x0f800000U) {
+            rest += 0x38000000U; // infinity and NaN
+        } else if (exponent == 0) {
+            // Subnormal: one step of exponent, then the leading 1 is taken off again.
+            rest = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + 0x00800000U) - 0x1p-14F);
+        }
+        return std::bit_cast<float>(sign | rest);
+    }
+
+private:
+    TWB_HOST_DEVICE static std::uint16_t bitsOf(float value) {
+        auto x = std::bit_cast<std::uint32_t>(value);
+        const std::uint32_t sign = (x >> 16) & 0x8000U;
+        x &= 0x7fffffffU;
+        std::uint32_t out = 0;
+        if (x > 0x7f800000U) {
+            out = 0x7e00U | ((x >> 13) & 0x3ffU); // NaN stays NaN
+        } else if (x >= 0x477ff000U) {
+            out = 0x7c00U; // from 65520 on the nearest is infinity
+        } else if (x < 0x38800000U) {
+            // Below 2^-14 the sum with 1/2 lets the processor round to the subnormals' spacing.
+            out = std::bit_cast<std::uint32_t>(std::bit_cast<float>(x) + 0.5F) - 0x3f000000U;
+        } else {
+            out = (x - 0x38000000U + 0xfffU + ((x >> 13) & 1U)) >> 13;
+        }
+        return static_cast<std::uint16_t>(sign | out);
+    }
+};
+
+/// The upper half of a float: 8 bits of exponent, 7 of fraction. As Half otherwise.
+struct BFloat16 {
+    std::uint16_t bits = 0;
+
+    BFloat16() = default;
+    TWB_HOST_DEVICE explicit BFloat16(float value) : bits(bitsOf(value)) {}
+    template <class T>
+    requires std::is_arithmetic_v<T> TWB_HOST_DEVICE explicit BFloat16(T value)
+        : BFloat16(roundToOdd(static_cast<double>(value))) {}
+
+    TWB_HOST_DEVICE explicit operator float() const {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    }
+
+private:
+    TWB_HOST_DEVICE static std::uint16_t bitsOf(float value) {
+        const auto x = std::bit_cast<std::uint32_t>(value);
+        if (value != value) return static_cast<std::uint16_t>((x >> 16) | 0x40U);
+        return static_cast<std::uint16_t>((x + 0x7fffU + ((x >> 16) & 1U)) >> 16);
+    }
+};
+
+template <class T> inline constexpr bool isHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+} // namespace twb

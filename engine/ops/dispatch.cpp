@@ -1,0 +1,57 @@
+#include "ops/dispatch.h"
+
+#include "backends/cpu/elementwise.h"
+
+#include <vector>
+
+namespace twb {
+namespace {
+
+template <class F> void withHalf(DType dtype, const F& f) {
+    if (dtype == DType::f16)
+        f(Half{});
+    else
+        f(BFloat16{});
+}
+
+/// What a kernel that knows f32 is given in place of `views`; `owned` keeps the copies alive.
+std::vector<TensorView> asFloats(std::span<const TensorView> views, std::vector<Tensor>& owned) {
+    std::vector<TensorView> out(views.begin(), views.end());
+    for (TensorView& view : out) {
+        if (!isHalfWidth(view.dtype)) continue;
+        if (!view.data) {
+            view.dtype = DType::f32;
+            continue;
+        }
+        owned.push_back(Tensor::onHost({DType::f32, view.shape}));
+        view = owned.back().view();
+    }
+    return out;
+}
+
+} // namespace
+
+void throughFloat(const KernelContext& ctx, HostKernel kernel) {
+    std::vector<Tensor> owned;
+    const std::vector<TensorView> inputs = asFloats(ctx.inputs, owned);
+    const std::vector<TensorView> outputs = asFloats(ctx.outputs, owned);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const TensorView& from = ctx.inputs[i];
+        if (!isHalfWidth(from.dtype) || !from.data) continue;
+        withHalf(from.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            mapElements<T, float>(from, inputs[i], [](T x) { return static_cast<float>(x); });
+        });
+    }
+    kernel({inputs, outputs, ctx.attributes, ctx.files});
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const TensorView& to = ctx.outputs[i];
+        if (!isHalfWidth(to.dtype) || !to.data) continue;
+        withHalf(to.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            mapElements<float, T>(outputs[i], to, [](float x) { return T(x); });
+        });
+    }
+}
+
+} // namespace twb
