@@ -190,6 +190,7 @@ void TestExecutor::cacheRunsOnlyWhatChanged() {
 
 void TestExecutor::sizesKnownOnlyAtRunTime() {
     // The shape comes from another device: nothing but the run knows it.
+    GraphMaker g;
     const NodeId data = g.node("Arange", "data", "cuda:0", {{"limit", 12.0}, {"dtype", std::string("f32")}});
     const NodeId raw = g.node("Constant", "raw", "cuda:0",
                               {{"value", std::vector<double>{3, 4}}, {"dtype", std::string("i64")}});
