@@ -22,24 +22,6 @@
 using namespace twb;
 using namespace twb::test;
 
-namespace {
-
-const char* const kDigits = "resources/examples/digits.twb";
-const char* const kMismatch = "resources/examples/01-cpu-tensor-plus-cuda-tensor.twb";
-
-void clickRow(QTableView& table, int row) {
-    const QRect cell = table.visualRect(table.model()->index(row, 0));
-    QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, cell.center());
-}
-
-QAction* action(MainWindow& window, const QString& text) {
-    for (QAction* a : window.findChildren<QAction*>())
-        if (a->text().remove(QLatin1Char('&')) == text) return a;
-    return nullptr;
-}
-
-} // namespace
-
 class TestMainWindow : public QObject {
     Q_OBJECT
 
@@ -53,20 +35,10 @@ private Q_SLOTS:
     void undoAndRedoByKeys();
     void copyPasteDuplicateDelete();
     void problemRowSelectsAndFixRepairs();
-    void graphWithErrorsDoesNotRun();
-    void digitsNameThreeHundredTwentyEight();
-    void continuousRunStops();
-    void editingMarksResultsStale();
-    void ledgerRowSelectsTheEdge();
-    void saveAndOpenRoundTrip();
-    void unsavedChangesAreAskedAbout();
-    void brokenFileLeavesTheDocument();
     void themeSwitches();
     void deviceChoiceChangesWhatStandsBehind();
     void quickFindSelectsANode();
     void everyControlHasAName();
-    void theWindowFollowsALongRunCheaply();
-    void openingAnotherFileEndsTheRun();
 };
 
 void TestMainWindow::initTestCase() {
@@ -242,168 +214,6 @@ void TestMainWindow::problemRowSelectsAndFixRepairs() {
     QCOMPARE(window->document().analysis().errorCount(), std::size_t(0));
 }
 
-void TestMainWindow::graphWithErrorsDoesNotRun() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kMismatch));
-    QTest::mouseClick(find<QPushButton>(*window, "run"), Qt::LeftButton);
-    QVERIFY(!window->runs().isRunning());
-    QVERIFY(!window->runs().figures());
-    QVERIFY(find<QLabel>(*window, "status")->text().contains(QLatin1String("1 problem")));
-    QVERIFY(find<QTableView>(*window, "problemsTable")->isVisible());
-}
-
-void TestMainWindow::digitsNameThreeHundredTwentyEight() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    auto* iterations = find<QSpinBox>(*window, "iterations");
-    iterations->selectAll();
-    QTest::keyClicks(iterations, QStringLiteral("3"));
-    QTest::keyClick(iterations, Qt::Key_Return);
-    // Predicted before the run, from the profile.
-    QVERIFY(!window->runs().state().edges.empty());
-    for (const auto& [edge, run] : window->runs().state().edges) {
-        QVERIFY(run.predicted);
-        QVERIFY(run.ns > 0);
-    }
-    QTest::mouseClick(find<QPushButton>(*window, "run"), Qt::LeftButton);
-    QVERIFY(window->runs().isRunning());
-    QVERIFY(waitForRun(*window));
-    QVERIFY(window->runs().result()->status == RunStatus::finished);
-    QCOMPARE(window->runs().result()->iterations, std::int64_t(3));
-    const auto& probes = window->runs().probes();
-    const auto accuracy =
-        std::find_if(probes.begin(), probes.end(), [](const auto& p) { return p.name == "accuracy"; });
-    QVERIFY(accuracy != probes.end());
-    QVERIFY(std::abs(accuracy->value - 328.0 / 360) < 1e-6);
-    QVERIFY(find<QLabel>(*window, "status")->text().contains(QLatin1String("modelled")));
-    // The probe's value is what the inspector shows of it.
-    QVERIFY(window->selectNode(QStringLiteral("accuracy")));
-    QCOMPARE(find<QLabel>(*window, "scalarValue")->text(), QStringLiteral("0.911111"));
-    // Every transfer has been over its edge, and counts are exact.
-    const Ledger& ledger = window->runs().figures()->ledger();
-    for (std::size_t i = 0; i < ledger.rows().size(); ++i)
-        QCOMPARE(ledger.rows()[i].count, ledger.plan()->transfers[i].setup ? 1u : 3u);
-    for (const auto& [edge, run] : window->runs().state().edges) QVERIFY(!run.predicted);
-    // A tensor can be looked at, although the measured run shared its memory.
-    const std::optional<Tensor> logits =
-        window->runs().tensor({window->document().graph().findByName("fc2")->id, 0});
-    QVERIFY(logits);
-    QCOMPARE(logits->shape(), (Shape{360, 10}));
-}
-
-void TestMainWindow::continuousRunStops() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    QSignalSpy frames(&window->runs(), &RunController::frame);
-    QTest::mouseClick(find<QPushButton>(*window, "runContinuously"), Qt::LeftButton);
-    QVERIFY(window->runs().isContinuous());
-    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 2; }, 30'000));
-    QVERIFY(window->runs().isRunning());
-    QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
-    QVERIFY(waitForRun(*window));
-    QVERIFY(window->runs().result()->status == RunStatus::cancelled);
-    QVERIFY(window->runs().result()->iterations >= 2);
-    QVERIFY(frames.count() >= 1);
-    QVERIFY(find<QPushButton>(*window, "run")->isEnabled());
-}
-
-void TestMainWindow::editingMarksResultsStale() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    window->runs().run(1);
-    QVERIFY(waitForRun(*window));
-    QVERIFY(!window->runs().state().stale);
-    Document& document = window->document();
-    Node moved = *document.graph().findByName("relu");
-    moved.position.x += 8;
-    DeltaBuilder move(document.graph(), "Move");
-    move.change(moved);
-    document.apply(move.take());
-    QVERIFY(!window->runs().state().stale); // a card elsewhere computes the same
-    Node changed = *document.graph().findByName("fc1");
-    changed.attributes.set("alpha", 2.0);
-    DeltaBuilder change(document.graph(), "Set alpha");
-    change.change(changed);
-    document.apply(change.take());
-    QVERIFY(window->runs().state().stale);
-    QVERIFY(find<QLabel>(*window, "fresh")->text().contains(QLatin1String("stale")));
-}
-
-void TestMainWindow::ledgerRowSelectsTheEdge() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    window->runs().run(2);
-    QVERIFY(waitForRun(*window));
-    QCoreApplication::processEvents();
-    auto* ledger = find<QTableView>(*window, "ledgerTable");
-    QVERIFY(ledger->model()->rowCount() >= 2);
-    QVERIFY(ledger->model()->index(0, 0).data().toString().contains(QLatin1String("images")));
-    clickRow(*ledger, 0);
-    const std::optional<Edge> edge = window->document().selection().edge;
-    QVERIFY(edge);
-    QCOMPARE(window->document().graph().find(edge->from.node)->name, std::string("images"));
-    QCOMPARE(window->document().graph().sourceOf(edge->to), std::optional(edge->from));
-}
-
-void TestMainWindow::saveAndOpenRoundTrip() {
-    QTemporaryDir folder;
-    const QString path = folder.filePath(QStringLiteral("mine.twb"));
-    const auto window = makeWindow();
-    auto* search = find<QLineEdit>(*window, "paletteSearch");
-    QTest::keyClicks(search, QStringLiteral("linear"));
-    QTest::keyClick(search, Qt::Key_Down);
-    window->document().save(path);
-    QTest::keyClick(find<QListView>(*window, "paletteList"), Qt::Key_Return);
-    QVERIFY(window->document().isModified());
-    action(*window, QStringLiteral("Save"))->trigger();
-    QVERIFY(!window->document().isModified());
-    const auto other = makeWindow();
-    QVERIFY(other->openFile(path));
-    QVERIFY(other->document().graph() == window->document().graph());
-    QCOMPARE(QSettings().value(QStringLiteral("recent")).toStringList().first(), path);
-}
-
-void TestMainWindow::unsavedChangesAreAskedAbout() {
-    const auto window = makeWindow();
-    auto* search = find<QLineEdit>(*window, "paletteSearch");
-    QTest::keyClicks(search, QStringLiteral("softm"));
-    QTest::keyClick(search, Qt::Key_Return);
-    {
-        BoxAnswer answer(QMessageBox::Cancel);
-        QVERIFY(!window->close());
-        QVERIFY(answer.answered());
-        QVERIFY(answer.text().contains(QLatin1String("Save")));
-    }
-    {
-        BoxAnswer answer(QMessageBox::Cancel);
-        QVERIFY(!window->openFile(sourcePath(kDigits)));
-        QCOMPARE(window->document().graph().nodes().size(), std::size_t(1));
-    }
-    {
-        BoxAnswer answer(QMessageBox::Discard);
-        QVERIFY(window->openFile(sourcePath(kDigits)));
-        QVERIFY(window->document().graph().nodes().size() > 10);
-    }
-    QVERIFY(window->close()); // nothing to ask about
-}
-
-void TestMainWindow::brokenFileLeavesTheDocument() {
-    QTemporaryDir folder;
-    QFile file(folder.filePath(QStringLiteral("broken.twb")));
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write("{ \"format\": \"tensor-workbench\", ");
-    file.close();
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    const Graph before = window->document().graph();
-    BoxAnswer answer(QMessageBox::Ok);
-    QVERIFY(!window->openFile(file.fileName()));
-    QVERIFY(answer.answered());
-    QVERIFY2(answer.detail().contains(QLatin1String("broken.twb")), qPrintable(answer.detail()));
-    QVERIFY(window->document().graph() == before);
-    QVERIFY(window->document().path().endsWith(QLatin1String("digits.twb")));
-}
-
 void TestMainWindow::themeSwitches() {
     const auto window = makeWindow();
     const QColor dark = window->grab().toImage().pixelColor(4, window->height() / 2);
@@ -468,41 +278,6 @@ void TestMainWindow::everyControlHasAName() {
         ++controls;
     }
     QVERIFY(controls > 15);
-}
-
-/// At most one frame in 16 ms or so, however many iterations pass; and none after the end.
-void TestMainWindow::theWindowFollowsALongRunCheaply() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    QSignalSpy frames(&window->runs(), &RunController::frame);
-    QElapsedTimer timer;
-    timer.start();
-    window->runs().run(200);
-    QVERIFY(waitForRun(*window));
-    QVERIFY(frames.count() >= 1);
-    QVERIFY2(frames.count() <= timer.elapsed() / 14 + 2, qPrintable(QString::number(frames.count())));
-    const qsizetype before = frames.count();
-    QTest::qWait(60);
-    QCOMPARE(frames.count(), before);
-    for (const LedgerRow& row : window->runs().figures()->ledger().rows())
-        QVERIFY(row.count == 200 || row.count == 1);
-}
-
-void TestMainWindow::openingAnotherFileEndsTheRun() {
-    const auto window = makeWindow();
-    window->load(sourcePath(kDigits));
-    window->runContinuously();
-    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 1; }, 30'000));
-    window->load(sourcePath(kMismatch));
-    QVERIFY(!window->runs().isRunning());
-    QVERIFY(!window->runs().figures());
-    QVERIFY(find<QPushButton>(*window, "run")->isEnabled());
-    QTest::qWait(40);
-    QVERIFY(!window->runs().result()); // nothing of the old run arrives
-    window->load(sourcePath(kDigits));
-    window->runs().run(1);
-    QVERIFY(waitForRun(*window));
-    QVERIFY(window->runs().result()->status == RunStatus::finished);
 }
 
 TWB_GUI_TEST_MAIN(TestMainWindow)

@@ -4,11 +4,13 @@
 #include "widgets/main_window.h"
 #include "widgets/theme.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QFile>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSettings>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
@@ -76,6 +78,21 @@ private:
 inline bool waitForRun(MainWindow& window) {
     return QTest::qWaitFor([&] { return !window.runs().isRunning(); }, 60'000);
 }
+
+inline void clickRow(QTableView& table, int row) {
+    const QRect cell = table.visualRect(table.model()->index(row, 0));
+    QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, cell.center());
+}
+
+/// By its text in the menu.
+inline QAction* action(MainWindow& window, const QString& text) {
+    for (QAction* a : window.findChildren<QAction*>())
+        if (a->text().remove(QLatin1Char('&')) == text) return a;
+    return nullptr;
+}
+
+inline const char* const kDigits = "resources/examples/digits.twb";
+inline const char* const kMismatch = "resources/examples/01-cpu-tensor-plus-cuda-tensor.twb";
 
 template <class T> T* find(QWidget& in, const char* name) {
     T* found = in.findChild<T*>(QString::fromLatin1(name));
