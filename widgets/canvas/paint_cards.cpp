@@ -3,6 +3,10 @@
 #include <QPainterPath>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
 
 namespace twb {
 namespace {
@@ -27,6 +31,47 @@ Outline outlineOf(const Pass& pass, const NodeShape& shape, const NodeRun* run) 
     if (isHovered) return {withAlpha(theme.secondaryText, 0.75), 1};
     return {theme.border, 1};
 }
+
+/// Far out there are hundreds of cards in view and only a few that differ: each is drawn once, kept as a
+/// picture, and copied, which takes a fraction of the time that its paths take.
+class Sprites {
+public:
+    explicit Sprites(const Pass& pass)
+        : m_painter(pass.painter), m_ratio(pass.painter.device()->devicePixelRatioF()),
+          m_scale(pass.zoom * m_ratio) {}
+
+    /// `draw` paints on a transparent ground in canvas units, from the origin to `size`; `look` names
+    /// everything else that it depends on. The painter must be in pixels.
+    template <class Draw>
+    void put(QPointF pixel, QSizeF size, const std::array<std::uint32_t, 4>& look, const Draw& draw) {
+        constexpr std::size_t kMost = 512;
+        static thread_local std::map<Key, QImage> kept;
+        const Key key{m_scale, size.width(), size.height(), look};
+        auto found = kept.find(key);
+        if (found == kept.end()) {
+            if (kept.size() >= kMost) kept.clear();
+            QImage image((size * m_scale).toSize() + QSize(2, 2), QImage::Format_ARGB32_Premultiplied);
+            image.fill(Qt::transparent);
+            QPainter painter(&image);
+            painter.setRenderHint(QPainter::Antialiasing);
+            painter.scale(m_scale, m_scale);
+            draw(painter);
+            painter.end();
+            image.setDevicePixelRatio(m_ratio);
+            found = kept.emplace(key, std::move(image)).first;
+        }
+        // On whole pixels, where copying is fast and the picture is sharp.
+        const QPointF at(std::round(pixel.x() * m_ratio) / m_ratio,
+                         std::round(pixel.y() * m_ratio) / m_ratio);
+        m_painter.drawImage(at, found->second);
+    }
+
+private:
+    using Key = std::tuple<double, double, double, std::array<std::uint32_t, 4>>;
+    QPainter& m_painter;
+    double m_ratio;
+    double m_scale;
+};
 
 void paintMark(QPainter& painter, const Theme& theme, const NodeRun& run, bool stale, QPointF at) {
     const auto stroke = [&](const QColor& color, double width = 1.6) {
@@ -99,6 +144,18 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
     const Hit& hover = pass.state.hover;
     const bool isHovered = hover.port == port && (side == PortSide::input ? hover.kind == Hit::Kind::input
                                                                           : hover.kind == Hit::Kind::output);
+    const bool isPlain = look.state == PortLook::State::connected && opacity == 1 && !isTarget && !isHovered;
+    if (isPlain && pass.detail == Detail::titles) {
+        pass.usePixels();
+        Sprites(pass).put(pass.toScreen(at - QPointF(radius, radius)), {2 * radius, 2 * radius},
+                          {color.rgba(), 0, 0, 1}, [&](QPainter& on) {
+                              on.setPen(Qt::NoPen);
+                              on.setBrush(color);
+                              on.drawEllipse(QRectF(0, 0, 2 * radius, 2 * radius));
+                          });
+        pass.useCanvasUnits();
+        return;
+    }
     if (isHovered) radius += 1.4;
     painter.setOpacity(opacity);
     if (isTarget) {
@@ -146,19 +203,24 @@ void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) 
     }
 }
 
-void paintBody(const Pass& pass, const NodeShape& shape, const Outline& outline, double radius) {
-    QPainter& painter = pass.painter;
-    const Theme& theme = pass.theme();
-    if (pass.zoom >= kFineZoom || shape.dragged) {
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(QColor(0, 0, 0, theme.isDark ? 70 : 22));
-        painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
-    }
+void paintShadow(const Pass& pass, const NodeShape& shape, double radius) {
+    pass.painter.setPen(Qt::NoPen);
+    pass.painter.setBrush(QColor(0, 0, 0, pass.theme().isDark ? 70 : 22));
+    pass.painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
+}
+
+/// The body of a card or pill at `r`, with the stripe of its device.
+void paintBody(QPainter& painter, const QRectF& r, bool isPill, const QColor& fill, const Outline& outline,
+               const QColor& accent) {
+    const double radius = isPill ? r.height() / 2 : metrics::cardRadius;
     const double inset = outline.width / 2;
     painter.setPen(QPen(outline.color, outline.width));
-    painter.setBrush(theme.raised);
-    painter.drawRoundedRect(shape.rect.adjusted(inset, inset, -inset, -inset), radius - inset,
-                            radius - inset);
+    painter.setBrush(fill);
+    painter.drawRoundedRect(r.adjusted(inset, inset, -inset, -inset), radius - inset, radius - inset);
+    if (isPill) return;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(accent);
+    painter.drawRoundedRect(QRectF(r.left() + 2, r.top() + 9, 4, r.height() - 18), 2, 2);
 }
 
 void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
@@ -169,14 +231,28 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         const auto found = pass.state.run->nodes.find(shape.id);
         if (found != pass.state.run->nodes.end()) run = &found->second;
     }
-    const Outline outline = outlineOf(pass, shape, run);
     const NodeCard* card = pass.scene.card(slot);
     const QRectF& r = shape.rect;
     const QColor accent = theme.device(shape.device);
     const bool isPill = shape.kind == NodeShape::Kind::pill;
+    Outline outline = outlineOf(pass, shape, run);
+    if (isPill && outline.color == theme.border) outline = {accent, 1.8};
+    if (pass.zoom >= kFineZoom || shape.dragged)
+        paintShadow(pass, shape, isPill ? r.height() / 2 : metrics::cardRadius);
+    if (pass.detail == Detail::titles) {
+        pass.usePixels();
+        Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
+                          {outline.color.rgba(), static_cast<std::uint32_t>(outline.width * 100),
+                           theme.raised.rgba(), isPill ? 0 : accent.rgba()},
+                          [&](QPainter& on) {
+                              paintBody(on, QRectF(QPointF(), r.size()), isPill, theme.raised, outline,
+                                        accent);
+                          });
+        pass.useCanvasUnits();
+    } else {
+        paintBody(painter, r, isPill, theme.raised, outline, accent);
+    }
     if (isPill) {
-        const bool isPlain = outline.color == theme.border;
-        paintBody(pass, shape, isPlain ? Outline{accent, 1.8} : outline, r.height() / 2);
         if (card) {
             painter.setFont(font(TextRole::strong));
             painter.setPen(accent);
@@ -187,11 +263,6 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
             painter.drawStaticText(QPointF(-size.width() / 2, -size.height() / 2), card->title);
             painter.restore();
         }
-    } else {
-        paintBody(pass, shape, outline, metrics::cardRadius);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(accent);
-        painter.drawRoundedRect(QRectF(r.left() + 2, r.top() + 9, 4, r.height() - 18), 2, 2);
     }
     if (card && !isPill && pass.detail == Detail::titles) {
         painter.save();
