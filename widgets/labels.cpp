@@ -32,6 +32,18 @@ void setStyleProperty(QWidget* widget, const char* name, const QVariant& value) 
     widget->style()->polish(widget);
 }
 
+QColor selectionWash() {
+    const Theme& theme = Theme::current();
+    QColor wash = theme.accent;
+    wash.setAlphaF(theme.isDark ? 0.18f : 0.13f);
+    return wash;
+}
+
+void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
+                Qt::TextElideMode mode) {
+    painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));
+}
+
 ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     setTextFormat(Qt::PlainText);
@@ -72,7 +84,7 @@ void DevicePill::paintEvent(QPaintEvent*) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(wash);
     painter.drawRoundedRect(QRectF(rect()), height() / 2.0, height() / 2.0);
-    painter.setPen(theme.device(m_device));
+    painter.setPen(theme.deviceInk(m_device));
     painter.drawText(rect(), Qt::AlignCenter, text());
 }
 

@@ -18,6 +18,12 @@ QFrame* makeLine(QWidget* parent = nullptr);
 /// Sets a dynamic property that the style sheet looks at.
 void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 
+/// What a selected row of a list or table stands on.
+QColor selectionWash();
+/// One line in the painter's font and pen, cut with "…" where it is wider.
+void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
+                Qt::TextElideMode mode = Qt::ElideRight);
+
 /// One line that ends in "…" where it does not fit; the whole text is its tool tip then.
 class ElidedLabel : public QLabel {
     Q_OBJECT

@@ -22,11 +22,14 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace twb {
 namespace {
 
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
+constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few of its rows
 constexpr double kBottomShare = 0.24; ///< of the window's height, when it is first shown
 
 } // namespace
@@ -397,7 +400,7 @@ void MainWindow::updateProblemCount() {
 void MainWindow::showEvent(QShowEvent* event) {
     QMainWindow::showEvent(event);
     if (std::exchange(m_shown, true)) return;
-    const int bottom = int(kBottomShare * height());
+    const int bottom = std::max(kLeastBottom, int(kBottomShare * height()));
     m_middle->setSizes({height() - bottom, bottom});
 }
 

@@ -145,7 +145,7 @@ QFrame[role="problem"][severity="warning"] { background: @warning-wash; border-l
 QFrame[role="problem"][severity="note"] { background: @accent-12; border-left: 3px solid @accent; border-top-right-radius: 8px; border-bottom-right-radius: 8px; }
 QLabel[role="badge"] { background: @error; color: @badge-text; border-radius: 8px; padding: 1px 6px; font-weight: 600; }
 QLabel[role="badge"][severity="warning"] { background: @warning; }
-QLabel[role="modelled"] { background: @warning-18; color: @warning; border-radius: 8px; padding: 2px 8px; font-weight: 600; }
+QLabel[role="modelled"] { background: @warning-18; color: @warning-ink; border-radius: 8px; padding: 2px 8px; font-weight: 600; }
 )";
 
 QString opaque(const QColor& color) { return color.name(QColor::HexRgb); }
@@ -178,6 +178,7 @@ QString styleSheet(const Theme& theme) {
         {"@border-strong", opaque(strongBorder)},
         {"@error-wash", rgba(theme.error, theme.isDark ? 13 : 8)},
         {"@warning-wash", rgba(theme.warning, theme.isDark ? 11 : 9)},
+        {"@warning-ink", opaque(theme.warningInk())},
         {"@warning-18", rgba(theme.warning, theme.isDark ? 22 : 16)},
         {"@badge-text", opaque(theme.isDark ? theme.window : theme.panel)},
         {"@onAccent", opaque(theme.onAccent)},

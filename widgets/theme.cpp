@@ -130,6 +130,13 @@ QColor Theme::device(Device device) const {
     return QColor::fromHsv(hue, second.hsvSaturation(), second.value());
 }
 
+QColor Theme::deviceInk(Device device) const {
+    const QColor accent = this->device(device);
+    return isDark ? accent : accent.darker(128);
+}
+
+QColor Theme::warningInk() const { return isDark ? warning : warning.darker(128); }
+
 QColor Theme::laneBackground(Device device) const {
     if (device.isCpu() || device.isAuto()) return cpuLane;
     if (device.index == 0) return cudaLane;
@@ -155,7 +162,7 @@ QPalette Theme::palette() const {
     p.setColor(QPalette::Base, panel);
     p.setColor(QPalette::AlternateBase, raised);
     p.setColor(QPalette::Text, text);
-    p.setColor(QPalette::PlaceholderText, disabledText);
+    p.setColor(QPalette::PlaceholderText, secondaryText);
     p.setColor(QPalette::Button, raised);
     p.setColor(QPalette::ButtonText, text);
     p.setColor(QPalette::BrightText, error);

@@ -25,6 +25,9 @@ struct Theme {
 
     /// One accent a device; GPUs beyond the second rotate the hue.
     QColor device(Device device) const;
+    /// The same for words: at least 4.5:1 on lane headers and cards.
+    QColor deviceInk(Device device) const;
+    QColor warningInk() const;
     QColor laneBackground(Device device) const;
     QColor wire(DType dtype) const;
     /// Of the index-th curve of a plot and its row in a legend.

@@ -57,6 +57,11 @@ void TestTheme::textIsLegible() {
         for (const QColor& mark : {t.error, t.warning, t.good, t.accent})
             QVERIFY(contrast(mark, ground) >= 3);
     }
+    for (const QColor& ground : {t.laneHeader, t.raised}) {
+        QVERIFY(contrast(t.warningInk(), ground) >= 4.5);
+        for (const Device device : {Device::cpu(), Device::cuda(0), Device::cuda(1)})
+            QVERIFY2(contrast(t.deviceInk(device), ground) >= 4.5, device.toString().c_str());
+    }
     QVERIFY(contrast(t.onAccent, t.accent) >= 4.5);
     for (std::size_t i = 0; i < 12; ++i)
         QVERIFY2(contrast(t.series(i), t.panel) >= 2.5, qPrintable(QString::number(i)));

@@ -240,6 +240,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     if (pass.zoom >= kFineZoom || shape.dragged)
         paintShadow(pass, shape, isPill ? r.height() / 2 : metrics::cardRadius);
     if (pass.detail == Detail::titles) {
+        outline.width = std::max(outline.width, 1 / pass.zoom); // a pixel, or the card has no edge
         pass.usePixels();
         Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
                           {outline.color.rgba(), static_cast<std::uint32_t>(outline.width * 100),
@@ -255,7 +256,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     if (isPill) {
         if (card) {
             painter.setFont(font(TextRole::strong));
-            painter.setPen(accent);
+            painter.setPen(theme.deviceInk(shape.device));
             const QSizeF size = card->title.size();
             painter.save();
             painter.translate(r.center());
@@ -283,7 +284,6 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 29), card->subtitle);
         painter.setFont(font(TextRole::smallFigure));
         if (card->timeWidth > 0) {
-            painter.setPen(stale ? theme.disabledText : theme.secondaryText);
             painter.drawStaticText(QPointF(r.right() - kTextRight - card->timeWidth, r.top() + 11),
                                    card->time);
         }
@@ -398,7 +398,7 @@ void paintGhosts(const Pass& pass) {
         painter.setBrush(theme.panel);
         painter.drawRoundedRect(ghost.rect.adjusted(1, 1, -1, -1), ghost.rect.height() / 2 - 1,
                                 ghost.rect.height() / 2 - 1);
-        painter.setPen(accent);
+        painter.setPen(theme.deviceInk(ghost.target));
         painter.setFont(font(TextRole::strong));
         painter.drawText(ghost.rect, Qt::AlignCenter, ghost.title);
     }
@@ -412,6 +412,8 @@ void paintLabels(const Pass& pass) {
         if (const PriceLabel* label = pass.scene.wireLabel(slot)) paintLabel(pass, *label);
     });
     pass.scene.visitNodes(around, [&](std::uint32_t slot) {
+        // A staging copy is paid once: its price is not worth the room where labels are larger than cards.
+        if (pass.scene.nodes()[slot].isStaged && pass.detail < Detail::full) return;
         if (const PriceLabel* label = pass.scene.nodeLabel(slot)) paintLabel(pass, *label);
     });
     for (std::size_t i = 0; i < pass.scene.ghosts().size(); ++i) {

@@ -75,7 +75,7 @@ void paintTag(QPainter& painter, const Theme& theme, QPointF at) {
     painter.setBrush(withAlpha(theme.warning, theme.isDark ? 0.16 : 0.12));
     painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
     painter.setFont(font(TextRole::capsLabel));
-    painter.setPen(theme.warning);
+    painter.setPen(theme.warningInk());
     painter.drawText(pill, Qt::AlignCenter, word);
 }
 
@@ -157,7 +157,7 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     const double until = std::min(box.bottom(), pass.viewport.height() * pass.zoom);
     const QRectF seen(room.left(), from, room.width(), until - from);
     const QFontMetricsF nameMetrics(font(TextRole::laneTitle));
-    painter.setPen(accent);
+    painter.setPen(theme.deviceInk(band.device));
     if (box.height() < 36 || seen.height() < 28) {
         const QFontMetricsF small(font(TextRole::strong));
         painter.setFont(font(TextRole::strong));

@@ -268,7 +268,7 @@ private:
     void prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareGhostLabel(const SceneSource& source, std::size_t ghost, const RunState* run);
-    bool mustPlace(PriceLabel& label) const;
+    bool mustPlace(PriceLabel& label, double scale) const;
     void placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const;
     bool isFreeForLabel(const QRectF& rect, std::uint32_t pill) const;
 

@@ -248,7 +248,7 @@ void Scene::prepareNodeLabel(const SceneSource& source, std::uint32_t slot, cons
                                            : signatureOf(isKnown ? price.bytes : -1, price.ns,
                                                          price.gbPerSecond, price.modelled, price.predicted);
     if (label.signature != signature) layOut(label, isHere ? words : priceWords(price, isKnown), signature);
-    if (!mustPlace(label)) return;
+    if (!mustPlace(label, m_labelScale)) return;
     placeLabel(label, shape.rect, slot);
 }
 
@@ -274,14 +274,14 @@ void Scene::prepareStagingLabel(const SceneSource& source, std::uint32_t slot, c
         words.remark = words.remark.isEmpty() ? tr("staging") : tr("staging · %1").arg(words.remark);
         layOut(label, words, signature);
     }
-    if (mustPlace(label)) placeLabel(label, shape.rect, slot);
+    if (mustPlace(label, 1)) placeLabel(label, shape.rect, slot); // the lane has room for it at this size
 }
 
-bool Scene::mustPlace(PriceLabel& label) const {
-    if (label.placed == m_version && label.scale == m_labelScale) return false;
+bool Scene::mustPlace(PriceLabel& label, double scale) const {
+    if (label.placed == m_version && label.scale == scale) return false;
     label.placed = m_version;
-    label.scale = m_labelScale;
-    label.rect.setSize(label.size * m_labelScale);
+    label.scale = scale;
+    label.rect.setSize(label.size * scale);
     return true;
 }
 
@@ -350,7 +350,7 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
         }
         layOut(label, words, 1);
     }
-    if (!mustPlace(label)) return;
+    if (!mustPlace(label, m_labelScale)) return;
     const WirePath way = path(wire);
     // On the wire, as near to its middle as cards allow; failing that a little above or below it.
     for (const double aside : {0.0, -16.0, 16.0}) {
@@ -390,7 +390,7 @@ void Scene::prepareGhostLabel(const SceneSource& source, std::size_t index, cons
         if (ghost.hoisted) words.remark += QStringLiteral(" · once");
         layOut(label, words, signature);
     }
-    if (!mustPlace(label)) return;
+    if (!mustPlace(label, m_labelScale)) return;
     placeLabel(label, ghost.rect, kNoPill);
 }
 
