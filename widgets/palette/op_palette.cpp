@@ -1,6 +1,7 @@
 #include "widgets/palette/op_palette.h"
 
 #include "widgets/icon.h"
+#include "widgets/labels.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/theme.h"
 
@@ -45,8 +46,11 @@ public:
         const bool selected = option.state.testFlag(QStyle::State_Selected);
         const bool hovered = option.state.testFlag(QStyle::State_MouseOver);
         if (selected || hovered) {
-            QColor wash = selected ? theme.accent : theme.text;
-            wash.setAlphaF(selected ? (theme.isDark ? 0.18f : 0.13f) : 0.06f);
+            QColor wash = selectionWash();
+            if (!selected) {
+                wash = theme.text;
+                wash.setAlphaF(0.06f);
+            }
             painter->setRenderHint(QPainter::Antialiasing);
             painter->setPen(Qt::NoPen);
             painter->setBrush(wash);
@@ -57,9 +61,8 @@ public:
         categoryIcon(index.data(OpListModel::CategoryRole).toString(), tint).paint(painter, iconRect);
         painter->setFont(twb::font(TextRole::body));
         painter->setPen(theme.text);
-        const QRect textRect = option.rect.adjusted(kIndent + 22, 0, -kIndent, 0);
-        painter->drawText(textRect, Qt::AlignVCenter | Qt::AlignLeft,
-                          option.fontMetrics.elidedText(name, Qt::ElideRight, textRect.width()));
+        drawElided(*painter, option.rect.adjusted(kIndent + 22, 0, -kIndent, 0),
+                   Qt::AlignVCenter | Qt::AlignLeft, name);
         painter->restore();
     }
 };

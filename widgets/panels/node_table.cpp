@@ -16,123 +16,82 @@ namespace {
 
 constexpr int kRowHeight = 24;
 
-QVariant header(const QStringList& names, int section, Qt::Orientation orientation, int role) {
-    if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::TextAlignmentRole) return int(Qt::AlignLeft | Qt::AlignVCenter);
-    return role == Qt::DisplayRole ? QVariant(names[section]) : QVariant();
-}
+enum class NodeColumn { name, op, device, output, inputs };
+enum class EdgeColumn { from, to, input, tensor, crosses };
 
 } // namespace
 
 NodeTableModel::NodeTableModel(const Document& document, QObject* parent)
-    : QAbstractTableModel(parent), m_document(document) {}
+    : RowsModel(document, {tr("node"), tr("op"), tr("device"), tr("output"), tr("inputs")}, parent) {}
 
-void NodeTableModel::refresh() {
-    beginResetModel();
-    m_nodes.clear();
-    for (const Node& node : m_document.graph().nodes()) m_nodes.push_back(node.id);
-    endResetModel();
+std::vector<NodeId> NodeTableModel::read() const {
+    std::vector<NodeId> ids;
+    for (const Node& node : m_document.graph().nodes()) ids.push_back(node.id);
+    return ids;
 }
 
 int NodeTableModel::rowOf(NodeId node) const {
-    const auto at = std::lower_bound(m_nodes.begin(), m_nodes.end(), node);
-    return at != m_nodes.end() && *at == node ? int(at - m_nodes.begin()) : -1;
+    const auto at = std::lower_bound(rows().begin(), rows().end(), node);
+    return at != rows().end() && *at == node ? int(at - rows().begin()) : -1;
 }
 
-int NodeTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : int(m_nodes.size());
-}
-
-int NodeTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant NodeTableModel::data(const QModelIndex& index, int role) const {
-    if (role != Qt::DisplayRole) return {};
+QString NodeTableModel::text(const NodeId& id, int column) const {
     const Graph& graph = m_document.graph();
-    const Node* node = graph.find(m_nodes[std::size_t(index.row())]);
+    const Node* node = graph.find(id);
     if (!node) return {};
-    const NodeFacts* facts = m_document.analysis().find(node->id);
-    switch (Column(index.column())) {
-    case NameColumn:
+    const NodeFacts* facts = m_document.analysis().find(id);
+    switch (NodeColumn(column)) {
+    case NodeColumn::name:
         return toQt(node->name);
-    case OpColumn:
+    case NodeColumn::op:
         return toQt(node->op);
-    case DeviceColumn:
+    case NodeColumn::device:
         return toQt((facts ? facts->device : graph.deviceOf(*node)).toString());
-    case OutputColumn:
+    case NodeColumn::output:
         if (!facts || facts->outputs.empty() || !facts->outputs[0]) return {};
         return toQt(facts->outputs[0]->toString());
-    case InputsColumn: {
+    case NodeColumn::inputs: {
         QStringList names;
-        for (const std::optional<PortRef>& input : graph.inputs(node->id))
+        for (const std::optional<PortRef>& input : graph.inputs(id))
             if (const Node* source = input ? graph.find(input->node) : nullptr) names << toQt(source->name);
         return names.join(QStringLiteral(", "));
     }
-    case ColumnCount:
-        break;
     }
     return {};
 }
 
-QVariant NodeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    return header({tr("node"), tr("op"), tr("device"), tr("output"), tr("inputs")}, section, orientation,
-                  role);
-}
-
 EdgeTableModel::EdgeTableModel(const Document& document, QObject* parent)
-    : QAbstractTableModel(parent), m_document(document) {}
+    : RowsModel(document, {tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses")}, parent) {}
 
-void EdgeTableModel::refresh() {
-    beginResetModel();
-    m_edges = m_document.graph().edges();
-    endResetModel();
-}
+std::vector<Edge> EdgeTableModel::read() const { return m_document.graph().edges(); }
 
-int EdgeTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : int(m_edges.size());
-}
-
-int EdgeTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : ColumnCount;
-}
-
-QVariant EdgeTableModel::data(const QModelIndex& index, int role) const {
-    if (role != Qt::DisplayRole) return {};
-    const Edge& edge = m_edges[std::size_t(index.row())];
+QString EdgeTableModel::text(const Edge& edge, int column) const {
     const Node* from = m_document.graph().find(edge.from.node);
     const Node* to = m_document.graph().find(edge.to.node);
     if (!from || !to) return {};
     const Analysis& analysis = m_document.analysis();
-    switch (Column(index.column())) {
-    case FromColumn:
+    switch (EdgeColumn(column)) {
+    case EdgeColumn::from:
         return toQt(from->name);
-    case ToColumn:
+    case EdgeColumn::to:
         return toQt(to->name);
-    case InputColumn: {
+    case EdgeColumn::input: {
         const Op* op = findOp(to->op);
         return op && !op->inputs.empty() ? toQt(op->inputAt(edge.to.port).name)
                                          : QString::number(edge.to.port);
     }
-    case TensorColumn: {
+    case EdgeColumn::tensor: {
         const std::optional<TensorType>& type = analysis.typeOf(edge.from);
         return type ? toQt(type->toString()) : QString();
     }
-    case CrossesColumn: {
+    case EdgeColumn::crosses: {
         const NodeFacts* a = analysis.find(from->id);
         const NodeFacts* b = analysis.find(to->id);
         if (!a || !b || a->device == b->device) return {};
         return QStringLiteral("%1 → %2").arg(toQt(a->device.toString()), toQt(b->device.toString()));
     }
-    case ColumnCount:
-        break;
     }
     return {};
-}
-
-QVariant EdgeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
-    return header({tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses")}, section, orientation,
-                  role);
 }
 
 NodeTable::NodeTable(Document& document, QWidget* parent)
@@ -152,14 +111,14 @@ NodeTable::NodeTable(Document& document, QWidget* parent)
             [this](const QModelIndex& current) {
                 if (!current.isValid()) return;
                 Selection selection;
-                selection.nodes = {m_nodes->nodeAt(current.row())};
+                selection.nodes = {m_nodes->rows()[std::size_t(current.row())]};
                 m_document.select(std::move(selection));
             });
     connect(m_edgeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (!current.isValid()) return;
                 Selection selection;
-                selection.edge = m_edges->edgeAt(current.row());
+                selection.edge = m_edges->rows()[std::size_t(current.row())];
                 m_document.select(std::move(selection));
             });
 }

@@ -34,11 +34,7 @@ public:
                const QModelIndex& index) const override {
         const Theme& theme = Theme::current();
         painter->save();
-        if (option.state.testFlag(QStyle::State_Selected)) {
-            QColor wash = theme.accent;
-            wash.setAlphaF(theme.isDark ? 0.18f : 0.13f);
-            painter->fillRect(option.rect, wash);
-        }
+        if (option.state.testFlag(QStyle::State_Selected)) painter->fillRect(option.rect, selectionWash());
         QRect room = option.rect.adjusted(8, 0, -8, 0);
         const bool dim = index.data(LedgerModel::kDimRole).toBool();
         if (const QVariant color = index.data(Qt::DecorationRole); color.isValid()) {
@@ -50,9 +46,8 @@ public:
         }
         painter->setFont(index.data(Qt::FontRole).value<QFont>());
         painter->setPen(dim ? theme.secondaryText : theme.text);
-        painter->drawText(
-            room, index.data(Qt::TextAlignmentRole).toInt(),
-            painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideMiddle, room.width()));
+        drawElided(*painter, room, index.data(Qt::TextAlignmentRole).toInt(), index.data().toString(),
+                   Qt::ElideMiddle);
         painter->restore();
     }
 };
