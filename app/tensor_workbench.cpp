@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
     QApplication::setApplicationDisplayName(QStringLiteral("Tensor Workbench"));
     QApplication::setApplicationVersion(QStringLiteral(TWB_VERSION));
 
-    QGuiApplication::setDesktopFileName(QStringLiteral("tensor-workbench")); // by which a desktop finds its icon
+    QGuiApplication::setDesktopFileName(
+        QStringLiteral("tensor-workbench")); // by which a desktop finds its icon
 
     QCommandLineParser parser;
     parser.setApplicationDescription(QCoreApplication::translate("main",

@@ -48,12 +48,13 @@ public:
     const Selection& selection() const noexcept { return m_selection; }
     void select(Selection selection); ///< what no longer exists is left out
 
-    QString path() const { return m_path; } ///< empty: never saved
-    QString title() const;                  ///< file name, else the graph's own title, else "Untitled"
+    QString path() const { return m_path; }     ///< empty: never saved
+    QString title() const;                      ///< file name, else the graph's own title, else "Untitled"
     QString folder() const { return m_folder; } ///< what paths of File and Save nodes are relative to
     bool isModified() const;
 
-    /// Replaces everything after the file was read completely. Throws and stays as it was when it cannot be read.
+    /// Replaces everything after the file was read completely. Throws and stays as it was when it cannot be
+    /// read.
     void open(const QString& path);
     /// As open(), from text that is not a file of the user's (an example keeps `folder` for its tensors).
     void setGraph(Graph graph, const QString& path, const QString& folder);
