@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Tensor Workbench is built from and runs with: nothing that is there already, and it says what.
-#   --tests   also what the benchmarks beside the tests need
+#   --tests   also what the tests on ONNX's own data and the benchmarks need
 set -euo pipefail
 
 # One name a line; where distributions disagree, the names are joined by "|" and the first that exists is taken.
@@ -8,12 +8,12 @@ packages=(
     git g++ cmake ninja-build ccache
     qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
     libqcustomplot-dev
-    libopenblas-openmp-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+    libonnx-dev libprotobuf-dev libopenblas-openmp-dev nlohmann-json3-dev libcli11-dev libfmt-dev
     fonts-inter fonts-jetbrains-mono
 )
 for option in "$@"; do
     case "$option" in
-    --tests) packages+=(libbenchmark-dev) ;;
+    --tests) packages+=(libbenchmark-dev libonnx-testdata) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
     *) echo "install-dependencies.sh: \"$option\" is no option of this script; there is --tests." >&2; exit 2 ;;
     esac

@@ -4,6 +4,8 @@
 #include "ops/philox.h"
 #include "ops/schema.h"
 
+#include <cstring>
+
 namespace twb {
 namespace {
 
@@ -52,6 +54,19 @@ void uniformKernel(const KernelContext& ctx) {
     });
 }
 
+/// What stands in for a tensor that nobody has given yet: values a network can take.
+void inputKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (!isFloating(out.dtype)) {
+        std::memset(out.data, 0, static_cast<std::size_t>(out.shape.byteCount(out.dtype)));
+        return;
+    }
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fillRandom<T>(ctx, [](PhiloxWords words) { return static_cast<T>(standardNormal(words)); });
+    });
+}
+
 Op makeRandom(std::string name, std::string doc, std::string formula, AttributeSpec first,
               AttributeSpec second, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Tensors", 1, std::move(doc), std::move(formula));
@@ -73,6 +88,21 @@ Op makeRandom(std::string name, std::string doc, std::string formula, AttributeS
 } // namespace
 
 void addRandomSources(std::vector<Op>& table) {
+    Op input = makeOp(
+        "Input", "Tensors", 0,
+        "A tensor that a run is given; until then normally distributed numbers, or zeros for integers");
+    input.role = OpRole::source;
+    input.outputs = {port("output", "", kAll)};
+    input.attributes = {
+        shapeAttribute("shape", std::vector<std::int64_t>{2, 3}, 0, "Sizes, outermost first; [] is a scalar"),
+        dtypeAttribute("dtype", "f32", kAll, "Type of the elements"),
+        integerAttribute("seed", 0, "The same seed gives the same numbers on every device")};
+    input.tolerance = {1.2e-7, 1e-30};
+    input.infer = inferRandom;
+    input.cost = randomCost;
+    input.kernel = viaFloat<inputKernel>;
+    table.push_back(std::move(input));
+
     AttributeSpec scale = numberAttribute("scale", 1, "Standard deviation");
     scale.minimum = 0;
     table.push_back(makeRandom("RandomNormal", "Normally distributed numbers, created on its lane's device",

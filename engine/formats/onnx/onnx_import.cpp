@@ -1,0 +1,426 @@
+#include "core/error.h"
+#include "formats/input_file.h"
+#include "formats/onnx/onnx_model.h"
+#include "formats/onnx/onnx_tensor.h"
+#include "formats/onnx/onnx_upgrade.h"
+#include "formats/project.h"
+#include "graph/delta.h"
+#include "ops/op_table.h"
+
+#include <climits>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <google/protobuf/io/coded_stream.h>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::AttributeProto;
+using onnx::NodeProto;
+
+constexpr std::int64_t kOldestOpset = 1;
+/// Up to this many elements a constant is written into the graph, where a person can read and change it.
+constexpr std::int64_t kInlineElements = 64;
+
+[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", place, problem));
+}
+
+template <class Message> Message parse(const fs::path& path) {
+    const std::string bytes = readFile(path, INT_MAX);
+    google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                  static_cast<int>(bytes.size()));
+    stream.SetTotalBytesLimit(INT_MAX);
+    Message message;
+    if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+        refuse(path.string(),
+               "this is no ONNX file, or it is damaged: it does not parse as a protocol buffer");
+    return message;
+}
+
+/// A node as messages name it.
+std::string labelOf(const NodeProto& node) {
+    if (!node.name().empty()) return fmt::format("node \"{}\" ({})", node.name(), node.op_type());
+    return fmt::format("the {} that makes \"{}\"", node.op_type(),
+                       node.output_size() > 0 ? node.output(0) : std::string());
+}
+
+class Import {
+public:
+    Import(const fs::path& path, const OnnxImportOptions& options) : m_path(path), m_options(options) {}
+
+    ImportedModel run();
+
+private:
+    void checkVersions(const onnx::ModelProto& model);
+    void addInitializer(const onnx::TensorProto& proto);
+    void addInput(const onnx::ValueInfoProto& value);
+    void addNode(const NodeProto& node);
+    void connect(const NodeProto& node, NodeId id);
+    void addOutput(const onnx::ValueInfoProto& value);
+    void layOut();
+
+    Node& newNode(const std::string& op, const std::string& name);
+    NodeId addTensor(const std::string& name, const Tensor& tensor);
+    void define(const std::string& name, PortRef output, const std::string& by);
+    void setAttribute(Node& node, const Op* op, const AttributeProto& attribute, const std::string& where);
+    std::string at(const std::string& what) const { return fmt::format("{}: {}", m_path.string(), what); }
+
+    const fs::path& m_path;
+    const OnnxImportOptions& m_options;
+    ImportedModel m_out;
+    Delta m_delta;
+    LaneId m_lane = LaneId::none;
+    std::unordered_map<std::string, PortRef> m_values;
+};
+
+ImportedModel Import::run() {
+    auto model = parse<onnx::ModelProto>(m_path);
+    if (!model.has_graph() || model.opset_import_size() == 0)
+        refuse(m_path.string(), "this is no ONNX model: it has no graph or names no operator set");
+    checkVersions(model);
+    onnx::GraphProto& graph = *model.mutable_graph();
+    for (const auto& import : model.opset_import())
+        if (import.domain().empty() || import.domain() == "ai.onnx") upgradeNodes(graph, import.version());
+
+    Lane lane;
+    lane.id = m_lane = m_out.graph.newLaneId();
+    lane.device = Device::cpu();
+    m_delta.lanes.push_back({std::nullopt, lane});
+    for (const auto& proto : graph.initializer()) addInitializer(proto);
+    if (graph.sparse_initializer_size() > 0)
+        refuse(m_path.string(), "it has sparse initializers, which are not read; export it with dense ones");
+    for (const auto& value : graph.input())
+        if (!m_values.contains(value.name())) addInput(value); // an initializer may be a default for an input
+    std::vector<NodeId> ids;
+    for (const NodeProto& node : graph.node()) {
+        addNode(node);
+        ids.push_back(m_delta.nodes.back().after->id);
+    }
+    for (int i = 0; i < graph.node_size(); ++i) connect(graph.node(i), ids[static_cast<std::size_t>(i)]);
+    for (const auto& value : graph.output()) addOutput(value);
+    layOut();
+    GraphInfo info = m_out.graph.info();
+    info.title = graph.name().empty() ? m_path.stem().string() : graph.name();
+    info.description = model.doc_string();
+    m_delta.info = Change<GraphInfo>{m_out.graph.info(), info};
+    m_out.graph.apply(m_delta);
+    return std::move(m_out);
+}
+
+void Import::checkVersions(const onnx::ModelProto& model) {
+    for (const auto& import : model.opset_import()) {
+        if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
+        if (import.version() < kOldestOpset)
+            refuse(m_path.string(),
+                   fmt::format("its operators are those of opset {}; opsets {} to {} are read; "
+                               "convert it with onnx.version_converter",
+                               import.version(), kOldestOpset, kOnnxOpset));
+        if (import.version() > kOnnxOpset)
+            m_out.remarks.push_back(at(fmt::format(
+                "its operators are those of opset {}, which is newer than {}: they are read as of {}",
+                import.version(), kOnnxOpset, kOnnxOpset)));
+    }
+}
+
+Node& Import::newNode(const std::string& op, const std::string& name) {
+    Node node;
+    node.id = m_out.graph.newNodeId(m_delta.nodes.size());
+    node.op = op;
+    node.name = name;
+    node.lane = m_lane;
+    m_delta.nodes.push_back({std::nullopt, std::move(node)});
+    return *m_delta.nodes.back().after;
+}
+
+void Import::define(const std::string& name, PortRef output, const std::string& by) {
+    if (!m_values.emplace(name, output).second)
+        refuse(at(by),
+               fmt::format("it makes \"{}\", which is made already; each tensor has one source", name));
+}
+
+/// A tensor that the model holds: as a Constant that can be read, or as a File.
+NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
+    const std::int64_t count = tensor.elementCount();
+    const bool beyond = tensor.dtype() == DType::u64; // whose larger half an attribute cannot hold
+    if (count > kInlineElements || beyond) {
+        const std::string path = fmt::format("{}#{}", m_options.tensorFile, name);
+        m_out.tensors[path] = tensor;
+        Node& node = newNode("File", name);
+        node.attributes.set("path", path);
+        return node.id;
+    }
+    Node& node = newNode("Constant", name);
+    if (isFloating(tensor.dtype())) {
+        std::vector<double> values;
+        for (std::int64_t i = 0; i < count; ++i) values.push_back(tensor.at(i));
+        if (tensor.shape().rank() == 0)
+            node.attributes.set("value", values[0]);
+        else
+            node.attributes.set("value", std::move(values));
+    } else {
+        std::vector<std::int64_t> values = tensor.toIntegers();
+        if (tensor.shape().rank() == 0)
+            node.attributes.set("value", values[0]);
+        else
+            node.attributes.set("value", std::move(values));
+    }
+    node.attributes.set("dtype", std::string(twb::name(tensor.dtype())));
+    if (tensor.shape().rank() != 1) node.attributes.set("shape", tensor.shape().dims());
+    return node.id;
+}
+
+void Import::addInitializer(const onnx::TensorProto& proto) {
+    if (proto.name().empty()) refuse(m_path.string(), "an initializer has no name");
+    const std::string what = at(fmt::format("initializer \"{}\"", proto.name()));
+    const Tensor tensor = tensorFromProto(proto, m_path.parent_path(), what);
+    define(proto.name(), {addTensor(proto.name(), tensor), 0},
+           fmt::format("initializer \"{}\"", proto.name()));
+}
+
+void Import::addInput(const onnx::ValueInfoProto& value) {
+    const std::string what = fmt::format("input \"{}\"", value.name());
+    if (const auto given = m_options.inputs.find(value.name()); given != m_options.inputs.end()) {
+        const std::string path = fmt::format("{}#{}", m_options.tensorFile, value.name());
+        m_out.tensors[path] = given->second;
+        Node& node = newNode("File", value.name());
+        node.attributes.set("path", path);
+        return define(value.name(), {node.id, 0}, what);
+    }
+    if (!value.type().has_tensor_type())
+        refuse(at(what), "it is a sequence, a map or an optional; only tensors are read");
+    const auto& type = value.type().tensor_type();
+    const auto dtype = dtypeOfOnnx(type.elem_type());
+    if (!dtype)
+        refuse(at(what), fmt::format("it holds {}, and tensors here hold numbers of 8 to 64 bits and bool",
+                                     onnxTypeName(type.elem_type())));
+    std::vector<std::int64_t> dims;
+    for (const auto& dim : type.shape().dim()) {
+        if (dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue) {
+            dims.push_back(dim.dim_value());
+            continue;
+        }
+        const auto known = m_options.dimensions.find(dim.dim_param());
+        dims.push_back(known == m_options.dimensions.end() ? 1 : known->second);
+    }
+    try {
+        (void)Shape(dims).byteCount(*dtype);
+    } catch (const Error& e) {
+        refuse(at(what), e.what());
+    }
+    Node& node = newNode("Input", value.name());
+    node.attributes.set("shape", std::move(dims));
+    node.attributes.set("dtype", std::string(name(*dtype)));
+    define(value.name(), {node.id, 0}, what);
+}
+
+void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attribute,
+                          const std::string& where) {
+    if (!attribute.ref_attr_name().empty())
+        refuse(where, fmt::format("its attribute \"{}\" refers to a function's, but it is in no function",
+                                  attribute.name()));
+    const AttributeSpec* spec = op ? op->attribute(attribute.name()) : nullptr;
+    switch (attribute.type()) {
+    case AttributeProto::INT:
+        if (spec && spec->type == AttributeType::flag && (attribute.i() == 0 || attribute.i() == 1)) {
+            node.attributes.set(attribute.name(), attribute.i() == 1);
+        } else if (spec && spec->type == AttributeType::dtype) {
+            const auto dtype = dtypeOfOnnx(static_cast<std::int32_t>(attribute.i()));
+            node.attributes.set(attribute.name(),
+                                dtype ? std::string(name(*dtype))
+                                      : onnxTypeName(static_cast<std::int32_t>(attribute.i())));
+        } else {
+            node.attributes.set(attribute.name(), attribute.i());
+        }
+        return;
+    case AttributeProto::FLOAT:
+        node.attributes.set(attribute.name(), static_cast<double>(attribute.f()));
+        return;
+    case AttributeProto::STRING:
+        node.attributes.set(attribute.name(), attribute.s());
+        return;
+    case AttributeProto::INTS:
+        node.attributes.set(attribute.name(),
+                            std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end()));
+        return;
+    case AttributeProto::FLOATS:
+        node.attributes.set(attribute.name(),
+                            std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        return;
+    case AttributeProto::STRINGS:
+        node.attributes.set(attribute.name(),
+                            std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+        return;
+    case AttributeProto::TENSOR: {
+        // ConstantOfShape's: one element, from which the dtype comes as well.
+        const Tensor tensor = tensorFromProto(attribute.t(), m_path.parent_path(),
+                                              fmt::format("{}, attribute \"{}\"", where, attribute.name()));
+        if (!op) return; // a placeholder has no use for it
+        if (tensor.elementCount() != 1 || !op->attribute("dtype"))
+            refuse(where, fmt::format("its attribute \"{}\" is a tensor of shape {}, and one element is read",
+                                      attribute.name(), tensor.shape().toTorchString()));
+        if (isFloating(tensor.dtype()))
+            node.attributes.set(attribute.name(), tensor.at(0));
+        else
+            node.attributes.set(attribute.name(), tensor.toIntegers()[0]);
+        node.attributes.set("dtype", std::string(name(tensor.dtype())));
+        return;
+    }
+    default:
+        break;
+    }
+    if (op)
+        refuse(where,
+               fmt::format("its attribute \"{}\" holds a graph, a sparse tensor or a type, which is not "
+                           "read",
+                           attribute.name()));
+}
+
+void Import::addNode(const NodeProto& proto) {
+    const std::string label = labelOf(proto);
+    const bool known = proto.domain().empty() || proto.domain() == "ai.onnx" ||
+                       proto.domain() == "ai.onnx.ml" || proto.domain() == "ai.onnx.preview.training";
+    if (known && proto.op_type() == "Constant" && proto.attribute_size() == 1 && proto.output_size() == 1) {
+        const AttributeProto& value = proto.attribute(0);
+        const std::string& name = proto.output(0);
+        Tensor tensor;
+        if (value.type() == AttributeProto::TENSOR) {
+            tensor = tensorFromProto(value.t(), m_path.parent_path(), at(label));
+        } else if (value.type() == AttributeProto::FLOAT) {
+            tensor = Tensor::of<float>(Shape{}, {value.f()});
+        } else if (value.type() == AttributeProto::INT) {
+            tensor = Tensor::of<std::int64_t>(Shape{}, {value.i()});
+        } else if (value.type() == AttributeProto::FLOATS) {
+            const std::vector<float> values(value.floats().begin(), value.floats().end());
+            tensor = Tensor::of<float>(Shape{value.floats_size()}, std::span<const float>(values));
+        } else if (value.type() == AttributeProto::INTS) {
+            const std::vector<std::int64_t> values(value.ints().begin(), value.ints().end());
+            tensor =
+                Tensor::of<std::int64_t>(Shape{value.ints_size()}, std::span<const std::int64_t>(values));
+        } else {
+            refuse(at(label), "its value is a text or a sparse tensor, which tensors here do not hold");
+        }
+        const NodeId id = addTensor(name, tensor);
+        return define(name, {id, 0}, label);
+    }
+    const Op* op = known ? findOp(proto.op_type()) : nullptr;
+    std::string name = proto.name();
+    if (name.empty() && proto.output_size() > 0) name = proto.output(0);
+    Node& node = newNode(known ? proto.op_type() : fmt::format("{}.{}", proto.domain(), proto.op_type()),
+                         name.empty() ? proto.op_type() : name);
+    for (const AttributeProto& attribute : proto.attribute()) setAttribute(node, op, attribute, at(label));
+    const NodeId id = node.id;
+    for (int port = 0; port < proto.output_size(); ++port)
+        if (!proto.output(port).empty()) define(proto.output(port), {id, port}, label);
+}
+
+void Import::connect(const NodeProto& proto, NodeId id) {
+    const bool isConstant = proto.op_type() == "Constant";
+    for (int port = 0; port < proto.input_size() && !isConstant; ++port) {
+        const std::string& name = proto.input(port);
+        if (name.empty()) continue;
+        const auto source = m_values.find(name);
+        if (source == m_values.end())
+            refuse(
+                at(labelOf(proto)),
+                fmt::format("its input {} is \"{}\", which no node, initializer or input makes", port, name));
+        m_delta.edgesAdded.push_back({source->second, {id, port}});
+    }
+}
+
+void Import::addOutput(const onnx::ValueInfoProto& value) {
+    const auto source = m_values.find(value.name());
+    if (source == m_values.end())
+        refuse(at(fmt::format("output \"{}\"", value.name())), "no node, initializer or input makes it");
+    m_out.outputs.push_back({value.name(), source->second});
+    Node& probe = newNode("Probe", value.name());
+    m_delta.edgesAdded.push_back({source->second, {probe.id, 0}});
+}
+
+/// A column for each step of the longest way from a source; sources stand beside what reads them first.
+void Import::layOut() {
+    constexpr double columnWidth = 240;
+    constexpr double rowHeight = 130;
+    std::unordered_map<NodeId, std::size_t> index;
+    for (std::size_t i = 0; i < m_delta.nodes.size(); ++i) index[m_delta.nodes[i].after->id] = i;
+    const std::size_t count = m_delta.nodes.size();
+    std::vector<std::vector<std::size_t>> readers(count);
+    std::vector<int> missing(count, 0);
+    for (const Edge& edge : m_delta.edgesAdded) {
+        readers[index[edge.from.node]].push_back(index[edge.to.node]);
+        ++missing[index[edge.to.node]];
+    }
+    std::vector<int> depth(count, 0);
+    std::vector<std::size_t> ready;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < count; ++i)
+        if (missing[i] == 0) ready.push_back(i);
+    while (!ready.empty()) {
+        const std::size_t at = ready.back();
+        ready.pop_back();
+        order.push_back(at);
+        for (const std::size_t reader : readers[at]) {
+            depth[reader] = std::max(depth[reader], depth[at] + 1);
+            if (--missing[reader] == 0) ready.push_back(reader);
+        }
+    }
+    for (const std::size_t at : order) {
+        const std::string& op = m_delta.nodes[at].after->op;
+        if ((op != "Constant" && op != "File") || readers[at].empty()) continue;
+        int first = depth[readers[at].front()];
+        for (const std::size_t reader : readers[at]) first = std::min(first, depth[reader]);
+        depth[at] = std::max(first - 1, 0);
+    }
+    std::unordered_map<int, int> rows;
+    for (std::size_t i = 0; i < count; ++i)
+        m_delta.nodes[i].after->position = {24 + depth[i] * columnWidth, 24 + rows[depth[i]]++ * rowHeight};
+}
+
+class MemoryFiles final : public TensorFiles {
+public:
+    explicit MemoryFiles(std::map<std::string, Tensor> tensors) : m_tensors(std::move(tensors)) {}
+
+    TensorType typeOf(std::string_view path) const override { return at(path).type(); }
+    void read(std::string_view path, const TensorView& out) const override {
+        const Tensor& tensor = at(path);
+        if (tensor.byteCount() > 0)
+            std::copy_n(static_cast<const std::byte*>(tensor.data()), tensor.byteCount(),
+                        out.as<std::byte>());
+    }
+    void write(std::string_view path, const TensorView&) const override {
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be written: this run has no project folder", path));
+    }
+    std::string fingerprint(std::string_view path) const override {
+        return m_tensors.contains(std::string(path)) ? "memory" : "";
+    }
+
+private:
+    const Tensor& at(std::string_view path) const {
+        const auto tensor = m_tensors.find(std::string(path));
+        if (tensor == m_tensors.end())
+            throw Error(ErrorCode::io, fmt::format("there is no tensor \"{}\"", path));
+        return tensor->second;
+    }
+    std::map<std::string, Tensor> m_tensors;
+};
+
+} // namespace
+
+ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options) {
+    return Import(path, options).run();
+}
+
+Tensor readOnnxTensor(const fs::path& path) {
+    return tensorFromProto(parse<onnx::TensorProto>(path), path.parent_path(), path.string());
+}
+
+std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors) {
+    return std::make_shared<MemoryFiles>(std::move(tensors));
+}
+
+} // namespace twb

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/tensor.h"
+#include "core/tensor_files.h"
+#include "graph/graph.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+struct OnnxImportOptions {
+    /// How File nodes name the model's large tensors: "<tensorFile>#<name>".
+    std::string tensorFile = "model.safetensors";
+    /// Tensors for inputs of the model, by name; the others become Input nodes.
+    std::map<std::string, Tensor> inputs{};
+    /// Sizes for the model's symbolic dimensions ("batch"); those that are not named are 1.
+    std::map<std::string, std::int64_t> dimensions{};
+};
+
+/// What a model became.
+struct ImportedModel {
+    struct Output {
+        std::string name;
+        PortRef from; ///< the node's output that it is
+    };
+    Graph graph;
+    std::map<std::string, Tensor> tensors; ///< by the path that File nodes name them by
+    std::vector<Output> outputs;
+    std::vector<std::string> remarks; ///< sentences: what was read otherwise than it is written
+};
+
+/// Reads an ONNX model (up to opset 23, external data beside it included) into a graph on one lane, `cpu`:
+/// nodes as nodes, small initializers as Constants, large ones as Files, inputs as Input nodes, outputs as
+/// Probes. An op that is not in the op table becomes a placeholder under its own name. Throws Error(io) and
+/// Error(badFile), with the file, the node or the tensor and what is wrong with it.
+ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOptions& options = {});
+
+/// A tensor in ONNX's own file form (.pb, as the backend tests have them). Throws as importOnnx.
+Tensor readOnnxTensor(const std::filesystem::path& path);
+
+/// Tensors in memory as the files of a graph, by path.
+std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors);
+
+} // namespace twb

@@ -1,0 +1,202 @@
+#include "formats/onnx/onnx_tensor.h"
+
+#include "core/error.h"
+#include "formats/input_file.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::int32_t, kDTypeCount> kOnnxTypes{1, 11, 10, 16, 3, 5, 6, 7, 2, 4, 12, 13, 9};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& problem) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", what, problem));
+}
+
+std::uint64_t numberOf(const std::string& text, const std::string& what, const char* field) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+        refuse(what, fmt::format("the {} of its external data is no number: \"{}\"", field, text));
+    return value;
+}
+
+/// Bytes of another file.
+struct External {
+    fs::path file;
+    std::uint64_t offset = 0;
+};
+
+/// Where a tensor's external data lies; checked to be there.
+External externalOf(const onnx::TensorProto& proto, const fs::path& folder, const std::string& what,
+                    std::uint64_t bytes) {
+    std::string location;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;
+    for (const auto& entry : proto.external_data()) {
+        if (entry.key() == "location") location = entry.value();
+        if (entry.key() == "offset") offset = numberOf(entry.value(), what, "offset");
+        if (entry.key() == "length") length = numberOf(entry.value(), what, "length");
+    }
+    if (location.empty() || location.find('\0') != std::string::npos)
+        refuse(what, "its data is external, but no file is named");
+    std::error_code failed;
+    const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, failed);
+    const fs::path file = fs::weakly_canonical(root / location, failed);
+    const fs::path within = file.lexically_relative(root);
+    if (failed || fs::path(location).is_absolute() || within.empty() || *within.begin() == "..")
+        refuse(what,
+               fmt::format("its data is to come from \"{}\", which is outside of the model's folder; put "
+                           "the file beside the model",
+                           location));
+    if (length && *length != bytes)
+        refuse(what, fmt::format("its shape needs {} bytes, but its external data has {}", bytes, *length));
+    const InputFile input(file);
+    if (input.size() < bytes || input.size() - bytes < offset)
+        refuse(what, fmt::format("{} ends before its data, which has {} bytes from byte {} on", file.string(),
+                                 bytes, offset));
+    return {file, offset};
+}
+
+/// Copies a repeated field of the protocol buffer, element by element.
+template <class T, class Field>
+void store(const Field& field, void* to, std::int64_t count, const std::string& what) {
+    if (field.size() != count)
+        refuse(what, fmt::format("its shape holds {} elements, but {} are given", count, field.size()));
+    T* out = static_cast<T*>(to);
+    for (const auto value : field) *out++ = static_cast<T>(value);
+}
+
+void storeTyped(const onnx::TensorProto& proto, DType dtype, void* to, std::int64_t count,
+                const std::string& what) {
+    switch (dtype) {
+    case DType::f32:
+        return store<float>(proto.float_data(), to, count, what);
+    case DType::f64:
+        return store<double>(proto.double_data(), to, count, what);
+    case DType::f16:
+    case DType::bf16: // their bits, one in each int32
+    case DType::u16:
+        return store<std::uint16_t>(proto.int32_data(), to, count, what);
+    case DType::i8:
+        return store<std::int8_t>(proto.int32_data(), to, count, what);
+    case DType::i16:
+        return store<std::int16_t>(proto.int32_data(), to, count, what);
+    case DType::i32:
+        return store<std::int32_t>(proto.int32_data(), to, count, what);
+    case DType::u8:
+    case DType::boolean:
+        return store<std::uint8_t>(proto.int32_data(), to, count, what);
+    case DType::i64:
+        return store<std::int64_t>(proto.int64_data(), to, count, what);
+    case DType::u32:
+        return store<std::uint32_t>(proto.uint64_data(), to, count, what);
+    case DType::u64:
+        return store<std::uint64_t>(proto.uint64_data(), to, count, what);
+    }
+}
+
+} // namespace
+
+std::optional<DType> dtypeOfOnnx(std::int32_t elementType) noexcept {
+    for (DType dtype : kAllDTypes)
+        if (onnxTypeOf(dtype) == elementType) return dtype;
+    return std::nullopt;
+}
+
+std::int32_t onnxTypeOf(DType dtype) noexcept { return kOnnxTypes[static_cast<std::size_t>(dtype)]; }
+
+std::string onnxTypeName(std::int32_t elementType) {
+    switch (elementType) {
+    case 0:
+        return "an undefined type";
+    case 8:
+        return "string";
+    case 14:
+        return "complex64";
+    case 15:
+        return "complex128";
+    case 17:
+        return "float8e4m3fn";
+    case 18:
+        return "float8e4m3fnuz";
+    case 19:
+        return "float8e5m2";
+    case 20:
+        return "float8e5m2fnuz";
+    case 21:
+        return "uint4";
+    case 22:
+        return "int4";
+    case 23:
+        return "float4e2m1";
+    default:
+        break;
+    }
+    if (const auto dtype = dtypeOfOnnx(elementType)) return std::string(torchName(*dtype));
+    return fmt::format("element type {}", elementType);
+}
+
+Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, const std::string& what) {
+    const auto dtype = dtypeOfOnnx(proto.data_type());
+    if (!dtype)
+        refuse(what, fmt::format("it holds {}, and tensors here hold numbers of 8 to 64 bits and bool",
+                                 onnxTypeName(proto.data_type())));
+    if (proto.has_segment()) refuse(what, "it is a segment of a tensor, which no exporter writes");
+    const TensorType type{*dtype, Shape(std::vector<std::int64_t>(proto.dims().begin(), proto.dims().end()))};
+    std::int64_t count = 0;
+    std::size_t bytes = 0;
+    try {
+        count = type.shape.elementCount();
+        bytes = static_cast<std::size_t>(type.byteCount());
+    } catch (const Error& e) {
+        refuse(what, e.what());
+    }
+    // What the file holds is counted before any memory is asked for.
+    const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
+    const bool raw = !external && proto.has_raw_data();
+    if (raw && proto.raw_data().size() != bytes)
+        refuse(what, fmt::format("its shape {} needs {} bytes, but its data has {}",
+                                 type.shape.toTorchString(), bytes, proto.raw_data().size()));
+    if (!external && !raw && static_cast<std::uint64_t>(count) > proto.ByteSizeLong())
+        refuse(what, fmt::format("its shape {} holds {} elements, but its data is shorter",
+                                 type.shape.toTorchString(), count));
+    const External source = external ? externalOf(proto, folder, what, bytes) : External{};
+    Tensor tensor = Tensor::onHost(type);
+    if (external) {
+        if (InputFile(source.file).readAt(source.offset, tensor.data(), bytes) != bytes)
+            refuse(what, fmt::format("{} became shorter while it was read", source.file.string()));
+    } else if (!raw) {
+        storeTyped(proto, *dtype, tensor.data(), count, what);
+    } else if (bytes > 0) {
+        std::memcpy(tensor.data(), proto.raw_data().data(), bytes);
+    }
+    if (*dtype == DType::boolean) {
+        // A C++ bool may be nothing but 0 and 1.
+        auto* flags = static_cast<std::uint8_t*>(tensor.data());
+        for (std::int64_t i = 0; i < count; ++i) flags[i] = flags[i] != 0 ? 1 : 0;
+    }
+    return tensor;
+}
+
+onnx::TensorProto protoFromTensor(const TensorView& tensor, const std::string& name) {
+    onnx::TensorProto proto;
+    proto.set_name(name);
+    proto.set_data_type(onnxTypeOf(tensor.dtype));
+    for (const std::int64_t size : tensor.shape) proto.add_dims(size);
+    const auto bytes = static_cast<std::size_t>(tensor.shape.byteCount(tensor.dtype));
+    if (bytes == 0)
+        proto.set_raw_data("");
+    else
+        proto.set_raw_data(tensor.data, bytes);
+    return proto;
+}
+
+} // namespace twb

@@ -1,0 +1,271 @@
+// Runs ONNX backend test cases through the ordinary import, analysis and executor:
+//
+//   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--expect LIST] [--json] [--verbose]
+//
+// A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for such.
+// Shapes and dtypes must be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN
+// where NaN is expected. A case that compares nothing has failed. With --expect, the cases that LIST names (a
+// line each: name, then the reason) may fail; the exit code is 1 when any other does, or when a listed one
+// passes.
+
+#include "core/error.h"
+#include "formats/onnx/onnx_model.h"
+#include "formats/onnx/onnx_tensor.h"
+#include "graph/delta.h"
+#include "placement/analysis.h"
+#include "profile/profiles.h"
+#include "profile/resource_path.h"
+#include "runtime/executor.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace twb;
+namespace fs = std::filesystem;
+
+namespace {
+
+enum class Outcome { passed, failed, unsupported };
+
+struct Verdict {
+    Outcome outcome = Outcome::failed;
+    std::string detail;
+    std::set<std::string> ops; ///< that the model has
+};
+
+/// What the workbench does not hold at all, as opposed to what it does wrongly.
+struct Unsupported : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+template <class Message> Message parse(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    Message message;
+    if (!file || !message.ParseFromIstream(&file))
+        throw std::runtime_error(path.string() + " does not parse");
+    return message;
+}
+
+/// The tensor of a data file. NumPy has no bfloat16: there the files hold its bits as uint16.
+Tensor tensorFrom(const fs::path& path, const onnx::ValueInfoProto& value) {
+    const auto proto = parse<onnx::TensorProto>(path);
+    if (!dtypeOfOnnx(proto.data_type())) throw Unsupported(onnxTypeName(proto.data_type()) + " tensors");
+    Tensor tensor = readOnnxTensor(path);
+    const bool isBits = dtypeOfOnnx(value.type().tensor_type().elem_type()) == DType::bf16;
+    return isBits && tensor.dtype() == DType::u16 ? Tensor(tensor.buffer(), {DType::bf16, tensor.shape()})
+                                                  : tensor;
+}
+
+void needTensor(const onnx::ValueInfoProto& value) {
+    if (!value.type().has_tensor_type()) throw Unsupported("sequences, maps and optionals");
+    if (!dtypeOfOnnx(value.type().tensor_type().elem_type()))
+        throw Unsupported(onnxTypeName(value.type().tensor_type().elem_type()) + " tensors");
+}
+
+std::string difference(const Tensor& got, const Tensor& want) {
+    if (got.dtype() != want.dtype())
+        return fmt::format("dtype {}, expected {}", name(got.dtype()), name(want.dtype()));
+    if (got.shape() != want.shape())
+        return fmt::format("shape {}, expected {}", got.shape().toTorchString(),
+                           want.shape().toTorchString());
+    const bool exact = !isFloating(got.dtype());
+    for (std::int64_t i = 0; i < got.elementCount(); ++i) {
+        const double a = got.at(i);
+        const double b = want.at(i);
+        const bool good = std::isnan(b)            ? std::isnan(a)
+                          : exact || std::isinf(b) ? a == b
+                                                   : std::abs(a - b) <= 1e-7 + 1e-3 * std::abs(b);
+        if (!good) return fmt::format("element {} is {}, expected {}", i, a, b);
+    }
+    return {};
+}
+
+std::vector<fs::path> numbered(const fs::path& folder, const char* stem) {
+    std::vector<fs::path> out;
+    while (true) {
+        fs::path file = folder / fmt::format("{}_{}.pb", stem, out.size());
+        if (!fs::exists(file)) return out;
+        out.push_back(std::move(file));
+    }
+}
+
+/// Puts the whole graph on another device; what comes out stays there.
+void moveTo(Graph& graph, Device device) {
+    DeltaBuilder builder(graph, "move");
+    for (Lane lane : graph.lanesInOrder()) {
+        lane.device = device;
+        builder.change(lane);
+    }
+    graph.apply(builder.take());
+}
+
+void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path& set, Device device,
+            int& compared) {
+    OnnxImportOptions options;
+    const std::vector<fs::path> inputs = numbered(set, "input");
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto& value = proto.graph().input(static_cast<int>(i));
+        options.inputs[value.name()] = tensorFrom(inputs[i], value);
+    }
+    ImportedModel imported = importOnnx(model, options);
+    DeviceMap devices;
+    Policy policy = Policy::strict;
+    if (!device.isCpu()) {
+        moveTo(imported.graph, device);
+        static const ProfileLibrary profiles(resourceFolder() / "devices");
+        devices = makeDeviceMap(imported.graph, {}, profiles);
+        policy = Policy::implicit; // shapes are host values; their copies are the policy's
+    }
+    const auto files = makeMemoryFiles(imported.tensors);
+    const Analysis analysis = analyze(imported.graph, devices, policy, files.get());
+    for (const Diagnostic& d : analysis.diagnostics)
+        if (d.severity == Severity::error && d.code == "unknown-op") throw Unsupported(d.message);
+    CompileOptions compiling;
+    compiling.policy = policy;
+    for (const auto& output : imported.outputs) compiling.keep.insert(output.from);
+    const auto plan = compile(imported.graph, analysis, devices, files, compiling);
+    const RunResult result = runToEnd(plan, {});
+    if (result.status != RunStatus::finished)
+        throw std::runtime_error(result.errors.empty() ? "the run failed" : result.errors[0].message);
+    const std::vector<fs::path> outputs = numbered(set, "output");
+    for (std::size_t i = 0; i < outputs.size() && i < imported.outputs.size(); ++i) {
+        const Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
+        const Tensor* got = result.tensor(imported.outputs[i].from);
+        if (!got) throw std::runtime_error("output " + imported.outputs[i].name + " was not computed");
+        const std::string problem = difference(toHost(*got, devices), want);
+        if (!problem.empty())
+            throw std::runtime_error(fmt::format("output {}: {}", imported.outputs[i].name, problem));
+        ++compared;
+    }
+}
+
+Verdict runCase(const fs::path& folder, Device device) {
+    Verdict verdict;
+    try {
+        const fs::path model = folder / "model.onnx";
+        const auto proto = parse<onnx::ModelProto>(model);
+        for (const auto& node : proto.graph().node()) verdict.ops.insert(node.op_type());
+        std::set<std::string> held;
+        for (const auto& tensor : proto.graph().initializer()) held.insert(tensor.name());
+        for (const auto& value : proto.graph().input())
+            if (!held.contains(value.name())) needTensor(value);
+        for (const auto& value : proto.graph().output()) needTensor(value);
+        int compared = 0;
+        for (const auto& entry : fs::directory_iterator(folder))
+            if (entry.path().filename().string().starts_with("test_data_set_"))
+                runSet(model, proto, entry.path(), device, compared);
+        if (compared == 0) throw std::runtime_error("no output was compared");
+        verdict.outcome = Outcome::passed;
+    } catch (const Unsupported& e) {
+        verdict = {Outcome::unsupported, e.what(), verdict.ops};
+    } catch (const std::exception& e) {
+        verdict.detail = e.what();
+    }
+    return verdict;
+}
+
+std::map<std::string, std::string> readExpectations(const fs::path& path) {
+    std::map<std::string, std::string> out;
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error(path.string() + " cannot be read");
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty() || line.front() == '#') continue;
+        const std::size_t space = line.find(' ');
+        out[line.substr(0, space)] = space == std::string::npos ? "" : line.substr(space + 1);
+    }
+    return out;
+}
+
+const char* word(Outcome outcome) {
+    return outcome == Outcome::passed ? "passed" : outcome == Outcome::failed ? "failed" : "unsupported";
+}
+
+} // namespace
+
+int main(int argc, char** argv) try {
+    CLI::App app("Runs ONNX backend test cases through the import and the executor.");
+    std::vector<std::string> folders;
+    std::string filter;
+    std::string expect;
+    std::string deviceName = "cpu";
+    bool json = false;
+    bool verbose = false;
+    app.add_option("folders", folders, "Folders that hold cases, at any depth")->required();
+    app.add_option("--filter", filter, "Only cases whose name has this in it");
+    app.add_option("--expect", expect, "List of cases that may fail, with reasons");
+    app.add_option("--device", deviceName, "cpu, or cuda:0 (simulated)");
+    app.add_flag("--json", json, "Print results as JSON");
+    app.add_flag("--verbose", verbose, "Print passed cases too");
+    CLI11_PARSE(app, argc, argv);
+
+    const auto device = Device::parse(deviceName);
+    if (!device) throw std::runtime_error("\"" + deviceName + "\" is no device");
+    std::vector<fs::path> cases;
+    for (const std::string& folder : folders) {
+        if (fs::exists(fs::path(folder) / "model.onnx")) cases.emplace_back(folder);
+        for (const auto& entry : fs::recursive_directory_iterator(folder))
+            if (entry.is_directory() && fs::exists(entry.path() / "model.onnx"))
+                cases.push_back(entry.path());
+    }
+    std::sort(cases.begin(), cases.end());
+    std::map<std::string, std::string> expected;
+    if (!expect.empty()) expected = readExpectations(expect);
+
+    std::map<Outcome, int> totals;
+    std::map<std::string, std::map<Outcome, int>> byOp;
+    std::vector<std::string> surprises;
+    nlohmann::json results = nlohmann::json::array();
+    for (const fs::path& folder : cases) {
+        const std::string name = folder.filename().string();
+        if (name.find(filter) == std::string::npos) continue;
+        const Verdict verdict = runCase(folder, *device);
+        ++totals[verdict.outcome];
+        for (const std::string& op : verdict.ops) ++byOp[op][verdict.outcome];
+        const bool listed = expected.contains(name);
+        if (!expect.empty() && listed == (verdict.outcome == Outcome::passed)) surprises.push_back(name);
+        if (json)
+            results.push_back(
+                {{"case", name}, {"outcome", word(verdict.outcome)}, {"detail", verdict.detail}});
+        else if (verbose || verdict.outcome != Outcome::passed)
+            fmt::print("{:<12}{}{}{}\n", word(verdict.outcome), name, verdict.detail.empty() ? "" : ": ",
+                       verdict.detail);
+        std::fflush(stdout);
+    }
+    if (json) {
+        nlohmann::json ops = nlohmann::json::object();
+        for (auto& [op, counts] : byOp)
+            ops[op] = {{"passed", counts[Outcome::passed]},
+                       {"failed", counts[Outcome::failed]},
+                       {"unsupported", counts[Outcome::unsupported]}};
+        std::cout << nlohmann::json{{"schema", "twb-conformance-1"}, {"cases", results}, {"ops", ops}}.dump(1)
+                  << "\n";
+    } else {
+        fmt::print("\n{:<32}{:>8}{:>8}{:>13}\n", "op", "passed", "failed", "unsupported");
+        for (auto& [op, counts] : byOp)
+            fmt::print("{:<32}{:>8}{:>8}{:>13}\n", op, counts[Outcome::passed], counts[Outcome::failed],
+                       counts[Outcome::unsupported]);
+        fmt::print("\n{} passed, {} failed, {} unsupported\n", totals[Outcome::passed],
+                   totals[Outcome::failed], totals[Outcome::unsupported]);
+    }
+    for (const std::string& name : surprises)
+        fmt::print(stderr, "{}: {}\n", name,
+                   expected.contains(name) ? "passes now; take it off the list"
+                                           : "is not on the list of cases that may fail");
+    if (!expect.empty()) return surprises.empty() ? 0 : 1;
+    return totals[Outcome::failed] + totals[Outcome::unsupported] == 0 ? 0 : 1;
+} catch (const std::exception& e) {
+    fmt::print(stderr, "conformance: {}\n", e.what());
+    return 2;
+}
