@@ -179,12 +179,13 @@ private Q_SLOTS:
             return list.open(QIODevice::ReadOnly) ? list.readAll().split(' ').value(0).toLongLong() : 0;
         };
         QTRY_VERIFY_WITH_TIMEOUT(child() > 0 && twb.exists("out/a_long.log"), 10000);
-        ::kill(static_cast<pid_t>(child()), SIGSEGV);
+        // Not SIGSEGV, which a sanitizer would catch.
+        ::kill(static_cast<pid_t>(child()), SIGABRT);
         const Ended ended = Program::wait(process);
         QCOMPARE(ended.exit, 1);
         QCOMPARE(twb.json("out/a_long.json").at("status"), "crashed");
         QCOMPARE(twb.json("out/b_quick.json").at("status"), "finished");
-        QVERIFY(ended.out.contains("ended by signal 11"));
+        QVERIFY(ended.out.contains("ended by signal 6"));
         QVERIFY(ended.out.contains("2 runs: 1 finished now, 0 before, 1 failed"));
     }
 
