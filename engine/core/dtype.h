@@ -25,6 +25,10 @@ std::size_t sizeOf(DType dtype) noexcept;
 std::string_view name(DType dtype) noexcept;
 /// "float32", "int64", "bool", as PyTorch and NumPy print them.
 std::string_view torchName(DType dtype) noexcept;
+/// "Float", "Long", "Bool", as PyTorch's checks print a scalar type.
+std::string_view torchScalarName(DType dtype) noexcept;
+/// "float", "long int", "bool": the C++ type behind it, as other checks of PyTorch print it.
+std::string_view torchCppName(DType dtype) noexcept;
 /// Accepts both spellings; nothing for anything else.
 std::optional<DType> parseDType(std::string_view text) noexcept;
 

@@ -32,12 +32,23 @@ std::string sizeText(std::int64_t rows, std::int64_t columns) { return Shape{row
                          text(k2), text(n)));
 }
 
+/// In the words of PyTorch's mm.
+std::string mixedFactors(const MixedInputs& mixed) {
+    return fmt::format("expected m1 and m2 to have the same dtype, but got: {} != {}",
+                       torchCppName(mixed.firstDType), torchCppName(mixed.secondDType));
+}
+
+/// In the words of PyTorch's addmm.
+std::string mixedOperands(const MixedInputs& mixed) {
+    return fmt::format("{} and {} must have the same dtype, but got {} and {}", mixed.first, mixed.second,
+                       torchScalarName(mixed.firstDType), torchScalarName(mixed.secondDType));
+}
+
 Shape batchOf(const Shape& shape) {
     return Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - std::min(shape.rank(), 2)));
 }
 
 void inferMatMul(InferContext& ctx) {
-    requireOneDType(ctx, {"m1", "m2"});
     const TensorType& a = *ctx.input(0);
     const Shape& b = ctx.input(1)->shape;
     const int ra = a.shape.rank();
@@ -92,7 +103,6 @@ GemmSizes gemmSizes(const Shape& a, const Shape& b, const Attributes& attributes
 }
 
 void inferGemm(InferContext& ctx) {
-    requireOneDType(ctx, {"m1", "m2", "bias"});
     const TensorType& a = *ctx.input(0);
     const TensorType& b = *ctx.input(1);
     for (int i : {0, 1})
@@ -296,6 +306,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
                        "Matrix product as NumPy's matmul: vectors, matrices, batches", "Y = A × B");
     matMul.inputs = {port("A", "self", kMatrixTypes, "T"), port("B", "mat2", kMatrixTypes, "T")};
     matMul.outputs = {port("Y", "", kMatrixTypes, "T")};
+    matMul.mixedInputs = mixedFactors;
     matMul.tolerance = {1e-5, 1e-5};
     matMul.infer = inferMatMul;
     matMul.cost = matMulCost;
@@ -311,6 +322,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
                        flagAttribute("transB", false, "Use B transposed, as PyTorch stores a layer's weight"),
                        numberAttribute("alpha", 1, "Factor of the product"),
                        numberAttribute("beta", 1, "Factor of C; 0 leaves C unread")};
+    gemm.mixedInputs = mixedOperands;
     gemm.tolerance = {1e-5, 1e-5};
     gemm.infer = inferGemm;
     gemm.cost = gemmCost;

@@ -67,6 +67,12 @@ struct Tolerance {
     double atol = 0;
 };
 
+/// Two inputs of one type variable whose dtypes differ.
+struct MixedInputs {
+    std::string_view first, second; ///< the framework's names of them
+    DType firstDType, secondDType;
+};
+
 enum class OpRole : std::uint8_t {
     compute,
     source,   ///< no inputs; runs once, before the first iteration
@@ -93,9 +99,11 @@ struct Op {
     /// Inputs whose buffer the planner may hand to output 0 when nobody else reads it and sizes are equal.
     std::vector<int> inPlace;
     Tolerance tolerance;
+    /// The sentence in which PyTorch refuses mixed inputs; null where it promotes them to one dtype instead.
+    std::string (*mixedInputs)(const MixedInputs&) = nullptr;
 
-    /// Sets the output types from the inputs', or throws InferError. Called with every connected input's type
-    /// known to be accepted by its port; unknown dimensions (kUnknownDim) are possible.
+    /// Sets the output types from the inputs', or throws InferError. Inputs have no inputErrors (or the first
+    /// of them is thrown); unknown dimensions (kUnknownDim) are possible.
     std::function<void(InferContext&)> infer;
     /// Work of one launch; sizes are known. By default: bytes of all inputs and outputs, one flop an element.
     std::function<Cost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -118,14 +126,18 @@ class InferError : public Error {
 public:
     /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute", "missing-input", "file",
     /// "too-large".
-    InferError(std::string kind, int port, const std::string& sentence)
-        : Error(ErrorCode::badGraph, sentence), m_kind(std::move(kind)), m_port(port) {}
+    InferError(std::string kind, int port, const std::string& sentence,
+               std::optional<DType> wanted = std::nullopt)
+        : Error(ErrorCode::badGraph, sentence), m_kind(std::move(kind)), m_port(port), m_wanted(wanted) {}
     const std::string& kind() const noexcept { return m_kind; }
     int port() const noexcept { return m_port; }
+    /// The dtype with which `port` would do; nothing when it is not about that.
+    std::optional<DType> wantedDType() const noexcept { return m_wanted; }
 
 private:
     std::string m_kind;
     int m_port;
+    std::optional<DType> m_wanted;
 };
 
 /// What infer() sees of a node.
@@ -140,6 +152,7 @@ public:
     const Op& op() const noexcept { return m_op; }
     /// With defaults filled in.
     const Attributes& attributes() const noexcept { return m_attributes; }
+    std::span<const TensorType* const> inputs() const noexcept { return m_inputs; }
     int inputCount() const noexcept { return static_cast<int>(m_inputs.size()); }
     /// Null when unconnected.
     const TensorType* input(int port) const noexcept {

@@ -1,35 +1,16 @@
 #include "ops/op_table.h"
 
 #include "ops/families.h"
+#include "ops/input_errors.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <unordered_map>
 
 namespace twb {
 namespace {
-
-/// What every op asks of its inputs, so that no infer() of a family has to.
-void checkInputs(const InferContext& ctx) {
-    const Op& op = ctx.op();
-    const int ports = std::max(ctx.inputCount(), static_cast<int>(op.inputs.size()));
-    for (int i = 0; i < ports; ++i) {
-        const PortSpec& spec = op.inputAt(i);
-        const TensorType* type = ctx.input(i);
-        if (!type) {
-            if (!spec.optional && i < static_cast<int>(op.inputs.size()))
-                ctx.fail("missing-input", i, fmt::format("{} needs its input {}", op.name, spec.name));
-            continue;
-        }
-        if (!spec.types.contains(type->dtype))
-            ctx.fail("dtype-mismatch", i,
-                     fmt::format("{} is not implemented for {}: its input {} takes {}", op.name,
-                                 name(type->dtype), spec.name, fmt::join(namesOf(spec.types), ", ")));
-    }
-}
 
 /// What must hold of every output: sizes that 64 bits can count, axes that kernels can.
 void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) {
@@ -54,7 +35,8 @@ std::vector<Op> buildTable() {
         add(ops);
     for (Op& op : ops) {
         op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
-            checkInputs(ctx);
+            const auto wrong = inputErrors(ctx.op(), ctx.inputs());
+            if (!wrong.empty()) throw wrong.front();
             infer(ctx);
             checkOutputs(ctx, ctx.outputs());
         };

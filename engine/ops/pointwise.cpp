@@ -13,18 +13,11 @@
 namespace twb {
 namespace {
 
-void inferArithmetic(InferContext& ctx) {
-    requireOneDType(ctx);
-    ctx.output(0, {ctx.input(0)->dtype, broadcastInputs(ctx, 0, 1)});
-}
+void inferArithmetic(InferContext& ctx) { ctx.output(0, {ctx.input(0)->dtype, broadcastInputs(ctx, 0, 1)}); }
 
-void inferEqual(InferContext& ctx) {
-    requireOneDType(ctx);
-    ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)});
-}
+void inferEqual(InferContext& ctx) { ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)}); }
 
 void inferWhere(InferContext& ctx) {
-    requireOneDType(ctx);
     const Shape values = broadcastInputs(ctx, 1, 2);
     ctx.output(0, {ctx.input(1)->dtype, broadcastOrFail(ctx, 0, ctx.input(0)->shape, values)});
 }

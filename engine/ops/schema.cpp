@@ -1,7 +1,6 @@
 #include "ops/schema.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -127,66 +126,6 @@ DType dtypeOf(const Attributes& attributes, std::string_view name) {
     const std::string& text = attributes.text(name);
     if (const auto dtype = parseDType(text)) return *dtype;
     throw Error(ErrorCode::invalidArgument, fmt::format("attribute \"{}\" is no dtype: \"{}\"", name, text));
-}
-
-namespace {
-
-/// How PyTorch's dtype mismatches spell a dtype: the C++ type behind it.
-std::string_view cppName(DType dtype) {
-    switch (dtype) {
-    case DType::f32:
-        return "float";
-    case DType::f64:
-        return "double";
-    case DType::f16:
-        return "c10::Half";
-    case DType::bf16:
-        return "c10::BFloat16";
-    case DType::i8:
-        return "signed char";
-    case DType::i16:
-        return "short int";
-    case DType::i32:
-        return "int";
-    case DType::i64:
-        return "long int";
-    case DType::u8:
-        return "unsigned char";
-    case DType::u16:
-        return "short unsigned int";
-    case DType::u32:
-        return "unsigned int";
-    case DType::u64:
-        return "long unsigned int";
-    case DType::boolean:
-        return "bool";
-    }
-    return {};
-}
-
-std::string_view wordFor(const PortSpec& port) { return port.argument.empty() ? port.name : port.argument; }
-
-} // namespace
-
-void requireOneDType(const InferContext& ctx, std::initializer_list<std::string_view> words) {
-    const auto word = [&](int port) {
-        const auto i = static_cast<std::size_t>(port);
-        return i < words.size() ? words.begin()[i] : wordFor(ctx.op().inputAt(port));
-    };
-    for (int i = 1; i < ctx.inputCount(); ++i) {
-        const std::string& variable = ctx.op().inputAt(i).typeVariable;
-        if (!ctx.input(i) || variable.empty()) continue;
-        for (int first = 0; first < i; ++first) {
-            if (!ctx.input(first) || ctx.op().inputAt(first).typeVariable != variable) continue;
-            const DType a = ctx.input(first)->dtype;
-            const DType b = ctx.input(i)->dtype;
-            if (a != b)
-                ctx.fail("dtype-mismatch", i,
-                         fmt::format("expected {} and {} to have the same dtype, but got: {} != {}",
-                                     word(first), word(i), cppName(a), cppName(b)));
-            break;
-        }
-    }
 }
 
 Shape broadcastOrFail(const InferContext& ctx, int port, const Shape& a, const Shape& b) {

@@ -3,7 +3,6 @@
 #include "backends/cpu/strided.h"
 #include "ops/op.h"
 
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,10 +54,6 @@ AttributeSpec fileAttribute(std::string name, std::string doc);
 
 /// The dtype that an attribute of completeAttributes names.
 DType dtypeOf(const Attributes& attributes, std::string_view name);
-
-/// Ports with one type variable must have one dtype. Fails in the words of PyTorch's addmm; `words` replace
-/// the ports' argument names where PyTorch's differ.
-void requireOneDType(const InferContext& ctx, std::initializer_list<std::string_view> words = {});
 
 /// The shape that two inputs broadcast to. Fails in the words of PyTorch's infer_size.
 Shape broadcastInputs(const InferContext& ctx, int a, int b);

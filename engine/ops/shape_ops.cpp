@@ -158,18 +158,14 @@ void transposeKernel(const KernelContext& ctx) {
 }
 
 void inferConcat(InferContext& ctx) {
-    requireOneDType(ctx);
-    int first = 0;
-    while (!ctx.input(first)) ++first;
-    Shape shape = ctx.input(first)->shape;
+    Shape shape = ctx.input(0)->shape;
     const int rank = shape.rank();
     for (int i = 0; i < ctx.inputCount(); ++i)
-        if (ctx.input(i) && ctx.input(i)->shape.rank() == 0)
+        if (ctx.input(i)->shape.rank() == 0)
             ctx.fail("shape-mismatch", i,
                      fmt::format("zero-dimensional tensor (at position {}) cannot be concatenated", i));
     const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), rank, -1);
-    for (int i = first + 1; i < ctx.inputCount(); ++i) {
-        if (!ctx.input(i)) continue;
+    for (int i = 1; i < ctx.inputCount(); ++i) {
         const Shape& other = ctx.input(i)->shape;
         if (other.rank() != rank)
             ctx.fail("shape-mismatch", i,
@@ -194,7 +190,7 @@ void inferConcat(InferContext& ctx) {
             }
         }
     }
-    ctx.output(0, {ctx.input(first)->dtype, std::move(shape)});
+    ctx.output(0, {ctx.input(0)->dtype, std::move(shape)});
 }
 
 void concatKernel(const KernelContext& ctx) {

@@ -1,6 +1,7 @@
 #include "placement/analysis.h"
 
 #include "core/error.h"
+#include "ops/input_errors.h"
 #include "placement/device_rule.h"
 #include "placement/topology.h"
 
@@ -10,19 +11,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 
 namespace twb {
 namespace {
 
 /// Values that the host may need before the run are small: shapes, axes.
 constexpr std::int64_t kMaxHostValue = 4096;
-
-std::string listOf(DTypeSet types) {
-    std::vector<std::string_view> names;
-    for (DType d : kAllDTypes)
-        if (types.contains(d)) names.push_back(name(d));
-    return fmt::format("{}", fmt::join(names, ", "));
-}
 
 class Analyzer {
 public:
@@ -40,9 +35,9 @@ private:
     void checkLanes();
     void checkNode(NodeFacts& facts, const Node& node, const Links& links);
     bool checkPorts(const NodeFacts& facts, const Node& node);
-    bool checkTypes(const NodeFacts& facts, const Node& node);
+    bool checkInputs(const NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
     void checkDevices(NodeFacts& facts, bool& sound);
-    bool inferOutputs(NodeFacts& facts, const Node& node);
+    bool inferOutputs(NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
     bool checkSupport(const NodeFacts& facts, const Node& node);
     const Tensor* hostValue(PortRef from, int depth = 0);
     void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
@@ -53,6 +48,17 @@ private:
         d.port = port;
         d.message = std::move(message);
         return d;
+    }
+    Diagnostic describe(const InferError& e, const NodeFacts& facts, const Node& node) const;
+    Fix castFix(const Edge& edge, DType dtype) const {
+        Fix fix;
+        fix.kind = Fix::Kind::insertCast;
+        fix.title = fmt::format("insert Cast({}) on {} -> {}", name(dtype), labelOf(m_graph, edge.from.node),
+                                labelOf(m_graph, edge.to.node));
+        fix.node = edge.to.node;
+        fix.edge = edge;
+        fix.dtype = dtype;
+        return fix;
     }
     Fix disconnectFix(const Edge& edge) const {
         Fix fix;
@@ -169,19 +175,23 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
         d.fixes.push_back(disconnectFix(edge));
         add(std::move(d));
     }
+    std::vector<const TensorType*> types; // null: not connected, or not known
+    bool inputsKnown = true;
+    for (const auto& from : facts.inputs) {
+        const TensorType* type = nullptr;
+        if (from)
+            if (const auto& known = m_out.typeOf(*from)) type = &*known;
+        types.push_back(type);
+        inputsKnown = inputsKnown && (type || !from);
+    }
     const bool complete = sound;
     const bool portsFit = checkPorts(facts, node);
-    sound = sound && portsFit;
+    const bool inputsFit = checkInputs(facts, node, types);
     checkDevices(facts, sound);
-    const bool typesFit = checkTypes(facts, node);
-    sound = sound && typesFit;
-    const bool inputsKnown = std::all_of(facts.inputs.begin(), facts.inputs.end(), [&](const auto& from) {
-        return !from || m_out.typeOf(*from).has_value();
-    });
     // A device mismatch leaves the types alone: they are inferred all the same, so that one wrong device does
     // not hide a wrong shape behind it.
-    bool inferred = false;
-    if (complete && typesFit && inputsKnown && portsFit) inferred = inferOutputs(facts, node);
+    const bool inferred =
+        complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
     sound = inferred && sound && checkSupport(facts, node);
     for (const auto& from : facts.inputs) {
         if (!from) continue;
@@ -193,34 +203,41 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
 
 bool Analyzer::checkPorts(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
+    if (op.isVariadic()) return true;
     bool fine = true;
-    if (!op.isVariadic()) {
-        for (std::size_t port = op.inputs.size(); port < facts.inputs.size(); ++port) {
-            if (!facts.inputs[port]) continue;
-            fine = false;
-            Diagnostic d =
-                error("unknown-port", node.id, static_cast<int>(port),
-                      fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
-            d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
-            d.fixes.push_back(disconnectFix(*d.edge));
-            add(std::move(d));
-        }
-    }
-    const auto ports = std::max(static_cast<std::size_t>(op.minimumInputs()),
-                                op.isVariadic() ? facts.inputs.size() : std::size_t{0});
-    for (std::size_t port = 0; port < ports; ++port) {
-        const PortSpec& spec = op.inputAt(static_cast<int>(port));
-        if (port < facts.inputs.size() && facts.inputs[port]) continue;
-        if (spec.optional && !spec.variadic) continue;
-        // A value that the host reads may stand in the attribute of the same name instead.
-        if (spec.hostValue && facts.attributes.has(spec.name)) continue;
+    for (std::size_t port = op.inputs.size(); port < facts.inputs.size(); ++port) {
+        if (!facts.inputs[port]) continue;
         fine = false;
-        const std::string also = spec.argument.empty() || spec.argument == spec.name
-                                     ? std::string()
-                                     : fmt::format(" ({})", spec.argument);
-        add(error(
-            "missing-input", node.id, static_cast<int>(port),
-            fmt::format("{} needs its input {}{}: connect a tensor to it", quoted(node), spec.name, also)));
+        Diagnostic d =
+            error("unknown-port", node.id, static_cast<int>(port),
+                  fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
+        d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
+        d.fixes.push_back(disconnectFix(*d.edge));
+        add(std::move(d));
+    }
+    return fine;
+}
+
+/// What an op says of its inputs, as a diagnostic of this node, with the fix that its kind has.
+Diagnostic Analyzer::describe(const InferError& e, const NodeFacts& facts, const Node& node) const {
+    Diagnostic d = error(e.kind(), node.id, e.port(),
+                         fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
+    const auto port = static_cast<std::size_t>(e.port());
+    if (e.port() >= 0 && port < facts.inputs.size() && facts.inputs[port])
+        d.edge = Edge{*facts.inputs[port], {node.id, e.port()}};
+    if (d.edge && e.wantedDType()) d.fixes.push_back(castFix(*d.edge, *e.wantedDType()));
+    return d;
+}
+
+bool Analyzer::checkInputs(const NodeFacts& facts, const Node& node,
+                           std::span<const TensorType* const> types) {
+    bool fine = true;
+    for (const InferError& e : inputErrors(*facts.op, types)) {
+        const auto port = static_cast<std::size_t>(e.port());
+        // A type that is not known is its source's fault, and an error there.
+        if (port < types.size() && facts.inputs[port] && !types[port]) continue;
+        fine = false;
+        add(describe(e, facts, node));
     }
     return fine;
 }
@@ -271,73 +288,6 @@ void Analyzer::checkDevices(NodeFacts& facts, bool& sound) {
     }
 }
 
-bool Analyzer::checkTypes(const NodeFacts& facts, const Node& node) {
-    const Op& op = *facts.op;
-    bool fine = true;
-    struct Bound {
-        std::string_view variable;
-        DType dtype;
-        int port;
-    };
-    std::vector<Bound> bound;
-    const auto argument = [&](int port) {
-        const PortSpec& spec = op.inputAt(port);
-        return spec.argument.empty() ? spec.name : spec.argument;
-    };
-    const auto ports =
-        op.isVariadic() ? facts.inputs.size() : std::min(facts.inputs.size(), op.inputs.size());
-    for (std::size_t p = 0; p < ports; ++p) {
-        if (!facts.inputs[p]) continue;
-        const auto& type = m_out.typeOf(*facts.inputs[p]);
-        if (!type) continue;
-        const int port = static_cast<int>(p);
-        const PortSpec& spec = op.inputAt(port);
-        const Edge edge{*facts.inputs[p], {node.id, port}};
-        const auto castFix = [&](DType to) {
-            Fix fix;
-            fix.kind = Fix::Kind::insertCast;
-            fix.title = fmt::format("insert Cast({}) on {} -> {}", name(to), labelOf(m_graph, edge.from.node),
-                                    labelOf(m_graph, node.id));
-            fix.node = node.id;
-            fix.edge = edge;
-            fix.dtype = to;
-            return fix;
-        };
-        if (!spec.types.contains(type->dtype)) {
-            fine = false;
-            Diagnostic d = error("dtype-mismatch", node.id, port,
-                                 fmt::format("{} does not take {} for {}; it takes {}", quoted(node),
-                                             name(type->dtype), argument(port), listOf(spec.types)));
-            d.edge = edge;
-            for (DType to : {DType::f32, DType::i64, DType::boolean})
-                if (spec.types.contains(to)) {
-                    d.fixes.push_back(castFix(to));
-                    break;
-                }
-            add(std::move(d));
-            continue;
-        }
-        if (spec.typeVariable.empty()) continue;
-        const auto first = std::find_if(bound.begin(), bound.end(),
-                                        [&](const Bound& b) { return b.variable == spec.typeVariable; });
-        if (first == bound.end()) {
-            bound.push_back({spec.typeVariable, type->dtype, port});
-        } else if (first->dtype != type->dtype) {
-            fine = false;
-            Diagnostic d =
-                error("dtype-mismatch", node.id, port,
-                      fmt::format("expected {} and {} to have the same dtype, but got: {} != {} (when "
-                                  "checking arguments of {})",
-                                  argument(first->port), argument(port), torchName(first->dtype),
-                                  torchName(type->dtype), quoted(node)));
-            d.edge = edge;
-            d.fixes.push_back(castFix(first->dtype));
-            add(std::move(d));
-        }
-    }
-    return fine;
-}
-
 /// The tensor that an output will be, where the host can know it before the run: a small source, the Shape of
 /// a known shape, and what is computed from those alone.
 const Tensor* Analyzer::hostValue(PortRef from, int depth) {
@@ -375,15 +325,12 @@ const Tensor* Analyzer::hostValue(PortRef from, int depth) {
     }
 }
 
-bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node) {
+bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node, std::span<const TensorType* const> types) {
     const Op& op = *facts.op;
-    std::vector<const TensorType*> types(facts.inputs.size(), nullptr);
     std::vector<const Tensor*> values(facts.inputs.size(), nullptr);
     for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
-        if (!facts.inputs[p]) continue;
-        types[p] = &*m_out.typeOf(*facts.inputs[p]);
         const PortSpec& spec = op.inputAt(static_cast<int>(p));
-        if (spec.hostValue || spec.shapesOutput) values[p] = hostValue(*facts.inputs[p]);
+        if (facts.inputs[p] && (spec.hostValue || spec.shapesOutput)) values[p] = hostValue(*facts.inputs[p]);
     }
     std::vector<TensorType> outputs(facts.outputs.size());
     const InferContext context(op, facts.attributes, types, values, m_files, outputs);
@@ -407,12 +354,7 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node) {
         }
         return true;
     } catch (const InferError& e) {
-        Diagnostic d = error(e.kind(), node.id, e.port(),
-                             fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
-        const auto port = static_cast<std::size_t>(e.port());
-        if (e.port() >= 0 && port < facts.inputs.size() && facts.inputs[port])
-            d.edge = Edge{*facts.inputs[port], {node.id, e.port()}};
-        add(std::move(d));
+        add(describe(e, facts, node));
     } catch (const Error& e) {
         const bool file = e.code() == ErrorCode::io || e.code() == ErrorCode::badFile;
         add(error(file ? "file" : "too-large", node.id, -1,

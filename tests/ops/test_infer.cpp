@@ -153,7 +153,12 @@ void TestInfer::errors_data() {
         "non-singleton "
         "dimension 0.  Target sizes: [1, 3].  Tensor sizes: [4, 3]");
     row("Gemm", {}, {f32({2, 2}), f64({2, 2})},
-        "dtype-mismatch: expected m1 and m2 to have the same dtype, but got: float != double");
+        "dtype-mismatch: mat1 and mat2 must have the same dtype, but got Float and Double");
+    row("Gemm", {}, {f64({2, 2}), f64({2, 2}), f32({2})},
+        "dtype-mismatch: mat1 and bias must have the same dtype, but got Double and Float");
+    row("Add", {}, {f32({2}), i64({2})},
+        "dtype-mismatch: self and other must have the same dtype, but got Float and Long; PyTorch would "
+        "promote them to one dtype, here a Cast must say which");
     row("MatMul", {}, {i64({2, 2}), f32({2, 2})},
         "dtype-mismatch: expected m1 and m2 to have the same dtype, but got: long int != float");
     row("MatMul", {}, {f32({2, 3}), f32({4, 5})},
@@ -335,7 +340,7 @@ void TestInfer::oneDtypeForOneVariable() {
                     {op.inputs[i].typeVariable.empty() ? DType::boolean : DType::f32, Shape{2, 2}});
             inputs[at].dtype = DType::i64;
             const QString error = inferError([&] { inferTypes(op.name, {}, inputs); });
-            QVERIFY2(error.contains("to have the same dtype, but got: float != long int"), qPrintable(error));
+            QVERIFY2(error.contains("have the same dtype, but got"), qPrintable(error));
         }
 }
 

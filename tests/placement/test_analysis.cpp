@@ -6,6 +6,7 @@
 #include <QObject>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 using namespace twb;
@@ -50,6 +51,7 @@ private Q_SLOTS:
     void missingInputs();
     void badAttributes();
     void dtypes();
+    void everyWrongInputOfANode();
     void hostValues();
     void tooLarge();
     void saveStaysOnTheHost();
@@ -318,8 +320,10 @@ void TestAnalysis::missingInputs() {
     g.node("Concat", "none", "cpu", {{"axis", std::int64_t{0}}});
     const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
     QCOMPARE(codesOf(analysis), (std::vector<std::string>{"missing-input", "missing-input"}));
-    QCOMPARE(analysis.diagnostics[1].message,
-             std::string("Gemm \"fc\" needs its input B (mat2): connect a tensor to it"));
+    QCOMPARE(
+        analysis.diagnostics[1].message,
+        std::string(
+            "input B (mat2) is missing: connect a tensor to it (when checking arguments of Gemm \"fc\")"));
 }
 
 void TestAnalysis::badAttributes() {
@@ -344,6 +348,50 @@ void TestAnalysis::dtypes() {
     for (const Diagnostic& d : analysis.diagnostics) graph.apply(toDelta(graph, d.fixes.at(0)));
     const Analysis mended = analyze(graph, map, Policy::strict, nullptr);
     QVERIFY2(!mended.hasErrors(), mended.hasErrors() ? mended.diagnostics[0].message.c_str() : "");
+}
+
+void TestAnalysis::everyWrongInputOfANode() {
+    GraphMaker g;
+    const auto zeros = [&](const char* dtype) {
+        return g.node("Zeros", dtype, "cpu", {{"shape", Ints{2, 2}}, {"dtype", std::string(dtype)}});
+    };
+    const NodeId f32 = zeros("f32");
+    const NodeId f64 = zeros("f64");
+    const NodeId i64 = zeros("i64");
+    const NodeId where = g.node("Where", "where", "cpu", {}, {f32, f64, i64});
+    const NodeId gemm = g.node("Gemm", "gemm", "cpu", {}, {f64, f32, i64});
+    const NodeId relu = g.node("Relu", "behind what is not known", "cpu", {}, {where});
+    const NodeId gap = g.node("Concat", "gap");
+    g.connect(f32, gap, 0);
+    g.connect(f64, gap, 2);
+    const DeviceMap map = simulatedMap();
+    const Analysis analysis = analyze(g.graph(), map, Policy::strict, nullptr);
+    std::map<NodeId, std::vector<std::string>> by;
+    for (const Diagnostic& d : analysis.diagnostics) by[d.node].push_back(d.message);
+    const std::string promoted =
+        "; PyTorch would promote them to one dtype, here a Cast must say which (when checking arguments of ";
+    QCOMPARE(by[where],
+             (std::vector<std::string>{
+                 "Where is not implemented for f32: its input condition takes bool (when checking arguments "
+                 "of Where \"where\")",
+                 "self and other must have the same dtype, but got Double and Long" + promoted +
+                     "Where \"where\")"}));
+    QCOMPARE(
+        by[gemm],
+        (std::vector<std::string>{
+            "mat1 and mat2 must have the same dtype, but got Double and Float (when checking arguments "
+            "of Gemm \"gemm\")",
+            "mat1 and bias must have the same dtype, but got Double and Long (when checking arguments of "
+            "Gemm \"gemm\")"}));
+    QVERIFY(by[relu].empty());
+    QCOMPARE(by[gap].size(), std::size_t{2});
+    QCOMPARE(analysis.errorCount(), std::size_t{6});
+    // Each mismatch brings the Cast that mends it.
+    Graph graph = g.graph();
+    for (const Diagnostic& d : analysis.diagnostics)
+        if (d.code == "dtype-mismatch") graph.apply(toDelta(graph, d.fixes.at(0)));
+    QCOMPARE(codesOf(analyze(graph, map, Policy::strict, nullptr)),
+             (std::vector<std::string>{"missing-input"}));
 }
 
 void TestAnalysis::hostValues() {
