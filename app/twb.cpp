@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
         addCheckCommand(app, exit);
         addRunCommand(app, exit);
         addBatchCommand(app, exit);
+        addImportCommand(app, exit);
         addDevicesCommand(app, exit);
         addOpsCommand(app, exit);
         try {

@@ -7,10 +7,10 @@
 
 namespace twb {
 
-/// How `File` and `Save` reach tensors on disk. Paths are those of the graph, relative to the project's
-/// folder; a path that leaves the folder is refused unless the implementation was told to allow it.
-/// Thread-safe. Errors: Error(io) when a file cannot be read or written, Error(badFile) when it is not a
-/// tensor file, each with the path.
+/// How `File` and `Save` reach tensors on disk. Paths are those of the graph; "a.safetensors#name" is one
+/// tensor of a file of many. They are relative to the project's folder; a path that leaves the folder is
+/// refused unless the implementation was told to allow it. Thread-safe. Errors: Error(io) when a file cannot
+/// be read or written, Error(badFile) when it is not a tensor file, each with the path.
 class TensorFiles {
 public:
     virtual ~TensorFiles() = default;

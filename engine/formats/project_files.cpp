@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "formats/npy.h"
+#include "formats/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ public:
         : m_folder(folder.empty() ? fs::path(".") : std::move(folder)), m_allowOutside(allowOutside) {}
 
     TensorType typeOf(std::string_view path) const override {
+        if (const auto member = memberOf(path)) return archive(member->first)->typeOf(member->second);
         const fs::path file = resolve(path);
         const std::string now = fingerprintOf(file);
         {
@@ -35,6 +37,7 @@ public:
     }
 
     void read(std::string_view path, const TensorView& out) const override {
+        if (const auto member = memberOf(path)) return archive(member->first)->read(member->second, out);
         readNpyInto(resolve(path), out);
     }
 
@@ -48,13 +51,39 @@ public:
         writeNpy(file, tensor);
     }
 
-    std::string fingerprint(std::string_view path) const override { return fingerprintOf(resolve(path)); }
+    std::string fingerprint(std::string_view path) const override {
+        const auto member = memberOf(path);
+        return fingerprintOf(resolve(member ? std::string_view(member->first) : path));
+    }
 
 private:
     struct Known {
         std::string fingerprint;
         TensorType type;
     };
+
+    struct KnownArchive {
+        std::string fingerprint;
+        std::shared_ptr<const Safetensors> file;
+    };
+
+    /// File and tensor of a path such as "model.safetensors#conv1.weight".
+    static std::optional<std::pair<std::string, std::string>> memberOf(std::string_view path) {
+        constexpr std::string_view mark = ".safetensors#";
+        const std::size_t at = path.find(mark);
+        if (at == std::string_view::npos) return std::nullopt;
+        const std::size_t end = at + mark.size();
+        return std::pair{std::string(path.substr(0, end - 1)), std::string(path.substr(end))};
+    }
+
+    std::shared_ptr<const Safetensors> archive(const std::string& path) const {
+        const fs::path file = resolve(path);
+        const std::string now = fingerprintOf(file);
+        const std::lock_guard lock(m_mutex);
+        KnownArchive& known = m_archives[file];
+        if (!known.file || known.fingerprint != now) known = {now, std::make_shared<Safetensors>(file)};
+        return known.file;
+    }
 
     fs::path resolve(std::string_view path) const {
         if (path.empty()) throw Error(ErrorCode::badFile, "no file is named; set the node's path");
@@ -88,6 +117,7 @@ private:
     bool m_allowOutside;
     mutable std::mutex m_mutex;
     mutable std::map<fs::path, Known> m_types;
+    mutable std::map<fs::path, KnownArchive> m_archives;
 };
 
 } // namespace

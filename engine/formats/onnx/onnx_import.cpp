@@ -4,6 +4,7 @@
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
+#include "formats/safetensors.h"
 #include "graph/delta.h"
 #include "ops/op_table.h"
 
@@ -413,6 +414,16 @@ private:
 
 ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options) {
     return Import(path, options).run();
+}
+
+void saveImportedModel(const ImportedModel& model, const fs::path& path) {
+    std::map<std::string, std::vector<std::pair<std::string, TensorView>>> files;
+    for (const auto& [key, tensor] : model.tensors) {
+        const std::size_t mark = key.find('#');
+        files[key.substr(0, mark)].emplace_back(key.substr(mark + 1), tensor.view());
+    }
+    for (const auto& [file, tensors] : files) writeSafetensors(path.parent_path() / file, tensors);
+    saveProject(model.graph, path);
 }
 
 Tensor readOnnxTensor(const fs::path& path) {

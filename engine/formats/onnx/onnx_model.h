@@ -39,6 +39,10 @@ struct ImportedModel {
 /// Error(badFile), with the file, the node or the tensor and what is wrong with it.
 ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOptions& options = {});
 
+/// Writes an imported model as a project at `path`, its large tensors to the .safetensors file beside it that
+/// OnnxImportOptions::tensorFile named. Throws Error(io).
+void saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
+
 /// A tensor in ONNX's own file form (.pb, as the backend tests have them). Throws as importOnnx.
 Tensor readOnnxTensor(const std::filesystem::path& path);
 

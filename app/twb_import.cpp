@@ -1,0 +1,77 @@
+#include "app/commands.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "formats/onnx/onnx_model.h"
+#include "ops/op_table.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <set>
+
+namespace twb {
+namespace {
+
+struct ImportOptions {
+    std::string model;
+    std::string project;
+    std::vector<std::string> dimensions;
+};
+
+/// "batch=8".
+std::pair<std::string, std::int64_t> parseDimension(const std::string& text) {
+    const std::size_t equals = text.rfind('=');
+    std::int64_t size = -1;
+    if (equals != std::string::npos) {
+        const char* const end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data() + equals + 1, end, size);
+        if (error != std::errc() || at != end) size = -1;
+    }
+    if (equals == 0 || size < 0)
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--dim \"{}\" is not of the form name=size, such as batch=8", text));
+    return {text.substr(0, equals), size};
+}
+
+ExitCode import(const ImportOptions& options) {
+    const std::filesystem::path target(options.project);
+    OnnxImportOptions importing;
+    importing.tensorFile = target.stem().string() + ".safetensors";
+    for (const std::string& text : options.dimensions) importing.dimensions.insert(parseDimension(text));
+    const ImportedModel model = importOnnx(options.model, importing);
+    saveImportedModel(model, target);
+
+    double bytes = 0;
+    for (const auto& [path, tensor] : model.tensors) bytes += static_cast<double>(tensor.byteCount());
+    std::string summary = fmt::format("{}: {} nodes, {} edges", target.string(), model.graph.nodes().size(),
+                                      model.graph.edgeCount());
+    if (!model.tensors.empty())
+        summary += fmt::format("; {} tensors ({}) in {}", model.tensors.size(), formatBytes(bytes),
+                               (target.parent_path() / importing.tensorFile).string());
+    printResult(summary + "\n");
+    for (const std::string& remark : model.remarks) printMessage(remark);
+    std::set<std::string> missing;
+    for (const Node& node : model.graph.nodes())
+        if (!findOp(node.op)) missing.insert(node.op);
+    for (const std::string& op : missing)
+        printMessage(fmt::format(
+            "there is no op {}: its nodes are placeholders, and what they feed does not run", op));
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addImportCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<ImportOptions>();
+    CLI::App* command = app.add_subcommand("import", "Makes a project of an ONNX model");
+    command->add_option("MODEL", options->model, "The model (.onnx)")->required();
+    command->add_option("-o,--output", options->project, "The project to write (.twb)")->required();
+    command
+        ->add_option("--dim", options->dimensions, "Size of a symbolic dimension of the model; others are 1")
+        ->type_name("NAME=SIZE")
+        ->allow_extra_args(false);
+    command->callback([options, &exit] { exit = import(*options); });
+}
+
+} // namespace twb

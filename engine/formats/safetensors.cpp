@@ -1,0 +1,154 @@
+#include "formats/safetensors.h"
+
+#include "core/error.h"
+#include "formats/atomic_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+namespace twb {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is this code");
+
+/// The format's names, in the order of DType.
+constexpr std::array<const char*, kDTypeCount> kNames{"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
+                                                      "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
+/// What the reference implementation accepts, in bytes.
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& problem) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", path.string(), problem));
+}
+
+std::optional<DType> dtypeNamed(const std::string& name) {
+    const auto at = std::find(kNames.begin(), kNames.end(), name);
+    if (at == kNames.end()) return std::nullopt;
+    return kAllDTypes[static_cast<std::size_t>(at - kNames.begin())];
+}
+
+} // namespace
+
+Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_file(path) {
+    std::uint64_t length = 0;
+    if (m_file.readAt(0, &length, sizeof length) != sizeof length)
+        refuse(path, "this is no .safetensors file: it is shorter than the length of its header");
+    if (length > kLongestHeader || length > m_file.size() - sizeof length)
+        refuse(path, fmt::format("its header says that it has {} bytes, but the file has {} (and a header "
+                                 "{} at most)",
+                                 length, m_file.size(), kLongestHeader));
+    std::string header(static_cast<std::size_t>(length), '\0');
+    if (m_file.readAt(sizeof length, header.data(), header.size()) != header.size())
+        refuse(path, "it ends within its header");
+    const auto json = nlohmann::json::parse(header, nullptr, false);
+    if (!json.is_object()) refuse(path, "its header is no JSON object");
+    const std::uint64_t start = sizeof length + length;
+    const std::uint64_t available = m_file.size() - start;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
+    for (const auto& [name, entry] : json.items()) {
+        if (name == "__metadata__") continue;
+        const std::string what = fmt::format("tensor \"{}\"", name);
+        const auto isCount = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
+        const auto listOf = [&](const char* field) {
+            const auto list = entry.find(field);
+            if (list == entry.end() || !list->is_array() || !std::all_of(list->begin(), list->end(), isCount))
+                refuse(path, fmt::format("{}: \"{}\" is no list of whole numbers", what, field));
+            return list->get<std::vector<std::uint64_t>>();
+        };
+        if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string())
+            refuse(path, fmt::format("{} has no dtype", what));
+        const auto dtype = dtypeNamed(entry["dtype"].get<std::string>());
+        if (!dtype)
+            refuse(path, fmt::format("{} holds {}; {} are read", what, entry["dtype"].get<std::string>(),
+                                     fmt::join(kNames, ", ")));
+        const std::vector<std::uint64_t> shape = listOf("shape");
+        const std::vector<std::uint64_t> offsets = listOf("data_offsets");
+        TensorType type{*dtype, Shape(std::vector<std::int64_t>(shape.begin(), shape.end()))};
+        std::uint64_t bytes = 0;
+        try {
+            bytes = static_cast<std::uint64_t>(type.byteCount());
+        } catch (const Error& e) {
+            refuse(path, fmt::format("{}: {}", what, e.what()));
+        }
+        if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > available ||
+            offsets[1] - offsets[0] != bytes)
+            refuse(path,
+                   fmt::format("{} is {}, which is {} bytes, but its data is said to lie at {} of {} bytes",
+                               what, type.toString(), bytes, entry["data_offsets"].dump(), available));
+        if (bytes > 0) spans.emplace_back(offsets[0], offsets[1]);
+        m_offsets[name] = start + offsets[0];
+        m_types.emplace(name, std::move(type));
+    }
+    std::sort(spans.begin(), spans.end());
+    for (std::size_t i = 1; i < spans.size(); ++i)
+        if (spans[i].first < spans[i - 1].second) refuse(path, "two of its tensors share bytes");
+}
+
+const TensorType& Safetensors::typeOf(const std::string& name) const {
+    if (const auto at = m_types.find(name); at != m_types.end()) return at->second;
+    std::vector<std::string> names;
+    for (const auto& [known, type] : m_types)
+        if (names.size() < 8) names.push_back(known);
+    refuse(m_path, fmt::format("it has no tensor \"{}\"; it has {}{}", name, fmt::join(names, ", "),
+                               m_types.size() > names.size() ? ", …" : ""));
+}
+
+void Safetensors::read(const std::string& name, const TensorView& out) const {
+    const TensorType& type = typeOf(name);
+    const TensorType wanted{out.dtype, out.shape};
+    if (!(type == wanted) || !out.isDense())
+        refuse(m_path, fmt::format("\"{}\" is {}, but {} was there when the graph was checked", name,
+                                   type.toString(), wanted.toString()));
+    const auto bytes = static_cast<std::size_t>(type.byteCount());
+    if (m_file.readAt(m_offsets.at(name), out.data, bytes) != bytes)
+        refuse(m_path, "it became shorter while it was read");
+    if (type.dtype != DType::boolean) return;
+    // A C++ bool may be nothing but 0 and 1.
+    auto* flags = static_cast<unsigned char*>(out.data);
+    std::transform(flags, flags + bytes, flags,
+                   [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
+}
+
+void writeSafetensors(const std::filesystem::path& path,
+                      const std::vector<std::pair<std::string, TensorView>>& tensors) {
+    // Wide elements first, so that each tensor lies on a multiple of its element's size.
+    std::vector<const std::pair<std::string, TensorView>*> order;
+    for (const auto& tensor : tensors) {
+        if (!tensor.second.isDense())
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("{}: only dense tensors can be written", path.string()));
+        order.push_back(&tensor);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+        return sizeOf(a->second.dtype) > sizeOf(b->second.dtype);
+    });
+    nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    std::uint64_t offset = 0;
+    for (const auto* tensor : order) {
+        const TensorView& view = tensor->second;
+        const auto bytes = static_cast<std::uint64_t>(view.shape.byteCount(view.dtype));
+        header[tensor->first] = {{"dtype", kNames[static_cast<std::size_t>(view.dtype)]},
+                                 {"shape", view.shape.dims()},
+                                 {"data_offsets", {offset, offset + bytes}}};
+        offset += bytes;
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' '); // the data starts on a multiple of 8
+    const std::uint64_t length = text.size();
+    AtomicFile file(path);
+    file.write(&length, sizeof length);
+    file.write(text.data(), text.size());
+    for (const auto* tensor : order)
+        file.write(tensor->second.data,
+                   static_cast<std::size_t>(tensor->second.shape.byteCount(tensor->second.dtype)));
+    file.commit();
+}
+
+} // namespace twb

@@ -1,0 +1,223 @@
+#include "core/error.h"
+#include "formats/npy.h"
+#include "formats/onnx/onnx_model.h"
+#include "formats/project.h"
+#include "support/graphs.h"
+#include "support/test_main.h"
+
+#include <QTemporaryDir>
+
+#include <fstream>
+#include <onnx/onnx_pb.h>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// y = Relu(x + w), x f32 2×"n", w an initializer.
+onnx::ModelProto smallModel() {
+    onnx::ModelProto model;
+    model.set_ir_version(8);
+    model.add_opset_import()->set_version(17);
+    onnx::GraphProto& graph = *model.mutable_graph();
+    graph.set_name("small");
+    const auto value = [](onnx::ValueInfoProto& info, const char* name) {
+        info.set_name(name);
+        auto& type = *info.mutable_type()->mutable_tensor_type();
+        type.set_elem_type(onnx::TensorProto::FLOAT);
+        type.mutable_shape()->add_dim()->set_dim_value(2);
+        type.mutable_shape()->add_dim()->set_dim_param("n");
+    };
+    value(*graph.add_input(), "x");
+    value(*graph.add_output(), "y");
+    auto& weight = *graph.add_initializer();
+    weight.set_name("w");
+    weight.set_data_type(onnx::TensorProto::FLOAT);
+    weight.add_dims(1);
+    weight.add_float_data(-0.5F);
+    auto& add = *graph.add_node();
+    add.set_op_type("Add");
+    add.set_name("layer1/add");
+    add.add_input("x");
+    add.add_input("w");
+    add.add_output("sum");
+    auto& relu = *graph.add_node();
+    relu.set_op_type("Relu");
+    relu.add_input("sum");
+    relu.add_output("y");
+    return model;
+}
+
+} // namespace
+
+class TestOnnxImport : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void nodesInputsAndWeights();
+    void largeTensorsGoBesideTheProject();
+    void unknownOpsArePlaceholders();
+    void newerOpsetsAreRemarkedOn();
+    void refusesBrokenModels_data();
+    void refusesBrokenModels();
+    void survivesEveryTruncation();
+
+private:
+    std::filesystem::path write(const onnx::ModelProto& model) { return write(model.SerializeAsString()); }
+    std::filesystem::path write(const std::string& bytes) {
+        const std::filesystem::path path = m_folder.filePath("model.onnx").toStdString();
+        std::ofstream(path, std::ios::binary) << bytes;
+        return path;
+    }
+    QTemporaryDir m_folder;
+};
+
+void TestOnnxImport::nodesInputsAndWeights() {
+    const ImportedModel model = importOnnx(write(smallModel()), {.dimensions = {{"n", 3}}});
+    const Graph& graph = model.graph;
+    QCOMPARE(graph.info().title, "small");
+    QCOMPARE(graph.nodes().size(), std::size_t{5});
+    const Node* x = graph.findByName("x");
+    QVERIFY(x && x->op == "Input");
+    QCOMPARE(x->attributes.integers("shape"), (std::vector<std::int64_t>{2, 3}));
+    const Node* w = graph.findByName("w");
+    QVERIFY(w && w->op == "Constant");
+    QCOMPARE(w->attributes.numbers("value"), std::vector<double>{-0.5});
+    const Node* add = graph.findByName("layer1/add");
+    QVERIFY(add);
+    QCOMPARE(graph.sourceOf({add->id, 1})->node, w->id);
+    QCOMPARE(model.outputs.size(), std::size_t{1});
+    QCOMPARE(graph.find(model.outputs[0].from.node)->op, "Relu");
+    QVERIFY(model.tensors.empty() && model.remarks.empty());
+}
+
+void TestOnnxImport::largeTensorsGoBesideTheProject() {
+    onnx::ModelProto model = smallModel();
+    auto& weight = *model.mutable_graph()->mutable_initializer(0);
+    weight.clear_float_data();
+    weight.set_dims(0, 100);
+    weight.set_data_location(onnx::TensorProto::EXTERNAL);
+    const auto entry = [&](const char* key, const char* value) {
+        auto& pair = *weight.add_external_data();
+        pair.set_key(key);
+        pair.set_value(value);
+    };
+    entry("location", "weights.bin");
+    entry("offset", "8");
+    std::vector<float> values(102);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    std::ofstream(m_folder.filePath("weights.bin").toStdString(), std::ios::binary)
+        .write(reinterpret_cast<const char*>(values.data()), 408);
+    const ImportedModel imported = importOnnx(write(model), {.tensorFile = "g.safetensors"});
+    QCOMPARE(imported.tensors.size(), std::size_t{1});
+    const std::filesystem::path project = m_folder.filePath("g.twb").toStdString();
+    saveImportedModel(imported, project);
+    const Graph back = loadProject(project);
+    QVERIFY(back == imported.graph);
+    const auto files = makeProjectFiles(m_folder.path().toStdString());
+    const Tensor read = Tensor::onHost(files->typeOf("g.safetensors#w"));
+    files->read("g.safetensors#w", read.view());
+    QCOMPARE(read.at(0), 2.0);
+    QCOMPARE(read.at(99), 101.0);
+}
+
+void TestOnnxImport::unknownOpsArePlaceholders() {
+    onnx::ModelProto model = smallModel();
+    model.mutable_graph()->mutable_node(0)->set_op_type("NeverHeardOf");
+    model.mutable_graph()->mutable_node(1)->set_domain("com.example");
+    const ImportedModel imported = importOnnx(write(model));
+    QCOMPARE(imported.graph.findByName("layer1/add")->op, "NeverHeardOf");
+    QCOMPARE(imported.graph.find(imported.outputs[0].from.node)->op, "com.example.Relu");
+    QCOMPARE(imported.graph.edgeCount(), std::size_t{4});
+}
+
+void TestOnnxImport::newerOpsetsAreRemarkedOn() {
+    onnx::ModelProto model = smallModel();
+    model.mutable_opset_import(0)->set_version(99);
+    const ImportedModel imported = importOnnx(write(model));
+    QCOMPARE(imported.remarks.size(), std::size_t{1});
+    QVERIFY(imported.remarks[0].find("opset 99, which is newer than 23") != std::string::npos);
+}
+
+void TestOnnxImport::refusesBrokenModels_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("problem");
+    const auto row = [](const char* name, const char* problem, const auto& change) {
+        onnx::ModelProto model = smallModel();
+        change(model, *model.mutable_graph());
+        QTest::newRow(name) << QByteArray::fromStdString(model.SerializeAsString()) << QString(problem);
+    };
+    using Model = onnx::ModelProto;
+    using GraphProto = onnx::GraphProto;
+    QTest::newRow("empty") << QByteArray() << QStringLiteral("this is no ONNX file");
+    QTest::newRow("text") << QByteArray("hello, world") << QStringLiteral("this is no ONNX file");
+    row("no graph", "it has no graph", [](Model& m, GraphProto&) { m.clear_graph(); });
+    row("no opset", "names no operator set", [](Model& m, GraphProto&) { m.clear_opset_import(); });
+    row("missing source", "the Relu that makes \"y\": its input 0 is \"nobody\", which no node",
+        [](Model&, GraphProto& g) { g.mutable_node(1)->set_input(0, "nobody"); });
+    row("missing output", "output \"y\": no node, initializer or input makes it",
+        [](Model&, GraphProto& g) { g.mutable_node(1)->set_output(0, "z"); });
+    row("two sources", "makes \"sum\", which is made already",
+        [](Model&, GraphProto& g) { g.mutable_node(1)->set_output(0, "sum"); });
+    row("short initializer", "initializer \"w\": its shape holds 4 elements, but 1 are given",
+        [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, 4); });
+    row("huge initializer", "initializer \"w\": its shape [1099511627776] holds 1099511627776 elements",
+        [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, std::int64_t{1} << 40); });
+    row("overflow", "initializer \"w\"", [](Model&, GraphProto& g) {
+        g.mutable_initializer(0)->set_dims(0, std::int64_t{1} << 62);
+        g.mutable_initializer(0)->add_dims(64);
+    });
+    row("negative size", "initializer \"w\"",
+        [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, -1); });
+    row("strings", "initializer \"w\": it holds string",
+        [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_data_type(onnx::TensorProto::STRING); });
+    row("raw length", "its shape [1] needs 4 bytes, but its data has 3",
+        [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_raw_data("abc"); });
+    const auto external = [](GraphProto& g, const char* location) {
+        auto& weight = *g.mutable_initializer(0);
+        weight.set_data_location(onnx::TensorProto::EXTERNAL);
+        auto& entry = *weight.add_external_data();
+        entry.set_key("location");
+        entry.set_value(location);
+    };
+    row("outside", "which is outside of the model's folder",
+        [&](Model&, GraphProto& g) { external(g, "../../etc/passwd"); });
+    row("absolute", "which is outside of the model's folder",
+        [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
+    row("no such file", "nothing.bin cannot be read",
+        [&](Model&, GraphProto& g) { external(g, "nothing.bin"); });
+    row("sequence input", "input \"x\": it is a sequence", [](Model&, GraphProto& g) {
+        g.mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
+    });
+    row("string input", "input \"x\": it holds string", [](Model&, GraphProto& g) {
+        g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);
+    });
+}
+
+void TestOnnxImport::refusesBrokenModels() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, problem);
+    try {
+        (void)importOnnx(write(bytes.toStdString()));
+        QFAIL("it was imported");
+    } catch (const Error& e) {
+        QVERIFY(e.code() == ErrorCode::badFile || e.code() == ErrorCode::io);
+        QVERIFY2(QString(e.what()).contains(problem), e.what());
+    }
+}
+
+/// Cut anywhere, a model is refused or read: nothing else.
+void TestOnnxImport::survivesEveryTruncation() {
+    const std::string bytes = smallModel().SerializeAsString();
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+        try {
+            (void)importOnnx(write(bytes.substr(0, length)));
+        } catch (const Error&) {
+            continue;
+        }
+    }
+}
+
+TWB_TEST_MAIN(TestOnnxImport)
+#include "test_onnx_import.moc"

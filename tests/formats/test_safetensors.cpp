@@ -1,0 +1,128 @@
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <QFile>
+#include <QTemporaryDir>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+QByteArray fileOf(const QByteArray& header, const QByteArray& data) {
+    QByteArray bytes(8, '\0');
+    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>((header.size() >> (8 * i)) & 255);
+    return bytes + header + data;
+}
+
+} // namespace
+
+class TestSafetensors : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everyDTypeComesBack();
+    void aGraphNamesOneTensor();
+    void refusesWhatIsWrong_data();
+    void refusesWhatIsWrong();
+
+private:
+    QTemporaryDir m_folder;
+    std::filesystem::path path(const char* name) const { return m_folder.filePath(name).toStdString(); }
+};
+
+void TestSafetensors::everyDTypeComesBack() {
+    Dice dice(1);
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    for (DType dtype : kAllDTypes)
+        tensors.emplace_back(std::string(name(dtype)), dice.tensor(dtype, Shape{3, 5}, 0, 100));
+    tensors.emplace_back("scalar", dice.tensor(DType::f32, Shape{}, 0, 1));
+    tensors.emplace_back("none \"quoted\"", dice.tensor(DType::i64, Shape{0, 4}, 0, 1));
+    std::vector<std::pair<std::string, TensorView>> views;
+    for (const auto& [name, tensor] : tensors) views.emplace_back(name, tensor.view());
+    writeSafetensors(path("all.safetensors"), views);
+    const Safetensors file(path("all.safetensors"));
+    QCOMPARE(file.types().size(), tensors.size());
+    for (const auto& [name, tensor] : tensors) {
+        QVERIFY2(file.typeOf(name) == tensor.type(), name.c_str());
+        const Tensor back = Tensor::onHost(tensor.type());
+        file.read(name, back.view());
+        QCOMPARE(valuesOf(back), valuesOf(tensor));
+    }
+}
+
+void TestSafetensors::aGraphNamesOneTensor() {
+    const Tensor tensor = tensorOf(DType::f32, Shape{2}, {1.5, -2});
+    writeSafetensors(path("w.safetensors"), {{"a.b#c", tensor.view()}});
+    const auto files = makeProjectFiles(m_folder.path().toStdString());
+    QVERIFY(files->typeOf("w.safetensors#a.b#c") == tensor.type());
+    const Tensor back = Tensor::onHost(tensor.type());
+    files->read("w.safetensors#a.b#c", back.view());
+    QCOMPARE(valuesOf(back), valuesOf(tensor));
+    QVERIFY(!files->fingerprint("w.safetensors#a.b#c").empty());
+    QCOMPARE(inferError([&] {
+                 try {
+                     files->typeOf("w.safetensors#d");
+                 } catch (const Error& e) {
+                     throw InferError("file", -1, e.what());
+                 }
+             }).section(QStringLiteral(": "), 2),
+             "it has no tensor \"d\"; it has a.b#c");
+    QVERIFY_EXCEPTION_THROWN(files->typeOf("../w.safetensors#a.b#c"), Error);
+}
+
+void TestSafetensors::refusesWhatIsWrong_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("problem");
+    const auto row = [](const char* name, const QByteArray& bytes, const char* problem) {
+        QTest::newRow(name) << bytes << QString(problem);
+    };
+    row("empty", {}, "shorter than the length of its header");
+    row("short", QByteArray(7, 'x'), "shorter than the length of its header");
+    row("header beyond the file", QByteArray("\xff\xff\xff\xff\xff\xff\xff\x7f{}"), "its header says");
+    row("no JSON", fileOf("{\"a\"", ""), "is no JSON object");
+    row("a list", fileOf("[]", ""), "is no JSON object");
+    row("no dtype", fileOf(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "has no dtype");
+    row("dtype", fileOf(R"({"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "1"),
+        "holds F8_E4M3");
+    row("negative", fileOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"),
+        "\"shape\" is no list of whole numbers");
+    row("text", fileOf(R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", "1234"),
+        "\"shape\" is no list of whole numbers");
+    row("overflow",
+        fileOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904,8],"data_offsets":[0,4]}})", "1234"),
+        "tensor \"a\"");
+    row("beyond the end", fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"),
+        "is said to lie at [0,8] of 4 bytes");
+    row("backwards", fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "1234"),
+        "is said to lie");
+    row("too few bytes", fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,3]}})", "1234"),
+        "is said to lie");
+    row("shared",
+        fileOf(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+               R"("b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+               "1234"),
+        "two of its tensors share bytes");
+}
+
+void TestSafetensors::refusesWhatIsWrong() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, problem);
+    QFile file(m_folder.filePath("bad.safetensors"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(bytes);
+    file.close();
+    try {
+        const Safetensors read(path("bad.safetensors"));
+        QFAIL("it was read");
+    } catch (const Error& e) {
+        QCOMPARE(e.code(), ErrorCode::badFile);
+        QVERIFY2(QString(e.what()).contains("bad.safetensors: "), e.what());
+        QVERIFY2(QString(e.what()).contains(problem), e.what());
+    }
+}
+
+TWB_TEST_MAIN(TestSafetensors)
+#include "test_safetensors.moc"
