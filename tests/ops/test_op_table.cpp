@@ -1,6 +1,7 @@
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <set>
@@ -80,11 +81,12 @@ void TestOpTable::everyEntryIsComplete() {
 
 void TestOpTable::categoriesStandTogether() {
     std::vector<std::string> seen;
-    for (const Op& op : opTable())
-        if (seen.empty() || seen.back() != op.category) seen.push_back(op.category);
-    const std::vector<std::string> wanted{"Tensors",   "Move",   "Linear algebra", "Activation",
-                                          "Pointwise", "Reduce", "Shape",          "Look"};
-    QVERIFY(seen == wanted);
+    for (const Op& op : opTable()) {
+        if (!seen.empty() && seen.back() == op.category) continue;
+        QVERIFY2(std::find(seen.begin(), seen.end(), op.category) == seen.end(), op.name.c_str());
+        seen.push_back(op.category);
+    }
+    QCOMPARE(seen.front(), std::string("Tensors"));
 }
 
 void TestOpTable::defaultsAreValid() {
@@ -103,7 +105,7 @@ void TestOpTable::rolesAreRight() {
     for (const Op& op : opTable()) {
         if (op.role == OpRole::source) QVERIFY(op.inputs.empty() && op.outputs.size() == 1);
         if (op.role == OpRole::sink) QVERIFY(op.inputs.size() == 1 && op.outputs.empty());
-        if (op.role == OpRole::compute) QVERIFY(!op.inputs.empty() && op.outputs.size() == 1);
+        if (op.role == OpRole::compute) QVERIFY(!op.inputs.empty() && !op.outputs.empty());
     }
     for (const char* name : {"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Where"})
         QVERIFY(findOp(name)->elementwise);
