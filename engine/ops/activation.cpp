@@ -50,7 +50,6 @@ void shrinkKernel(const KernelContext& ctx) {
 }
 
 void inferPRelu(InferContext& ctx) {
-    requireOneDType(ctx);
     const TensorType& x = *ctx.input(0);
     const Shape& slope = ctx.input(1)->shape;
     const Shape both = broadcastInputs(ctx, 0, 1);
@@ -70,7 +69,6 @@ void pReluKernel(const KernelContext& ctx) {
 }
 
 void inferClip(InferContext& ctx) {
-    requireOneDType(ctx);
     for (int i : {1, 2})
         if (const TensorType* bound = ctx.input(i))
             if (bound->shape.isKnown() && bound->shape.elementCount() != 1)

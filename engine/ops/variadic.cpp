@@ -12,7 +12,6 @@ namespace twb {
 namespace {
 
 void inferVariadic(InferContext& ctx) {
-    requireOneDType(ctx);
     const TensorType* first = nullptr;
     Shape shape;
     for (int i = 0; i < ctx.inputCount(); ++i) {

@@ -154,7 +154,7 @@ void TestElementwise::unary() {
     const Op& op = *findOp(c.op);
     Dice dice(300U + static_cast<unsigned>(which));
     for (int round = 0; round < 40; ++round) {
-        const Shape shape = round == 0 ? Shape{3, 60000} : dice.shape(4, 7);
+        const Shape shape = round == 0 && type == DType::f32 ? Shape{3, 60000} : dice.shape(4, 7);
         const double low = isUnsigned(type) ? std::max(c.low, 0.0) : c.low;
         const Tensor x = inLayout(dice.tensor(type, shape, low, c.high), dice.layout());
         std::vector<double> expected = valuesOf(x);
@@ -444,7 +444,8 @@ void TestElementwise::refusals() {
     QVERIFY(error("Sin", {}, {i32}).startsWith("dtype-mismatch: Sin is not implemented for i32"));
     QVERIFY(error("And", {}, {f32, f32}).startsWith("dtype-mismatch"));
     QVERIFY(error("BitShift", {}, {i32, i32}).startsWith("dtype-mismatch"));
-    QVERIFY(error("Less", {}, {f32, f64}).contains("to have the same dtype, but got: float != double"));
+    QVERIFY(error("Less", {}, {f32, f64})
+                .contains("self and other must have the same dtype, but got Float and Double"));
     QVERIFY(error("Max", {}, {f32, f64}).startsWith("dtype-mismatch"));
     QVERIFY(error("Max", {}, {f32, three})
                 .contains("The size of tensor a (2) must match the size of tensor b (3)"));
