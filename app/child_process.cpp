@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+extern char** environ;
+
 namespace twb {
 namespace {
 
@@ -50,7 +52,7 @@ struct SpawnSetup {
 
 std::filesystem::path thisProgram() {
     std::error_code failed;
-    auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
+    const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
     if (failed) throw Error(ErrorCode::io, "this program cannot find its own file in /proc");
     return path;
 }

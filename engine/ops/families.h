@@ -10,16 +10,18 @@ namespace twb {
 /// together in its family's file.
 void addSources(std::vector<Op>& table);
 void addRandomSources(std::vector<Op>& table);
+void addGenerators(std::vector<Op>& table);
 void addMovement(std::vector<Op>& table);
 void addLinearAlgebra(std::vector<Op>& table);
 void addActivations(std::vector<Op>& table);
-void addSoftmax(std::vector<Op>& table);
 void addPointwise(std::vector<Op>& table);
-void addVariadic(std::vector<Op>& table);
-void addMath(std::vector<Op>& table);
-void addLogic(std::vector<Op>& table);
 void addReductions(std::vector<Op>& table);
 void addShapeOps(std::vector<Op>& table);
+void addViewOps(std::vector<Op>& table);
+void addSliceOps(std::vector<Op>& table);
+void addPadOps(std::vector<Op>& table);
+void addGatherOps(std::vector<Op>& table);
+void addScatterOps(std::vector<Op>& table);
 void addCast(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 

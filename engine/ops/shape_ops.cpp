@@ -1,5 +1,6 @@
 #include "backends/cpu/strided.h"
 #include "ops/families.h"
+#include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -100,15 +101,6 @@ void inferReshape(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(result)});
 }
 
-void reshapeKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    TensorView out = ctx.outputs[0];
-    // Both hold their elements in row-major order; seen in the input's shape the copy is plain.
-    out.shape = in.shape;
-    out.strides = denseStrides(in.shape);
-    copyElements(in, out);
-}
-
 /// perm, or the reversed order where it is absent. Checked.
 std::vector<int> permutationOf(const InferContext& ctx, int rank) {
     std::vector<int> perm(static_cast<std::size_t>(rank));
@@ -207,14 +199,10 @@ void concatKernel(const KernelContext& ctx) {
     }
 }
 
-Cost moveCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
-    return streamingCost(inputs, outputs, 0);
-}
-
 } // namespace
 
 void addShapeOps(std::vector<Op>& table) {
-    Op reshape = makeOp("Reshape", "Shape", 19, "The same elements in another shape");
+    Op reshape = makeOp("Reshape", "Shape", 23, "The same elements in another shape");
     reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
     reshape.outputs = {port("reshaped", "", kAll, "T")};
     reshape.attributes = {
@@ -227,7 +215,7 @@ void addShapeOps(std::vector<Op>& table) {
     reshape.kernel = reshapeKernel;
     table.push_back(std::move(reshape));
 
-    Op transpose = makeOp("Transpose", "Shape", 13, "Axes in another order");
+    Op transpose = makeOp("Transpose", "Shape", 23, "Axes in another order");
     transpose.inputs = {port("data", "self", kAll, "T")};
     transpose.outputs = {port("transposed", "", kAll, "T")};
     transpose.attributes = {

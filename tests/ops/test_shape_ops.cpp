@@ -1,4 +1,5 @@
 #include "support/op_runner.h"
+#include "support/places.h"
 #include "support/test_main.h"
 
 #include <cmath>
@@ -16,22 +17,6 @@ using List = std::vector<std::int64_t>;
 
 /// One dtype of each size, and those whose bits mean something else.
 const DType kTypes[] = {DType::u8, DType::i16, DType::f32, DType::f64, DType::i64, DType::boolean};
-
-std::int64_t indexOf(const Shape& shape, const List& place) {
-    std::int64_t at = 0;
-    for (int axis = 0; axis < shape.rank(); ++axis)
-        at = at * shape[axis] + place[static_cast<std::size_t>(axis)];
-    return at;
-}
-
-List placeOf(const Shape& shape, std::int64_t index) {
-    List place(static_cast<std::size_t>(shape.rank()));
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        place[static_cast<std::size_t>(axis)] = index % shape[axis];
-        index /= shape[axis];
-    }
-    return place;
-}
 
 } // namespace
 

@@ -59,9 +59,11 @@ std::vector<TensorType> inferTypes(std::string_view op, const Attributes& attrib
                                    const std::vector<TensorType>& inputs);
 
 /// Completes attributes, infers, and runs the host kernel on outputs that lie between sentinels. Throws what
-/// these throw, and std::logic_error when the kernel wrote outside its output or into an input.
+/// these throw, and std::logic_error when the kernel wrote outside its output or into an input. Outputs that
+/// `asked` says false of are not there for the kernel; without it all are.
 std::vector<Tensor> runOp(std::string_view op, const Attributes& attributes,
-                          const std::vector<Tensor>& inputs, const TensorFiles* files = nullptr);
+                          const std::vector<Tensor>& inputs, const TensorFiles* files = nullptr,
+                          const std::vector<bool>& asked = {});
 
 /// Empty when every element of `got` is within the tolerance of `expected`; NaN must meet NaN and an infinity
 /// itself. Else the first element that is not, in words. The table's tolerances are those of f32; f64 must be

@@ -1,0 +1,237 @@
+#include "ops/dispatch.h"
+#include "ops/element_functions.h"
+#include "ops/families.h"
+#include "ops/kernel_inputs.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <type_traits>
+
+namespace twb {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+// What an update does to the element that it meets.
+
+struct Assign {
+    template <class T> T operator()(const T&, const T& update) const { return update; }
+};
+/// Of bools, the sum is or and the product is and, as in NumPy.
+struct AddTo {
+    template <class T> T operator()(T old, T update) const {
+        if constexpr (std::is_same_v<T, element::Bool>)
+            return old || update;
+        else
+            return element::Add{}(old, update);
+    }
+};
+struct MultiplyBy {
+    template <class T> T operator()(T old, T update) const {
+        if constexpr (std::is_same_v<T, element::Bool>)
+            return old && update;
+        else
+            return element::Mul{}(old, update);
+    }
+};
+/// NaN wins, as in PyTorch's amin and amax.
+struct LessOf {
+    template <class T> T operator()(T old, T update) const {
+        return update < old || update != update ? update : old;
+    }
+};
+struct GreaterOf {
+    template <class T> T operator()(T old, T update) const {
+        return update > old || update != update ? update : old;
+    }
+};
+
+/// Calls f with a zero of the elements' type and the rule of the attribute "reduction".
+template <class F> void withRule(const KernelContext& ctx, const F& f) {
+    const std::string& reduction = ctx.attributes.text("reduction");
+    const DType dtype = ctx.outputs[0].dtype;
+    if (reduction == "none") return withElementSize(dtype, [&](auto zero) { f(zero, Assign{}); });
+    withNumberOrBool(dtype, [&](auto zero) {
+        if (reduction == "add")
+            f(zero, AddTo{});
+        else if (reduction == "mul")
+            f(zero, MultiplyBy{});
+        else if (reduction == "min")
+            f(zero, LessOf{});
+        else
+            f(zero, GreaterOf{});
+    });
+}
+
+/// Elements that are only moved stay as they are; arithmetic on f16 and bf16 goes through f32.
+template <HostKernel K> void scatterKernel(const KernelContext& ctx) {
+    if (ctx.attributes.text("reduction") == "none")
+        K(ctx);
+    else
+        viaFloat<K>(ctx);
+}
+
+// ScatterElements
+
+void inferScatterElements(InferContext& ctx) {
+    const TensorType& data = *ctx.input(0);
+    const Shape& indices = ctx.input(1)->shape;
+    const Shape& updates = ctx.input(2)->shape;
+    const int rank = data.shape.rank();
+    if (rank == 0) ctx.fail("shape-mismatch", 0, "ScatterElements needs data with an axis");
+    const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), rank, -1);
+    if (indices.rank() != rank)
+        ctx.fail("shape-mismatch", 1, "Index tensor must have the same number of dimensions as self tensor");
+    if (updates.rank() != rank)
+        ctx.fail("shape-mismatch", 2, "Index tensor must have the same number of dimensions as src tensor");
+    for (int i = 0; i < rank; ++i) {
+        if (indices[i] == kUnknownDim) continue;
+        if (i != axis && data.shape[i] != kUnknownDim && indices[i] > data.shape[i])
+            ctx.fail("shape-mismatch", 1,
+                     fmt::format("Expected index {} to be no larger than self {} apart from dimension {}",
+                                 indices.toTorchString(), data.shape.toTorchString(), axis));
+        if (updates[i] != kUnknownDim && updates[i] != indices[i])
+            ctx.fail("shape-mismatch", 2,
+                     fmt::format("updates must have the shape of indices, {}, but has {}",
+                                 indices.toTorchString(), updates.toTorchString()));
+    }
+    ctx.output(0, data);
+}
+
+void scatterElementsOnce(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const TensorView& updates = ctx.inputs[2];
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), out.shape.rank());
+    const auto a = static_cast<std::size_t>(axis);
+    const CheckedIndices at(ctx.inputs[1], axis, out.shape[axis]);
+    copyElements(ctx.inputs[0], out);
+    if (at.count() == 0) return;
+    // Lines along the axis are independent of each other; within one the order of the updates counts.
+    TensorView target = out;
+    target.shape = at.view().shape;
+    const TensorView targets = withoutAxis(target, axis);
+    const TensorView sources = withoutAxis(updates, axis);
+    const TensorView places = withoutAxis(at.view(), axis);
+    const StridedLoop<3> lines(targets.shape, {&targets, &sources, &places});
+    const std::int64_t length = at.view().shape[axis];
+    const std::int64_t toStep = out.strides[a];
+    const std::int64_t fromStep = updates.strides[a];
+    const std::int64_t atStep = at.view().strides[a];
+    withRule(ctx, [&](auto zero, auto rule) {
+        using T = decltype(zero);
+        parallelRanges(lines.total(), at.count(), 64, [&](std::int64_t begin, std::int64_t end) {
+            lines.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+                for (std::int64_t n = 0; n < count; ++n) {
+                    T* const to = out.as<T>() + offsets[0] + n * lines.innerStride(0);
+                    const T* const from = updates.as<const T>() + offsets[1] + n * lines.innerStride(1);
+                    const std::int64_t* const place = at.data() + offsets[2] + n * lines.innerStride(2);
+                    for (std::int64_t i = 0; i < length; ++i) {
+                        T& element = to[place[i * atStep] * toStep];
+                        element = rule(element, from[i * fromStep]);
+                    }
+                }
+            });
+        });
+    });
+}
+
+// ScatterND
+
+void inferScatterND(InferContext& ctx) {
+    const TensorType& data = *ctx.input(0);
+    const Shape& indices = ctx.input(1)->shape;
+    const Shape& updates = ctx.input(2)->shape;
+    const int rank = data.shape.rank();
+    if (rank == 0) ctx.fail("shape-mismatch", 0, "ScatterND needs data with an axis");
+    if (indices.rank() == 0) ctx.fail("shape-mismatch", 1, "ScatterND needs indices with an axis");
+    const std::int64_t depth = indices[indices.rank() - 1];
+    if (depth > rank)
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("too many indices for tensor of dimension {}: indices name {} axes", rank, depth));
+    if (depth != kUnknownDim) {
+        List dims(indices.begin(), indices.end() - 1);
+        dims.insert(dims.end(), data.shape.begin() + depth, data.shape.end());
+        const Shape wanted(std::move(dims));
+        bool fits = updates.rank() == wanted.rank();
+        for (int i = 0; fits && i < wanted.rank(); ++i)
+            fits = updates[i] == wanted[i] || updates[i] == kUnknownDim || wanted[i] == kUnknownDim;
+        if (!fits)
+            ctx.fail("shape-mismatch", 2,
+                     fmt::format("shape mismatch: value tensor of shape {} cannot be broadcast to indexing "
+                                 "result of shape {}",
+                                 updates.toTorchString(), wanted.toTorchString()));
+    }
+    ctx.output(0, data);
+}
+
+void scatterNDOnce(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const Shape& indices = ctx.inputs[1].shape;
+    const std::int64_t depth = indices[indices.rank() - 1];
+    const List sizes(out.shape.begin(), out.shape.begin() + depth);
+    const CheckedIndices at(ctx.inputs[1], 0, sizes);
+    Tensor owner;
+    const TensorView updates = denseView(ctx.inputs[2], owner);
+    copyElements(ctx.inputs[0], out);
+    const std::int64_t total = updates.elementCount();
+    if (total == 0) return;
+    std::int64_t inner = 1;
+    for (int i = static_cast<int>(depth); i < out.shape.rank(); ++i) inner *= out.shape[i];
+    const std::int64_t tuples = total / inner;
+    withRule(ctx, [&](auto zero, auto rule) {
+        using T = decltype(zero);
+        // Tuples may name the same slice, so each thread takes a part of every slice instead.
+        parallelRanges(inner, total, 64, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t t = 0; t < tuples; ++t) {
+                std::int64_t block = 0;
+                for (std::int64_t i = 0; i < depth; ++i)
+                    block = block * sizes[static_cast<std::size_t>(i)] + at.data()[t * depth + i];
+                T* const to = out.as<T>() + block * inner;
+                const T* const from = updates.as<const T>() + t * inner;
+                for (std::int64_t i = begin; i < end; ++i) to[i] = rule(to[i], from[i]);
+            }
+        });
+    });
+}
+
+Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet indexTypes) {
+    Op op = makeOp(std::move(name), "Indexing", 18, std::move(doc), std::move(formula));
+    op.inputs = {port("data", "self", kAll, "T"), port("indices", "index", indexTypes),
+                 port("updates", "src", kAll, "T")};
+    op.outputs = {port("output", "", kAll, "T")};
+    op.attributes = {choiceAttribute("reduction", "none", {"none", "add", "mul", "min", "max"},
+                                     "What an update does to the element it meets; none: replaces it")};
+    op.inPlace = {0};
+    op.tolerance = {1e-6, 1e-6};
+    op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                 const Attributes& attributes) {
+        Cost cost = streamingCost(inputs, outputs, 0);
+        if (attributes.text("reduction") != "none") cost.flops = countOf(inputs[2].shape);
+        return cost;
+    };
+    return op;
+}
+
+} // namespace
+
+void addScatterOps(std::vector<Op>& table) {
+    Op elements = makeScatter("ScatterElements", "Puts each update at its index along an axis",
+                              "output[indices[i, j], j] = updates[i, j]", kIndices);
+    elements.attributes.insert(
+        elements.attributes.begin(),
+        integerAttribute("axis", 0, "The axis that is indexed, negative from the end"));
+    elements.infer = inferScatterElements;
+    elements.kernel = scatterKernel<scatterElementsOnce>;
+    table.push_back(std::move(elements));
+
+    Op nd = makeScatter("ScatterND", "Puts slices at lists of indices, which lie along the last axis",
+                        "output[indices[i, 0], indices[i, 1], …, :] = updates[i, :]", DTypeSet{DType::i64});
+    nd.infer = inferScatterND;
+    nd.kernel = scatterKernel<scatterNDOnce>;
+    table.push_back(std::move(nd));
+}
+
+} // namespace twb

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "core/error.h"
+#include "core/shape.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace twb::test {
+
+// The plain walk over a tensor that oracles are written with.
+
+using Place = std::vector<std::int64_t>;
+
+/// Row-major index of a place.
+inline std::int64_t indexOf(const Shape& shape, const Place& place) {
+    std::int64_t at = 0;
+    for (int axis = 0; axis < shape.rank(); ++axis)
+        at = at * shape[axis] + place[static_cast<std::size_t>(axis)];
+    return at;
+}
+
+inline Place placeOf(const Shape& shape, std::int64_t index) {
+    Place place(static_cast<std::size_t>(shape.rank()));
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        place[static_cast<std::size_t>(axis)] = index % shape[axis];
+        index /= shape[axis];
+    }
+    return place;
+}
+
+/// value(place) for each place of `shape`, row-major.
+inline std::vector<double> eachPlace(const Shape& shape, const std::function<double(Place)>& value) {
+    std::vector<double> out(static_cast<std::size_t>(shape.elementCount()));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(placeOf(shape, static_cast<std::int64_t>(i)));
+    return out;
+}
+
+/// The sentence of the Error that `f` throws; empty when it throws none.
+inline QString runError(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const Error& error) {
+        return QString::fromStdString(error.what());
+    }
+    return {};
+}
+
+} // namespace twb::test
