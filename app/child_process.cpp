@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <utility>
 
-extern char** environ;
-
 namespace twb {
 namespace {
 
@@ -52,7 +50,7 @@ struct SpawnSetup {
 
 std::filesystem::path thisProgram() {
     std::error_code failed;
-    const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
+    auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
     if (failed) throw Error(ErrorCode::io, "this program cannot find its own file in /proc");
     return path;
 }

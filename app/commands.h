@@ -9,6 +9,7 @@ namespace twb {
 /// Each adds one subcommand. When the command line chose it, it runs and leaves its exit code in `exit`; a
 /// twb::Error goes through to main, which prints its sentence.
 void addImportCommand(CLI::App& app, ExitCode& exit);
+void addExportCommand(CLI::App& app, ExitCode& exit);
 void addCheckCommand(CLI::App& app, ExitCode& exit);
 void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);

@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
         addRunCommand(app, exit);
         addBatchCommand(app, exit);
         addImportCommand(app, exit);
+        addExportCommand(app, exit);
         addDevicesCommand(app, exit);
         addOpsCommand(app, exit);
         try {

@@ -1,27 +1,17 @@
-#include "backends/cpu/parallel.h"
-#include "backends/cpu/strided.h"
+#include "backends/cpu/elementwise.h"
+#include "ops/activation_functions.h"
 #include "ops/dispatch.h"
-#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include <fmt/format.h>
+
 #include <limits>
+#include <utility>
 
 namespace twb {
 namespace {
-
-/// Neighbouring columns that one pass of Softmax takes along: as many as fit in a few cache lines.
-constexpr std::int64_t kSoftmaxBlock = 64;
-
-void inferSoftmax(InferContext& ctx) {
-    const TensorType& self = *ctx.input(0);
-    axisOrFail(ctx, ctx.attributes().integer("axis"), self.shape.rank(), -1);
-    ctx.output(0, self);
-}
 
 void geluKernel(const KernelContext& ctx) {
     if (ctx.attributes.text("approximate") == "tanh")
@@ -30,57 +20,192 @@ void geluKernel(const KernelContext& ctx) {
         unaryFloatKernel<element::GeluErf>(ctx);
 }
 
-/// Softmax of `columns` neighbouring sequences of `length` elements that are `stride` apart, in place or not.
-/// The largest element is taken off first, so that no exponential overflows.
-template <class T>
-void softmaxColumns(const T* in, T* out, std::int64_t length, std::int64_t stride, std::int64_t columns) {
-    std::array<T, kSoftmaxBlock> largest;
-    std::array<double, kSoftmaxBlock> sum;
-    std::fill_n(largest.begin(), columns, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum.begin(), columns, 0.0);
-    for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t c = 0; c < columns; ++c) {
-            T& most = largest[static_cast<std::size_t>(c)];
-            most = std::max(most, in[i * stride + c]);
-        }
-    for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t c = 0; c < columns; ++c) {
-            const T e = std::exp(in[i * stride + c] - largest[static_cast<std::size_t>(c)]);
-            out[i * stride + c] = e;
-            sum[static_cast<std::size_t>(c)] += e;
-        }
-    for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t c = 0; c < columns; ++c)
-            out[i * stride + c] = static_cast<T>(out[i * stride + c] / sum[static_cast<std::size_t>(c)]);
+/// f on each element: floats, or every number.
+template <class F> void mapFloats(const KernelContext& ctx, const F& f) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], f);
+    });
 }
 
-void softmaxKernel(const KernelContext& ctx) {
-    const TensorView& out = ctx.outputs[0];
-    TensorView in = ctx.inputs[0];
-    if (out.elementCount() == 0) return;
-    if (!isDense(in)) {
-        copyElements(in, out);
-        in = out;
-    }
-    const int rank = std::max(out.shape.rank(), 1);
-    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
-    const std::int64_t length = out.shape.rank() == 0 ? 1 : out.shape[axis];
-    std::int64_t inner = 1;
-    for (int i = axis + 1; i < out.shape.rank(); ++i) inner *= out.shape[i];
-    const std::int64_t outer = out.elementCount() / (length * inner);
-    const std::int64_t blocks = (inner + kSoftmaxBlock - 1) / kSoftmaxBlock;
-    withFloat(out.dtype, [&](auto zero) {
+/// An activation F that has the one parameter alpha.
+template <class F> void alphaKernel(const KernelContext& ctx) {
+    mapFloats(ctx, F{ctx.attributes.number("alpha")});
+}
+
+void seluKernel(const KernelContext& ctx) {
+    mapFloats(ctx, element::Selu{ctx.attributes.number("alpha"), ctx.attributes.number("gamma")});
+}
+
+void hardSigmoidKernel(const KernelContext& ctx) {
+    mapFloats(ctx, element::HardSigmoid{ctx.attributes.number("alpha"), ctx.attributes.number("beta")});
+}
+
+void shrinkKernel(const KernelContext& ctx) {
+    const element::Shrink shrink{ctx.attributes.number("bias"), ctx.attributes.number("lambd")};
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        // An exponential is worth about ten plain operations.
-        parallelRanges(outer * blocks, 10 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t column = i % blocks * kSoftmaxBlock;
-                const std::int64_t first = i / blocks * length * inner + column;
-                softmaxColumns(in.as<const T>() + first, out.as<T>() + first, length, inner,
-                               std::min(kSoftmaxBlock, inner - column));
-            }
-        });
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], shrink);
     });
+}
+
+void inferPRelu(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const Shape& slope = ctx.input(1)->shape;
+    const Shape both = broadcastInputs(ctx, 0, 1);
+    // The slope is stretched to X, never X to the slope.
+    if (both.rank() != x.shape.rank() || (both.isKnown() && x.shape.isKnown() && both != x.shape))
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("the slope of PRelu must broadcast to X, but is {} beside {}",
+                             slope.toTorchString(), x.shape.toTorchString()));
+    ctx.output(0, x);
+}
+
+void pReluKernel(const KernelContext& ctx) {
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::PRelu{});
+    });
+}
+
+void inferClip(InferContext& ctx) {
+    for (int i : {1, 2})
+        if (const TensorType* bound = ctx.input(i))
+            if (bound->shape.isKnown() && bound->shape.elementCount() != 1)
+                ctx.fail("shape-mismatch", i,
+                         fmt::format("{} of Clip must be a single number, but has the shape {}",
+                                     ctx.op().inputAt(i).name, bound->shape.toTorchString()));
+    ctx.output(0, *ctx.input(0));
+}
+
+/// A bound of Clip: connected, written as an attribute, or `open`.
+template <class T> T boundOf(const KernelContext& ctx, std::size_t port, std::string_view name, T open) {
+    if (port < ctx.inputs.size() && ctx.inputs[port].data) {
+        if (ctx.inputs[port].elementCount() != 1)
+            throw Error(ErrorCode::invalidArgument, fmt::format("{} of Clip must be a single number", name));
+        return *ctx.inputs[port].as<const T>();
+    }
+    const AttributeValue* value = ctx.attributes.find(name);
+    if (!value) return open;
+    const auto* integer = std::get_if<std::int64_t>(value);
+    return integer ? element::cast<T>(*integer) : element::cast<T>(ctx.attributes.number(name));
+}
+
+void clipKernel(const KernelContext& ctx) {
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        using Limits = std::numeric_limits<T>;
+        const T lowest = Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
+        const T highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+        const element::Clip<T> clip{boundOf<T>(ctx, 1, "min", lowest), boundOf<T>(ctx, 2, "max", highest)};
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], clip);
+    });
+}
+
+Op makeActivation(std::string name, int opset, std::string doc, std::string formula, double flops,
+                  HostKernel kernel) {
+    Op op = makeUnary(std::move(name), "Activation", opset, std::move(doc), std::move(formula), kFloats,
+                      flops, kernel);
+    op.tolerance = {1e-6, 1e-7};
+    return op;
+}
+
+/// A single number that the host reads; the attribute of the same name stands in for it.
+PortSpec hostBound(std::string name, std::string argument) {
+    PortSpec spec = optionalPort(std::move(name), std::move(argument), kNumbers, "T");
+    spec.hostValue = true;
+    return spec;
+}
+
+void addRectifiers(std::vector<Op>& table) {
+    Op leaky = makeActivation("LeakyRelu", 16, "Negative numbers are scaled down",
+                              "Y = X < 0 ? alpha · X : X", 2, viaFloat<alphaKernel<element::LeakyRelu>>);
+    leaky.attributes = {numberAttribute("alpha", 0.01, "Slope below 0")};
+    table.push_back(std::move(leaky));
+
+    Op prelu = makeOp("PRelu", "Activation", 16, "Negative numbers are scaled by a learned slope",
+                      "Y = X < 0 ? slope · X : X");
+    prelu.inputs = {port("X", "self", kMatrixTypes, "T"), port("slope", "weight", kMatrixTypes, "T")};
+    prelu.outputs = {port("Y", "", kMatrixTypes, "T")};
+    prelu.elementwise = true;
+    prelu.inPlace = {0};
+    prelu.tolerance = {1.2e-7, 0};
+    prelu.infer = inferPRelu;
+    prelu.kernel = viaFloat<pReluKernel>;
+    table.push_back(std::move(prelu));
+
+    Op thresholded =
+        makeActivation("ThresholdedRelu", 22, "Numbers up to alpha become 0", "Y = X > alpha ? X : 0", 1,
+                       viaFloat<alphaKernel<element::ThresholdedRelu>>);
+    thresholded.attributes = {numberAttribute("alpha", 1, "What must be exceeded")};
+    table.push_back(std::move(thresholded));
+
+    Op clip = makeUnary("Clip", "Activation", 13, "Numbers below min and above max become these",
+                        "Y = min(max(X, min), max)", kNumbers, 2, viaFloat<clipKernel>);
+    clip.inputs[0].name = "input";
+    clip.inputs.push_back(hostBound("min", "min"));
+    clip.inputs.push_back(hostBound("max", "max"));
+    clip.outputs[0].name = "output";
+    AttributeSpec low = numberAttribute("min", 0, "Least result; absent: no bound");
+    AttributeSpec high = numberAttribute("max", 0, "Largest result; absent: no bound");
+    low.defaultValue.reset();
+    high.defaultValue.reset();
+    clip.attributes = {std::move(low), std::move(high)};
+    clip.infer = inferClip;
+    table.push_back(std::move(clip));
+
+    Op shrink = makeUnary(
+        "Shrink", "Activation", 9, "Numbers near 0 become 0, others move towards it by bias",
+        "Y = X < −lambd ? X + bias : X > lambd ? X − bias : 0", kNumbers, 3, viaFloat<shrinkKernel>);
+    shrink.inputs[0].name = "input";
+    shrink.outputs[0].name = "output";
+    shrink.attributes = {numberAttribute("bias", 0, "How far numbers move towards 0"),
+                         numberAttribute("lambd", 0.5, "How far from 0 numbers become 0")};
+    shrink.tolerance = {1e-6, 1e-6};
+    table.push_back(std::move(shrink));
+}
+
+void addExponentialUnits(std::vector<Op>& table) {
+    Op elu = makeActivation("Elu", 22, "Exponential linear unit", "Y = X < 0 ? alpha · (e ^ X − 1) : X", 12,
+                            viaFloat<alphaKernel<element::Elu>>);
+    elu.attributes = {numberAttribute("alpha", 1, "How far below 0 results get")};
+    table.push_back(std::move(elu));
+
+    Op selu = makeActivation("Selu", 22, "Self-normalising exponential linear unit",
+                             "Y = gamma · (X > 0 ? X : alpha · (e ^ X − 1))", 12, viaFloat<seluKernel>);
+    selu.attributes = {numberAttribute("alpha", 1.67326319217681884765625, "Factor of the exponential part"),
+                       numberAttribute("gamma", 1.05070102214813232421875, "Factor of everything")};
+    table.push_back(std::move(selu));
+
+    Op celu = makeActivation("Celu", 12, "Continuously differentiable exponential linear unit",
+                             "Y = max(0, X) + min(0, alpha · (e ^ (X / alpha) − 1))", 13,
+                             alphaKernel<element::Celu>);
+    celu.inputs[0].types = DTypeSet{DType::f32};
+    celu.outputs[0].types = DTypeSet{DType::f32};
+    celu.attributes = {numberAttribute("alpha", 1, "How far below 0 results get")};
+    table.push_back(std::move(celu));
+
+    table.push_back(makeActivation("Softplus", 22, "A smooth Relu", "Y = ln(1 + e ^ X)", 25,
+                                   viaFloat<unaryFloatKernel<element::Softplus>>));
+    table.push_back(makeActivation("Softsign", 22, "Squeezes numbers into −1 … 1", "Y = X / (1 + |X|)", 3,
+                                   viaFloat<unaryFloatKernel<element::Softsign>>));
+    table.push_back(makeActivation("Mish", 22, "Self-regularised smooth activation",
+                                   "Y = X · tanh(ln(1 + e ^ X))", 40,
+                                   viaFloat<unaryFloatKernel<element::Mish>>));
+    // ONNX has it from opset 24 on.
+    Op swish = makeActivation("Swish", 0, "Smooth activation; with alpha 1 PyTorch's SiLU",
+                              "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
+    swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
+    table.push_back(std::move(swish));
+
+    Op hardSigmoid = makeActivation("HardSigmoid", 22, "Sigmoid in straight lines",
+                                    "Y = max(0, min(1, alpha · X + beta))", 4, viaFloat<hardSigmoidKernel>);
+    hardSigmoid.attributes = {numberAttribute("alpha", 0.2, "Slope"),
+                              numberAttribute("beta", 0.5, "Result at 0")};
+    table.push_back(std::move(hardSigmoid));
+    table.push_back(makeActivation("HardSwish", 22, "Swish in straight lines",
+                                   "Y = X · max(0, min(1, X / 6 + 1 / 2))", 5,
+                                   viaFloat<unaryFloatKernel<element::HardSwish>>));
 }
 
 } // namespace
@@ -96,15 +221,6 @@ void addActivations(std::vector<Op>& table) {
     gelu.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(gelu));
 
-    Op softmax = makeUnary("Softmax", "Activation", 13, "Shares that add up to 1 along an axis",
-                           "Y = exp(X) / Σ exp(X)", kFloats, 15, viaFloat<softmaxKernel>);
-    softmax.inputs[0].name = "input";
-    softmax.outputs[0].name = "output";
-    softmax.attributes = {integerAttribute("axis", -1, "The axis along which the result adds up to 1")};
-    softmax.tolerance = {2e-6, 1e-7};
-    softmax.infer = inferSoftmax;
-    table.push_back(std::move(softmax));
-
     Op sigmoid =
         makeUnary("Sigmoid", "Activation", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
                   kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
@@ -115,6 +231,9 @@ void addActivations(std::vector<Op>& table) {
                         viaFloat<unaryFloatKernel<element::Tanh>>);
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
+
+    addRectifiers(table);
+    addExponentialUnits(table);
 }
 
 } // namespace twb

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -28,12 +29,26 @@ void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) 
     }
 }
 
+/// A family may have ops in several sections of the palette; these stand in the order of their first ops.
+void standTogether(std::vector<Op>& ops) {
+    std::vector<std::string> sections;
+    for (const Op& op : ops)
+        if (std::find(sections.begin(), sections.end(), op.category) == sections.end())
+            sections.push_back(op.category);
+    const auto place = [&](const Op& op) {
+        return std::find(sections.begin(), sections.end(), op.category) - sections.begin();
+    };
+    std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return place(a) < place(b); });
+}
+
 std::vector<Op> buildTable() {
     std::vector<Op> ops;
-    for (auto* add : {addSources, addRandomSources, addGenerators, addMovement, addLinearAlgebra,
-                      addActivations, addPointwise, addReductions, addShapeOps, addCast, addViewOps,
-                      addSliceOps, addPadOps, addGatherOps, addScatterOps, addSinks})
+    for (auto* add : {addSources,     addRandomSources, addGenerators, addMovement,   addLinearAlgebra,
+                      addActivations, addSoftmax,       addPointwise,  addVariadic,   addMath,
+                      addLogic,       addReductions,    addShapeOps,   addCast,       addViewOps,
+                      addSliceOps,    addPadOps,        addGatherOps,  addScatterOps, addSinks})
         add(ops);
+    standTogether(ops);
     for (Op& op : ops) {
         op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
             const auto wrong = inputErrors(ctx.op(), ctx.inputs());

@@ -2,8 +2,11 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/math_functions.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
+
+#include <fmt/format.h>
 
 #include <array>
 #include <atomic>
@@ -16,6 +19,17 @@ namespace {
 void inferArithmetic(InferContext& ctx) { ctx.output(0, {ctx.input(0)->dtype, broadcastInputs(ctx, 0, 1)}); }
 
 void inferEqual(InferContext& ctx) { ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)}); }
+
+void inferMod(InferContext& ctx) {
+    inferArithmetic(ctx);
+    const DType dtype = ctx.input(0)->dtype;
+    if (isFloating(dtype) && !ctx.attributes().flag("fmod"))
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("Mod of {} is fmod, whose result has the sign of the dividend: set the attribute "
+                        "\"fmod\"",
+                        name(dtype)));
+}
 
 void inferWhere(InferContext& ctx) {
     const Shape values = broadcastInputs(ctx, 1, 2);
@@ -46,6 +60,30 @@ void divKernel(const KernelContext& ctx) {
                     ErrorCode::invalidArgument,
                     "ZeroDivisionError: integer division by zero; cast to a floating dtype for infinities");
         }
+    });
+}
+
+template <class F> void integerModKernel(const KernelContext& ctx) {
+    withInteger(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        std::atomic<bool> byZero{false};
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], [&](T a, T b) {
+            if (b == 0) byZero.store(true, std::memory_order_relaxed);
+            return F{}(a, b);
+        });
+        if (byZero)
+            throw Error(ErrorCode::invalidArgument,
+                        "ZeroDivisionError: integer modulo by zero; cast to a floating dtype for NaN");
+    });
+}
+
+void modKernel(const KernelContext& ctx) {
+    if (isInteger(ctx.outputs[0].dtype))
+        return ctx.attributes.flag("fmod") ? integerModKernel<element::Fmod>(ctx)
+                                           : integerModKernel<element::Remainder>(ctx);
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::Fmod{});
     });
 }
 
@@ -141,6 +179,14 @@ void addPointwise(std::vector<Op>& table) {
                                viaFloat<binaryKernel<element::Mul>>));
     table.push_back(makeBinary("Div", 14, "Quotient element by element; integers are cut towards 0",
                                "C = A / B", viaFloat<divKernel>));
+
+    Op mod = makeBinary("Mod", 13, "What a division leaves over; integers by zero are an error",
+                        "C = A − B · ⌊A / B⌋", viaFloat<modKernel>);
+    mod.attributes = {flagAttribute(
+        "fmod", false,
+        "With the sign of A, as C's fmod (needed for floats); else with the sign of B, as Python's %")};
+    mod.infer = inferMod;
+    table.push_back(std::move(mod));
 
     Op pow = makeBinary("Pow", 15, "Power with the exponent's own dtype; the result has the base's",
                         "Z = X ^ Y", viaFloat<powKernel>);

@@ -299,6 +299,7 @@ const Tensor* Analyzer::hostValue(PortRef from, int depth) {
     const Op* op = facts.op;
     if (!op || !op->kernel || facts.outputs.size() != 1 || m_valuesTried[at->second]) return nullptr;
     if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
+    if (op->name == "Input") return nullptr; // another run may be given another one
     m_valuesTried[at->second] = true;
     const std::optional<TensorType>& type = facts.outputs[0];
     if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;

@@ -1,14 +1,17 @@
 // Runs ONNX backend test cases through the ordinary import, analysis and executor:
 //
-//   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--expect LIST] [--json] [--verbose]
+//   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--round-trip] [--expect LIST] [--json]
+//   [--verbose]
 //
-// A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for such.
-// Shapes and dtypes must be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN
-// where NaN is expected. A case that compares nothing has failed. With --expect, the cases that LIST names (a
-// line each: name, then the reason) may fail; the exit code is 1 when any other does, or when a listed one
-// passes.
+// With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
+// it. A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for
+// such. Shapes and dtypes must be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly),
+// NaN where NaN is expected. A case that compares nothing has failed. With --expect, the cases that LIST
+// names (a line each: name, then the reason) may fail; the exit code is 1 when any other does, or when a
+// listed one passes.
 
 #include "core/error.h"
+#include "formats/onnx/onnx_export.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "graph/delta.h"
@@ -28,8 +31,10 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <onnx/checker.h>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using namespace twb;
@@ -38,6 +43,11 @@ namespace fs = std::filesystem;
 namespace {
 
 enum class Outcome { passed, failed, unsupported };
+
+struct How {
+    Device device = Device::cpu();
+    bool roundTrip = false;
+};
 
 struct Verdict {
     Outcome outcome = Outcome::failed;
@@ -74,6 +84,12 @@ void needTensor(const onnx::ValueInfoProto& value) {
         throw Unsupported(onnxTypeName(value.type().tensor_type().elem_type()) + " tensors");
 }
 
+/// ONNX's own checker, for the opsets that it knows.
+void check(const fs::path& path) {
+    const auto model = parse<onnx::ModelProto>(path);
+    if (model.opset_import(0).version() <= 17) onnx::checker::check_model(model);
+}
+
 std::string difference(const Tensor& got, const Tensor& want) {
     if (got.dtype() != want.dtype())
         return fmt::format("dtype {}, expected {}", name(got.dtype()), name(want.dtype()));
@@ -101,6 +117,21 @@ std::vector<fs::path> numbered(const fs::path& folder, const char* stem) {
     }
 }
 
+/// The inputs of a case, which were read as Files, as Inputs of their types.
+void giveBackInputs(ImportedModel& imported, const std::map<std::string, Tensor>& inputs) {
+    DeltaBuilder builder(imported.graph, "inputs");
+    for (Node node : imported.graph.nodes()) {
+        const auto given = inputs.find(node.name);
+        if (node.op != "File" || given == inputs.end()) continue;
+        imported.tensors.erase(node.attributes.text("path"));
+        node.op = "Input";
+        node.attributes = {{"shape", given->second.shape().dims()},
+                           {"dtype", std::string(name(given->second.dtype()))}};
+        builder.change(node);
+    }
+    imported.graph.apply(builder.take());
+}
+
 /// Puts the whole graph on another device; what comes out stays there.
 void moveTo(Graph& graph, Device device) {
     DeltaBuilder builder(graph, "move");
@@ -111,7 +142,7 @@ void moveTo(Graph& graph, Device device) {
     graph.apply(builder.take());
 }
 
-void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path& set, Device device,
+void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path& set, const How& how,
             int& compared) {
     OnnxImportOptions options;
     const std::vector<fs::path> inputs = numbered(set, "input");
@@ -120,6 +151,15 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
         options.inputs[value.name()] = tensorFrom(inputs[i], value);
     }
     ImportedModel imported = importOnnx(model, options);
+    if (how.roundTrip) {
+        giveBackInputs(imported, options.inputs);
+        const fs::path copy = fs::temp_directory_path() / fmt::format("twb-conformance-{}.onnx", ::getpid());
+        exportOnnx(imported.graph, makeMemoryFiles(imported.tensors).get(), copy);
+        check(copy);
+        imported = importOnnx(copy, options);
+        fs::remove(copy);
+    }
+    const Device device = how.device;
     DeviceMap devices;
     Policy policy = Policy::strict;
     if (!device.isCpu()) {
@@ -151,7 +191,7 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
     }
 }
 
-Verdict runCase(const fs::path& folder, Device device) {
+Verdict runCase(const fs::path& folder, const How& how) {
     Verdict verdict;
     try {
         const fs::path model = folder / "model.onnx";
@@ -165,7 +205,7 @@ Verdict runCase(const fs::path& folder, Device device) {
         int compared = 0;
         for (const auto& entry : fs::directory_iterator(folder))
             if (entry.path().filename().string().starts_with("test_data_set_"))
-                runSet(model, proto, entry.path(), device, compared);
+                runSet(model, proto, entry.path(), how, compared);
         if (compared == 0) throw std::runtime_error("no output was compared");
         verdict.outcome = Outcome::passed;
     } catch (const Unsupported& e) {
@@ -200,18 +240,21 @@ int main(int argc, char** argv) try {
     std::string filter;
     std::string expect;
     std::string deviceName = "cpu";
+    How how;
     bool json = false;
     bool verbose = false;
     app.add_option("folders", folders, "Folders that hold cases, at any depth")->required();
     app.add_option("--filter", filter, "Only cases whose name has this in it");
     app.add_option("--expect", expect, "List of cases that may fail, with reasons");
     app.add_option("--device", deviceName, "cpu, or cuda:0 (simulated)");
+    app.add_flag("--round-trip", how.roundTrip, "Export and import again before running");
     app.add_flag("--json", json, "Print results as JSON");
     app.add_flag("--verbose", verbose, "Print passed cases too");
     CLI11_PARSE(app, argc, argv);
 
     const auto device = Device::parse(deviceName);
     if (!device) throw std::runtime_error("\"" + deviceName + "\" is no device");
+    how.device = *device;
     std::vector<fs::path> cases;
     for (const std::string& folder : folders) {
         if (fs::exists(fs::path(folder) / "model.onnx")) cases.emplace_back(folder);
@@ -230,7 +273,7 @@ int main(int argc, char** argv) try {
     for (const fs::path& folder : cases) {
         const std::string name = folder.filename().string();
         if (name.find(filter) == std::string::npos) continue;
-        const Verdict verdict = runCase(folder, *device);
+        const Verdict verdict = runCase(folder, how);
         ++totals[verdict.outcome];
         for (const std::string& op : verdict.ops) ++byOp[op][verdict.outcome];
         const bool listed = expected.contains(name);

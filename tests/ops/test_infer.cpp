@@ -21,6 +21,18 @@ Tensor known(List values) {
                                     std::span<const std::int64_t>(values));
 }
 
+/// Adds rows of an op, its attributes and inputs, and what comes of them.
+auto rows(const char* outcome) {
+    QTest::addColumn<QString>("op");
+    QTest::addColumn<Attributes>("attributes");
+    QTest::addColumn<Types>("inputs");
+    QTest::addColumn<QString>(outcome);
+    return [n = 0](const char* op, const Attributes& attributes, const Types& inputs,
+                   const char* expected) mutable {
+        QTest::addRow("%d %s", n++, op) << QString(op) << attributes << inputs << QString(expected);
+    };
+}
+
 } // namespace
 
 class TestInfer : public QObject {
@@ -43,14 +55,7 @@ private Q_SLOTS:
 };
 
 void TestInfer::shapes_data() {
-    QTest::addColumn<QString>("op");
-    QTest::addColumn<Attributes>("attributes");
-    QTest::addColumn<Types>("inputs");
-    QTest::addColumn<QString>("output");
-    auto row = [n = 0](const char* op, const Attributes& attributes, const Types& inputs,
-                       const char* output) mutable {
-        QTest::addRow("%d %s %s", n++, op, output) << QString(op) << attributes << inputs << QString(output);
-    };
+    auto row = rows("output");
     const auto axes = [](List list) { return AttributeValue(std::move(list)); };
     row("Add", {}, {f32({3, 1}), f32({4})}, "f32 3×4");
     row("Add", {}, {f32({}), f32({})}, "f32 scalar");
@@ -124,14 +129,7 @@ void TestInfer::shapes() {
 }
 
 void TestInfer::errors_data() {
-    QTest::addColumn<QString>("op");
-    QTest::addColumn<Attributes>("attributes");
-    QTest::addColumn<Types>("inputs");
-    QTest::addColumn<QString>("error");
-    auto row = [n = 0](const char* op, const Attributes& attributes, const Types& inputs,
-                       const char* error) mutable {
-        QTest::addRow("%d %s", n++, op) << QString(op) << attributes << inputs << QString(error);
-    };
+    auto row = rows("error");
     const auto axes = [](List list) { return AttributeValue(std::move(list)); };
     row("Add", {}, {f32({2, 3}), f32({2, 4})},
         "shape-mismatch: The size of tensor a (3) must match the size of tensor b (4) at non-singleton "
@@ -333,19 +331,19 @@ void TestInfer::oneDtypeForOneVariable() {
             if (op.inputs[at].typeVariable.empty()) continue;
             std::size_t first = 0;
             while (op.inputs[first].typeVariable != op.inputs[at].typeVariable) ++first;
-            if (first == at) continue;
-            // The first dtype that each port takes, but the second one at `at`.
-            const auto taken = [&](std::size_t i, int skip) {
-                for (DType d : kAllDTypes)
-                    if (op.inputs[i].types.contains(d) && skip-- == 0) return d;
+            if (first == at || op.inputs[at].types.size() < 2) continue;
+            // The first dtype that a port takes, and another one for the port that is to be refused.
+            const auto accepted = [&](const PortSpec& spec, int skip) {
+                for (DType dtype : kAllDTypes)
+                    if (spec.types.contains(dtype) && skip-- == 0) return dtype;
                 return DType::f32;
             };
-            if (op.inputs[at].types.size() < 2) continue;
             Types inputs;
-            for (std::size_t i = 0; i < op.inputs.size(); ++i)
-                inputs.push_back({taken(i, i == at ? 1 : 0), Shape{2, 2}});
+            for (std::size_t i = 0; i <= at; ++i)
+                inputs.push_back({accepted(op.inputs[i], i == at ? 1 : 0), Shape{2, 2}});
             const QString error = inferError([&] { inferTypes(op.name, {}, inputs); });
-            QVERIFY2(error.contains("have the same dtype, but got"), qPrintable(error));
+            QVERIFY2(error.contains("have the same dtype, but got"),
+                     qPrintable(QString::fromStdString(op.name) + ": " + error));
         }
 }
 
@@ -410,14 +408,7 @@ void TestInfer::fileWithoutFolder() {
 }
 
 void TestInfer::unknownDimensions_data() {
-    QTest::addColumn<QString>("op");
-    QTest::addColumn<Attributes>("attributes");
-    QTest::addColumn<Types>("inputs");
-    QTest::addColumn<QString>("output");
-    auto row = [n = 0](const char* op, const Attributes& attributes, const Types& inputs,
-                       const char* output) mutable {
-        QTest::addRow("%d %s %s", n++, op, output) << QString(op) << attributes << inputs << QString(output);
-    };
+    auto row = rows("output");
     constexpr std::int64_t u = kUnknownDim;
     row("Add", {}, {f32({u, 3}), f32({2, 1})}, "f32 2×3");
     row("Add", {}, {f32({u}), f32({1})}, "f32 ?");

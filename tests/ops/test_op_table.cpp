@@ -1,6 +1,7 @@
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <set>
@@ -80,11 +81,12 @@ void TestOpTable::everyEntryIsComplete() {
 
 void TestOpTable::categoriesStandTogether() {
     std::vector<std::string> seen;
-    for (const Op& op : opTable())
-        if (seen.empty() || seen.back() != op.category) seen.push_back(op.category);
-    const std::vector<std::string> wanted{"Tensors", "Move",  "Linear algebra", "Activation", "Pointwise",
-                                          "Reduce",  "Shape", "Indexing",       "Look"};
-    QVERIFY(seen == wanted);
+    for (const Op& op : opTable()) {
+        if (!seen.empty() && seen.back() == op.category) continue;
+        QVERIFY2(std::find(seen.begin(), seen.end(), op.category) == seen.end(), op.name.c_str());
+        seen.push_back(op.category);
+    }
+    QCOMPARE(seen.front(), std::string("Tensors"));
 }
 
 void TestOpTable::defaultsAreValid() {

@@ -266,7 +266,7 @@ QString difference(const Tensor& got, const Shape& shape, const std::vector<doub
         tolerance.rtol += 0x1.01p-11;
         tolerance.atol += 0x1.01p-25;
     }
-    if (got.dtype() == DType::bf16) tolerance.rtol += 0x1.01p-9;
+    if (got.dtype() == DType::bf16) tolerance.rtol += 0x1.01p-8;
     for (std::int64_t i = 0; i < got.elementCount(); ++i) {
         const double value = got.at(i);
         double exact = expected[static_cast<std::size_t>(i)];

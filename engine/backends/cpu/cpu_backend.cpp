@@ -1,6 +1,6 @@
 #include "backends/cpu/cpu_backend.h"
 
-#include "backends/cpu/host_stream.h"
+#include "backends/cpu/host_backend.h"
 
 #include <algorithm>
 #include <fstream>
@@ -42,39 +42,29 @@ DeviceProfile estimatedProfile(std::string name) {
     return p;
 }
 
-class CpuBackend final : public Backend {
-public:
-    CpuBackend() : m_profile(estimatedProfile(processorName())) {
-        m_info.device = Device::cpu();
-        m_info.name = m_profile.name;
-        m_info.detail = threads() == 1 ? "1 thread" : std::to_string(threads()) + " threads";
-        m_info.memoryBytes = m_profile.memoryBytes;
-    }
+DeviceInfo describe(const DeviceProfile& profile) {
+    DeviceInfo info;
+    info.device = Device::cpu();
+    info.name = profile.name;
+    info.detail = threads() == 1 ? "1 thread" : std::to_string(threads()) + " threads";
+    info.memoryBytes = profile.memoryBytes;
+    return info;
+}
 
-    const DeviceInfo& info() const override { return m_info; }
-    const DeviceProfile& profile() const override { return m_profile; }
+class CpuBackend final : public HostBackend {
+public:
+    explicit CpuBackend(const DeviceProfile& profile)
+        : HostBackend(describe(profile), profile, std::make_unique<MeasuredDurations>()) {}
+
     Allocator& memory() override { return hostAllocator(); }
     Allocator& pinnedMemory() override { return hostAllocator(); }
-    std::unique_ptr<Stream> createStream(QueueKind) override {
-        return std::make_unique<HostStream>(m_durations);
-    }
-    std::unique_ptr<Event> createEvent() override { return std::make_unique<HostEvent>(); }
-    bool supports(const char*, HostKernel host, std::span<const DType>) const override {
-        return host != nullptr;
-    }
     bool canCopyTo(const Backend& other) const override { return !other.info().device.isCuda(); }
-    void collect(std::span<LaunchTiming>) override {} // written by the stream as it goes
-
-private:
-    DeviceProfile m_profile;
-    DeviceInfo m_info;
-    MeasuredDurations m_durations;
 };
 
 } // namespace
 
 std::shared_ptr<Backend> cpuBackend() {
-    static const auto backend = std::make_shared<CpuBackend>();
+    static const auto backend = std::make_shared<CpuBackend>(estimatedProfile(processorName()));
     return backend;
 }
 

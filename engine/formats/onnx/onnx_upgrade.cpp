@@ -115,6 +115,13 @@ private:
     void beforeSeven(NodeProto& node) {
         erase(node, "consumed_inputs");
         erase(node, "is_test");
+        if (node.op_type() == "PRelu" && node.input_size() > 1) {
+            // Its slopes were one a channel: they get axes behind them for the picture's.
+            const auto x = m_ranks.find(node.input(0));
+            std::vector<std::int64_t> axes;
+            for (int i = 2; x != m_ranks.end() && i < x->second; ++i) axes.push_back(i - 1);
+            if (!axes.empty()) node.set_input(1, add("Unsqueeze", {node.input(1), integerTensor(axes)}, {}));
+        }
         const AttributeProto* broadcast = find(node, "broadcast");
         const AttributeProto* axis = find(node, "axis");
         if (!broadcast || node.op_type() == "Gemm") return erase(node, "broadcast");

@@ -1,0 +1,44 @@
+#include "app/commands.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "formats/npy.h"
+#include "formats/onnx/onnx_export.h"
+#include "formats/project.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct ExportOptions {
+    std::string project;
+    std::string format;
+    std::string output;
+};
+
+ExitCode write(const ExportOptions& options) {
+    const Graph graph = loadProject(options.project);
+    const auto files = makeProjectFiles(std::filesystem::absolute(options.project).parent_path());
+    exportOnnx(graph, files.get(), options.output);
+    printResult(fmt::format("{}: {} nodes of {}, {}\n", options.output, graph.nodes().size(), options.project,
+                            formatBytes(static_cast<double>(std::filesystem::file_size(options.output)))));
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addExportCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<ExportOptions>();
+    CLI::App* command = app.add_subcommand("export", "Writes a graph as a model for other programs");
+    command->add_option("FILE", options->project, "The project (.twb)")->required();
+    command->add_option("--to", options->format, "What to write")
+        ->required()
+        ->check(CLI::IsMember({"onnx"}))
+        ->type_name("FORMAT");
+    command->add_option("-o,--output", options->output, "The file to write")->required();
+    command->callback([options, &exit] { exit = write(*options); });
+}
+
+} // namespace twb

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "backends/cpu/host_stream.h"
+
+#include <memory>
+#include <utility>
+
+namespace twb {
+
+/// What the cpu and the simulated devices share: the host's kernels, on host streams.
+class HostBackend : public Backend {
+public:
+    const DeviceInfo& info() const override { return m_info; }
+    const DeviceProfile& profile() const override { return m_profile; }
+    std::unique_ptr<Stream> createStream(QueueKind) override {
+        return std::make_unique<HostStream>(*m_durations);
+    }
+    std::unique_ptr<Event> createEvent() override { return std::make_unique<HostEvent>(); }
+    bool supports(const char*, HostKernel host, std::span<const DType>) const override {
+        return host != nullptr;
+    }
+    void collect(std::span<LaunchTiming>) override {} // written by the stream as it goes
+
+protected:
+    HostBackend(DeviceInfo info, DeviceProfile profile, std::unique_ptr<const DurationModel> durations)
+        : m_info(std::move(info)), m_profile(std::move(profile)), m_durations(std::move(durations)) {}
+
+private:
+    DeviceInfo m_info;
+    DeviceProfile m_profile;
+    std::unique_ptr<const DurationModel> m_durations;
+};
+
+} // namespace twb

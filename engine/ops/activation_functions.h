@@ -1,0 +1,119 @@
+#pragma once
+
+#include "ops/element_functions.h"
+
+#include <cmath>
+#include <type_traits>
+
+namespace twb::element {
+
+// Elements of the activations that ops/rectifiers.cpp lists: the same code for the host and for a GPU. Their
+// parameters are doubles and are rounded to the element's type once. NaN stays NaN in all of them.
+
+struct LeakyRelu {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return x < 0 ? static_cast<T>(alpha) * x : x;
+    }
+};
+
+/// expm1 keeps the digits that e ^ x − 1 loses near 0.
+struct Elu {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return x < 0 ? static_cast<T>(alpha) * std::expm1(x) : x;
+    }
+};
+
+struct Selu {
+    double alpha;
+    double gamma;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return x > 0 ? static_cast<T>(gamma) * x : static_cast<T>(gamma * alpha) * std::expm1(x);
+    }
+};
+
+struct Celu {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        const T a = static_cast<T>(alpha);
+        return x < 0 ? a * std::expm1(x / a) : x;
+    }
+};
+
+struct HardSigmoid {
+    double alpha;
+    double beta;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        const T y = static_cast<T>(alpha) * x + static_cast<T>(beta);
+        return y < 0 ? T{0} : y > 1 ? T{1} : y;
+    }
+};
+
+/// x · HardSigmoid(x) with alpha 1/6 and beta 1/2.
+struct HardSwish {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x * HardSigmoid{1.0 / 6, 0.5}(x); }
+};
+
+/// ln(1 + e ^ x), by exponentials of negative numbers only.
+struct Softplus {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return (x > 0 ? x : x == x ? T{0} : x) + std::log1p(std::exp(-std::fabs(x)));
+    }
+};
+
+struct Softsign {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x / (T{1} + std::fabs(x)); }
+};
+
+/// x · tanh(softplus x), Misra: Mish (2019).
+struct Mish {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x * std::tanh(Softplus{}(x)); }
+};
+
+/// x · sigmoid(alpha · x), Ramachandran, Zoph, Le: Searching for Activation Functions (2017).
+struct Swish {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return x * Sigmoid{}(static_cast<T>(alpha) * x);
+    }
+};
+
+struct ThresholdedRelu {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return x <= static_cast<T>(alpha) ? T{0} : x;
+    }
+};
+
+/// Towards 0 by `bias`, and to 0 what is within `lambd` of it. Integers in double, cut at the end.
+struct Shrink {
+    double bias;
+    double lambd;
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        using Wide = std::conditional_t<std::is_integral_v<T>, double, T>;
+        const Wide wide = static_cast<Wide>(x);
+        if (wide < static_cast<Wide>(-lambd)) return cast<T>(wide + static_cast<Wide>(bias));
+        if (wide > static_cast<Wide>(lambd)) return cast<T>(wide - static_cast<Wide>(bias));
+        return x == x ? T{0} : x;
+    }
+};
+
+struct PRelu {
+    template <class T> TWB_HOST_DEVICE T operator()(T x, T slope) const {
+        return x < 0 ? Mul{}(slope, x) : x;
+    }
+};
+
+/// A NaN among x and the bounds wins; where the bounds cross, the upper one does.
+template <class T> struct Clip {
+    T low;
+    T high;
+    TWB_HOST_DEVICE T operator()(T x) const {
+        if (low != low || high != high) return low != low ? low : high;
+        const T raised = x < low ? low : x;
+        return raised > high ? high : raised;
+    }
+};
+
+} // namespace twb::element

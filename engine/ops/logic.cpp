@@ -1,0 +1,123 @@
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/logic_functions.h"
+#include "ops/schema.h"
+
+namespace twb {
+namespace {
+
+void inferSame(InferContext& ctx) { ctx.output(0, {ctx.input(0)->dtype, broadcastInputs(ctx, 0, 1)}); }
+
+void inferComparison(InferContext& ctx) { ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)}); }
+
+template <class F> void compareKernel(const KernelContext& ctx) {
+    withNumber(ctx.inputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, element::Bool>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], F{});
+    });
+}
+
+template <class F> void boolKernel(const KernelContext& ctx) {
+    using element::Bool;
+    zipElements<Bool, Bool, Bool>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], F{});
+}
+
+void notKernel(const KernelContext& ctx) {
+    mapElements<element::Bool, element::Bool>(ctx.inputs[0], ctx.outputs[0], element::Not{});
+}
+
+/// Calls f with the unsigned type of the dtype's size: bits have no sign.
+template <class F> void withBits(DType dtype, const F& f) {
+    switch (sizeOf(dtype)) {
+    case 1:
+        return f(std::uint8_t{});
+    case 2:
+        return f(std::uint16_t{});
+    case 4:
+        return f(std::uint32_t{});
+    default:
+        return f(std::uint64_t{});
+    }
+}
+
+template <class F> void bitsKernel(const KernelContext& ctx) {
+    withBits(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], F{});
+    });
+}
+
+void bitwiseNotKernel(const KernelContext& ctx) {
+    withBits(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], element::BitwiseNot{});
+    });
+}
+
+void bitShiftKernel(const KernelContext& ctx) {
+    if (ctx.attributes.text("direction") == "LEFT")
+        bitsKernel<element::ShiftLeft>(ctx);
+    else
+        bitsKernel<element::ShiftRight>(ctx);
+}
+
+Op makeLogic(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
+             HostKernel kernel) {
+    Op op = makeOp(std::move(name), "Logic", opset, std::move(doc), std::move(formula));
+    op.inputs = {port("A", "self", types, "T"), port("B", "other", types, "T")};
+    op.outputs = {port("C", "", types, "T")};
+    op.elementwise = true;
+    op.inPlace = {0, 1};
+    op.infer = inferSame;
+    op.kernel = kernel;
+    return op;
+}
+
+Op makeComparison(std::string name, int opset, std::string doc, std::string formula, HostKernel kernel) {
+    Op op = makeLogic(std::move(name), opset, std::move(doc), std::move(formula), kNumbers, kernel);
+    op.outputs = {port("C", "", kBool)};
+    op.inPlace = {};
+    op.infer = inferComparison;
+    return op;
+}
+
+} // namespace
+
+void addLogic(std::vector<Op>& table) {
+    table.push_back(makeComparison("Greater", 13, "Whether one element is above the other; NaN never is",
+                                   "C = (A > B)", viaFloat<compareKernel<element::Greater>>));
+    table.push_back(makeComparison("GreaterOrEqual", 16,
+                                   "Whether one element is not below the other; NaN never is", "C = (A ≥ B)",
+                                   viaFloat<compareKernel<element::GreaterOrEqual>>));
+    table.push_back(makeComparison("Less", 13, "Whether one element is below the other; NaN never is",
+                                   "C = (A < B)", viaFloat<compareKernel<element::Less>>));
+    table.push_back(makeComparison("LessOrEqual", 16,
+                                   "Whether one element is not above the other; NaN never is", "C = (A ≤ B)",
+                                   viaFloat<compareKernel<element::LessOrEqual>>));
+
+    table.push_back(makeLogic("And", 7, "Whether both hold", "C = A ∧ B", kBool, boolKernel<element::And>));
+    table.push_back(
+        makeLogic("Or", 7, "Whether one or both hold", "C = A ∨ B", kBool, boolKernel<element::Or>));
+    table.push_back(
+        makeLogic("Xor", 7, "Whether exactly one holds", "C = A ⊕ B", kBool, boolKernel<element::Xor>));
+    table.push_back(makeUnary("Not", "Logic", 1, "Whether it does not hold", "Y = ¬X", kBool, 1, notKernel));
+
+    table.push_back(makeLogic("BitwiseAnd", 18, "Bits that are set in both", "C = A & B", kIntegers,
+                              bitsKernel<element::BitwiseAnd>));
+    table.push_back(makeLogic("BitwiseOr", 18, "Bits that are set in one or both", "C = A | B", kIntegers,
+                              bitsKernel<element::BitwiseOr>));
+    table.push_back(makeLogic("BitwiseXor", 18, "Bits that are set in exactly one", "C = A ^ B", kIntegers,
+                              bitsKernel<element::BitwiseXor>));
+    table.push_back(makeUnary("BitwiseNot", "Logic", 18, "Every bit turned over", "Y = ~X", kIntegers, 1,
+                              bitwiseNotKernel));
+    Op shift = makeLogic("BitShift", 11, "Bits moved to the left or right; what leaves the element is lost",
+                         "Z = X ≪ Y or X ≫ Y", kUnsignedIntegers, bitShiftKernel);
+    shift.inputs = {port("X", "self", kUnsignedIntegers, "T"), port("Y", "other", kUnsignedIntegers, "T")};
+    shift.outputs = {port("Z", "", kUnsignedIntegers, "T")};
+    shift.attributes = {choiceAttribute("direction", "LEFT", {"LEFT", "RIGHT"},
+                                        "LEFT multiplies by powers of two, RIGHT divides by them")};
+    table.push_back(std::move(shift));
+}
+
+} // namespace twb

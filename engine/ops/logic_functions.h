@@ -1,0 +1,75 @@
+#pragma once
+
+#include "ops/element_functions.h"
+
+#include <limits>
+#include <type_traits>
+
+namespace twb::element {
+
+// Elements of comparisons and of logic on bools and on bits: the same code for the host and for a GPU.
+
+struct Greater {
+    template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a > b); }
+};
+
+struct GreaterOrEqual {
+    template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a >= b); }
+};
+
+struct Less {
+    template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a < b); }
+};
+
+struct LessOrEqual {
+    template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a <= b); }
+};
+
+struct And {
+    TWB_HOST_DEVICE Bool operator()(Bool a, Bool b) const { return Bool(a && b); }
+};
+
+struct Or {
+    TWB_HOST_DEVICE Bool operator()(Bool a, Bool b) const { return Bool(a || b); }
+};
+
+struct Xor {
+    TWB_HOST_DEVICE Bool operator()(Bool a, Bool b) const {
+        return Bool(static_cast<bool>(a) != static_cast<bool>(b));
+    }
+};
+
+struct Not {
+    TWB_HOST_DEVICE Bool operator()(Bool x) const { return Bool(!x); }
+};
+
+struct BitwiseAnd {
+    template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const { return static_cast<T>(a & b); }
+};
+
+struct BitwiseOr {
+    template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const { return static_cast<T>(a | b); }
+};
+
+struct BitwiseXor {
+    template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+};
+
+struct BitwiseNot {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const { return static_cast<T>(~x); }
+};
+
+/// Of unsigned integers. All bits are gone once they are shifted by as many as there are, as in NumPy.
+struct ShiftLeft {
+    template <class T> TWB_HOST_DEVICE T operator()(T x, T by) const {
+        return by < std::numeric_limits<T>::digits ? static_cast<T>(Wrapping<T>{x} << by) : T{0};
+    }
+};
+
+struct ShiftRight {
+    template <class T> TWB_HOST_DEVICE T operator()(T x, T by) const {
+        return by < std::numeric_limits<T>::digits ? static_cast<T>(x >> by) : T{0};
+    }
+};
+
+} // namespace twb::element

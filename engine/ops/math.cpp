@@ -1,0 +1,111 @@
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/math_functions.h"
+#include "ops/schema.h"
+#include "ops/unary_kernels.h"
+
+namespace twb {
+namespace {
+
+void inferTest(InferContext& ctx) { ctx.output(0, {DType::boolean, ctx.input(0)->shape}); }
+
+template <class F> void testElements(const KernelContext& ctx, const F& f) {
+    withFloat(ctx.inputs[0].dtype, [&](auto zero) {
+        mapElements<decltype(zero), element::Bool>(ctx.inputs[0], ctx.outputs[0], f);
+    });
+}
+
+void isNaNKernel(const KernelContext& ctx) { testElements(ctx, element::IsNaN{}); }
+
+void isInfKernel(const KernelContext& ctx) {
+    testElements(
+        ctx, element::IsInf{ctx.attributes.flag("detect_positive"), ctx.attributes.flag("detect_negative")});
+}
+
+void identityKernel(const KernelContext& ctx) { copyElements(ctx.inputs[0], ctx.outputs[0]); }
+
+/// A function of one number whose last place or two are the C library's.
+Op makeFunction(std::string name, int opset, std::string doc, std::string formula, double flops,
+                HostKernel kernel) {
+    Op op =
+        makeUnary(std::move(name), "Math", opset, std::move(doc), std::move(formula), kFloats, flops, kernel);
+    op.inputs[0].name = "input";
+    op.outputs[0].name = "output";
+    op.tolerance = {1e-6, 1e-30};
+    return op;
+}
+
+Op makeTest(std::string name, std::string doc, std::string formula, HostKernel kernel) {
+    Op op = makeOp(std::move(name), "Logic", 20, std::move(doc), std::move(formula));
+    op.inputs = {port("X", "self", kFloats)};
+    op.outputs = {port("Y", "", kBool)};
+    op.infer = inferTest;
+    op.kernel = kernel;
+    return op;
+}
+
+} // namespace
+
+void addMath(std::vector<Op>& table) {
+    table.push_back(makeFunction("Sin", 22, "Sine of an angle in radians", "Y = sin X", 15,
+                                 viaFloat<unaryFloatKernel<element::Sin>>));
+    table.push_back(makeFunction("Cos", 22, "Cosine of an angle in radians", "Y = cos X", 15,
+                                 viaFloat<unaryFloatKernel<element::Cos>>));
+    table.push_back(makeFunction("Tan", 22, "Tangent of an angle in radians", "Y = tan X", 20,
+                                 viaFloat<unaryFloatKernel<element::Tan>>));
+    table.push_back(makeFunction("Asin", 22, "The angle whose sine is X; NaN beyond −1 … 1", "Y = asin X", 20,
+                                 viaFloat<unaryFloatKernel<element::Asin>>));
+    table.push_back(makeFunction("Acos", 22, "The angle whose cosine is X; NaN beyond −1 … 1", "Y = acos X",
+                                 20, viaFloat<unaryFloatKernel<element::Acos>>));
+    table.push_back(makeFunction("Atan", 22, "The angle whose tangent is X", "Y = atan X", 20,
+                                 viaFloat<unaryFloatKernel<element::Atan>>));
+    table.push_back(makeFunction("Sinh", 22, "Hyperbolic sine", "Y = (e ^ X − e ^ −X) / 2", 15,
+                                 viaFloat<unaryFloatKernel<element::Sinh>>));
+    table.push_back(makeFunction("Cosh", 22, "Hyperbolic cosine", "Y = (e ^ X + e ^ −X) / 2", 15,
+                                 viaFloat<unaryFloatKernel<element::Cosh>>));
+    table.push_back(makeFunction("Asinh", 22, "The number whose hyperbolic sine is X", "Y = asinh X", 25,
+                                 viaFloat<unaryFloatKernel<element::Asinh>>));
+    table.push_back(makeFunction("Acosh", 22, "The number whose hyperbolic cosine is X; NaN below 1",
+                                 "Y = acosh X", 25, viaFloat<unaryFloatKernel<element::Acosh>>));
+    table.push_back(makeFunction("Atanh", 22, "The number whose hyperbolic tangent is X; NaN beyond −1 … 1",
+                                 "Y = atanh X", 25, viaFloat<unaryFloatKernel<element::Atanh>>));
+
+    Op erf = makeFunction("Erf", 13, "The error function; of integers cut towards 0",
+                          "Y = 2 / √π · ∫₀ˣ e ^ −t² dt", 20, viaFloat<unaryNumberKernel<element::Erf>>);
+    erf.inputs[0].types = kNumbers;
+    erf.outputs[0].types = kNumbers;
+    table.push_back(std::move(erf));
+
+    table.push_back(makeUnary("Floor", "Math", 13, "The largest whole number that is not above X", "Y = ⌊X⌋",
+                              kFloats, 1, viaFloat<unaryFloatKernel<element::Floor>>));
+    table.push_back(makeUnary("Ceil", "Math", 13, "The least whole number that is not below X", "Y = ⌈X⌉",
+                              kFloats, 1, viaFloat<unaryFloatKernel<element::Ceil>>));
+    table.push_back(makeUnary("Round", "Math", 22, "The nearest whole number, halves to the even one",
+                              "Y = round(X)", kFloats, 1, viaFloat<unaryFloatKernel<element::Round>>));
+    Op sign = makeUnary("Sign", "Math", 13, "−1, 0 or 1 by the sign; NaN stays NaN", "Y = sign X", kNumbers,
+                        1, viaFloat<unaryNumberKernel<element::Sign>>);
+    sign.inputs[0].name = "input";
+    sign.outputs[0].name = "output";
+    table.push_back(std::move(sign));
+    Op reciprocal = makeUnary("Reciprocal", "Math", 13, "One divided by X", "Y = 1 / X", kFloats, 1,
+                              viaFloat<unaryFloatKernel<element::Reciprocal>>);
+    reciprocal.tolerance = {1.2e-7, 0};
+    table.push_back(std::move(reciprocal));
+
+    table.push_back(
+        makeTest("IsNaN", "Whether an element is not a number", "Y = (X ≠ X)", viaFloat<isNaNKernel>));
+    Op isInf = makeTest("IsInf", "Whether an element is infinite", "Y = (|X| = ∞)", viaFloat<isInfKernel>);
+    isInf.attributes = {flagAttribute("detect_negative", true, "Say so of −∞"),
+                        flagAttribute("detect_positive", true, "Say so of ∞")};
+    table.push_back(std::move(isInf));
+
+    Op identity =
+        makeUnary("Identity", "Shape", 23, "The same tensor; free where nobody else reads the input", "Y = X",
+                  kAll, 0, identityKernel);
+    identity.inputs[0].name = "input";
+    identity.outputs[0].name = "output";
+    table.push_back(std::move(identity));
+}
+
+} // namespace twb

@@ -1,0 +1,163 @@
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace twb {
+namespace {
+
+/// Neighbouring columns that one pass takes along: as many as fit in a few cache lines.
+constexpr std::int64_t kColumnBlock = 64;
+
+void inferAlongAxis(InferContext& ctx) {
+    const TensorType& self = *ctx.input(0);
+    axisOrFail(ctx, ctx.attributes().integer("axis"), self.shape.rank(), -1);
+    ctx.output(0, self);
+}
+
+/// Sequences of `length` elements that are `stride` apart, `columns` of them side by side. `in` and `out` may
+/// be the same memory.
+template <class T> struct Columns {
+    const T* in;
+    T* out;
+    std::int64_t length, stride, columns;
+};
+
+/// The largest element of each column. A NaN is passed over: it makes its column's exponentials NaN anyway.
+template <class T> std::array<T, kColumnBlock> largestOf(const Columns<T>& c) {
+    std::array<T, kColumnBlock> largest;
+    std::fill_n(largest.begin(), c.columns, -std::numeric_limits<T>::infinity());
+    for (std::int64_t i = 0; i < c.length; ++i)
+        for (std::int64_t k = 0; k < c.columns; ++k) {
+            T& most = largest[static_cast<std::size_t>(k)];
+            most = std::max(most, c.in[i * c.stride + k]);
+        }
+    return largest;
+}
+
+/// The largest element is taken off first, so that no exponential overflows.
+struct Softmax {
+    template <class T> void operator()(const Columns<T>& c) const {
+        const auto largest = largestOf(c);
+        std::array<double, kColumnBlock> sum;
+        std::fill_n(sum.begin(), c.columns, 0.0);
+        for (std::int64_t i = 0; i < c.length; ++i)
+            for (std::int64_t k = 0; k < c.columns; ++k) {
+                const T e = std::exp(c.in[i * c.stride + k] - largest[static_cast<std::size_t>(k)]);
+                c.out[i * c.stride + k] = e;
+                sum[static_cast<std::size_t>(k)] += e;
+            }
+        for (std::int64_t i = 0; i < c.length; ++i)
+            for (std::int64_t k = 0; k < c.columns; ++k) {
+                T& y = c.out[i * c.stride + k];
+                y = static_cast<T>(y / sum[static_cast<std::size_t>(k)]);
+            }
+    }
+};
+
+struct LogSoftmax {
+    template <class T> void operator()(const Columns<T>& c) const {
+        const auto largest = largestOf(c);
+        std::array<double, kColumnBlock> sum;
+        std::fill_n(sum.begin(), c.columns, 0.0);
+        for (std::int64_t i = 0; i < c.length; ++i)
+            for (std::int64_t k = 0; k < c.columns; ++k) {
+                const auto at = static_cast<std::size_t>(k);
+                sum[at] += std::exp(c.in[i * c.stride + k] - largest[at]);
+            }
+        for (std::int64_t k = 0; k < c.columns; ++k) {
+            double& logarithm = sum[static_cast<std::size_t>(k)];
+            logarithm = std::log(logarithm);
+        }
+        for (std::int64_t i = 0; i < c.length; ++i)
+            for (std::int64_t k = 0; k < c.columns; ++k) {
+                const auto at = static_cast<std::size_t>(k);
+                c.out[i * c.stride + k] =
+                    static_cast<T>(static_cast<double>(c.in[i * c.stride + k] - largest[at]) - sum[at]);
+            }
+    }
+};
+
+/// The first of the largest, which a NaN is; as ArgMax.
+struct Hardmax {
+    template <class T> void operator()(const Columns<T>& c) const {
+        for (std::int64_t k = 0; k < c.columns; ++k) {
+            std::int64_t place = 0;
+            T most = c.in[k];
+            for (std::int64_t i = 1; i < c.length; ++i) {
+                const T x = c.in[i * c.stride + k];
+                if (x > most || (x != x && most == most)) {
+                    most = x;
+                    place = i;
+                }
+            }
+            for (std::int64_t i = 0; i < c.length; ++i) c.out[i * c.stride + k] = i == place ? T{1} : T{0};
+        }
+    }
+};
+
+template <class F> void alongAxis(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    TensorView in = ctx.inputs[0];
+    if (out.elementCount() == 0) return;
+    if (!isDense(in)) {
+        copyElements(in, out);
+        in = out;
+    }
+    const int rank = std::max(out.shape.rank(), 1);
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
+    const std::int64_t length = out.shape.rank() == 0 ? 1 : out.shape[axis];
+    std::int64_t inner = 1;
+    for (int i = axis + 1; i < out.shape.rank(); ++i) inner *= out.shape[i];
+    const std::int64_t outer = out.elementCount() / (length * inner);
+    const std::int64_t blocks = (inner + kColumnBlock - 1) / kColumnBlock;
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        // An exponential is worth about ten plain operations.
+        parallelRanges(outer * blocks, 10 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t column = i % blocks * kColumnBlock;
+                const std::int64_t first = i / blocks * length * inner + column;
+                F{}(Columns<T>{in.as<const T>() + first, out.as<T>() + first, length, inner,
+                               std::min(kColumnBlock, inner - column)});
+            }
+        });
+    });
+}
+
+Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::string axisDoc, double flops,
+                 HostKernel kernel) {
+    Op op = makeUnary(std::move(name), "Activation", 13, std::move(doc), std::move(formula), kFloats, flops,
+                      kernel);
+    op.inputs[0].name = "input";
+    op.outputs[0].name = "output";
+    op.attributes = {integerAttribute("axis", -1, std::move(axisDoc))};
+    op.infer = inferAlongAxis;
+    return op;
+}
+
+} // namespace
+
+void addSoftmax(std::vector<Op>& table) {
+    Op softmax =
+        makeAlongAxis("Softmax", "Shares that add up to 1 along an axis", "Y = exp(X) / Σ exp(X)",
+                      "The axis along which the result adds up to 1", 15, viaFloat<alongAxis<Softmax>>);
+    softmax.tolerance = {2e-6, 1e-7};
+    table.push_back(std::move(softmax));
+    Op logSoftmax =
+        makeAlongAxis("LogSoftmax", "Logarithm of Softmax, without its loss of digits", "Y = X − ln Σ exp(X)",
+                      "The axis along which the shares add up to 1", 15, viaFloat<alongAxis<LogSoftmax>>);
+    logSoftmax.tolerance = {2e-6, 2e-6};
+    table.push_back(std::move(logSoftmax));
+    table.push_back(makeAlongAxis("Hardmax", "1 at the first of the largest elements along an axis, else 0",
+                                  "Y = (i = argmax X) ? 1 : 0", "The axis along which one element becomes 1",
+                                  2, viaFloat<alongAxis<Hardmax>>));
+}
+
+} // namespace twb
