@@ -27,6 +27,7 @@ void addPadOps(std::vector<Op>& table);
 void addGatherOps(std::vector<Op>& table);
 void addScatterOps(std::vector<Op>& table);
 void addCast(std::vector<Op>& table);
+void addConvolutions(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

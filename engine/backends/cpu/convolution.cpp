@@ -1,0 +1,103 @@
+#include "backends/cpu/convolution.h"
+
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/onednn.h"
+
+#include <type_traits>
+
+namespace twb {
+namespace {
+
+/// A window of one element that goes over every element once unfolds into its input.
+bool unfoldsToItself(const Window& window) {
+    return std::all_of(window.axes.begin(), window.axes.end(), [](const WindowAxis& axis) {
+        return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
+    });
+}
+
+template <class T> DType dtypeOf() { return DTypeOf<T>::value; }
+
+template <class T> void addBias(const Convolution& s, const T* bias, std::int64_t channels, T* y) {
+    const std::int64_t plane = s.window.outCount();
+    parallelRanges(channels, channels * plane, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t c = begin; c < end; ++c)
+            for (std::int64_t i = 0; i < plane; ++i) y[c * plane + i] += bias[c];
+    });
+}
+
+template <class T>
+void convolveByUnfolding(const Convolution& s, const T* x, const T* w, const T* bias, T* y) {
+    const std::int64_t in = s.window.inCount();
+    const std::int64_t out = s.window.outCount();
+    const std::int64_t depth = s.inChannels * s.window.tapCount();
+    const bool direct = unfoldsToItself(s.window);
+    const Tensor columns = Tensor::onHost({dtypeOf<T>(), Shape{direct ? 0 : depth * out}});
+    T* const unfolded = static_cast<T*>(columns.data());
+    for (std::int64_t n = 0; n < s.batch; ++n) {
+        for (std::int64_t g = 0; g < s.groups; ++g) {
+            const T* const planes = x + (n * s.groups + g) * s.inChannels * in;
+            if (!direct) unfold(s.window, s.inChannels, planes, unfolded);
+            gemm<T>(s.outChannels, out, depth, T{1}, {w + g * s.outChannels * depth, depth, false},
+                    {direct ? planes : unfolded, out, false}, T{0},
+                    y + (n * s.groups + g) * s.outChannels * out, out);
+        }
+        if (bias) addBias(s, bias, s.groups * s.outChannels, y + n * s.groups * s.outChannels * out);
+    }
+}
+
+template <class T>
+void transposedByFolding(const Convolution& s, const T* x, const T* w, const T* bias, T* y) {
+    const std::int64_t in = s.window.inCount();
+    const std::int64_t out = s.window.outCount();
+    const std::int64_t depth = s.inChannels * s.window.tapCount();
+    const Tensor columns = Tensor::onHost({dtypeOf<T>(), Shape{depth * out}});
+    T* const unfolded = static_cast<T*>(columns.data());
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t g = 0; g < s.groups; ++g) {
+            T* const planes = y + (n * s.groups + g) * s.inChannels * in;
+            for (std::int64_t c = 0; c < s.inChannels; ++c)
+                std::fill_n(planes + c * in, in, bias ? bias[g * s.inChannels + c] : T{0});
+            if (out == 0 || s.outChannels == 0) continue;
+            gemm<T>(depth, out, s.outChannels, T{1}, {w + g * s.outChannels * depth, depth, true},
+                    {x + (n * s.groups + g) * s.outChannels * out, out, false}, T{0}, unfolded, out);
+            foldOnto(s.window, s.inChannels, unfolded, planes);
+        }
+}
+
+/// Nothing to multiply, which libraries need not be asked about.
+bool isEmpty(const Convolution& s) {
+    return s.batch * s.groups * s.inChannels * s.outChannels == 0 || s.window.inCount() == 0 ||
+           s.window.outCount() == 0;
+}
+
+} // namespace
+
+void convolve(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
+    if (!isEmpty(s) && onednn::convolve(s, DType::f32, x, w, bias, y, false)) return;
+    convolveByUnfolding(s, x, w, bias, y);
+}
+
+void convolve(const Convolution& s, const double* x, const double* w, const double* bias, double* y) {
+    convolveByUnfolding(s, x, w, bias, y);
+}
+
+void convolve(const Convolution& s, const std::int32_t* x, const std::int32_t* w, std::int32_t* y) {
+    convolveByUnfolding<std::int32_t>(s, x, w, nullptr, y);
+}
+
+bool convolveNatively(const Convolution& s, const BFloat16* x, const BFloat16* w, const BFloat16* bias,
+                      BFloat16* y) {
+    return !isEmpty(s) && onednn::convolve(s, DType::bf16, x, w, bias, y, false);
+}
+
+void convolveTransposed(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
+    if (!isEmpty(s) && onednn::convolve(s, DType::f32, x, w, bias, y, true)) return;
+    transposedByFolding(s, x, w, bias, y);
+}
+
+void convolveTransposed(const Convolution& s, const double* x, const double* w, const double* bias,
+                        double* y) {
+    transposedByFolding(s, x, w, bias, y);
+}
+
+} // namespace twb

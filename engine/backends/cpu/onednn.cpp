@@ -1,0 +1,272 @@
+#include "backends/cpu/onednn.h"
+
+#include "core/tensor.h"
+
+#include <dnnl.hpp>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <list>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+namespace twb::onednn {
+namespace {
+
+using dnnl::memory;
+
+const dnnl::engine& engine() {
+    static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+    return cpu;
+}
+
+/// Everything that decides on a primitive; never what the tensors hold.
+using Key = std::vector<std::int64_t>;
+
+/// A convolution made ready for one set of sizes: safe to run from several threads at a time, since every run
+/// brings its own scratch memory.
+struct Prepared {
+    bool exists = false; ///< oneDNN has a primitive worth having
+    bool transposed = false;
+    dnnl::primitive primitive;
+    memory::desc x, w, bias, y;                      ///< as the tensors lie
+    memory::desc primitiveX, primitiveW, primitiveY; ///< as the primitive wants them
+    dnnl::reorder reorderX, reorderW, reorderY;
+    memory::desc scratch;
+};
+
+memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member) {
+    memory::dims dims;
+    for (const WindowAxis& axis : window.axes) dims.push_back(axis.*member);
+    return dims;
+}
+
+memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
+                    memory::data_type type) {
+    memory::dims dims{batch, channels};
+    dims.insert(dims.end(), sizes.begin(), sizes.end());
+    return {dims, type, denseStrides(Shape(dims))};
+}
+
+/// w of convolution.h. oneDNN writes the result's channels first, which for the transpose are the inner ones.
+memory::desc weights(const Convolution& s, memory::data_type type, bool transposed) {
+    memory::dims dims{s.groups, s.outChannels, s.inChannels};
+    for (const WindowAxis& axis : s.window.axes) dims.push_back(axis.kernel);
+    memory::dims strides = denseStrides(Shape(dims));
+    if (transposed) {
+        std::swap(dims[1], dims[2]);
+        std::swap(strides[1], strides[2]);
+    }
+    if (s.groups == 1) {
+        dims.erase(dims.begin());
+        strides.erase(strides.begin());
+    }
+    return {dims, type, strides};
+}
+
+memory::desc anyLayout(const memory::desc& desc) {
+    return {desc.dims(), desc.data_type(), memory::format_tag::any};
+}
+
+/// Whether blocked layouts, for which tensors are copied in and out, cost less than they gain. Products with
+/// plain tensors run as a matrix product; what that loses is a part of the work, what the copies cost is a
+/// part of the memory that they move.
+bool copiesPay(const Convolution& s) {
+    const auto product = [](auto... f) { return (static_cast<double>(f) * ...); };
+    const double x = product(s.batch, s.groups, s.inChannels, s.window.inCount());
+    const double y = product(s.batch, s.groups, s.outChannels, s.window.outCount());
+    const double w = product(s.groups, s.outChannels, s.inChannels, s.window.tapCount());
+    const double work = y * product(s.inChannels, s.window.tapCount());
+    // Few channels a group make matrices too thin for a product.
+    if (s.inChannels * s.window.tapCount() < 32 || s.outChannels < 8) return true;
+    return work > 64 * (x + y + w);
+}
+
+std::shared_ptr<const Prepared> prepare(const Convolution& s, DType dtype, bool hasBias, bool transposed) {
+    auto made = std::make_shared<Prepared>();
+    const auto type = dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+    made->transposed = transposed;
+    const std::int64_t outer = s.groups * s.outChannels;
+    const std::int64_t inner = s.groups * s.inChannels;
+    const memory::desc small = planes(s.batch, outer, dimsOf(s.window, &WindowAxis::out), type);
+    const memory::desc large = planes(s.batch, inner, dimsOf(s.window, &WindowAxis::in), type);
+    made->x = transposed ? small : large;
+    made->y = transposed ? large : small;
+    made->w = weights(s, type, transposed);
+    if (hasBias) made->bias = {{transposed ? inner : outer}, type, memory::format_tag::a};
+    memory::dims dilations = dimsOf(s.window, &WindowAxis::dilation);
+    for (auto& dilation : dilations) --dilation;
+    const memory::dims strides = dimsOf(s.window, &WindowAxis::stride);
+    const memory::dims padBegin = dimsOf(s.window, &WindowAxis::padBegin);
+    // What is really read behind the end: windows may leave elements there unread, which is a negative pad.
+    memory::dims padEnd;
+    for (const WindowAxis& axis : s.window.axes)
+        padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
+        const auto keep = [&](const auto& described, auto primitive) {
+            const std::string_view name = described.impl_info_str();
+            if (name.starts_with("ref")) return false;
+            made->primitive = std::move(primitive);
+            made->primitiveX = described.src_desc();
+            made->primitiveW = described.weights_desc();
+            made->primitiveY = described.dst_desc();
+            made->scratch = described.scratchpad_desc();
+            return true;
+        };
+        using Inference = dnnl::prop_kind;
+        try {
+            if (transposed) {
+                using P = dnnl::deconvolution_forward;
+                const auto kind = dnnl::algorithm::deconvolution_direct;
+                const P::desc desc = hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias,
+                                                       y, strides, dilations, padBegin, padEnd)
+                                             : P::desc(Inference::forward_inference, kind, x, w, y, strides,
+                                                       dilations, padBegin, padEnd);
+                const P::primitive_desc described(desc, attributes, engine());
+                return keep(described, P(described));
+            }
+            using P = dnnl::convolution_forward;
+            const auto kind = dnnl::algorithm::convolution_direct;
+            const P::desc desc = hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y,
+                                                   strides, dilations, padBegin, padEnd)
+                                         : P::desc(Inference::forward_inference, kind, x, w, y, strides,
+                                                   dilations, padBegin, padEnd);
+            const P::primitive_desc described(desc, attributes, engine());
+            return keep(described, P(described));
+        } catch (const dnnl::error&) {
+            return false;
+        }
+    };
+    const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
+    const auto plain = [&] { return make(made->x, made->w, made->y); };
+    made->exists = copiesPay(s) ? blocked() || plain() : plain() || blocked();
+    if (!made->exists) return made;
+    try {
+        const auto reorder = [&](const memory::desc& from, const memory::desc& to) {
+            if (from == to) return dnnl::reorder();
+            dnnl::primitive_attr own;
+            own.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+            const dnnl::reorder::primitive_desc described(engine(), from, engine(), to, own);
+            if (described.scratchpad_desc().get_size() > made->scratch.get_size())
+                made->scratch = described.scratchpad_desc();
+            return dnnl::reorder(described);
+        };
+        made->reorderX = reorder(made->x, made->primitiveX);
+        made->reorderW = reorder(made->w, made->primitiveW);
+        made->reorderY = reorder(made->primitiveY, made->y);
+    } catch (const dnnl::error&) {
+        made->exists = false;
+    }
+    return made;
+}
+
+/// Making a primitive costs as much as a small convolution, so the last ones used are kept.
+class Cache {
+public:
+    std::shared_ptr<const Prepared> find(const Convolution& s, DType dtype, bool hasBias, bool transposed) {
+        Key key{static_cast<std::int64_t>(dtype),
+                hasBias,
+                transposed,
+                threads(),
+                s.batch,
+                s.groups,
+                s.inChannels,
+                s.outChannels};
+        for (const WindowAxis& axis : s.window.axes)
+            key.insert(key.end(),
+                       {axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.padBegin});
+        {
+            const std::scoped_lock lock(m_mutex);
+            if (const auto at = m_entries.find(key); at != m_entries.end()) {
+                m_order.splice(m_order.begin(), m_order, at->second);
+                return at->second->second;
+            }
+        }
+        auto made = prepare(s, dtype, hasBias, transposed);
+        const std::scoped_lock lock(m_mutex);
+        if (const auto at = m_entries.find(key); at != m_entries.end()) return at->second->second;
+        m_order.emplace_front(key, made);
+        m_entries.emplace(std::move(key), m_order.begin());
+        if (m_order.size() > kEntries) {
+            m_entries.erase(m_order.back().first);
+            m_order.pop_back();
+        }
+        return made;
+    }
+
+private:
+    /// A primitive divides its work when it is made.
+    static std::int64_t threads() {
+#ifdef _OPENMP
+        return omp_get_max_threads();
+#else
+        return 1;
+#endif
+    }
+    static constexpr std::size_t kEntries = 512;
+    using Entry = std::pair<Key, std::shared_ptr<const Prepared>>;
+
+    std::mutex m_mutex;
+    std::list<Entry> m_order; ///< last used first
+    std::map<Key, std::list<Entry>::iterator> m_entries;
+};
+
+Cache& cache() {
+    static Cache instance;
+    return instance;
+}
+
+/// Memory that oneDNN writes, from the process's caching allocator.
+struct Room {
+    BufferPtr buffer;
+    memory handle;
+    explicit Room(const memory::desc& desc)
+        : buffer(hostAllocator().allocate(std::max<std::size_t>(desc.get_size(), 1), MemoryKind::pageable)),
+          handle(desc, engine(), buffer->data()) {}
+};
+
+} // namespace
+
+bool convolve(const Convolution& sizes, DType dtype, const void* x, const void* w, const void* bias, void* y,
+              bool transposed) {
+    if (sizes.window.rank() > 3) return false;
+    const auto prepared = cache().find(sizes, dtype, bias != nullptr, transposed);
+    if (!prepared->exists) return false;
+    const Prepared& p = *prepared;
+    const auto outside = [](const memory::desc& desc, const void* data) {
+        return memory(desc, engine(),
+                      const_cast<void*>(data)); // oneDNN has one type for what it reads and writes
+    };
+    static thread_local dnnl::stream stream(engine());
+    const Room scratch(p.scratch);
+    std::list<Room> copies;
+    const auto run = [&](const dnnl::reorder& reorder, const memory& from, const memory& to) {
+        reorder.execute(stream,
+                        {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch.handle}});
+    };
+    const auto given = [&](const dnnl::reorder& reorder, const memory& as, const memory::desc& wanted) {
+        if (!reorder) return as;
+        const memory& copy = copies.emplace_back(wanted).handle;
+        run(reorder, as, copy);
+        return copy;
+    };
+    const memory result = outside(p.y, y);
+    const memory target = p.reorderY ? copies.emplace_back(p.primitiveY).handle : result;
+    std::unordered_map<int, memory> arguments{
+        {DNNL_ARG_SRC, given(p.reorderX, outside(p.x, x), p.primitiveX)},
+        {DNNL_ARG_WEIGHTS, given(p.reorderW, outside(p.w, w), p.primitiveW)},
+        {DNNL_ARG_DST, target},
+        {DNNL_ARG_SCRATCHPAD, scratch.handle}};
+    if (bias) arguments.emplace(DNNL_ARG_BIAS, outside(p.bias, bias));
+    p.primitive.execute(stream, arguments);
+    if (p.reorderY) run(p.reorderY, target, result);
+    stream.wait();
+    return true;
+}
+
+} // namespace twb::onednn
