@@ -28,6 +28,10 @@ void addGatherOps(std::vector<Op>& table);
 void addScatterOps(std::vector<Op>& table);
 void addCast(std::vector<Op>& table);
 void addConvolutions(std::vector<Op>& table);
+void addPooling(std::vector<Op>& table);
+void addRegionPooling(std::vector<Op>& table);
+void addNormalizations(std::vector<Op>& table);
+void addRowNormalizations(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

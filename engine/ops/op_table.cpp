@@ -43,11 +43,13 @@ void standTogether(std::vector<Op>& ops) {
 
 std::vector<Op> buildTable() {
     std::vector<Op> ops;
-    for (auto* add :
-         {addSources,    addRandomSources, addGenerators, addMovement, addLinearAlgebra, addActivations,
-          addSoftmax,    addPointwise,     addVariadic,   addMath,     addLogic,         addReductions,
-          addShapeOps,   addCast,          addViewOps,    addSliceOps, addPadOps,        addGatherOps,
-          addScatterOps, addConvolutions,  addSinks})
+    for (auto* add : {addSources,       addRandomSources, addGenerators,     addMovement,
+                      addLinearAlgebra, addActivations,   addSoftmax,        addPointwise,
+                      addVariadic,      addMath,          addLogic,          addReductions,
+                      addShapeOps,      addCast,          addViewOps,        addSliceOps,
+                      addPadOps,        addGatherOps,     addScatterOps,     addConvolutions,
+                      addPooling,       addRegionPooling, addNormalizations, addRowNormalizations,
+                      addSinks})
         add(ops);
     standTogether(ops);
     for (Op& op : ops) {

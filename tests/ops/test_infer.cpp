@@ -307,9 +307,8 @@ void TestInfer::unsupportedDtypesAreRefused() {
                     inputs.push_back(
                         {i == at || follows ? dtype : fits, spec.hostValue ? Shape{1} : Shape{2, 2}});
                 }
-                Attributes attributes;
-                if (op.name == "Save") attributes.set("path", std::string("a.npy"));
-                const QString error = inferError([&] { inferTypes(op.name, attributes, inputs); });
+                const QString error =
+                    inferError([&] { inferTypes(op.name, requiredAttributes(op), inputs); });
                 const bool accepted = op.inputs[at].types.contains(dtype);
                 if (!accepted) {
                     ++refused;
@@ -341,7 +340,7 @@ void TestInfer::oneDtypeForOneVariable() {
             Types inputs;
             for (std::size_t i = 0; i <= at; ++i)
                 inputs.push_back({accepted(op.inputs[i], i == at ? 1 : 0), Shape{2, 2}});
-            const QString error = inferError([&] { inferTypes(op.name, {}, inputs); });
+            const QString error = inferError([&] { inferTypes(op.name, requiredAttributes(op), inputs); });
             QVERIFY2(error.contains("have the same dtype, but got"),
                      qPrintable(QString::fromStdString(op.name) + ": " + error));
         }
@@ -350,9 +349,7 @@ void TestInfer::oneDtypeForOneVariable() {
 void TestInfer::missingInputs() {
     for (const Op& op : opTable()) {
         if (op.minimumInputs() == 0) continue;
-        Attributes attributes;
-        if (op.name == "Save") attributes.set("path", std::string("a.npy"));
-        const QString error = inferError([&] { inferTypes(op.name, attributes, Types{}); });
+        const QString error = inferError([&] { inferTypes(op.name, requiredAttributes(op), Types{}); });
         QVERIFY2(error.startsWith("missing-input: "), qPrintable(error));
     }
 }

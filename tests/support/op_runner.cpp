@@ -200,6 +200,20 @@ Tensor Dice::tensor(DType dtype, const Shape& shape, double low, double high) {
     return tensorOf(dtype, shape, values);
 }
 
+Attributes requiredAttributes(const Op& op) {
+    Attributes given;
+    for (const AttributeSpec& spec : op.attributes) {
+        if (!spec.required || spec.defaultValue) continue;
+        if (!spec.choices.empty())
+            given.set(spec.name, spec.choices.front());
+        else if (spec.type == AttributeType::file || spec.type == AttributeType::text)
+            given.set(spec.name, std::string("a.npy"));
+        else
+            given.set(spec.name, std::int64_t{1});
+    }
+    return given;
+}
+
 std::vector<TensorType> inferTypes(std::string_view name, const Attributes& attributes,
                                    const std::vector<Tensor>& inputs, const TensorFiles* files,
                                    bool deferred) {

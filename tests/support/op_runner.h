@@ -49,6 +49,9 @@ private:
     std::mt19937 m_engine;
 };
 
+/// Something for each attribute of an op that must be given.
+Attributes requiredAttributes(const Op& op);
+
 /// The output types of an op. Throws InferError. An empty handle is an unconnected input; a tensor of a host
 /// value input is known before the run unless `deferred`.
 std::vector<TensorType> inferTypes(std::string_view op, const Attributes& attributes,

@@ -1,0 +1,464 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/lane_sum.h"
+#include "backends/cpu/parallel.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace twb {
+namespace {
+
+/// Mean and population variance, in two passes: differences of large squares would cancel.
+struct Moments {
+    double mean = 0, variance = 0;
+};
+
+template <class T> Moments momentsOf(const T* x, std::int64_t count) {
+    const auto n = static_cast<double>(count);
+    Moments m;
+    m.mean = laneSum(x, count, [](double v) { return v; }) / n;
+    m.variance = laneSum(x, count, [mean = m.mean](double v) { return (v - mean) * (v - mean); }) / n;
+    return m;
+}
+
+/// A vector of any floating dtype as doubles.
+std::vector<double> numbersOf(const TensorView& given) {
+    const DenseInput in(given);
+    std::vector<double> values(static_cast<std::size_t>(in.view().elementCount()));
+    withFloat(in.view().dtype, [&](auto zero) {
+        using T = decltype(zero);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = in.as<T>()[i];
+    });
+    return values;
+}
+
+void requireChannels(const InferContext& ctx, int port, std::int64_t channels) {
+    const Shape& shape = ctx.input(port)->shape;
+    if (shape.rank() == 1 && (shape[0] == channels || shape[0] == kUnknownDim || channels == kUnknownDim))
+        return;
+    ctx.fail("shape-mismatch", port,
+             fmt::format("{} should contain {} elements not {}", ctx.op().inputAt(port).argument, channels,
+                         shape.toTorchString()));
+}
+
+/// Batches × channels × everything else.
+struct Planes {
+    std::int64_t batch = 1, channels = 1, size = 1;
+    explicit Planes(const Shape& shape) {
+        if (shape.rank() > 0) batch = shape[0];
+        if (shape.rank() > 1) channels = shape[1];
+        for (int axis = 2; axis < shape.rank(); ++axis) size *= shape[axis];
+    }
+};
+
+void inferBatchNormalization(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() < 1) ctx.fail("shape-mismatch", 0, "expected at least 1D input (got 0D input)");
+    const std::int64_t channels = x.shape.rank() > 1 ? x.shape[1] : 1;
+    for (int port : {1, 2, 3, 4}) requireChannels(ctx, port, channels);
+    ctx.output(0, x);
+    ctx.output(1, *ctx.input(3));
+    ctx.output(2, *ctx.input(3));
+}
+
+template <class T>
+void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<double>& factor,
+                 const std::vector<double>& added) {
+    parallelRanges(p.batch * p.channels, p.batch * p.channels * p.size, 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t plane = begin; plane < end; ++plane) {
+                           const auto c = static_cast<std::size_t>(plane % p.channels);
+                           const T a = static_cast<T>(factor[c]);
+                           const T b = static_cast<T>(added[c]);
+                           const T* const from = x.as<T>() + plane * p.size;
+                           T* const to = y + plane * p.size;
+                           for (std::int64_t i = 0; i < p.size; ++i) to[i] = from[i] * a + b;
+                       }
+                   });
+}
+
+void writeNumbers(const TensorView& to, const std::vector<double>& values) {
+    withFloat(to.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        for (std::size_t i = 0; i < values.size(); ++i) to.as<T>()[i] = static_cast<T>(values[i]);
+    });
+}
+
+void batchNormalizationKernel(const KernelContext& ctx) {
+    const DenseInput x(ctx.inputs[0]);
+    const Planes p(x.shape());
+    const double epsilon = ctx.attributes.number("epsilon");
+    std::vector<double> mean = numbersOf(ctx.inputs[3]);
+    std::vector<double> variance = numbersOf(ctx.inputs[4]);
+    std::vector<double> runningMean = mean;
+    std::vector<double> runningVariance = variance;
+    const std::vector<double> scale = numbersOf(ctx.inputs[1]);
+    const std::vector<double> bias = numbersOf(ctx.inputs[2]);
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (ctx.attributes.flag("training_mode")) {
+            const double momentum = ctx.attributes.number("momentum");
+            const auto n = static_cast<double>(p.batch * p.size);
+            parallelRanges(
+                p.channels, p.batch * p.channels * p.size, 1, [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t c = begin; c < end; ++c) {
+                        const auto over = [&](const auto& term) {
+                            double sum = 0;
+                            for (std::int64_t b = 0; b < p.batch; ++b)
+                                sum += laneSum(x.as<T>() + (b * p.channels + c) * p.size, p.size, term);
+                            return sum / n;
+                        };
+                        const auto i = static_cast<std::size_t>(c);
+                        mean[i] = over([](double v) { return v; });
+                        variance[i] = over([m = mean[i]](double v) { return (v - m) * (v - m); });
+                        runningMean[i] = runningMean[i] * momentum + mean[i] * (1 - momentum);
+                        runningVariance[i] = runningVariance[i] * momentum + variance[i] * (1 - momentum);
+                    }
+                });
+        }
+        std::vector<double> factor(scale.size());
+        std::vector<double> added(scale.size());
+        for (std::size_t c = 0; c < factor.size(); ++c) {
+            factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
+            added[c] = bias[c] - mean[c] * factor[c];
+        }
+        if (ctx.outputs[0].elementCount() > 0) scalePlanes(x, p, ctx.outputs[0].as<T>(), factor, added);
+    });
+    if (ctx.outputs.size() > 1 && ctx.outputs[1].data) writeNumbers(ctx.outputs[1], runningMean);
+    if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], runningVariance);
+}
+
+/// Rows that are normalised on their own, each with its factors: calls one(row, x, y, length).
+template <class T, class One>
+void overRows(const TensorView& out, std::int64_t rows, const DenseInput& x, const One& one) {
+    const std::int64_t total = out.elementCount();
+    if (total == 0) return;
+    const std::int64_t length = total / rows;
+    parallelRanges(rows, total * 4, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r)
+            one(r, x.as<T>() + r * length, out.as<T>() + r * length, length);
+    });
+}
+
+void inferInstanceNormalization(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() < 3)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("Expected an input of batch, channels and at least one spatial axis to {}, but got "
+                        "input of size: {}",
+                        ctx.op().name, x.shape.toTorchString()));
+    for (int port : {1, 2}) requireChannels(ctx, port, x.shape[1]);
+    ctx.output(0, x);
+}
+
+void instanceNormalizationKernel(const KernelContext& ctx) {
+    const DenseInput x(ctx.inputs[0]);
+    const Planes p(x.shape());
+    const auto scale = numbersOf(ctx.inputs[1]);
+    const auto bias = numbersOf(ctx.inputs[2]);
+    const double epsilon = ctx.attributes.number("epsilon");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overRows<T>(ctx.outputs[0], p.batch * p.channels, x,
+                    [&](std::int64_t row, const T* from, T* to, std::int64_t length) {
+                        const Moments m = momentsOf(from, length);
+                        const auto c = static_cast<std::size_t>(row % p.channels);
+                        const double factor = scale[c] / std::sqrt(m.variance + epsilon);
+                        for (std::int64_t i = 0; i < length; ++i)
+                            to[i] = static_cast<T>((from[i] - m.mean) * factor + bias[c]);
+                    });
+    });
+}
+
+void inferGroupNormalization(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() < 2)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("Expected at least 2 dimensions for input tensor but received {}", x.shape.rank()));
+    const std::int64_t groups = ctx.attributes().integer("num_groups");
+    if (x.shape[1] != kUnknownDim && x.shape[1] % groups != 0)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("Expected number of channels in input to be divisible by num_groups, but got input "
+                        "of shape {} and num_groups={}",
+                        x.shape.toTorchString(), groups));
+    for (int port : {1, 2}) requireChannels(ctx, port, x.shape[1]);
+    ctx.output(0, x);
+}
+
+void groupNormalizationKernel(const KernelContext& ctx) {
+    const DenseInput x(ctx.inputs[0]);
+    const Planes p(x.shape());
+    const auto scale = numbersOf(ctx.inputs[1]);
+    const auto bias = numbersOf(ctx.inputs[2]);
+    const double epsilon = ctx.attributes.number("epsilon");
+    const std::int64_t groups = ctx.attributes.integer("num_groups");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overRows<T>(ctx.outputs[0], p.batch * groups, x,
+                    [&](std::int64_t row, const T* from, T* to, std::int64_t length) {
+                        const Moments m = momentsOf(from, length);
+                        const double factor = 1 / std::sqrt(m.variance + epsilon);
+                        const std::int64_t first = row % groups * (p.channels / groups);
+                        for (std::int64_t i = 0; i < length; ++i) {
+                            const auto c = static_cast<std::size_t>(first + i / p.size);
+                            to[i] = static_cast<T>((from[i] - m.mean) * factor * scale[c] + bias[c]);
+                        }
+                    });
+    });
+}
+
+/// The axes that LpNormalization and MeanVarianceNormalization reduce are brought together: results and
+/// elements of each are walked by two loops.
+template <class T, class One>
+void overSlices(const TensorView& given, const TensorView& out, const std::array<bool, kMaxRank>& along,
+                const One& one) {
+    TensorView kept{nullptr, given.dtype, {}, {}};
+    TensorView slice = kept;
+    std::vector<std::int64_t> keptSizes;
+    std::vector<std::int64_t> sliceSizes;
+    const Strides strides = denseStrides(given.shape);
+    for (int axis = 0; axis < given.shape.rank(); ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        (along[a] ? sliceSizes : keptSizes).push_back(given.shape[axis]);
+        (along[a] ? slice : kept).strides.push_back(strides[a]);
+    }
+    kept.shape = Shape(keptSizes);
+    slice.shape = Shape(sliceSizes);
+    if (out.elementCount() == 0) return;
+    const DenseInput x(given);
+    const StridedLoop<1> outer(kept.shape, {&kept});
+    const StridedLoop<1> inner(slice.shape, {&slice});
+    parallelRanges(outer.total(), out.elementCount() * 4, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> row(static_cast<std::size_t>(inner.total()));
+        outer.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t base = offsets[0] + i * outer.innerStride(0);
+                const auto walk = [&](const auto& move) {
+                    std::size_t at = 0;
+                    inner.rows(0, inner.total(), [&](const auto& places, std::int64_t length) {
+                        for (std::int64_t k = 0; k < length; ++k, ++at)
+                            move(base + places[0] + k * inner.innerStride(0), row[at]);
+                    });
+                };
+                walk([&](std::int64_t at, T& value) { value = x.as<T>()[at]; });
+                one(row.data(), inner.total());
+                walk([&](std::int64_t at, const T& value) { out.as<T>()[at] = value; });
+            }
+        });
+    });
+}
+
+void inferLpNormalization(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    axisOrFail(ctx, ctx.attributes().integer("axis"), x.shape.rank(), -1);
+    ctx.output(0, x);
+}
+
+void lpNormalizationKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    std::array<bool, kMaxRank> along{};
+    along[static_cast<std::size_t>(
+        *normalizeAxis(ctx.attributes.integer("axis"), std::max(in.shape.rank(), 1)))] = true;
+    const bool squares = ctx.attributes.integer("p") == 2;
+    withFloat(in.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overSlices<T>(in, ctx.outputs[0], along, [&](T* row, std::int64_t length) {
+            const double norm = squares ? std::sqrt(laneSum(row, length, [](double v) { return v * v; }))
+                                        : laneSum(row, length, [](double v) { return std::abs(v); });
+            // What has no length stays 0.
+            for (std::int64_t i = 0; i < length; ++i)
+                row[i] = norm == 0 ? T{0} : static_cast<T>(row[i] / norm);
+        });
+    });
+}
+
+std::array<bool, kMaxRank> axesOf(const Attributes& attributes, int rank) {
+    std::array<bool, kMaxRank> along{};
+    for (std::int64_t axis : attributes.integers("axes")) {
+        const auto at = normalizeAxis(axis, std::max(rank, 1));
+        if (!at)
+            throw InferError(
+                "attribute", -1,
+                fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
+                            -std::max(rank, 1), std::max(rank, 1) - 1, axis));
+        along[static_cast<std::size_t>(*at)] = true;
+    }
+    return along;
+}
+
+void inferMeanVariance(InferContext& ctx) {
+    axesOf(ctx.attributes(), ctx.input(0)->shape.rank());
+    ctx.output(0, *ctx.input(0));
+}
+
+void meanVarianceKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const auto along = axesOf(ctx.attributes, in.shape.rank());
+    withFloat(in.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overSlices<T>(in, ctx.outputs[0], along, [](T* row, std::int64_t length) {
+            const Moments m = momentsOf(row, length);
+            // ONNX's function: the deviation, not the variance, is kept from 0.
+            const double deviation = std::sqrt(m.variance) + 1e-9;
+            for (std::int64_t i = 0; i < length; ++i) row[i] = static_cast<T>((row[i] - m.mean) / deviation);
+        });
+    });
+}
+
+void inferLrn(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() < 3)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("Expected 3D or higher dimensionality input (got {} dimensions)", x.shape.rank()));
+    ctx.output(0, x);
+}
+
+void lrnKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const DenseInput x(ctx.inputs[0]);
+    const Planes p(x.shape());
+    const std::int64_t size = ctx.attributes.integer("size");
+    const double alpha = ctx.attributes.number("alpha") / static_cast<double>(size);
+    const double beta = ctx.attributes.number("beta");
+    const double bias = ctx.attributes.number("bias");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        parallelRanges(p.batch * p.channels, ctx.outputs[0].elementCount() * 32, 1,
+                       [&](std::int64_t begin, std::int64_t end) {
+                           std::vector<double> squares(static_cast<std::size_t>(p.size));
+                           for (std::int64_t plane = begin; plane < end; ++plane) {
+                               const std::int64_t c = plane % p.channels;
+                               const T* const image = x.as<T>() + (plane - c) * p.size;
+                               std::fill(squares.begin(), squares.end(), 0.0);
+                               const std::int64_t first = std::max<std::int64_t>(c - (size - 1) / 2, 0);
+                               const std::int64_t last = std::min(c + size / 2, p.channels - 1);
+                               for (std::int64_t k = first; k <= last; ++k)
+                                   for (std::int64_t i = 0; i < p.size; ++i) {
+                                       const double v = image[k * p.size + i];
+                                       squares[static_cast<std::size_t>(i)] += v * v;
+                                   }
+                               T* const y = ctx.outputs[0].as<T>() + plane * p.size;
+                               for (std::int64_t i = 0; i < p.size; ++i)
+                                   y[i] = static_cast<T>(
+                                       image[c * p.size + i] /
+                                       std::pow(bias + alpha * squares[static_cast<std::size_t>(i)], beta));
+                           }
+                       });
+    });
+}
+
+Op makeNormalization(std::string name, int opset, std::string doc, std::string formula, double flops) {
+    Op op = makeOp(std::move(name), "Normalization", opset, std::move(doc), std::move(formula));
+    op.tolerance = {1e-5, 1e-5};
+    op.cost = [flops](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                      const Attributes&) { return streamingCost(inputs, outputs, flops); };
+    return op;
+}
+
+AttributeSpec epsilonAttribute() {
+    return numberAttribute("epsilon", 1e-5, "Added to the variance, so that nothing is divided by 0");
+}
+
+AttributeSpec stashAttribute() {
+    return integerAttribute("stash_type", 1,
+                            "ONNX's number of the dtype that sums are kept in; here at least f32");
+}
+
+} // namespace
+
+void addNormalizations(std::vector<Op>& table) {
+    Op batch = makeNormalization("BatchNormalization", 15,
+                                 "Brings each channel to the mean 0 and the variance 1, over the whole batch",
+                                 "Y = (X − mean) / √(var + ε) · scale + B", 2);
+    batch.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "T1"),
+                    port("B", "bias", kFloats, "T1"), port("input_mean", "running_mean", kFloats, "T2"),
+                    port("input_var", "running_var", kFloats, "T2")};
+    batch.outputs = {port("Y", "", kFloats, "T"), port("running_mean", "", kFloats, "T2"),
+                     port("running_var", "", kFloats, "T2")};
+    batch.outputs[1].optional = batch.outputs[2].optional = true;
+    batch.attributes = {epsilonAttribute(),
+                        numberAttribute("momentum", 0.9, "The share of the old running mean in the new one"),
+                        flagAttribute("training_mode", false, "Take mean and variance of this batch")};
+    batch.inPlace = {0};
+    batch.infer = inferBatchNormalization;
+    batch.kernel = viaFloat<batchNormalizationKernel>;
+    table.push_back(std::move(batch));
+
+    Op instance = makeNormalization("InstanceNormalization", 22,
+                                    "Brings each channel of each image to the mean 0 and the variance 1",
+                                    "Y = (X − mean) / √(var + ε) · scale + B", 8);
+    instance.inputs = {port("input", "input", kFloats, "T"), port("scale", "weight", kFloats, "T"),
+                       port("B", "bias", kFloats, "T")};
+    instance.outputs = {port("output", "", kFloats, "T")};
+    instance.attributes = {epsilonAttribute()};
+    instance.infer = inferInstanceNormalization;
+    instance.kernel = viaFloat<instanceNormalizationKernel>;
+    table.push_back(std::move(instance));
+
+    Op group = makeNormalization("GroupNormalization", 21,
+                                 "Brings groups of channels of each image to the mean 0 and the variance 1",
+                                 "Y = (X − mean) / √(var + ε) · scale + bias", 8);
+    group.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "T"),
+                    port("bias", "bias", kFloats, "T")};
+    group.outputs = {port("Y", "", kFloats, "T")};
+    AttributeSpec groups = integerAttribute("num_groups", 1, "Groups that the channels are cut into");
+    groups.minimum = 1;
+    group.attributes = {epsilonAttribute(), std::move(groups), stashAttribute()};
+    group.infer = inferGroupNormalization;
+    group.kernel = viaFloat<groupNormalizationKernel>;
+    table.push_back(std::move(group));
+
+    Op lp =
+        makeNormalization("LpNormalization", 22,
+                          "Divides by the p-norm along an axis, as PyTorch's normalize", "Y = X / ‖X‖ₚ", 4);
+    lp.inputs = {port("input", "input", kFloats, "T")};
+    lp.outputs = {port("output", "", kFloats, "T")};
+    AttributeSpec power = integerAttribute("p", 2, "The norm's power: 1 or 2");
+    power.minimum = 1;
+    power.maximum = 2;
+    lp.attributes = {integerAttribute("axis", -1, "The axis along which to normalise"), std::move(power)};
+    lp.infer = inferLpNormalization;
+    lp.kernel = viaFloat<lpNormalizationKernel>;
+    table.push_back(std::move(lp));
+
+    Op meanVariance =
+        makeNormalization("MeanVarianceNormalization", 13,
+                          "Brings the elements along some axes to the mean 0 and the variance 1",
+                          "Y = (X − mean) / (√var + 1e-9)", 8);
+    meanVariance.inputs = {port("X", "input", kFloats, "T")};
+    meanVariance.outputs = {port("Y", "", kFloats, "T")};
+    AttributeSpec axes = integersAttribute("axes", "Axes over which mean and variance are taken");
+    axes.defaultValue = std::vector<std::int64_t>{0, 2, 3};
+    meanVariance.attributes = {std::move(axes)};
+    meanVariance.infer = inferMeanVariance;
+    meanVariance.kernel = viaFloat<meanVarianceKernel>;
+    table.push_back(std::move(meanVariance));
+
+    Op lrn = makeNormalization(
+        "LRN", 13, "Divides by the squares of neighbouring channels, as PyTorch's LocalResponseNorm",
+        "Y = X / (bias + alpha / size · Σ X²) ^ beta", 30);
+    lrn.inputs = {port("X", "input", kFloats, "T")};
+    lrn.outputs = {port("Y", "", kFloats, "T")};
+    AttributeSpec size = integerAttribute("size", 5, "Channels that are summed over");
+    size.minimum = 1;
+    size.maximum = 65536;
+    lrn.attributes = {numberAttribute("alpha", 1e-4, "Factor of the squares"),
+                      numberAttribute("beta", 0.75, "The exponent"),
+                      numberAttribute("bias", 1, "Added to the squares"), std::move(size)};
+    lrn.infer = inferLrn;
+    lrn.kernel = viaFloat<lrnKernel>;
+    table.push_back(std::move(lrn));
+}
+
+} // namespace twb

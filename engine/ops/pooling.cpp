@@ -1,0 +1,419 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/lane_sum.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+#include "ops/sliding_window.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace twb {
+namespace {
+
+constexpr DTypeSet kMaxPoolTypes = kFloats | DTypeSet{DType::i8, DType::u8};
+
+Shape pooledShape(const InferContext& ctx) {
+    requireSpatial(ctx, 0);
+    const Shape& in = ctx.input(0)->shape;
+    std::vector<std::int64_t> sizes;
+    for (const WindowAxis& axis : slidingWindow(ctx.attributes(), in).axes) sizes.push_back(axis.out);
+    return planesShape(in[0], in[1], sizes);
+}
+
+void inferPool(InferContext& ctx) {
+    const Shape shape = pooledShape(ctx);
+    ctx.output(0, {ctx.input(0)->dtype, shape});
+    if (ctx.op().outputs.size() > 1) ctx.output(1, {DType::i64, shape});
+}
+
+/// An operation for each element under each window.
+Cost poolCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+              const Attributes& attributes) {
+    double taps = 1;
+    for (std::int64_t size : attributes.integers("kernel_shape")) taps *= static_cast<double>(size);
+    return streamingCost(inputs, outputs, taps);
+}
+
+/// Calls at(plane, position, index of the output element) for every output element, in parallel.
+template <class At> void overPositions(const Window& window, std::int64_t planes, const At& at) {
+    const std::int64_t out = window.outCount();
+    const std::int64_t total = planes * out;
+    const auto sizeOf = [&](int axis) { return window.axes[static_cast<std::size_t>(axis)].out; };
+    parallelRanges(total, total * 8, 16, [&](std::int64_t begin, std::int64_t end) {
+        GridPlace position = GridPlace::of(begin % out, window.rank(), sizeOf);
+        std::int64_t plane = begin / out;
+        for (std::int64_t i = begin; i < end; ++i) {
+            at(plane, position, i);
+            if (!position.next(window.rank(), sizeOf)) ++plane;
+        }
+    });
+}
+
+/// The index of an element of one plane when the plane's first axis varies fastest.
+std::int64_t columnMajor(const Window& window, std::int64_t offset) {
+    std::int64_t index = 0;
+    std::int64_t step = window.inCount();
+    for (int axis = window.rank() - 1; axis >= 0; --axis) {
+        const std::int64_t size = window.axes[static_cast<std::size_t>(axis)].in;
+        step /= size;
+        index += offset % size * step;
+        offset /= size;
+    }
+    return index;
+}
+
+template <class T> constexpr T leastOf() {
+    if constexpr (std::is_floating_point_v<T>)
+        return -std::numeric_limits<T>::infinity();
+    else
+        return std::numeric_limits<T>::min();
+}
+
+template <class T> void maxPool(const KernelContext& ctx, const Window& window) {
+    const DenseInput x(ctx.inputs[0]);
+    T* const y = ctx.outputs[0].as<T>();
+    auto* const indices = ctx.outputs.size() > 1 ? ctx.outputs[1].as<std::int64_t>() : nullptr;
+    const bool byColumns = ctx.attributes.integer("storage_order") != 0;
+    const std::int64_t in = window.inCount();
+    const std::int64_t planes = x.shape()[0] * x.shape()[1];
+    overPositions(window, planes, [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
+        const T* const from = x.as<T>() + plane * in;
+        T most = leastOf<T>();
+        std::int64_t where = -1;
+        windowRuns(window, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+            for (std::int64_t k = 0; k < count; ++k) {
+                const T value = from[offset + k * step];
+                // NaN wins, as in PyTorch: nothing compares as larger than one that was seen.
+                if (where < 0 || value > most || (value != value && most == most)) {
+                    most = value;
+                    where = offset + k * step;
+                }
+            }
+        });
+        y[i] = most;
+        if (!indices) return;
+        if (where >= 0 && byColumns) where = columnMajor(window, where);
+        indices[i] = where < 0 ? -1 : plane * in + where;
+    });
+}
+
+void maxPoolKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
+    switch (ctx.outputs[0].dtype) {
+    case DType::i8:
+        return maxPool<std::int8_t>(ctx, window);
+    case DType::u8:
+        return maxPool<std::uint8_t>(ctx, window);
+    default:
+        withFloat(ctx.outputs[0].dtype, [&](auto zero) { maxPool<decltype(zero)>(ctx, window); });
+    }
+}
+
+/// What a mean over a position is divided by: the elements under the window, with those of the padding or
+/// without.
+std::int64_t divisorOf(const Window& window, const GridPlace& position, bool countPadding) {
+    std::int64_t count = 1;
+    for (int a = 0; a < window.rank(); ++a) {
+        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
+        if (!countPadding) {
+            count *= axis.taps(position[a]).count();
+            continue;
+        }
+        // A window that ceil_mode lets reach beyond the padding counts what lies in it only.
+        const std::int64_t limit = axis.in + axis.padEnd - axis.start(position[a]);
+        count *= std::min(axis.kernel, (limit + axis.dilation - 1) / axis.dilation);
+    }
+    return count;
+}
+
+void averagePoolKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
+    const bool countPadding = ctx.attributes.flag("count_include_pad");
+    const DenseInput x(ctx.inputs[0]);
+    const std::int64_t in = window.inCount();
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = ctx.outputs[0].as<T>();
+        overPositions(
+            window, x.shape()[0] * x.shape()[1],
+            [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
+                const T* const from = x.as<T>() + plane * in;
+                double sum = 0;
+                windowRuns(window, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+                    for (std::int64_t k = 0; k < count; ++k) sum += from[offset + k * step];
+                });
+                y[i] = static_cast<T>(sum / static_cast<double>(divisorOf(window, position, countPadding)));
+            });
+    });
+}
+
+/// One term of a p-norm, and what a sum of them comes to.
+double powered(double x, std::int64_t p) {
+    const double size = std::abs(x);
+    return p == 1 ? size : p == 2 ? size * size : std::pow(size, static_cast<double>(p));
+}
+
+double rooted(double sum, std::int64_t p) {
+    return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / static_cast<double>(p));
+}
+
+void lpPoolKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
+    const std::int64_t p = ctx.attributes.integer("p");
+    const DenseInput x(ctx.inputs[0]);
+    const std::int64_t in = window.inCount();
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = ctx.outputs[0].as<T>();
+        overPositions(window, x.shape()[0] * x.shape()[1],
+                      [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
+                          const T* const from = x.as<T>() + plane * in;
+                          double sum = 0;
+                          windowRuns(window, position,
+                                     [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+                                         for (std::int64_t k = 0; k < count; ++k)
+                                             sum += powered(from[offset + k * step], p);
+                                     });
+                          y[i] = static_cast<T>(rooted(sum, p));
+                      });
+    });
+}
+
+void inferGlobalPool(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() < 2)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("Expected an input of batch and channels at least to {}, but got input of size: {}",
+                        ctx.op().name, x.shape.toTorchString()));
+    Shape shape = x.shape;
+    for (int axis = 2; axis < shape.rank(); ++axis) shape[axis] = 1;
+    ctx.output(0, {x.dtype, std::move(shape)});
+}
+
+/// Stores result(elements of a plane, their number) for each plane.
+template <class T, class Plane> void overPlanes(const KernelContext& ctx, const Plane& result) {
+    const DenseInput x(ctx.inputs[0]);
+    const std::int64_t planes = ctx.outputs[0].elementCount();
+    if (planes == 0) return;
+    const std::int64_t size = x.view().elementCount() / planes;
+    T* const y = ctx.outputs[0].as<T>();
+    parallelRanges(planes, planes * std::max<std::int64_t>(size, 1), 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t p = begin; p < end; ++p) y[p] = result(x.as<T>() + p * size, size);
+                   });
+}
+
+void globalAverageKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overPlanes<T>(ctx, [](const T* plane, std::int64_t size) {
+            return static_cast<T>(laneSum(plane, size, [](double x) { return x; }) /
+                                  static_cast<double>(size));
+        });
+    });
+}
+
+void globalMaxKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overPlanes<T>(ctx, [](const T* plane, std::int64_t size) {
+            T most = leastOf<T>();
+            for (std::int64_t i = 0; i < size; ++i)
+                if (plane[i] > most || plane[i] != plane[i]) most = plane[i];
+            return most;
+        });
+    });
+}
+
+void globalLpKernel(const KernelContext& ctx) {
+    const std::int64_t p = ctx.attributes.integer("p");
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        overPlanes<T>(ctx, [p](const T* plane, std::int64_t size) {
+            return static_cast<T>(rooted(laneSum(plane, size, [p](double x) { return powered(x, p); }), p));
+        });
+    });
+}
+
+/// The shape that MaxUnpool's indices count in: what the pooling that they come from went over.
+Shape unpooledShape(const Attributes& attributes, const Shape& x) {
+    std::vector<std::int64_t> sizes;
+    for (const WindowAxis& axis : transposedWindow(attributes, x, attributes.integers("kernel_shape")).axes)
+        sizes.push_back(axis.in);
+    return planesShape(x[0], x[1], sizes);
+}
+
+void inferMaxUnpool(InferContext& ctx) {
+    requireSpatial(ctx, 0);
+    const TensorType& x = *ctx.input(0);
+    const Shape& indices = ctx.input(1)->shape;
+    bool same = indices.rank() == x.shape.rank();
+    for (int axis = 0; same && axis < indices.rank(); ++axis)
+        same = indices[axis] == x.shape[axis] || indices[axis] == kUnknownDim || x.shape[axis] == kUnknownDim;
+    if (!same)
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("Expected shape of indices to be same as that of the input tensor ({}) but got "
+                             "indices tensor with shape: {}",
+                             x.shape.toTorchString(), indices.toTorchString()));
+    const Shape inferred = unpooledShape(ctx.attributes(), x.shape);
+    const auto wanted = ctx.integers(2);
+    if (ctx.isDeferred(2)) {
+        ctx.output(0, {x.dtype, Shape(std::vector<std::int64_t>(static_cast<std::size_t>(hostLength(ctx, 2)),
+                                                                kUnknownDim))});
+        return;
+    }
+    if (!wanted || wanted->empty()) {
+        ctx.output(0, {x.dtype, inferred});
+        return;
+    }
+    const Shape shape(*wanted);
+    bool fits = shape.rank() == inferred.rank();
+    for (int axis = 0; fits && axis < shape.rank(); ++axis)
+        fits = shape[axis] >= 0 && (inferred[axis] == kUnknownDim || shape[axis] >= inferred[axis]);
+    if (!fits)
+        ctx.fail(ctx.input(2) ? "shape-mismatch" : "attribute", ctx.input(2) ? 2 : -1,
+                 fmt::format("output_shape is {}, but must be at least {} along each axis",
+                             shape.toTorchString(), inferred.toTorchString()));
+    ctx.output(0, {x.dtype, shape});
+}
+
+/// Where each element of a dense tensor of shape `inner` lies in one of shape `outer`, which is as large or
+/// larger along each axis.
+std::int64_t placeIn(const Shape& outer, const Shape& inner, std::int64_t at) {
+    std::int64_t place = 0;
+    std::int64_t step = 1;
+    for (int axis = inner.rank() - 1; axis >= 0; --axis) {
+        place += at % inner[axis] * step;
+        at /= inner[axis];
+        step *= outer[axis];
+    }
+    return place;
+}
+
+void maxUnpoolKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const std::int64_t total = out.elementCount();
+    if (total == 0) return;
+    const Shape inferred = unpooledShape(ctx.attributes, ctx.inputs[0].shape);
+    const std::int64_t room = inferred.elementCount();
+    const DenseInput x(ctx.inputs[0]);
+    const DenseInput indices(ctx.inputs[1]);
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = out.as<T>();
+        std::fill_n(y, total, T{0});
+        const std::int64_t count = x.view().elementCount();
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t at = indices.as<std::int64_t>()[i];
+            if (at < 0 || at >= room)
+                throw Error(
+                    ErrorCode::invalidArgument,
+                    fmt::format("Found an invalid max index: {} (output volumes are of size {}); the "
+                                "indices must come from a MaxPool with this kernel, stride and padding",
+                                at, inferred.toTorchString()));
+            y[placeIn(out.shape, inferred, at)] = x.as<T>()[i];
+        }
+    });
+}
+
+Op makePool(std::string name, std::string doc, std::string formula, DTypeSet types, HostKernel kernel) {
+    Op op = makeOp(std::move(name), "Pooling", 22, std::move(doc), std::move(formula));
+    op.inputs = {port("X", "input", types, "T")};
+    op.outputs = {port("Y", "", types, "T")};
+    op.attributes = {kernelAttribute(true, "Sizes of the window along each spatial axis")};
+    for (AttributeSpec& spec : slidingAttributes()) op.attributes.push_back(std::move(spec));
+    op.attributes.push_back(
+        flagAttribute("ceil_mode", false, "Add a last window where the input does not fill it"));
+    op.infer = inferPool;
+    op.cost = poolCost;
+    op.kernel = kernel;
+    return op;
+}
+
+Op makeGlobalPool(std::string name, std::string doc, std::string formula, double flops, HostKernel kernel) {
+    Op op = makeOp(std::move(name), "Pooling", 22, std::move(doc), std::move(formula));
+    op.inputs = {port("X", "input", kFloats, "T")};
+    op.outputs = {port("Y", "", kFloats, "T")};
+    op.infer = inferGlobalPool;
+    op.cost = [flops](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                      const Attributes&) {
+        Cost cost = streamingCost(inputs, outputs, 0);
+        cost.flops = flops * countOf(inputs[0].shape);
+        return cost;
+    };
+    op.kernel = kernel;
+    return op;
+}
+
+AttributeSpec normAttribute() {
+    AttributeSpec spec = integerAttribute("p", 2, "The norm's power");
+    spec.minimum = 1;
+    return spec;
+}
+
+} // namespace
+
+void addPooling(std::vector<Op>& table) {
+    Op max = makePool("MaxPool", "The largest element under a window; NaN wins", "Y = max X", kMaxPoolTypes,
+                      viaFloat<maxPoolKernel>);
+    PortSpec indices = port("Indices", "", DTypeSet{DType::i64});
+    indices.optional = true;
+    max.outputs.push_back(std::move(indices));
+    AttributeSpec order = integerAttribute("storage_order", 0,
+                                           "How Indices count an image's elements: 0 by rows, 1 by columns");
+    order.minimum = 0;
+    order.maximum = 1;
+    max.attributes.push_back(std::move(order));
+    table.push_back(std::move(max));
+
+    Op average = makePool("AveragePool", "The mean of the elements under a window", "Y = Σ X / n", kFloats,
+                          viaFloat<averagePoolKernel>);
+    average.attributes.push_back(
+        flagAttribute("count_include_pad", false, "Count the padding's zeros in the mean"));
+    average.tolerance = {1e-6, 1e-6};
+    table.push_back(std::move(average));
+
+    Op lp = makePool("LpPool", "The p-norm of the elements under a window", "Y = (Σ |X|^p)^(1/p)", kFloats,
+                     viaFloat<lpPoolKernel>);
+    lp.attributes.push_back(normAttribute());
+    lp.tolerance = {1e-6, 1e-6};
+    table.push_back(std::move(lp));
+
+    Op globalAverage = makeGlobalPool("GlobalAveragePool",
+                                      "The mean of each channel, as PyTorch's adaptive_avg_pool to size 1",
+                                      "Y = Σ X / n", 1, viaFloat<globalAverageKernel>);
+    globalAverage.tolerance = {1e-6, 1e-6};
+    table.push_back(std::move(globalAverage));
+    table.push_back(makeGlobalPool("GlobalMaxPool", "The largest element of each channel; NaN wins",
+                                   "Y = max X", 1, viaFloat<globalMaxKernel>));
+    Op globalLp = makeGlobalPool("GlobalLpPool", "The p-norm of each channel", "Y = (Σ |X|^p)^(1/p)", 2,
+                                 viaFloat<globalLpKernel>);
+    globalLp.attributes.push_back(normAttribute());
+    globalLp.tolerance = {1e-6, 1e-6};
+    table.push_back(std::move(globalLp));
+
+    Op unpool = makeOp("MaxUnpool", "Pooling", 22,
+                       "Puts what a MaxPool kept back where it came from; everything else is 0");
+    unpool.inputs = {port("X", "input", kFloats, "T"), port("I", "indices", DTypeSet{DType::i64}),
+                     hostPort("output_shape")};
+    unpool.outputs = {port("output", "", kFloats, "T")};
+    std::vector<AttributeSpec> sliding = slidingAttributes();
+    unpool.attributes = {kernelAttribute(true, "Sizes of the pooling's window"), sliding[0], sliding[1],
+                         shapeAttribute("output_shape", std::nullopt, 0,
+                                        "The result's shape, where it is larger than what follows from the "
+                                        "window; absent: what follows")};
+    unpool.infer = inferMaxUnpool;
+    unpool.kernel = viaFloat<maxUnpoolKernel>;
+    table.push_back(std::move(unpool));
+}
+
+} // namespace twb

@@ -1,0 +1,225 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/lane_sum.h"
+#include "backends/cpu/parallel.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace twb {
+namespace {
+
+// LayerNormalization and RMSNormalization: rows are what stands behind one index of the axes before `axis`.
+
+/// Fails unless input `port` broadcasts to the input X without changing its shape.
+void requireBroadcast(const InferContext& ctx, int port) {
+    if (!ctx.input(port)) return;
+    const Shape& x = ctx.input(0)->shape;
+    const Shape& own = ctx.input(port)->shape;
+    const auto both = broadcast(x, own);
+    bool fits = both && both->rank() == x.rank();
+    for (int axis = 0; fits && axis < x.rank(); ++axis)
+        fits = (*both)[axis] == x[axis] || x[axis] == kUnknownDim || (*both)[axis] == kUnknownDim;
+    if (!fits)
+        ctx.fail("shape-mismatch", port,
+                 fmt::format("{} of shape {} does not broadcast to the input's shape {}",
+                             ctx.op().inputAt(port).argument, own.toTorchString(), x.toTorchString()));
+}
+
+int rowAxis(const InferContext& ctx) {
+    return axisOrFail(ctx, ctx.attributes().integer("axis"), ctx.input(0)->shape.rank(), -1);
+}
+
+void inferLayerNormalization(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const int axis = rowAxis(ctx);
+    for (int port : {1, 2}) requireBroadcast(ctx, port);
+    ctx.output(0, x);
+    Shape moments = x.shape;
+    for (int i = axis; i < moments.rank(); ++i) moments[i] = 1;
+    const DType stash = ctx.attributes().integer("stash_type") == 16 ? DType::bf16 : DType::f32;
+    ctx.output(1, {stash, moments});
+    ctx.output(2, {stash, moments});
+}
+
+void inferRmsNormalization(InferContext& ctx) {
+    rowAxis(ctx);
+    requireBroadcast(ctx, 1);
+    ctx.output(0, {ctx.input(1)->dtype, ctx.input(0)->shape});
+}
+
+/// Rows of the input, and of a factor that broadcasts to it.
+class Rows {
+public:
+    Rows(const Shape& shape, int axis) : m_shape(shape) {
+        for (int i = 0; i < shape.rank(); ++i) (i < axis ? count : length) *= shape[i];
+        for (int i = axis; i < shape.rank(); ++i) m_row.push_back(shape[i]);
+    }
+
+    std::int64_t count = 1;
+    std::int64_t length = 1;
+
+    /// A factor spelt out for one row when it is the same in all of them, else for all.
+    class Factor {
+    public:
+        template <class T> const T* of(std::int64_t row) const noexcept {
+            return static_cast<const T*>(m_values.data()) + row * m_step;
+        }
+        explicit operator bool() const noexcept { return static_cast<bool>(m_values); }
+
+    private:
+        friend class Rows;
+        Tensor m_values;
+        std::int64_t m_step = 0;
+    };
+
+    Factor spread(const TensorView& factor) const {
+        Factor out;
+        if (!factor.data) return out;
+        bool sameInAll = true;
+        const int lead = factor.shape.rank() - static_cast<int>(m_row.size());
+        for (int i = 0; i < lead; ++i) sameInAll = sameInAll && factor.shape[i] == 1;
+        TensorView view = factor;
+        if (sameInAll && lead > 0) {
+            view.shape = Shape(std::vector<std::int64_t>(factor.shape.begin() + lead, factor.shape.end()));
+            view.strides.erase(view.strides.begin(), view.strides.begin() + lead);
+        }
+        const Shape target = sameInAll ? Shape(m_row) : m_shape;
+        TensorView wide{view.data, view.dtype, target, Strides(static_cast<std::size_t>(target.rank()), 0)};
+        for (int i = 0; i < view.shape.rank(); ++i) {
+            const auto at = static_cast<std::size_t>(target.rank() - view.shape.rank() + i);
+            if (view.shape[i] != 1) wide.strides[at] = view.strides[static_cast<std::size_t>(i)];
+        }
+        out.m_values = Tensor::onHost({view.dtype, target});
+        copyElements(wide, out.m_values.view());
+        out.m_step = sameInAll ? 0 : length;
+        return out;
+    }
+
+    template <class One> void each(const One& one) const {
+        if (count * length == 0) return;
+        parallelRanges(count, count * length * 4, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) one(row);
+        });
+    }
+
+private:
+    const Shape& m_shape;
+    std::vector<std::int64_t> m_row;
+};
+
+int rowAxis(const KernelContext& ctx) {
+    return *normalizeAxis(ctx.attributes.integer("axis"), std::max(ctx.inputs[0].shape.rank(), 1));
+}
+
+void layerNormalizationKernel(const KernelContext& ctx) {
+    const DenseInput x(ctx.inputs[0]);
+    const Rows rows(x.shape(), rowAxis(ctx));
+    const Rows::Factor scale = rows.spread(ctx.inputs[1]);
+    const Rows::Factor bias = rows.spread(ctx.inputs.size() > 2 ? ctx.inputs[2] : TensorView{});
+    const double epsilon = ctx.attributes.number("epsilon");
+    const auto moments = [&](std::size_t i) {
+        return ctx.outputs.size() > i ? ctx.outputs[i].as<float>() : nullptr;
+    };
+    float* const means = moments(1);
+    float* const inverses = moments(2);
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        rows.each([&](std::int64_t row) {
+            const T* const from = x.as<T>() + row * rows.length;
+            T* const to = ctx.outputs[0].as<T>() + row * rows.length;
+            const auto n = static_cast<double>(rows.length);
+            const double mean = laneSum(from, rows.length, [](double v) { return v; }) / n;
+            const double variance =
+                laneSum(from, rows.length, [mean](double v) { return (v - mean) * (v - mean); }) / n;
+            const double inverse = 1 / std::sqrt(variance + epsilon);
+            if (means) means[row] = static_cast<float>(mean);
+            if (inverses) inverses[row] = static_cast<float>(inverse);
+            const T* const factor = scale.of<T>(row);
+            const T m = static_cast<T>(mean);
+            const T f = static_cast<T>(inverse);
+            if (bias) {
+                const T* const added = bias.of<T>(row);
+                for (std::int64_t i = 0; i < rows.length; ++i)
+                    to[i] = (from[i] - m) * f * factor[i] + added[i];
+            } else {
+                for (std::int64_t i = 0; i < rows.length; ++i) to[i] = (from[i] - m) * f * factor[i];
+            }
+        });
+    });
+}
+
+template <class T, class V> void rmsRows(const KernelContext& ctx) {
+    const DenseInput x(ctx.inputs[0]);
+    const Rows rows(x.shape(), rowAxis(ctx));
+    const Rows::Factor scale = rows.spread(ctx.inputs[1]);
+    const double epsilon = ctx.attributes.number("epsilon");
+    rows.each([&](std::int64_t row) {
+        const T* const from = x.as<T>() + row * rows.length;
+        V* const to = ctx.outputs[0].as<V>() + row * rows.length;
+        const V* const factor = scale.of<V>(row);
+        const double mean =
+            laneSum(from, rows.length, [](double v) { return v * v; }) / static_cast<double>(rows.length);
+        const T f = static_cast<T>(1 / std::sqrt(mean + epsilon));
+        for (std::int64_t i = 0; i < rows.length; ++i) to[i] = static_cast<V>(from[i] * f) * factor[i];
+    });
+}
+
+void rmsNormalizationKernel(const KernelContext& ctx) {
+    withFloat(ctx.inputs[0].dtype, [&](auto x) {
+        withFloat(ctx.outputs[0].dtype, [&](auto y) { rmsRows<decltype(x), decltype(y)>(ctx); });
+    });
+}
+
+AttributeSpec stashAttribute() {
+    AttributeSpec spec = integerAttribute(
+        "stash_type", 1,
+        "ONNX's number of the dtype of mean and deviation: 1 f32, 16 bf16; sums are kept in f64");
+    spec.minimum = 1;
+    return spec;
+}
+
+Op makeRows(std::string name, int opset, std::string doc, std::string formula) {
+    Op op = makeOp(std::move(name), "Normalization", opset, std::move(doc), std::move(formula));
+    op.attributes = {
+        integerAttribute("axis", -1, "The first of the axes that are normalised together"),
+        numberAttribute("epsilon", 1e-5, "Added to the variance, so that nothing is divided by 0"),
+        stashAttribute()};
+    op.tolerance = {1e-5, 1e-5};
+    op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+        return streamingCost(inputs, outputs, 8);
+    };
+    return op;
+}
+
+} // namespace
+
+void addRowNormalizations(std::vector<Op>& table) {
+    Op layer = makeRows("LayerNormalization", 17,
+                        "Brings the elements behind each index to the mean 0 and the variance 1",
+                        "Y = (X − mean) / √(var + ε) · Scale + B");
+    layer.inputs = {port("X", "input", kFloats, "T"), port("Scale", "weight", kFloats, "T"),
+                    optionalPort("B", "bias", kFloats, "T")};
+    const DTypeSet stash{DType::f32, DType::bf16};
+    layer.outputs = {port("Y", "", kFloats, "T"), port("Mean", "", stash), port("InvStdDev", "", stash)};
+    layer.outputs[1].optional = layer.outputs[2].optional = true;
+    layer.infer = inferLayerNormalization;
+    layer.kernel = viaFloat<layerNormalizationKernel>;
+    table.push_back(std::move(layer));
+
+    Op rms =
+        makeRows("RMSNormalization", 23, "Divides the elements behind each index by their root mean square",
+                 "Y = X / √(mean X² + ε) · scale");
+    rms.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "V")};
+    rms.outputs = {port("Y", "", kFloats, "V")};
+    rms.infer = inferRmsNormalization;
+    rms.kernel = viaFloat<rmsNormalizationKernel>;
+    table.push_back(std::move(rms));
+}
+
+} // namespace twb
