@@ -129,8 +129,11 @@ std::string Export::run() {
     m_out->set_name(m_graph.info().title.empty() ? "graph" : m_graph.info().title);
     for (const NodeFacts& facts : m_analysis.nodes)
         if (facts.op->role != OpRole::sink) add(facts, *m_graph.find(facts.id));
-    for (const NodeFacts& facts : m_analysis.nodes)
-        if (facts.op->role == OpRole::sink) addOutput(facts, *m_graph.find(facts.id));
+    // In the order in which they were added: the order of a model's outputs is part of what it is.
+    for (const Node& node : m_graph.nodes()) {
+        const NodeFacts& facts = *m_analysis.find(node.id);
+        if (facts.op->role == OpRole::sink) addOutput(facts, node);
+    }
     if (m_out->output_size() == 0)
         throw Error(ErrorCode::badGraph,
                     "the graph has no outputs to export: connect what it computes to a Probe or a Save");
