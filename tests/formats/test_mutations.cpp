@@ -1,5 +1,6 @@
 #include "formats/npy.h"
 #include "fuzz/targets.h"
+#include "support/onnx_models.h"
 #include "support/test_main.h"
 
 #include <QTemporaryDir>
@@ -10,6 +11,7 @@
 #include <random>
 
 using namespace twb;
+using namespace twb::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -130,6 +132,17 @@ private Q_SLOTS:
         for (int i = 0; i < kRounds; ++i)
             sound += fuzz::npyHeader(mutator.mutate(i % 2 ? whole : other, whole));
         qInfo("%d of %d damaged headers still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds / 2);
+    }
+
+    void damagedModels() {
+        const std::string whole = smallModel().SerializeAsString();
+        Mutator mutator(13);
+        constexpr int kRounds = 20000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i) sound += fuzz::onnxModel(mutator.mutate(whole, whole));
+        qInfo("%d of %d damaged models still are one", sound, kRounds);
         QVERIFY(sound > kRounds / 50);
         QVERIFY(sound < kRounds / 2);
     }

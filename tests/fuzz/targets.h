@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/npy_header.h"
+#include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
 #include "placement/analysis.h"
 
@@ -52,6 +53,23 @@ inline bool npyHeader(std::string_view bytes) {
     const std::string whole = makeNpyHeader(header.type, "input");
     const NpyHeader back = parseNpyHeader(std::string_view(whole).substr(kNpyPreamble + 2), "saved");
     require(back.type == header.type, "a header that was written reads back as the same type");
+    return true;
+}
+
+/// Whether the bytes were an ONNX model.
+inline bool onnxModel(std::string_view bytes) {
+    ImportedModel model;
+    try {
+        model = parseOnnx(bytes, "nowhere/input");
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile || e.code() == ErrorCode::io,
+                "a bad model is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with("nowhere/"), "the sentence names the file");
+        return false;
+    }
+    const Graph back = parseProject(toProjectText(model.graph), "saved");
+    require(back == model.graph, "an imported graph saves and reads back as the same");
+    analyze(model.graph, DeviceMap(), Policy::strict, makeMemoryFiles(model.tensors).get());
     return true;
 }
 

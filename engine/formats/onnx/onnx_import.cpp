@@ -10,6 +10,7 @@
 
 #include <climits>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +32,7 @@ constexpr std::int64_t kInlineElements = 64;
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", place, problem));
 }
 
-template <class Message> Message parse(const fs::path& path) {
-    const std::string bytes = readFile(path, INT_MAX);
+template <class Message> Message parse(std::string_view bytes, const fs::path& path) {
     google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                   static_cast<int>(bytes.size()));
     stream.SetTotalBytesLimit(INT_MAX);
@@ -41,6 +41,12 @@ template <class Message> Message parse(const fs::path& path) {
         refuse(path.string(),
                "this is no ONNX file, or it is damaged: it does not parse as a protocol buffer");
     return message;
+}
+
+/// Names are bytes in a model and text in a project: what is no UTF-8 becomes U+FFFD.
+std::string textOf(const std::string& bytes) {
+    using nlohmann::json;
+    return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
 /// A node as messages name it.
@@ -54,7 +60,7 @@ class Import {
 public:
     Import(const fs::path& path, const OnnxImportOptions& options) : m_path(path), m_options(options) {}
 
-    ImportedModel run();
+    ImportedModel run(std::string_view bytes);
 
 private:
     void checkVersions(const onnx::ModelProto& model);
@@ -79,8 +85,8 @@ private:
     std::unordered_map<std::string, PortRef> m_values;
 };
 
-ImportedModel Import::run() {
-    auto model = parse<onnx::ModelProto>(m_path);
+ImportedModel Import::run(std::string_view bytes) {
+    auto model = parse<onnx::ModelProto>(bytes, m_path);
     if (!model.has_graph() || model.opset_import_size() == 0)
         refuse(m_path.string(), "this is no ONNX model: it has no graph or names no operator set");
     checkVersions(model);
@@ -106,8 +112,8 @@ ImportedModel Import::run() {
     for (const auto& value : graph.output()) addOutput(value);
     layOut();
     GraphInfo info = m_out.graph.info();
-    info.title = graph.name().empty() ? m_path.stem().string() : graph.name();
-    info.description = model.doc_string();
+    info.title = graph.name().empty() ? m_path.stem().string() : textOf(graph.name());
+    info.description = textOf(model.doc_string());
     m_delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(m_delta);
     return std::move(m_out);
@@ -131,8 +137,8 @@ void Import::checkVersions(const onnx::ModelProto& model) {
 Node& Import::newNode(const std::string& op, const std::string& name) {
     Node node;
     node.id = m_out.graph.newNodeId(m_delta.nodes.size());
-    node.op = op;
-    node.name = name;
+    node.op = textOf(op);
+    node.name = textOf(name);
     node.lane = m_lane;
     m_delta.nodes.push_back({std::nullopt, std::move(node)});
     return *m_delta.nodes.back().after;
@@ -149,8 +155,8 @@ NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
     const std::int64_t count = tensor.elementCount();
     const bool beyond = tensor.dtype() == DType::u64; // whose larger half an attribute cannot hold
     if (count > kInlineElements || beyond) {
-        const std::string path = fmt::format("{}#{}", m_options.tensorFile, name);
-        m_out.tensors[path] = tensor;
+        std::string path = fmt::format("{}#{}", m_options.tensorFile, textOf(name));
+        while (!m_out.tensors.emplace(path, tensor).second) path += '_'; // two names may read the same
         Node& node = newNode("File", name);
         node.attributes.set("path", path);
         return node.id;
@@ -242,7 +248,7 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         node.attributes.set(attribute.name(), static_cast<double>(attribute.f()));
         return;
     case AttributeProto::STRING:
-        node.attributes.set(attribute.name(), attribute.s());
+        node.attributes.set(attribute.name(), textOf(attribute.s()));
         return;
     case AttributeProto::INTS:
         node.attributes.set(attribute.name(),
@@ -252,10 +258,12 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         node.attributes.set(attribute.name(),
                             std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
         return;
-    case AttributeProto::STRINGS:
-        node.attributes.set(attribute.name(),
-                            std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
+    case AttributeProto::STRINGS: {
+        std::vector<std::string> texts;
+        for (const std::string& text : attribute.strings()) texts.push_back(textOf(text));
+        node.attributes.set(attribute.name(), std::move(texts));
         return;
+    }
     case AttributeProto::TENSOR: {
         // ConstantOfShape's: one element, from which the dtype comes as well.
         const Tensor tensor = tensorFromProto(attribute.t(), m_path.parent_path(),
@@ -283,6 +291,7 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
 
 void Import::addNode(const NodeProto& proto) {
     const std::string label = labelOf(proto);
+    if (proto.op_type().empty()) refuse(at(label), "it names no operator");
     const bool known = proto.domain().empty() || proto.domain() == "ai.onnx" ||
                        proto.domain() == "ai.onnx.ml" || proto.domain() == "ai.onnx.preview.training";
     if (known && proto.op_type() == "Constant" && proto.attribute_size() == 1 && proto.output_size() == 1) {
@@ -413,7 +422,11 @@ private:
 } // namespace
 
 ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options) {
-    return Import(path, options).run();
+    return parseOnnx(readFile(path, INT_MAX), path, options);
+}
+
+ImportedModel parseOnnx(std::string_view bytes, const fs::path& path, const OnnxImportOptions& options) {
+    return Import(path, options).run(bytes);
 }
 
 void saveImportedModel(const ImportedModel& model, const fs::path& path) {
@@ -427,7 +440,8 @@ void saveImportedModel(const ImportedModel& model, const fs::path& path) {
 }
 
 Tensor readOnnxTensor(const fs::path& path) {
-    return tensorFromProto(parse<onnx::TensorProto>(path), path.parent_path(), path.string());
+    return tensorFromProto(parse<onnx::TensorProto>(readFile(path, INT_MAX), path), path.parent_path(),
+                           path.string());
 }
 
 std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -38,6 +39,9 @@ struct ImportedModel {
 /// Probes. An op that is not in the op table becomes a placeholder under its own name. Throws Error(io) and
 /// Error(badFile), with the file, the node or the tensor and what is wrong with it.
 ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOptions& options = {});
+/// The same from the bytes of a model; `path` is where it comes from, for messages and for external data.
+ImportedModel parseOnnx(std::string_view bytes, const std::filesystem::path& path,
+                        const OnnxImportOptions& options = {});
 
 /// Writes an imported model as a project at `path`, its large tensors to the .safetensors file beside it that
 /// OnnxImportOptions::tensorFile named. Throws Error(io).
