@@ -147,6 +147,8 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
         refuse(fmt::format("\"{}\" is not a dtype, which the attribute \"{}\" takes", value, spec.name));
     case AttributeType::enumeration:
         return std::string(value);
+    case AttributeType::texts:
+        return elementsOf(value);
     case AttributeType::text:
     case AttributeType::file:
         return std::string(text);

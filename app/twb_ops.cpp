@@ -32,6 +32,8 @@ std::string_view name(AttributeType type) {
         return "number";
     case AttributeType::text:
         return "text";
+    case AttributeType::texts:
+        return "texts";
     case AttributeType::enumeration:
         return "choice";
     case AttributeType::integers:

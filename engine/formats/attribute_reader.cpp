@@ -20,8 +20,8 @@ std::optional<double> specialNumber(std::string_view text) {
 }
 
 bool isText(AttributeType type) {
-    return type == AttributeType::text || type == AttributeType::enumeration ||
-           type == AttributeType::dtype || type == AttributeType::file;
+    return type == AttributeType::text || type == AttributeType::texts ||
+           type == AttributeType::enumeration || type == AttributeType::dtype || type == AttributeType::file;
 }
 
 } // namespace

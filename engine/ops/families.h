@@ -32,6 +32,12 @@ void addPooling(std::vector<Op>& table);
 void addRegionPooling(std::vector<Op>& table);
 void addNormalizations(std::vector<Op>& table);
 void addRowNormalizations(std::vector<Op>& table);
+void addRecurrent(std::vector<Op>& table);
+void addAttention(std::vector<Op>& table);
+void addRotaryEmbedding(std::vector<Op>& table);
+void addResize(std::vector<Op>& table);
+void addSampling(std::vector<Op>& table);
+void addFolding(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -238,24 +239,25 @@ void overSlices(const TensorView& given, const TensorView& out, const std::array
     const DenseInput x(given);
     const StridedLoop<1> outer(kept.shape, {&kept});
     const StridedLoop<1> inner(slice.shape, {&slice});
-    parallelRanges(outer.total(), out.elementCount() * 4, 1, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<T> row(static_cast<std::size_t>(inner.total()));
-        outer.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
-            for (std::int64_t i = 0; i < count; ++i) {
-                const std::int64_t base = offsets[0] + i * outer.innerStride(0);
-                const auto walk = [&](const auto& move) {
-                    std::size_t at = 0;
-                    inner.rows(0, inner.total(), [&](const auto& places, std::int64_t length) {
-                        for (std::int64_t k = 0; k < length; ++k, ++at)
-                            move(base + places[0] + k * inner.innerStride(0), row[at]);
-                    });
-                };
-                walk([&](std::int64_t at, T& value) { value = x.as<T>()[at]; });
-                one(row.data(), inner.total());
-                walk([&](std::int64_t at, const T& value) { out.as<T>()[at] = value; });
-            }
+    parallelRangesThrowing(
+        outer.total(), out.elementCount() * 4, 1, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> row(static_cast<std::size_t>(inner.total()));
+            outer.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+                for (std::int64_t i = 0; i < count; ++i) {
+                    const std::int64_t base = offsets[0] + i * outer.innerStride(0);
+                    const auto walk = [&](const auto& move) {
+                        std::size_t at = 0;
+                        inner.rows(0, inner.total(), [&](const auto& places, std::int64_t length) {
+                            for (std::int64_t k = 0; k < length; ++k, ++at)
+                                move(base + places[0] + k * inner.innerStride(0), row[at]);
+                        });
+                    };
+                    walk([&](std::int64_t at, T& value) { value = x.as<T>()[at]; });
+                    one(row.data(), inner.total());
+                    walk([&](std::int64_t at, const T& value) { out.as<T>()[at] = value; });
+                }
+            });
         });
-    });
 }
 
 void inferLpNormalization(InferContext& ctx) {
@@ -334,27 +336,28 @@ void lrnKernel(const KernelContext& ctx) {
     const double bias = ctx.attributes.number("bias");
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        parallelRanges(p.batch * p.channels, ctx.outputs[0].elementCount() * 32, 1,
-                       [&](std::int64_t begin, std::int64_t end) {
-                           std::vector<double> squares(static_cast<std::size_t>(p.size));
-                           for (std::int64_t plane = begin; plane < end; ++plane) {
-                               const std::int64_t c = plane % p.channels;
-                               const T* const image = x.as<T>() + (plane - c) * p.size;
-                               std::fill(squares.begin(), squares.end(), 0.0);
-                               const std::int64_t first = std::max<std::int64_t>(c - (size - 1) / 2, 0);
-                               const std::int64_t last = std::min(c + size / 2, p.channels - 1);
-                               for (std::int64_t k = first; k <= last; ++k)
-                                   for (std::int64_t i = 0; i < p.size; ++i) {
-                                       const double v = image[k * p.size + i];
-                                       squares[static_cast<std::size_t>(i)] += v * v;
-                                   }
-                               T* const y = ctx.outputs[0].as<T>() + plane * p.size;
-                               for (std::int64_t i = 0; i < p.size; ++i)
-                                   y[i] = static_cast<T>(
-                                       image[c * p.size + i] /
-                                       std::pow(bias + alpha * squares[static_cast<std::size_t>(i)], beta));
-                           }
-                       });
+        parallelRangesThrowing(
+            p.batch * p.channels, ctx.outputs[0].elementCount() * 32, 1,
+            [&](std::int64_t begin, std::int64_t end) {
+                std::vector<double> squares(static_cast<std::size_t>(p.size));
+                for (std::int64_t plane = begin; plane < end; ++plane) {
+                    const std::int64_t c = plane % p.channels;
+                    const T* const image = x.as<T>() + (plane - c) * p.size;
+                    std::fill(squares.begin(), squares.end(), 0.0);
+                    const std::int64_t first = std::max<std::int64_t>(c - (size - 1) / 2, 0);
+                    const std::int64_t last = std::min(c + size / 2, p.channels - 1);
+                    for (std::int64_t k = first; k <= last; ++k)
+                        for (std::int64_t i = 0; i < p.size; ++i) {
+                            const double v = image[k * p.size + i];
+                            squares[static_cast<std::size_t>(i)] += v * v;
+                        }
+                    T* const y = ctx.outputs[0].as<T>() + plane * p.size;
+                    for (std::int64_t i = 0; i < p.size; ++i)
+                        y[i] = static_cast<T>(
+                            image[c * p.size + i] /
+                            std::pow(bias + alpha * squares[static_cast<std::size_t>(i)], beta));
+                }
+            });
     });
 }
 

@@ -103,6 +103,12 @@ void checkValue(const Op& op, const AttributeSpec& spec, Attributes& attributes)
     case AttributeType::text:
         attributes.text(spec.name);
         return;
+    case AttributeType::texts:
+        if (isEmptyList(value))
+            attributes.set(spec.name, std::vector<std::string>{});
+        else if (!std::holds_alternative<std::vector<std::string>>(value))
+            attributes.set(spec.name, std::vector<std::string>{attributes.text(spec.name)});
+        return;
     case AttributeType::enumeration: {
         const std::string& text = attributes.text(spec.name);
         if (std::find(spec.choices.begin(), spec.choices.end(), text) == spec.choices.end())

@@ -46,7 +46,8 @@ enum class AttributeType : std::uint8_t {
     numbers,
     dtype,
     shape,
-    file
+    file,
+    texts
 };
 
 struct AttributeSpec {

@@ -43,12 +43,16 @@ void standTogether(std::vector<Op>& ops) {
 
 std::vector<Op> buildTable() {
     std::vector<Op> ops;
-    for (auto* add : {addSources,       addRandomSources, addGenerators,     addMovement,
-                      addLinearAlgebra, addActivations,   addSoftmax,        addPointwise,
-                      addVariadic,      addMath,          addLogic,          addReductions,
-                      addShapeOps,      addCast,          addViewOps,        addSliceOps,
-                      addPadOps,        addGatherOps,     addScatterOps,     addConvolutions,
-                      addPooling,       addRegionPooling, addNormalizations, addRowNormalizations,
+    for (auto* add : {addSources,       addRandomSources,  addGenerators,
+                      addMovement,      addLinearAlgebra,  addActivations,
+                      addSoftmax,       addPointwise,      addVariadic,
+                      addMath,          addLogic,          addReductions,
+                      addShapeOps,      addCast,           addViewOps,
+                      addSliceOps,      addPadOps,         addGatherOps,
+                      addScatterOps,    addConvolutions,   addPooling,
+                      addRegionPooling, addNormalizations, addRowNormalizations,
+                      addRecurrent,     addAttention,      addRotaryEmbedding,
+                      addResize,        addSampling,       addFolding,
                       addSinks})
         add(ops);
     standTogether(ops);

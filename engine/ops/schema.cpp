@@ -116,6 +116,14 @@ AttributeSpec integersAttribute(std::string name, std::string doc) {
     return attribute(std::move(name), AttributeType::integers, std::nullopt, std::move(doc));
 }
 
+AttributeSpec numbersAttribute(std::string name, std::string doc) {
+    return attribute(std::move(name), AttributeType::numbers, std::nullopt, std::move(doc));
+}
+
+AttributeSpec textsAttribute(std::string name, std::string doc) {
+    return attribute(std::move(name), AttributeType::texts, std::nullopt, std::move(doc));
+}
+
 AttributeSpec fileAttribute(std::string name, std::string doc) {
     AttributeSpec spec = attribute(std::move(name), AttributeType::file, std::nullopt, std::move(doc));
     spec.required = true;

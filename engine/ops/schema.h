@@ -50,6 +50,9 @@ AttributeSpec dtypeAttribute(std::string name, std::string value, DTypeSet types
 AttributeSpec shapeAttribute(std::string name, std::optional<std::vector<std::int64_t>> value,
                              std::int64_t minimum, std::string doc);
 AttributeSpec integersAttribute(std::string name, std::string doc);
+/// Without a default.
+AttributeSpec numbersAttribute(std::string name, std::string doc);
+AttributeSpec textsAttribute(std::string name, std::string doc);
 AttributeSpec fileAttribute(std::string name, std::string doc);
 
 /// The dtype that an attribute of completeAttributes names.

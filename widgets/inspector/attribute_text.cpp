@@ -84,6 +84,11 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
         return readIntegers(trimmed);
     case AttributeType::numbers:
         return readNumbers(trimmed);
+    case AttributeType::texts: {
+        std::vector<std::string> texts;
+        for (const QString& item : itemsOf(trimmed)) texts.push_back(item.toStdString());
+        return {AttributeValue(std::move(texts)), {}};
+    }
     case AttributeType::text:
     case AttributeType::enumeration:
     case AttributeType::dtype:

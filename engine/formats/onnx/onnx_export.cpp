@@ -332,6 +332,11 @@ void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeP
             attribute.set_type(onnx::AttributeProto::STRING);
             attribute.set_s(facts.attributes.text(name));
             break;
+        case AttributeType::texts:
+            attribute.set_type(onnx::AttributeProto::STRINGS);
+            for (const std::string& text : std::get<std::vector<std::string>>(*facts.attributes.find(name)))
+                attribute.add_strings(text);
+            break;
         case AttributeType::integers:
         case AttributeType::shape:
             attribute.set_type(onnx::AttributeProto::INTS);

@@ -1,0 +1,372 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/parallel.h"
+#include "ops/attention_heads.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/kernel_inputs.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace twb {
+namespace {
+
+/// Sizes of an attention. Unknown ones are kUnknownDim.
+struct Sizes {
+    std::int64_t batch, queryHeads, keyHeads, queries, keys, past, size, valueSize;
+    bool flat; ///< three axes: heads lie side by side in the last one
+    std::int64_t total() const {
+        return keys == kUnknownDim || past == kUnknownDim ? kUnknownDim : past + keys;
+    }
+};
+
+Sizes sizesOf(const Attributes& attributes, const Shape& q, const Shape& k, const Shape& v,
+              const Shape* past) {
+    const Heads query = headsOf(q, attributes, "q_num_heads", 0);
+    const Heads key = headsOf(k, attributes, "kv_num_heads", 1);
+    const Heads value = headsOf(v, attributes, "kv_num_heads", 2);
+    return {q[0],       query.count, key.count,    query.length, key.length, past ? (*past)[2] : 0,
+            query.size, value.size,  q.rank() == 3};
+}
+
+void inferAttention(InferContext& ctx) {
+    for (int port : {0, 1, 2}) {
+        const Shape& shape = ctx.input(port)->shape;
+        if (shape.rank() != ctx.input(0)->shape.rank() || (shape.rank() != 3 && shape.rank() != 4))
+            ctx.fail("shape-mismatch", port,
+                     fmt::format("{} must have three or four axes as the others have, but has size {}",
+                                 ctx.op().inputAt(port).argument, shape.toTorchString()));
+    }
+    const Shape& q = ctx.input(0)->shape;
+    const Shape& k = ctx.input(1)->shape;
+    const Shape& v = ctx.input(2)->shape;
+    for (int port : {4, 5})
+        if (ctx.input(port) && ctx.input(port)->shape.rank() != 4)
+            ctx.fail("shape-mismatch", port,
+                     fmt::format("{} must have four axes, but has size {}", ctx.op().inputAt(port).name,
+                                 ctx.input(port)->shape.toTorchString()));
+    if (!ctx.input(4) != !ctx.input(5))
+        ctx.fail("missing-input", ctx.input(4) ? 5 : 4, "past_key and past_value come together");
+    const Sizes s = sizesOf(ctx.attributes(), q, k, v, ctx.input(4) ? &ctx.input(4)->shape : nullptr);
+    const Heads key = headsOf(k, ctx.attributes(), "kv_num_heads", 1);
+    const Heads value = headsOf(v, ctx.attributes(), "kv_num_heads", 2);
+    if (!meets(k[0], s.batch) || !meets(key.size, s.size))
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("query of size {} and key of size {} do not fit together", q.toTorchString(),
+                             k.toTorchString()));
+    if (!meets(v[0], s.batch) || !meets(value.length, s.keys) || !meets(value.count, s.keyHeads))
+        ctx.fail("shape-mismatch", 2,
+                 fmt::format("key of size {} and value of size {} do not fit together", k.toTorchString(),
+                             v.toTorchString()));
+    if (s.queryHeads != kUnknownDim && s.keyHeads != kUnknownDim &&
+        (s.keyHeads == 0 ? s.queryHeads != 0 : s.queryHeads % s.keyHeads != 0))
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("Number of heads in key and value must divide the number of heads in query, but {} "
+                        "does not divide {}",
+                        s.keyHeads, s.queryHeads));
+    const auto requirePast = [&](int port, std::int64_t size) {
+        if (!ctx.input(port)) return;
+        const Shape& past = ctx.input(port)->shape;
+        if (!meets(past[0], s.batch) || !meets(past[1], s.keyHeads) || !meets(past[2], s.past) ||
+            !meets(past[3], size))
+            ctx.fail("shape-mismatch", port,
+                     fmt::format("{} must have size {}, but has {}", ctx.op().inputAt(port).name,
+                                 Shape{s.batch, s.keyHeads, s.past, size}.toTorchString(),
+                                 past.toTorchString()));
+    };
+    requirePast(4, s.size);
+    requirePast(5, s.valueSize);
+    const Shape scores{s.batch, s.queryHeads, s.queries, s.total()};
+    if (const TensorType* mask = ctx.input(3)) {
+        const Shape& shape = mask->shape;
+        bool fits = shape.rank() >= 1 && shape.rank() <= 4;
+        for (int i = 1; fits && i < shape.rank(); ++i)
+            fits = shape[shape.rank() - 1 - i] == 1 || meets(shape[shape.rank() - 1 - i], scores[3 - i]);
+        const std::int64_t last = fits ? shape[shape.rank() - 1] : 0;
+        fits = fits && (last == kUnknownDim || scores[3] == kUnknownDim || last <= scores[3]);
+        if (!fits)
+            ctx.fail("shape-mismatch", 3,
+                     fmt::format("attn_mask of size {} does not broadcast to the scores' size {}",
+                                 shape.toTorchString(), scores.toTorchString()));
+    }
+    const DType dtype = ctx.input(0)->dtype;
+    if (s.flat) {
+        std::int64_t hidden = kUnknownDim;
+        if (s.valueSize != kUnknownDim && __builtin_mul_overflow(s.valueSize, s.queryHeads, &hidden))
+            ctx.fail("too-large", 2, "the result has more elements than 64 bits can count");
+        ctx.output(0, {dtype, Shape{s.batch, s.queries, hidden}});
+    } else {
+        ctx.output(0, {dtype, Shape{s.batch, s.queryHeads, s.queries, s.valueSize}});
+    }
+    ctx.output(1, {dtype, Shape{s.batch, s.keyHeads, s.total(), s.size}});
+    ctx.output(2, {ctx.input(2)->dtype, Shape{s.batch, s.keyHeads, s.total(), s.valueSize}});
+    ctx.output(3, {dtype, scores});
+}
+
+Cost attentionCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                   const Attributes& attributes) {
+    Cost cost = streamingCost(inputs, outputs, 0);
+    const Shape* past = inputs.size() > 4 && inputs[4].shape.rank() == 4 ? &inputs[4].shape : nullptr;
+    const Sizes s = sizesOf(attributes, inputs[0].shape, inputs[1].shape, inputs[2].shape, past);
+    cost.flops = countOf({s.batch, s.queryHeads, s.queries, s.total()}) *
+                 (2 * static_cast<double>(s.size) + 2 * static_cast<double>(s.valueSize) + 12);
+    return cost;
+}
+
+/// Matrices of one size, one for each batch and head: rows `rowStep` apart.
+template <class T> struct HeadMatrices {
+    const T* data = nullptr;
+    std::int64_t rowStep = 0, headStep = 0, batchStep = 0;
+    const T* at(std::int64_t b, std::int64_t h) const { return data + b * batchStep + h * headStep; }
+};
+
+/// An input of three or four axes, where it lies.
+template <class T>
+HeadMatrices<T> inPlace(const DenseInput& in, std::int64_t heads, std::int64_t length, std::int64_t size) {
+    if (in.shape().rank() == 3) return {in.as<T>(), heads * size, size, heads * size * length};
+    return {in.as<T>(), size, length * size, heads * length * size};
+}
+
+/// Writes past and new rows behind one another: batch × heads × (past + keys) × size.
+template <class T>
+HeadMatrices<T> joined(const DenseInput& past, const HeadMatrices<T>& added, const Sizes& s,
+                       std::int64_t size, T* to) {
+    const std::int64_t total = s.total();
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.keyHeads; ++h) {
+            T* out = to + (b * s.keyHeads + h) * total * size;
+            if (past) std::copy_n(past.as<T>() + (b * s.keyHeads + h) * s.past * size, s.past * size, out);
+            out += s.past * size;
+            for (std::int64_t i = 0; i < s.keys; ++i)
+                std::copy_n(added.at(b, h) + i * added.rowStep, size, out + i * size);
+        }
+    return {to, size, total * size, s.keyHeads * total * size};
+}
+
+/// A mask in T: what is added to the scores, −∞ where it hides. Walked by strides, 0 where it repeats.
+template <class T> struct Mask {
+    Tensor values;
+    std::array<std::int64_t, 3> strides{}; ///< batch, head, query
+    std::int64_t length = 0;               ///< keys that it speaks of; those behind are hidden
+    std::int64_t step = 1;
+
+    explicit Mask(const TensorView& given) {
+        if (!given.data) return;
+        values = Tensor::onHost({DTypeOf<T>::value, given.shape});
+        const DenseInput in(given);
+        T* const out = static_cast<T*>(values.data());
+        const std::int64_t count = given.elementCount();
+        if (given.dtype == DType::boolean) {
+            for (std::int64_t i = 0; i < count; ++i)
+                out[i] = in.as<element::Bool>()[i] ? T{0} : -std::numeric_limits<T>::infinity();
+        } else {
+            withAny(given.dtype, [&](auto zero) {
+                using M = decltype(zero);
+                for (std::int64_t i = 0; i < count; ++i)
+                    if constexpr (!std::is_same_v<M, element::Bool>)
+                        out[i] = static_cast<T>(widened(in.as<M>()[i]));
+            });
+        }
+        const int rank = given.shape.rank();
+        length = given.shape[rank - 1];
+        std::int64_t stride = length;
+        for (int i = 1; i < rank; ++i) {
+            const std::int64_t size = given.shape[rank - 1 - i];
+            strides[static_cast<std::size_t>(3 - i)] = size == 1 ? 0 : stride;
+            stride *= size;
+        }
+    }
+    explicit operator bool() const { return static_cast<bool>(values); }
+    const T* row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+        return static_cast<const T*>(values.data()) + b * strides[0] + h * strides[1] + i * strides[2];
+    }
+};
+
+template <class T> void softmax(T* row, std::int64_t count) {
+    T most = -std::numeric_limits<T>::infinity();
+    for (std::int64_t i = 0; i < count; ++i) most = row[i] > most || row[i] != row[i] ? row[i] : most;
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        row[i] = std::exp(row[i] - most);
+        sum += row[i];
+    }
+    const T factor = static_cast<T>(1 / sum);
+    for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
+}
+
+template <class T> void attend(const KernelContext& ctx) {
+    const Attributes& attributes = ctx.attributes;
+    const DenseInput q(ctx.inputs[0]);
+    const DenseInput k(ctx.inputs[1]);
+    const DenseInput v(ctx.inputs[2]);
+    const DenseInput pastKey = denseInput(ctx.inputs, 4);
+    const DenseInput pastValue = denseInput(ctx.inputs, 5);
+    const Sizes s =
+        sizesOf(attributes, q.shape(), k.shape(), v.shape(), pastKey ? &pastKey.shape() : nullptr);
+    const std::int64_t total = s.total();
+    const auto outputAt = [&](std::size_t i) {
+        return ctx.outputs.size() > i ? ctx.outputs[i].as<T>() : nullptr;
+    };
+    T* const y = outputAt(0);
+    T* const scoresOut = outputAt(3);
+    const HeadMatrices<T> queries = inPlace<T>(q, s.queryHeads, s.queries, s.size);
+    HeadMatrices<T> keys = inPlace<T>(k, s.keyHeads, s.keys, s.size);
+    HeadMatrices<T> values = inPlace<T>(v, s.keyHeads, s.keys, s.valueSize);
+    Tensor keyRoom;
+    Tensor valueRoom;
+    const auto join = [&](const DenseInput& past, HeadMatrices<T>& matrices, std::int64_t size, T* out,
+                          Tensor& room) {
+        if (!past && !out) return;
+        if (!out) {
+            room = Tensor::onHost({DTypeOf<T>::value, Shape{s.batch, s.keyHeads, total, size}});
+            out = static_cast<T*>(room.data());
+        }
+        matrices = joined(past, matrices, s, size, out);
+    };
+    join(pastKey, keys, s.size, outputAt(1), keyRoom);
+    join(pastValue, values, s.valueSize, outputAt(2), valueRoom);
+    if (s.batch * s.queryHeads * s.queries == 0) return;
+
+    const Mask<T> mask(ctx.inputs.size() > 3 ? ctx.inputs[3] : TensorView{});
+    const bool causal = attributes.flag("is_causal");
+    const T scale = static_cast<T>(attributes.has("scale") ? attributes.number("scale")
+                                                           : 1 / std::sqrt(static_cast<double>(s.size)));
+    const T cap = static_cast<T>(attributes.number("softcap"));
+    const std::int64_t mode = attributes.integer("qk_matmul_output_mode");
+    const std::int64_t group = s.queryHeads / s.keyHeads;
+    const std::int64_t yRow = s.flat ? s.queryHeads * s.valueSize : s.valueSize;
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+
+    const auto head = [&](std::int64_t at, std::vector<T>& scores) {
+        const std::int64_t b = at / s.queryHeads;
+        const std::int64_t h = at % s.queryHeads;
+        T* const kept = scoresOut ? scoresOut + at * s.queries * total : nullptr;
+        gemm<T>(s.queries, total, s.size, scale, {queries.at(b, h), queries.rowStep, false},
+                {keys.at(b, h / group), keys.rowStep, true}, T{0}, scores.data(), total);
+        for (std::int64_t i = 0; i < s.queries; ++i) {
+            T* const row = scores.data() + i * total;
+            const auto keep = [&](std::int64_t wanted) {
+                if (kept && mode == wanted) std::copy_n(row, total, kept + i * total);
+            };
+            const T* const added = mask ? mask.row(b, h, i) : nullptr;
+            const auto bias = [&](std::int64_t j) {
+                if (causal && j > i + s.past) return hidden;
+                if (!added) return T{0};
+                return j < mask.length ? added[j] : hidden;
+            };
+            keep(0);
+            if (kept && mode == 1)
+                for (std::int64_t j = 0; j < total; ++j) kept[i * total + j] = row[j] + bias(j);
+            // The cap comes before the mask: it would make what the mask hides visible again.
+            if (cap > 0)
+                for (std::int64_t j = 0; j < total; ++j) row[j] = cap * std::tanh(row[j] / cap);
+            if (causal || added)
+                for (std::int64_t j = 0; j < total; ++j) row[j] += bias(j);
+            keep(2);
+            softmax(row, total);
+            keep(3);
+        }
+        if (!y) return;
+        T* const to =
+            s.flat ? y + (b * s.queries * s.queryHeads + h) * s.valueSize : y + at * s.queries * s.valueSize;
+        gemm<T>(s.queries, s.valueSize, total, T{1}, {scores.data(), total, false},
+                {values.at(b, h / group), values.rowStep, false}, T{0}, to, yRow);
+    };
+    const auto room = static_cast<std::size_t>(s.queries * total);
+    const std::int64_t heads = s.batch * s.queryHeads;
+    const std::int64_t work = s.queries * total * (s.size + s.valueSize + 16);
+    const auto run = [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> scores(room);
+        for (std::int64_t at = begin; at < end; ++at) head(at, scores);
+    };
+    // Small products share the threads by heads; BLAS shares the large ones itself.
+    if (s.queries * total * s.size < (1 << 20))
+        parallelRangesThrowing(heads, heads * work, 1, run);
+    else
+        run(0, heads);
+}
+
+/// Where the values have another dtype than query and key, all of it is done in f64.
+void attendMixed(const KernelContext& ctx) {
+    std::vector<Tensor> owned;
+    const auto wide = [&](std::span<const TensorView> views, bool copies) {
+        std::vector<TensorView> out(views.begin(), views.end());
+        for (TensorView& view : out) {
+            if (!isFloating(view.dtype) || view.dtype == DType::f64) continue;
+            const TensorView from = view;
+            view.dtype = DType::f64;
+            if (!from.data) continue;
+            owned.push_back(Tensor::onHost({DType::f64, from.shape}));
+            view = owned.back().view();
+            if (!copies) continue;
+            const DenseInput in(from);
+            for (std::int64_t i = 0; i < from.elementCount(); ++i) view.as<double>()[i] = in.as<float>()[i];
+        }
+        return out;
+    };
+    const std::vector<TensorView> inputs = wide(ctx.inputs, true);
+    const std::vector<TensorView> outputs = wide(ctx.outputs, false);
+    attend<double>({inputs, outputs, ctx.attributes, ctx.files});
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+        if (ctx.outputs[o].data && ctx.outputs[o].dtype == DType::f32)
+            for (std::int64_t i = 0; i < outputs[o].elementCount(); ++i)
+                ctx.outputs[o].as<float>()[i] = static_cast<float>(outputs[o].as<double>()[i]);
+}
+
+void attentionKernel(const KernelContext& ctx) {
+    if (ctx.inputs[0].dtype != ctx.inputs[2].dtype) return attendMixed(ctx);
+    withFloat(ctx.inputs[0].dtype, [&](auto zero) { attend<decltype(zero)>(ctx); });
+}
+
+} // namespace
+
+void addAttention(std::vector<Op>& table) {
+    Op attention =
+        makeOp("Attention", "Attention", 23,
+               "Scaled dot-product attention over several heads, with masks and a cache of keys and values",
+               "Y = softmax(scale · Q · Kᵀ + mask) · V");
+    attention.inputs = {port("Q", "query", kFloats, "T1"),
+                        port("K", "key", kFloats, "T1"),
+                        port("V", "value", kFloats, "T2"),
+                        optionalPort("attn_mask", "attn_mask", kAll, "U"),
+                        optionalPort("past_key", "past_key", kFloats, "T1"),
+                        optionalPort("past_value", "past_value", kFloats, "T2")};
+    attention.outputs = {port("Y", "", kFloats, "T1"), port("present_key", "", kFloats, "T1"),
+                         port("present_value", "", kFloats, "T2"),
+                         port("qk_matmul_output", "", kFloats, "T1")};
+    for (std::size_t i = 1; i < attention.outputs.size(); ++i) attention.outputs[i].optional = true;
+    AttributeSpec scale = numberAttribute("scale", 1, "Factor of the scores; absent: 1 / √ of a head's size");
+    scale.defaultValue.reset();
+    AttributeSpec mode =
+        integerAttribute("qk_matmul_output_mode", 0,
+                         "What qk_matmul_output is: 0 scores, 1 scores and mask, 2 what softmax is "
+                         "given, 3 what it makes of it");
+    mode.minimum = 0;
+    mode.maximum = 3;
+    AttributeSpec cap = numberAttribute("softcap", 0, "Bound that scores approach, by tanh; 0: none");
+    cap.minimum = 0;
+    attention.attributes = {
+        flagAttribute("is_causal", false, "Hide later keys from earlier queries"),
+        countAttribute("q_num_heads", "Heads of Q, where it has three axes"),
+        countAttribute("kv_num_heads", "Heads of K and V, where they have three axes"),
+        std::move(mode),
+        std::move(scale),
+        std::move(cap),
+        countAttribute("softmax_precision", "ONNX's number of the dtype of the softmax; here at least f32")};
+    attention.tolerance = {1e-4, 1e-5};
+    attention.infer = inferAttention;
+    attention.cost = attentionCost;
+    attention.kernel = viaFloat<attentionKernel>;
+    table.push_back(std::move(attention));
+}
+
+} // namespace twb

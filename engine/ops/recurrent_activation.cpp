@@ -1,0 +1,96 @@
+#include "ops/recurrent_activation.h"
+
+#include "ops/op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <string_view>
+
+namespace twb {
+
+RecurrentActivation::RecurrentActivation(const std::string& name) {
+    struct Entry {
+        std::string_view name;
+        Kind kind;
+        bool takesAlpha, takesBeta;
+        double alpha, beta;
+    };
+    static constexpr std::array<Entry, 11> all{{
+        {"Relu", Kind::relu, false, false, 0, 0},
+        {"Tanh", Kind::tanh, false, false, 0, 0},
+        {"Sigmoid", Kind::sigmoid, false, false, 0, 0},
+        {"Affine", Kind::affine, true, true, 1, 0},
+        {"LeakyRelu", Kind::leakyRelu, true, false, 0.01, 0},
+        {"ThresholdedRelu", Kind::thresholdedRelu, true, false, 1, 0},
+        {"ScaledTanh", Kind::scaledTanh, true, true, 1, 1},
+        {"HardSigmoid", Kind::hardSigmoid, true, true, 0.2, 0.5},
+        {"Elu", Kind::elu, true, false, 1, 0},
+        {"Softsign", Kind::softsign, false, false, 0, 0},
+        {"Softplus", Kind::softplus, false, false, 0, 0},
+    }};
+    const auto* const at = std::find_if(all.begin(), all.end(), [&](const Entry& entry) {
+        return std::equal(entry.name.begin(), entry.name.end(), name.begin(), name.end(), [](char a, char b) {
+            return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+        });
+    });
+    if (at == all.end())
+        throw InferError(
+            "attribute", -1,
+            fmt::format("attribute \"activations\" names \"{}\"; there are Relu, Tanh, Sigmoid, Affine, "
+                        "LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign, Softplus",
+                        name));
+    m_kind = at->kind;
+    m_takesAlpha = at->takesAlpha;
+    m_takesBeta = at->takesBeta;
+    m_alpha = at->alpha;
+    m_beta = at->beta;
+}
+
+double RecurrentActivation::operator()(double x) const noexcept {
+    switch (m_kind) {
+    case Kind::relu:
+        return x > 0 || x != x ? x : 0;
+    case Kind::tanh:
+        return std::tanh(x);
+    case Kind::sigmoid:
+        return 1 / (1 + std::exp(-x));
+    case Kind::affine:
+        return m_alpha * x + m_beta;
+    case Kind::leakyRelu:
+        return x >= 0 ? x : m_alpha * x;
+    case Kind::thresholdedRelu:
+        return x > m_alpha || x != x ? x : 0;
+    case Kind::scaledTanh:
+        return m_alpha * std::tanh(m_beta * x);
+    case Kind::hardSigmoid:
+        return std::min(std::max(m_alpha * x + m_beta, 0.0), 1.0);
+    case Kind::elu:
+        return x >= 0 ? x : m_alpha * std::expm1(x);
+    case Kind::softsign:
+        return x / (1 + std::abs(x));
+    case Kind::softplus:
+        return x > 30 ? x : std::log1p(std::exp(x));
+    }
+    return x;
+}
+
+std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>& names,
+                                                      const std::vector<double>& alphas,
+                                                      const std::vector<double>& betas) {
+    std::vector<RecurrentActivation> out;
+    std::size_t alpha = 0;
+    std::size_t beta = 0;
+    for (const std::string& name : names) {
+        RecurrentActivation one(name);
+        if (one.m_takesAlpha && alpha < alphas.size()) one.m_alpha = alphas[alpha++];
+        if (one.m_takesBeta && beta < betas.size()) one.m_beta = betas[beta++];
+        out.push_back(one);
+    }
+    return out;
+}
+
+} // namespace twb

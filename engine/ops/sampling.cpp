@@ -1,0 +1,339 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/window.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace twb {
+namespace {
+
+constexpr int kMaxSpatial = 8;
+
+void inferGridSample(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const Shape& grid = ctx.input(1)->shape;
+    const int spatial = x.shape.rank() - 2;
+    if (spatial < 1 || spatial > kMaxSpatial)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("grid_sampler(): expected an input of batch, channels and 1 to {} spatial axes, but "
+                        "got input of size {}",
+                        kMaxSpatial, x.shape.toTorchString()));
+    if (grid.rank() != x.shape.rank())
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("grid_sampler(): expected grid and input to have same number of dimensions, but got "
+                        "input with sizes {} and grid with sizes {}",
+                        x.shape.toTorchString(), grid.toTorchString()));
+    const auto meets = [](std::int64_t a, std::int64_t b) {
+        return a == b || a == kUnknownDim || b == kUnknownDim;
+    };
+    if (!meets(grid[0], x.shape[0]))
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("grid_sampler(): expected grid and input to have same batch size, but got input with "
+                        "sizes {} and grid with sizes {}",
+                        x.shape.toTorchString(), grid.toTorchString()));
+    if (!meets(grid[grid.rank() - 1], spatial))
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("grid_sampler(): expected grid to have size {} in last dimension, but got grid with "
+                        "sizes {}",
+                        spatial, grid.toTorchString()));
+    for (int axis = 2; axis < x.shape.rank(); ++axis)
+        if (x.shape[axis] == 0)
+            ctx.fail(
+                "shape-mismatch", 0,
+                fmt::format("grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                            "has sizes {} with dimension {} being empty",
+                            x.shape.toTorchString(), axis));
+    std::vector<std::int64_t> dims{x.shape[0], x.shape[1]};
+    dims.insert(dims.end(), grid.begin() + 1, grid.end() - 1);
+    ctx.output(0, {x.dtype, Shape(std::move(dims))});
+}
+
+enum class Padding : std::uint8_t { zeros, border, reflection };
+enum class Mode : std::uint8_t { nearest, linear, cubic };
+
+double reflected(double x, double low, double high) {
+    const double range = high - low;
+    if (range <= 0) return low;
+    const double beyond = x < low ? low - x : x - high;
+    if (beyond <= 0) return x;
+    const double turns = std::floor(beyond / range);
+    const double rest = beyond - turns * range;
+    const bool even = std::fmod(turns, 2) == 0;
+    return (x < low) == even ? low + rest : high - rest;
+}
+
+double cubicShare(double x) {
+    constexpr double a = -0.75;
+    x = std::abs(x);
+    if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/// The elements along one axis that a coordinate is made of; −1 stands for what is 0.
+struct Taps {
+    std::array<std::int64_t, 4> at{};
+    std::array<double, 4> share{};
+    int count = 0;
+};
+
+class Axis {
+public:
+    Axis(std::int64_t size, Mode mode, Padding padding, bool corners)
+        : m_size(size), m_mode(mode), m_padding(padding), m_corners(corners), m_low(corners ? 0 : -0.5),
+          m_high(static_cast<double>(size) - (corners ? 1 : 0.5)) {}
+
+    Taps tapsOf(double grid) const {
+        const auto size = static_cast<double>(m_size);
+        double x = m_corners ? (grid + 1) / 2 * (size - 1) : ((grid + 1) * size - 1) / 2;
+        // No element is meant by what is no number; and no index is beyond what doubles count.
+        x = x == x ? std::clamp(x, -1e15, 1e15) : -1e15;
+        if (m_mode == Mode::nearest) x = std::nearbyint(x);
+        if (x < m_low || x > m_high) {
+            if (m_padding == Padding::border) x = std::clamp(x, 0.0, size - 1);
+            if (m_padding == Padding::reflection) x = reflected(x, m_low, m_high);
+        }
+        Taps taps;
+        if (m_mode == Mode::nearest) {
+            add(taps, static_cast<std::int64_t>(x), 1);
+            return taps;
+        }
+        const double floor = std::floor(x);
+        const auto first = static_cast<std::int64_t>(floor);
+        if (m_mode == Mode::linear) {
+            add(taps, first, 1 - (x - floor));
+            add(taps, first + 1, x - floor);
+            return taps;
+        }
+        for (std::int64_t i = -1; i <= 2; ++i)
+            add(taps, first + i, cubicShare(x - floor - static_cast<double>(i)));
+        return taps;
+    }
+
+private:
+    void add(Taps& taps, std::int64_t at, double share) const {
+        if (at < 0 || at >= m_size) {
+            if (m_padding == Padding::zeros)
+                at = -1;
+            else if (m_padding == Padding::border)
+                at = std::clamp<std::int64_t>(at, 0, m_size - 1);
+            else
+                at = std::clamp<std::int64_t>(
+                    static_cast<std::int64_t>(reflected(static_cast<double>(at), m_low, m_high)), 0,
+                    m_size - 1);
+        }
+        const auto i = static_cast<std::size_t>(taps.count++);
+        taps.at[i] = at;
+        taps.share[i] = share;
+    }
+
+    std::int64_t m_size;
+    Mode m_mode;
+    Padding m_padding;
+    bool m_corners;
+    double m_low, m_high;
+};
+
+std::vector<double> doublesOf(const TensorView& given) {
+    const DenseInput in(given);
+    std::vector<double> values(static_cast<std::size_t>(given.elementCount()));
+    withFloat(given.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = in.as<T>()[i];
+    });
+    return values;
+}
+
+template <class T> T stored(double value) {
+    if constexpr (std::is_integral_v<T>)
+        value = std::clamp(value, static_cast<double>(std::numeric_limits<T>::min()),
+                           static_cast<double>(std::numeric_limits<T>::max()));
+    return element::cast<T>(value);
+}
+
+template <class T> void gridSample(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const DenseInput x(ctx.inputs[0]);
+    const std::vector<double> grid = doublesOf(ctx.inputs[1]);
+    const std::string& modeName = ctx.attributes.text("mode");
+    const std::string& paddingName = ctx.attributes.text("padding_mode");
+    const Mode mode = modeName == "nearest" ? Mode::nearest
+                      : modeName == "cubic" ? Mode::cubic
+                                            : Mode::linear;
+    const Padding padding = paddingName == "border"       ? Padding::border
+                            : paddingName == "reflection" ? Padding::reflection
+                                                          : Padding::zeros;
+    const int spatial = x.shape().rank() - 2;
+    std::vector<Axis> axes;
+    std::vector<std::int64_t> steps;
+    std::int64_t plane = 1;
+    for (int a = spatial - 1; a >= 0; --a) {
+        steps.insert(steps.begin(), plane);
+        plane *= x.shape()[a + 2];
+        axes.insert(axes.begin(),
+                    Axis(x.shape()[a + 2], mode, padding, ctx.attributes.flag("align_corners")));
+    }
+    const std::int64_t channels = x.shape()[1];
+    const std::int64_t places = out.elementCount() / (x.shape()[0] * channels);
+    const std::int64_t rows = x.shape()[0] * places;
+    T* const y = out.as<T>();
+    parallelRanges(rows, rows * channels * 16, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::array<Taps, kMaxSpatial> taps;
+        for (std::int64_t row = begin; row < end; ++row) {
+            for (int a = 0; a < spatial; ++a)
+                // A grid's first number is along the last axis.
+                taps[static_cast<std::size_t>(a)] = axes[static_cast<std::size_t>(a)].tapsOf(
+                    grid[static_cast<std::size_t>(row * spatial + spatial - 1 - a)]);
+            const std::int64_t image = row / places;
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const T* const from = x.as<T>() + (image * channels + c) * plane;
+                double sum = 0;
+                GridPlace tap;
+                do {
+                    std::int64_t at = 0;
+                    double share = 1;
+                    bool inside = true;
+                    for (int a = 0; a < spatial; ++a) {
+                        const Taps& along = taps[static_cast<std::size_t>(a)];
+                        const auto t = static_cast<std::size_t>(tap[a]);
+                        inside = inside && along.at[t] >= 0;
+                        at += along.at[t] * steps[static_cast<std::size_t>(a)];
+                        share *= along.share[t];
+                    }
+                    if (inside && share != 0) sum += share * static_cast<double>(from[at]);
+                } while (tap.next(spatial, [&](int a) { return taps[static_cast<std::size_t>(a)].count; }));
+                y[(image * channels + c) * places + row % places] = stored<T>(sum);
+            }
+        }
+    });
+}
+
+void gridSampleKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) { gridSample<decltype(zero)>(ctx); });
+}
+
+void inferAffineGrid(InferContext& ctx) {
+    const TensorType& theta = *ctx.input(0);
+    const auto size = ctx.integers(1);
+    if (!size && !ctx.input(1))
+        ctx.fail("attribute", -1, "AffineGrid needs a size: connect one, or set the attribute \"size\"");
+    const int axes = size ? static_cast<int>(size->size()) : hostLength(ctx, 1);
+    if (axes != 4 && axes != 5)
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+                             "respectively. Got a size of {} entries",
+                             axes));
+    const std::int64_t spatial = axes - 2;
+    const Shape wanted{size ? (*size)[0] : kUnknownDim, spatial, spatial + 1};
+    bool fits = theta.shape.rank() == 3;
+    for (int axis = 0; fits && axis < 3; ++axis)
+        fits = theta.shape[axis] == wanted[axis] || theta.shape[axis] == kUnknownDim ||
+               wanted[axis] == kUnknownDim;
+    if (!fits)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("Expected a batch of {}D affine matrices of shape {}, but got {}", spatial,
+                             wanted.toTorchString(), theta.shape.toTorchString()));
+    std::vector<std::int64_t> dims{theta.shape[0]};
+    for (std::size_t i = 2; i < static_cast<std::size_t>(axes); ++i) {
+        dims.push_back(size ? (*size)[i] : kUnknownDim);
+        if (size && dims.back() < 1)
+            ctx.fail(
+                ctx.input(1) ? "shape-mismatch" : "attribute", ctx.input(1) ? 1 : -1,
+                fmt::format("Expected non-zero, positive output size. Got {}", Shape(*size).toTorchString()));
+    }
+    dims.push_back(spatial);
+    ctx.output(0, {theta.dtype, Shape(std::move(dims))});
+}
+
+void affineGridKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    const std::vector<double> theta = doublesOf(ctx.inputs[0]);
+    const bool corners = ctx.attributes.flag("align_corners");
+    const int spatial = out.shape.rank() - 2;
+    std::int64_t places = 1;
+    for (int a = 0; a < spatial; ++a) places *= out.shape[a + 1];
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = out.as<T>();
+        const std::int64_t rows = out.shape[0] * places;
+        parallelRanges(rows, rows * 16, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+                const auto place =
+                    GridPlace::of(row % places, spatial, [&](int a) { return out.shape[a + 1]; });
+                std::array<double, 4> at{};
+                for (int a = 0; a < spatial; ++a) {
+                    const auto size = static_cast<double>(out.shape[a + 1]);
+                    const auto i = static_cast<double>(place[a]);
+                    // First comes the coordinate along the last axis.
+                    at[static_cast<std::size_t>(spatial - 1 - a)] =
+                        corners ? (size > 1 ? 2 * i / (size - 1) - 1 : 0) : (2 * i + 1) / size - 1;
+                }
+                at[static_cast<std::size_t>(spatial)] = 1;
+                const double* const matrix = theta.data() + row / places * spatial * (spatial + 1);
+                for (int r = 0; r < spatial; ++r) {
+                    double sum = 0;
+                    for (int k = 0; k <= spatial; ++k)
+                        sum += matrix[r * (spatial + 1) + k] * at[static_cast<std::size_t>(k)];
+                    y[row * spatial + r] = static_cast<T>(sum);
+                }
+            }
+        });
+    });
+}
+
+} // namespace
+
+void addSampling(std::vector<Op>& table) {
+    Op sample =
+        makeOp("GridSample", "Image", 20, "Takes elements from where a grid says, between elements too");
+    sample.inputs = {port("X", "input", kNumbers, "T1"), port("grid", "grid", kFloats, "T2")};
+    sample.outputs = {port("Y", "", kNumbers, "T1")};
+    sample.attributes = {
+        choiceAttribute("mode", "linear", {"linear", "nearest", "cubic"}, "How to interpolate"),
+        choiceAttribute("padding_mode", "zeros", {"zeros", "border", "reflection"},
+                        "What lies outside the input"),
+        flagAttribute("align_corners", false,
+                      "−1 and 1 are the centres of the first and the last element, not their outer edges")};
+    sample.tolerance = {1e-5, 1e-5};
+    sample.infer = inferGridSample;
+    sample.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                     const Attributes& attributes) {
+        const std::string& mode = attributes.text("mode");
+        return streamingCost(inputs, outputs, mode == "cubic" ? 48 : mode == "linear" ? 12 : 1);
+    };
+    sample.kernel = viaFloat<gridSampleKernel>;
+    table.push_back(std::move(sample));
+
+    Op affine =
+        makeOp("AffineGrid", "Image", 20, "The grid by which GridSample turns, moves and stretches an image",
+               "grid = theta × (x, y, 1)");
+    affine.inputs = {port("theta", "theta", kFloats, "T1"), hostPort("size")};
+    affine.outputs = {port("grid", "", kFloats, "T1")};
+    affine.attributes = {
+        shapeAttribute("size", std::nullopt, 0, "Batch, channels and spatial sizes of the image to be made"),
+        flagAttribute("align_corners", false,
+                      "−1 and 1 are the centres of the first and the last element, not their outer edges")};
+    affine.tolerance = {1e-6, 1e-6};
+    affine.infer = inferAffineGrid;
+    affine.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                     const Attributes&) { return streamingCost(inputs, outputs, 6); };
+    affine.kernel = viaFloat<affineGridKernel>;
+    table.push_back(std::move(affine));
+}
+
+} // namespace twb

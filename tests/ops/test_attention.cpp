@@ -1,0 +1,255 @@
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Numbers = std::vector<double>;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Element (b, h, i, k) of an input of three or four axes.
+double element(const Tensor& x, std::int64_t heads, std::int64_t b, std::int64_t h, std::int64_t i,
+               std::int64_t k) {
+    const Shape& s = x.shape();
+    if (s.rank() == 4) return x.at(((b * s[1] + h) * s[2] + i) * s[3] + k);
+    return x.at((b * s[1] + i) * s[2] + h * (s[2] / heads) + k);
+}
+
+} // namespace
+
+class TestAttention : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void attention_data();
+    void attention();
+    void hidesAll();
+    void refuses();
+    void rotary_data() { attention_data(); }
+    void rotary();
+    void rotaryRefuses();
+};
+
+void TestAttention::attention_data() {
+    QTest::addColumn<int>("dtype");
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+        QTest::addRow("%s", std::string(name(dtype)).c_str()) << static_cast<int>(dtype);
+}
+
+void TestAttention::attention() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(91);
+    for (int round = 0; round < 80; ++round) {
+        const std::int64_t B = dice.integer(1, 2);
+        const std::int64_t kvHeads = dice.integer(1, 3);
+        const std::int64_t group = dice.integer(1, 2);
+        const std::int64_t heads = kvHeads * group;
+        const std::int64_t Sq = dice.integer(1, 4);
+        const std::int64_t Sk = dice.integer(1, 4);
+        const bool hasPast = dice.one(2);
+        const std::int64_t past = hasPast ? dice.integer(0, 3) : 0;
+        const std::int64_t total = past + Sk;
+        const std::int64_t size = dice.integer(1, 4);
+        const std::int64_t valueSize = dice.integer(1, 4);
+        const bool flat = dice.one(2);
+        const auto shape = [&](std::int64_t count, std::int64_t length, std::int64_t each) {
+            return flat ? Shape{B, length, count * each} : Shape{B, count, length, each};
+        };
+        const Tensor q = dice.tensor(type, shape(heads, Sq, size), -2, 2);
+        const Tensor k = dice.tensor(type, shape(kvHeads, Sk, size), -2, 2);
+        const DType valueType = type == DType::f32 && dice.one(5) ? DType::f64 : type;
+        const Tensor v = dice.tensor(valueType, shape(kvHeads, Sk, valueSize), -2, 2);
+        const Tensor pastKey = hasPast ? dice.tensor(type, {B, kvHeads, past, size}, -2, 2) : Tensor{};
+        const Tensor pastValue =
+            hasPast ? dice.tensor(valueType, {B, kvHeads, past, valueSize}, -2, 2) : Tensor{};
+        const bool causal = dice.one(2);
+        const double cap = dice.one(3) ? 1.5 : 0;
+        const std::int64_t mode = dice.integer(0, 3);
+        Tensor mask;
+        if (dice.one(2)) {
+            // May speak of the first keys only, and repeat along any axis before.
+            std::vector<std::int64_t> dims{dice.one(2) ? B : 1, dice.one(2) ? heads : 1, dice.one(2) ? Sq : 1,
+                                           dice.one(4) ? dice.integer(1, total) : total};
+            dims.erase(dims.begin(), dims.begin() + dice.integer(0, 2));
+            mask = dice.tensor(dice.one(2) ? DType::boolean : type, Shape(dims), -1, 1);
+        }
+        Attributes attributes{{"is_causal", causal}, {"softcap", cap}, {"qk_matmul_output_mode", mode}};
+        if (flat) {
+            attributes.set("q_num_heads", heads);
+            attributes.set("kv_num_heads", kvHeads);
+        }
+        if (dice.one(3)) attributes.set("scale", 0.7);
+        const double scale = attributes.has("scale") ? 0.7 : 1 / std::sqrt(static_cast<double>(size));
+
+        const auto keyAt = [&](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
+            return j < past ? element(pastKey, kvHeads, b, h, j, d) : element(k, kvHeads, b, h, j - past, d);
+        };
+        const auto valueAt = [&](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
+            return j < past ? element(pastValue, kvHeads, b, h, j, d)
+                            : element(v, kvHeads, b, h, j - past, d);
+        };
+        const auto maskAt = [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+            if (!mask) return 0.0;
+            const Shape& s = mask.shape();
+            if (j >= s[s.rank() - 1]) return -kInf;
+            const std::int64_t places[] = {b, h, i, j};
+            std::int64_t index = 0;
+            for (int axis = 0; axis < s.rank(); ++axis)
+                index = index * s[axis] + (s[axis] == 1 ? 0 : places[4 - s.rank() + axis]);
+            const double value = mask.at(index);
+            return mask.dtype() == DType::boolean ? (value != 0 ? 0.0 : -kInf) : value;
+        };
+        Numbers y(at(B * heads * Sq * valueSize));
+        Numbers kept(at(B * heads * Sq * total));
+        bool hidesAll = false;
+        for (std::int64_t b = 0; b < B; ++b)
+            for (std::int64_t h = 0; h < heads; ++h)
+                for (std::int64_t i = 0; i < Sq; ++i) {
+                    Numbers weights;
+                    double most = -kInf;
+                    double sum = 0;
+                    double* const row = kept.data() + ((b * heads + h) * Sq + i) * total;
+                    for (std::int64_t j = 0; j < total; ++j) {
+                        double score = 0;
+                        for (std::int64_t d = 0; d < size; ++d)
+                            score += element(q, heads, b, h, i, d) * keyAt(b, h / group, j, d);
+                        score *= scale;
+                        const double bias = causal && j > i + past ? -kInf : maskAt(b, h, i, j);
+                        row[j] = mode == 1 ? score + bias : score;
+                        if (cap > 0) score = cap * std::tanh(score / cap);
+                        if (mode == 2) row[j] = score + bias;
+                        weights.push_back(score + bias);
+                        most = std::max(most, weights.back());
+                    }
+                    hidesAll = hidesAll || most == -kInf;
+                    for (double& weight : weights) sum += weight = std::exp(weight - most);
+                    for (std::int64_t j = 0; j < total; ++j) {
+                        weights[at(j)] /= sum;
+                        if (mode == 3) row[j] = weights[at(j)];
+                        for (std::int64_t d = 0; d < valueSize; ++d) {
+                            const std::int64_t place =
+                                flat ? (b * Sq + i) * heads * valueSize + h * valueSize + d
+                                     : ((b * heads + h) * Sq + i) * valueSize + d;
+                            y[at(place)] += weights[at(j)] * valueAt(b, h / group, j, d);
+                        }
+                    }
+                }
+        if (hidesAll) continue;
+        const auto outputs = runOp("Attention", attributes,
+                                   {inLayout(q, dice.layout()), inLayout(k, dice.layout()),
+                                    inLayout(v, dice.layout()), mask ? inLayout(mask, dice.layout()) : mask,
+                                    hasPast ? inLayout(pastKey, dice.layout()) : pastKey, pastValue});
+        const Tolerance tolerance{2e-5, 2e-5};
+        QString wrong =
+            difference(outputs[0], flat ? Shape{B, Sq, heads * valueSize} : Shape{B, heads, Sq, valueSize}, y,
+                       tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable("Y: " + wrong));
+        wrong = difference(outputs[3], {B, heads, Sq, total}, kept, tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable("qk_matmul_output: " + wrong));
+        QCOMPARE(outputs[1].shape(), (Shape{B, kvHeads, total, size}));
+        for (std::int64_t i = 0; i < outputs[1].elementCount(); ++i)
+            QCOMPARE(outputs[1].at(i), keyAt(i / size / total / kvHeads, i / size / total % kvHeads,
+                                             i / size % total, i % size));
+        QCOMPARE(outputs[2].dtype(), valueType);
+        for (std::int64_t i = 0; i < outputs[2].elementCount(); ++i)
+            QCOMPARE(outputs[2].at(i),
+                     valueAt(i / valueSize / total / kvHeads, i / valueSize / total % kvHeads,
+                             i / valueSize % total, i % valueSize));
+    }
+}
+
+/// A query that sees nothing has no answer.
+void TestAttention::hidesAll() {
+    const Tensor x = tensorOf(DType::f32, {1, 1, 1, 1}, {1});
+    QVERIFY(std::isnan(runOp("Attention", {}, {x, x, x, tensorOf(DType::boolean, {1, 1}, {0})})[0].at(0)));
+}
+
+void TestAttention::refuses() {
+    const auto error = [](const Attributes& attributes, const std::vector<Shape>& shapes) {
+        std::vector<TensorType> types;
+        for (const Shape& shape : shapes) types.push_back({DType::f32, shape});
+        return inferError([&] { inferTypes("Attention", attributes, types); });
+    };
+    QVERIFY(error({}, {{1, 2, 8}, {1, 2, 8}, {1, 2, 8}}).contains("\"q_num_heads\""));
+    QVERIFY(error({{"q_num_heads", std::int64_t{3}}, {"kv_num_heads", std::int64_t{1}}},
+                  {{1, 2, 8}, {1, 2, 8}, {1, 2, 8}})
+                .contains("not divisible by 3"));
+    QVERIFY(error({}, {{1, 3, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}}).contains("must divide"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 5}, {1, 2, 2, 4}}).contains("do not fit together"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 3, 4}}).contains("do not fit together"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 3}}).contains("does not broadcast"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 2}, {1, 2, 1, 4}})
+                .contains("come together"));
+}
+
+void TestAttention::rotary() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(92);
+    for (int round = 0; round < 60; ++round) {
+        const std::int64_t B = dice.integer(1, 2);
+        const std::int64_t heads = dice.integer(1, 3);
+        const std::int64_t S = dice.integer(1, 4);
+        const std::int64_t half = dice.integer(1, 3);
+        const std::int64_t size = 2 * half + dice.integer(0, 2);
+        const bool flat = dice.one(2);
+        const bool interleaved = dice.one(2);
+        const bool positions = dice.one(2);
+        const Tensor x =
+            dice.tensor(type, flat ? Shape{B, S, heads * size} : Shape{B, heads, S, size}, -1, 1);
+        const Shape cache = positions ? Shape{7, half} : Shape{B, S, half};
+        const Tensor cosines = dice.tensor(type, cache, -1, 1);
+        const Tensor sines = dice.tensor(type, cache, -1, 1);
+        const Tensor ids = positions ? dice.tensor(DType::i64, {B, S}, 0, 6) : Tensor{};
+        Attributes attributes{{"interleaved", interleaved}, {"rotary_embedding_dim", 2 * half}};
+        if (flat) attributes.set("num_heads", heads);
+        Numbers y(at(x.elementCount()));
+        for (std::int64_t b = 0; b < B; ++b)
+            for (std::int64_t h = 0; h < heads; ++h)
+                for (std::int64_t s = 0; s < S; ++s) {
+                    const std::int64_t base =
+                        flat ? ((b * S + s) * heads + h) * size : ((b * heads + h) * S + s) * size;
+                    for (std::int64_t k = 0; k < size; ++k) y[at(base + k)] = x.at(base + k);
+                    const std::int64_t row =
+                        positions ? static_cast<std::int64_t>(ids.at(b * S + s)) : b * S + s;
+                    for (std::int64_t p = 0; p < half; ++p) {
+                        const std::int64_t i = interleaved ? 2 * p : p;
+                        const std::int64_t j = interleaved ? 2 * p + 1 : p + half;
+                        const double c = cosines.at(row * half + p);
+                        const double z = sines.at(row * half + p);
+                        y[at(base + i)] = c * x.at(base + i) - z * x.at(base + j);
+                        y[at(base + j)] = z * x.at(base + i) + c * x.at(base + j);
+                    }
+                }
+        const QString wrong = difference(runOp("RotaryEmbedding", attributes,
+                                               {inLayout(x, dice.layout()), inLayout(cosines, dice.layout()),
+                                                inLayout(sines, dice.layout()), ids})[0],
+                                         x.shape(), y, findOp("RotaryEmbedding")->tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+void TestAttention::rotaryRefuses() {
+    const Tensor x = tensorOf(DType::f32, {1, 1, 1, 2}, {1, 2});
+    const Tensor cache = tensorOf(DType::f32, {2, 1}, {1, 1});
+    for (double id : {-1.0, 2.0})
+        QVERIFY_EXCEPTION_THROWN(
+            runOp("RotaryEmbedding", {}, {x, cache, cache, tensorOf(DType::i64, {1, 1}, {id})}), Error);
+    QVERIFY(inferError([&] {
+                inferTypes("RotaryEmbedding", {}, {x, cache, cache});
+            }).contains("cos_cache must have size"));
+    QVERIFY(inferError([&] {
+                inferTypes("RotaryEmbedding", {{"rotary_embedding_dim", std::int64_t{3}}}, {x, cache, cache});
+            }).contains("in pairs"));
+}
+
+TWB_TEST_MAIN(TestAttention)
+#include "test_attention.moc"

@@ -1,0 +1,365 @@
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+using Numbers = std::vector<double>;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Shape someShape(Dice& dice, int least, int most) {
+    Integers dims(at(dice.integer(least, most)));
+    for (std::int64_t& size : dims) size = dice.one(15) ? 0 : dice.integer(1, 6);
+    return Shape(dims);
+}
+
+/// Mean and variance of the elements at `places`.
+std::pair<double, double> moments(const Tensor& x, const Integers& places) {
+    long double sum = 0;
+    for (std::int64_t i : places) sum += x.at(i);
+    const long double mean = sum / static_cast<long double>(places.size());
+    long double squares = 0;
+    for (std::int64_t i : places) squares += (x.at(i) - mean) * (x.at(i) - mean);
+    return {static_cast<double>(mean),
+            static_cast<double>(squares / static_cast<long double>(places.size()))};
+}
+
+/// What the elements of a group have in common, by groupOf(index).
+template <class GroupOf> std::vector<Integers> groupsBy(const Tensor& x, const GroupOf& groupOf) {
+    std::vector<Integers> groups;
+    for (std::int64_t i = 0; i < x.elementCount(); ++i) {
+        const std::size_t g = at(groupOf(i));
+        if (g >= groups.size()) groups.resize(g + 1);
+        groups[g].push_back(i);
+    }
+    return groups;
+}
+
+std::int64_t sizeFrom(const Shape& shape, int axis) {
+    std::int64_t count = 1;
+    for (int i = axis; i < shape.rank(); ++i) count *= shape[i];
+    return count;
+}
+
+void check(const char* op, const Attributes& attributes, const std::vector<Tensor>& inputs,
+           const Numbers& expected, double slack = 1) {
+    Tolerance tolerance = findOp(op)->tolerance;
+    tolerance.rtol *= slack;
+    tolerance.atol *= slack;
+    const QString wrong =
+        difference(runOp(op, attributes, inputs)[0], inputs[0].shape(), expected, tolerance);
+    QVERIFY2(wrong.isEmpty(), qPrintable(QString(op) + ": " + wrong));
+}
+
+} // namespace
+
+class TestNormalization : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void dtypes_data();
+    void batch_data() { dtypes_data(); }
+    void batch();
+    void batchTraining();
+    void instanceAndGroup_data() { dtypes_data(); }
+    void instanceAndGroup();
+    void layer_data() { dtypes_data(); }
+    void layer();
+    void rms_data() { dtypes_data(); }
+    void rms();
+    void rmsOfTwoDtypes();
+    void slices_data() { dtypes_data(); }
+    void slices();
+    void lrn_data() { dtypes_data(); }
+    void lrn();
+    void longRowsStayExact();
+    void refuses();
+};
+
+void TestNormalization::dtypes_data() {
+    QTest::addColumn<int>("dtype");
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+        QTest::addRow("%s", std::string(name(dtype)).c_str()) << static_cast<int>(dtype);
+}
+
+void TestNormalization::batch() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(71);
+    for (int round = 0; round < 60; ++round) {
+        const Shape shape = someShape(dice, 1, 5);
+        const std::int64_t channels = shape.rank() > 1 ? shape[1] : 1;
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        const Tensor scale = dice.tensor(type, {channels}, 0.5, 2);
+        const Tensor bias = dice.tensor(type, {channels}, -1, 1);
+        const Tensor mean = dice.tensor(type, {channels}, -1, 1);
+        const Tensor variance = dice.tensor(type, {channels}, 0.5, 2);
+        const double epsilon = dice.one(2) ? 1e-5 : 0.1;
+        Numbers expected;
+        const std::int64_t size = sizeFrom(shape, 2);
+        for (std::int64_t i = 0; i < x.elementCount(); ++i) {
+            const std::int64_t c = i / size % channels;
+            expected.push_back((x.at(i) - mean.at(c)) / std::sqrt(variance.at(c) + epsilon) * scale.at(c) +
+                               bias.at(c));
+        }
+        check("BatchNormalization", {{"epsilon", epsilon}},
+              {inLayout(x, dice.layout()), inLayout(scale, dice.layout()), bias, mean,
+               inLayout(variance, dice.layout())},
+              expected);
+    }
+}
+
+void TestNormalization::batchTraining() {
+    Dice dice(72);
+    for (DType type : {DType::f32, DType::f64})
+        for (int round = 0; round < 40; ++round) {
+            const Shape shape{dice.integer(2, 4), dice.integer(1, 4), dice.integer(1, 5), dice.integer(1, 5)};
+            const std::int64_t channels = shape[1];
+            const Tensor x = dice.tensor(type, shape, -2, 2);
+            // Parameters may be of another dtype than the input.
+            const Tensor scale = dice.tensor(DType::f32, {channels}, 0.5, 2);
+            const Tensor bias = dice.tensor(DType::f32, {channels}, -1, 1);
+            const Tensor mean = dice.tensor(DType::f64, {channels}, -1, 1);
+            const Tensor variance = dice.tensor(DType::f64, {channels}, 0.5, 2);
+            const double momentum = dice.real(0, 1);
+            const std::int64_t size = sizeFrom(shape, 2);
+            const auto groups = groupsBy(x, [&](std::int64_t i) { return i / size % channels; });
+            Numbers y(at(x.elementCount()));
+            Numbers means;
+            Numbers variances;
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const auto [m, v] = moments(x, groups[at(c)]);
+                for (std::int64_t i : groups[at(c)])
+                    y[at(i)] = (x.at(i) - m) / std::sqrt(v + 1e-5) * scale.at(c) + bias.at(c);
+                means.push_back(mean.at(c) * momentum + m * (1 - momentum));
+                variances.push_back(variance.at(c) * momentum + v * (1 - momentum));
+            }
+            const auto outputs =
+                runOp("BatchNormalization", {{"training_mode", true}, {"momentum", momentum}},
+                      {inLayout(x, dice.layout()), scale, bias, mean, variance});
+            const Tolerance tolerance{1e-4, 1e-4};
+            for (const QString& wrong : {difference(outputs[0], shape, y, tolerance),
+                                         difference(outputs[1], {channels}, means, {1e-6, 1e-6}),
+                                         difference(outputs[2], {channels}, variances, {1e-6, 1e-6})})
+                QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+}
+
+void TestNormalization::instanceAndGroup() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(73);
+    for (int round = 0; round < 60; ++round) {
+        const std::int64_t groups = dice.integer(1, 3);
+        const Shape shape{dice.integer(1, 3), groups * dice.integer(1, 3), dice.integer(2, 6),
+                          dice.integer(1, 6)};
+        const std::int64_t channels = shape[1];
+        const std::int64_t size = sizeFrom(shape, 2);
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        const Tensor scale = dice.tensor(type, {channels}, 0.5, 2);
+        const Tensor bias = dice.tensor(type, {channels}, -1, 1);
+        const auto expected = [&](std::int64_t length) {
+            Numbers y(at(x.elementCount()));
+            for (const Integers& group : groupsBy(x, [&](std::int64_t i) { return i / length; })) {
+                const auto [m, v] = moments(x, group);
+                for (std::int64_t i : group) {
+                    const std::int64_t c = i / size % channels;
+                    y[at(i)] = (x.at(i) - m) / std::sqrt(v + 1e-2) * scale.at(c) + bias.at(c);
+                }
+            }
+            return y;
+        };
+        const std::vector<Tensor> inputs{inLayout(x, dice.layout()), inLayout(scale, dice.layout()), bias};
+        check("InstanceNormalization", {{"epsilon", 1e-2}}, inputs, expected(size));
+        check("GroupNormalization", {{"epsilon", 1e-2}, {"num_groups", groups}}, inputs,
+              expected(size * channels / groups));
+    }
+}
+
+void TestNormalization::layer() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(74);
+    for (int round = 0; round < 80; ++round) {
+        const Shape shape = someShape(dice, 1, 4);
+        const int axis = static_cast<int>(dice.integer(0, shape.rank() - 1));
+        const std::int64_t length = sizeFrom(shape, axis);
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        Integers own(shape.begin() + axis, shape.end());
+        const bool single = dice.one(4);
+        if (single) own.assign(own.size(), 1);
+        const Tensor scale = dice.tensor(type, Shape(own), 0.5, 2);
+        const Tensor bias = dice.one(2) ? dice.tensor(type, Shape(own), -1, 1) : Tensor{};
+        Numbers y;
+        Numbers means;
+        Numbers inverses;
+        for (const Integers& row :
+             groupsBy(x, [&](std::int64_t i) { return i / std::max<std::int64_t>(length, 1); })) {
+            const auto [m, v] = moments(x, row);
+            means.push_back(m);
+            inverses.push_back(1 / std::sqrt(v + 1e-2));
+            for (std::int64_t i : row) {
+                const std::int64_t k = single ? 0 : i % length;
+                y.push_back((x.at(i) - m) * inverses.back() * scale.at(k) + (bias ? bias.at(k) : 0));
+            }
+        }
+        const Attributes attributes{{"axis", std::int64_t{dice.one(2) ? axis : axis - shape.rank()}},
+                                    {"epsilon", 1e-2}};
+        const std::vector<Tensor> inputs{inLayout(x, dice.layout()), inLayout(scale, dice.layout()), bias};
+        check("LayerNormalization", attributes, inputs, y);
+        if (x.elementCount() == 0) continue;
+        const auto outputs = runOp("LayerNormalization", attributes, inputs);
+        Integers dims = shape.dims();
+        for (std::size_t i = at(axis); i < dims.size(); ++i) dims[i] = 1;
+        QCOMPARE(outputs[1].dtype(), DType::f32);
+        for (const QString& wrong : {difference(outputs[1], Shape(dims), means, {1e-6, 1e-6}),
+                                     difference(outputs[2], Shape(dims), inverses, {1e-6, 1e-6})})
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+void TestNormalization::rms() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(75);
+    for (int round = 0; round < 60; ++round) {
+        const Shape shape = someShape(dice, 1, 4);
+        const int axis = static_cast<int>(dice.integer(0, shape.rank() - 1));
+        const std::int64_t length = std::max<std::int64_t>(sizeFrom(shape, axis), 1);
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        const Tensor scale = dice.tensor(type, Shape(Integers(shape.begin() + axis, shape.end())), 0.5, 2);
+        Numbers y;
+        for (std::int64_t i = 0; i < x.elementCount(); ++i) {
+            double squares = 0;
+            for (std::int64_t k = i / length * length; k < (i / length + 1) * length; ++k)
+                squares += x.at(k) * x.at(k);
+            y.push_back(x.at(i) / std::sqrt(squares / static_cast<double>(length) + 1e-5) *
+                        scale.at(i % length));
+        }
+        check("RMSNormalization", {{"axis", std::int64_t{axis}}},
+              {inLayout(x, dice.layout()), inLayout(scale, dice.layout())}, y);
+    }
+}
+
+void TestNormalization::rmsOfTwoDtypes() {
+    const Tensor x = tensorOf(DType::f32, {2}, {3, 4});
+    const Tensor y = runOp("RMSNormalization", {{"epsilon", 0.0}}, {x, tensorOf(DType::f64, {2}, {1, 2})})[0];
+    QCOMPARE(y.dtype(), DType::f64);
+    QVERIFY(std::abs(y.at(1) - 8 / std::sqrt(12.5)) < 1e-6);
+    QCOMPARE(runOp("RMSNormalization", {}, {x, tensorOf(DType::f16, {2}, {1, 2})})[0].dtype(), DType::f16);
+    // stash_type 16 asks for bf16.
+    const auto outputs = runOp("LayerNormalization", {{"stash_type", std::int64_t{16}}},
+                               {x, tensorOf(DType::f32, {2}, {1, 1})});
+    QCOMPARE(outputs[1].dtype(), DType::bf16);
+    QCOMPARE(outputs[1].at(0), 3.5);
+}
+
+void TestNormalization::slices() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(76);
+    for (int round = 0; round < 60; ++round) {
+        const Shape shape = someShape(dice, 1, 4);
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        std::vector<bool> along(at(shape.rank()));
+        for (std::size_t a = 0; a < along.size(); ++a) along[a] = dice.one(2);
+        const auto groupOf = [&](const std::vector<bool>& reduced) {
+            return [&shape, reduced](std::int64_t i) {
+                std::int64_t group = 0;
+                std::int64_t step = 1;
+                for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+                    if (!reduced[at(axis)]) {
+                        group += i % shape[axis] * step;
+                        step *= shape[axis];
+                    }
+                    i /= shape[axis];
+                }
+                return group;
+            };
+        };
+        Integers axes;
+        for (std::size_t a = 0; a < along.size(); ++a)
+            if (along[a]) axes.push_back(dice.one(2) ? std::int64_t(a) : std::int64_t(a) - shape.rank());
+        Numbers y(at(x.elementCount()));
+        for (const Integers& group : groupsBy(x, groupOf(along))) {
+            if (group.empty()) continue;
+            const auto [m, v] = moments(x, group);
+            for (std::int64_t i : group) y[at(i)] = (x.at(i) - m) / (std::sqrt(v) + 1e-9);
+        }
+        // One element has no deviation: 0 / 1e-9 is 0.
+        check("MeanVarianceNormalization", {{"axes", axes}}, {inLayout(x, dice.layout())}, y, 10);
+
+        const std::int64_t axis = dice.integer(-shape.rank(), shape.rank() - 1);
+        std::vector<bool> one(at(shape.rank()));
+        one[at(axis < 0 ? axis + shape.rank() : axis)] = true;
+        const std::int64_t p = dice.integer(1, 2);
+        for (const Integers& group : groupsBy(x, groupOf(one))) {
+            double norm = 0;
+            for (std::int64_t i : group) norm += std::pow(std::abs(x.at(i)), static_cast<double>(p));
+            for (std::int64_t i : group) y[at(i)] = x.at(i) / std::pow(norm, 1 / static_cast<double>(p));
+        }
+        check("LpNormalization", {{"axis", axis}, {"p", p}}, {inLayout(x, dice.layout())}, y);
+    }
+    QCOMPARE(valuesOf(runOp("LpNormalization", {}, {tensorOf(type, {2, 2}, {0, 0, 3, 4})})[0])[0], 0.0);
+}
+
+void TestNormalization::lrn() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(77);
+    for (int round = 0; round < 40; ++round) {
+        const Shape shape{dice.integer(1, 2), dice.integer(1, 7), dice.integer(1, 4), dice.integer(1, 4)};
+        const std::int64_t plane = sizeFrom(shape, 2);
+        const std::int64_t size = dice.integer(1, 6);
+        const Tensor x = dice.tensor(type, shape, -2, 2);
+        Numbers y;
+        for (std::int64_t i = 0; i < x.elementCount(); ++i) {
+            const std::int64_t c = i / plane % shape[1];
+            double squares = 0;
+            for (std::int64_t k = c - (size - 1) / 2; k <= c + size - 1 - (size - 1) / 2; ++k)
+                if (k >= 0 && k < shape[1]) squares += std::pow(x.at(i + (k - c) * plane), 2);
+            y.push_back(x.at(i) / std::pow(2 + 0.5 / static_cast<double>(size) * squares, 0.6));
+        }
+        check("LRN", {{"size", size}, {"alpha", 0.5}, {"beta", 0.6}, {"bias", 2.0}},
+              {inLayout(x, dice.layout())}, y);
+    }
+}
+
+/// In f32, the squares of numbers far from 0 would hide how they differ.
+void TestNormalization::longRowsStayExact() {
+    const Tensor x = Tensor::onHost({DType::f32, {1, 20000}});
+    std::span<float> values = x.values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 4096 + (i % 2 == 0 ? -1.0F : 1.0F);
+    const Tensor y = runOp("LayerNormalization", {}, {x, tensorOf(DType::f32, {1}, {1})})[0];
+    QVERIFY(std::abs(y.at(0) + 1) < 1e-4 && std::abs(y.at(1) - 1) < 1e-4);
+}
+
+void TestNormalization::refuses() {
+    const auto error = [](const char* op, const Attributes& attributes, const std::vector<Shape>& shapes) {
+        std::vector<TensorType> types;
+        for (const Shape& shape : shapes) types.push_back({DType::f32, shape});
+        return inferError([&] { inferTypes(op, attributes, types); });
+    };
+    QVERIFY(error("BatchNormalization", {}, {{2, 3}, {4}, {3}, {3}, {3}})
+                .contains("weight should contain 3 elements"));
+    QVERIFY(error("GroupNormalization", {{"num_groups", std::int64_t{2}}}, {{1, 3, 4}, {3}, {3}})
+                .contains("divisible by num_groups"));
+    QVERIFY(error("InstanceNormalization", {}, {{1, 3}, {3}, {3}}).contains("at least one spatial axis"));
+    QVERIFY(error("LayerNormalization", {}, {{2, 3}, {4}}).contains("does not broadcast"));
+    QVERIFY(error("LayerNormalization", {{"axis", std::int64_t{2}}}, {{2, 3}, {3}})
+                .contains("Dimension out of range"));
+    QVERIFY(error("RMSNormalization", {}, {{2, 3}, {5, 2, 3}}).contains("does not broadcast"));
+    QVERIFY(error("MeanVarianceNormalization", {}, {{2, 3}}).contains("Dimension out of range"));
+    QVERIFY(error("LpNormalization", {{"p", std::int64_t{3}}}, {{2, 3}}).contains("\"p\" must be"));
+    QVERIFY(error("LRN", {}, {{2, 3}}).contains("Expected 3D or higher"));
+}
+
+TWB_TEST_MAIN(TestNormalization)
+#include "test_normalization.moc"
