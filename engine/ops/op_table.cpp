@@ -43,17 +43,14 @@ void standTogether(std::vector<Op>& ops) {
 
 std::vector<Op> buildTable() {
     std::vector<Op> ops;
-    for (auto* add : {addSources,       addRandomSources,  addGenerators,
-                      addMovement,      addLinearAlgebra,  addActivations,
-                      addSoftmax,       addPointwise,      addVariadic,
-                      addMath,          addLogic,          addReductions,
-                      addShapeOps,      addCast,           addViewOps,
-                      addSliceOps,      addPadOps,         addGatherOps,
-                      addScatterOps,    addConvolutions,   addPooling,
-                      addRegionPooling, addNormalizations, addRowNormalizations,
-                      addRecurrent,     addAttention,      addRotaryEmbedding,
-                      addResize,        addSampling,       addFolding,
-                      addSinks})
+    for (auto* add :
+         {addSources,         addRandomSources,  addGenerators,        addMovement,     addLinearAlgebra,
+          addActivations,     addSoftmax,        addPointwise,         addVariadic,     addMath,
+          addLogic,           addReductions,     addShapeOps,          addCast,         addViewOps,
+          addSliceOps,        addPadOps,         addGatherOps,         addScatterOps,   addRearrangeOps,
+          addSelectionOps,    addOrderingOps,    addNonMaxSuppression, addConvolutions, addPooling,
+          addRegionPooling,   addNormalizations, addRowNormalizations, addRecurrent,    addAttention,
+          addRotaryEmbedding, addResize,         addSampling,          addFolding,      addSinks})
         add(ops);
     standTogether(ops);
     for (Op& op : ops) {
