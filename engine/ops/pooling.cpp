@@ -2,11 +2,13 @@
 #include "backends/cpu/lane_sum.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -54,6 +56,59 @@ template <class At> void overPositions(const Window& window, std::int64_t planes
     });
 }
 
+/// Folds what lies under every window: first along the outer axes, for whole rows of the input at a time,
+/// then along the innermost one. Calls store(first output element, position of the row, folded values) for
+/// each row of the result, in parallel. `add` takes an element in, `merge` another folded value.
+template <class T, class Folded, class Add, class Merge, class Store>
+void foldRows(const Window& window, std::int64_t planes, const T* x, Folded start, const Add& add,
+              const Merge& merge, const Store& store) {
+    const int outer = window.rank() - 1;
+    const WindowAxis& last = window.axes.back();
+    const auto axisAt = [&](int axis) -> const WindowAxis& {
+        return window.axes[static_cast<std::size_t>(axis)];
+    };
+    const std::int64_t in = window.inCount();
+    const std::int64_t rowsOfPlane = window.outCount() / last.out;
+    const std::int64_t rows = planes * rowsOfPlane;
+    // Taps before and behind these lie in the padding wherever the window stands.
+    const std::int64_t firstTap =
+        std::max<std::int64_t>(0, (last.padBegin - (last.out - 1) * last.stride) / last.dilation);
+    const std::int64_t endTap = std::min(last.kernel, (last.in - 1 + last.padBegin) / last.dilation + 1);
+    const std::int64_t taps = window.tapCount() / last.kernel + std::max<std::int64_t>(endTap - firstTap, 0);
+    Window above;
+    above.axes.assign(window.axes.begin(), window.axes.end() - 1);
+    parallelRangesThrowing(rows, rows * last.in * taps, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<Folded> across(static_cast<std::size_t>(last.in));
+        std::vector<Folded> folded(static_cast<std::size_t>(last.out));
+        for (std::int64_t row = begin; row < end; ++row) {
+            const auto position =
+                GridPlace::of(row % rowsOfPlane, outer, [&](int axis) { return axisAt(axis).out; });
+            std::fill(across.begin(), across.end(), start);
+            windowRuns(above, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+                for (std::int64_t k = 0; k < count; ++k) {
+                    const T* const from = x + row / rowsOfPlane * in + (offset + k * step) * last.in;
+                    for (std::int64_t i = 0; i < last.in; ++i)
+                        across[static_cast<std::size_t>(i)] =
+                            add(across[static_cast<std::size_t>(i)], from[i]);
+                }
+            });
+            std::fill(folded.begin(), folded.end(), start);
+            for (std::int64_t tap = firstTap; tap < endTap; ++tap) {
+                const WindowAxis::Taps range = last.positions(tap);
+                const Folded* from = across.data() + (last.start(range.begin) + tap * last.dilation);
+                for (std::int64_t o = range.begin; o < range.end; ++o, from += last.stride)
+                    folded[static_cast<std::size_t>(o)] = merge(folded[static_cast<std::size_t>(o)], *from);
+            }
+            store(row * last.out, position, folded.data());
+        }
+    });
+}
+
+/// The larger of two; NaN wins, as in PyTorch.
+struct Larger {
+    template <class T> T operator()(T a, T b) const { return b > a || b != b ? b : a; }
+};
+
 /// The index of an element of one plane when the plane's first axis varies fastest.
 std::int64_t columnMajor(const Window& window, std::int64_t offset) {
     std::int64_t index = 0;
@@ -81,6 +136,11 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
     const bool byColumns = ctx.attributes.integer("storage_order") != 0;
     const std::int64_t in = window.inCount();
     const std::int64_t planes = x.shape()[0] * x.shape()[1];
+    if (!indices)
+        return foldRows(window, planes, x.as<T>(), leastOf<T>(), Larger{}, Larger{},
+                        [&](std::int64_t first, const GridPlace&, const T* most) {
+                            std::copy_n(most, window.axes.back().out, y + first);
+                        });
     overPositions(window, planes, [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
         const T* const from = x.as<T>() + plane * in;
         T most = leastOf<T>();
@@ -132,26 +192,36 @@ std::int64_t divisorOf(const Window& window, const GridPlace& position, bool cou
     return count;
 }
 
+/// Folds in double, in which a last step makes each element of the result.
+template <class Term, class Last>
+void sumPool(const KernelContext& ctx, const Window& window, const Term& term, const Last& last) {
+    const DenseInput x(ctx.inputs[0]);
+    const int inner = window.rank() - 1;
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = ctx.outputs[0].as<T>();
+        foldRows(
+            window, x.shape()[0] * x.shape()[1], x.as<T>(), 0.0,
+            [&](double sum, T value) { return sum + term(static_cast<double>(value)); },
+            [](double a, double b) { return a + b; },
+            [&](std::int64_t first, GridPlace position, const double* sums) {
+                for (std::int64_t o = 0; o < window.axes.back().out; ++o) {
+                    position.index[static_cast<std::size_t>(inner)] = o;
+                    y[first + o] = static_cast<T>(last(sums[o], position));
+                }
+            });
+    });
+}
+
 void averagePoolKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
     const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
     const bool countPadding = ctx.attributes.flag("count_include_pad");
-    const DenseInput x(ctx.inputs[0]);
-    const std::int64_t in = window.inCount();
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T* const y = ctx.outputs[0].as<T>();
-        overPositions(
-            window, x.shape()[0] * x.shape()[1],
-            [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
-                const T* const from = x.as<T>() + plane * in;
-                double sum = 0;
-                windowRuns(window, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
-                    for (std::int64_t k = 0; k < count; ++k) sum += from[offset + k * step];
-                });
-                y[i] = static_cast<T>(sum / static_cast<double>(divisorOf(window, position, countPadding)));
-            });
-    });
+    sumPool(
+        ctx, window, [](double x) { return x; },
+        [&](double sum, const GridPlace& position) {
+            return sum / static_cast<double>(divisorOf(window, position, countPadding));
+        });
 }
 
 /// One term of a p-norm, and what a sum of them comes to.
@@ -168,23 +238,9 @@ void lpPoolKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
     const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
     const std::int64_t p = ctx.attributes.integer("p");
-    const DenseInput x(ctx.inputs[0]);
-    const std::int64_t in = window.inCount();
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T* const y = ctx.outputs[0].as<T>();
-        overPositions(window, x.shape()[0] * x.shape()[1],
-                      [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
-                          const T* const from = x.as<T>() + plane * in;
-                          double sum = 0;
-                          windowRuns(window, position,
-                                     [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
-                                         for (std::int64_t k = 0; k < count; ++k)
-                                             sum += powered(from[offset + k * step], p);
-                                     });
-                          y[i] = static_cast<T>(rooted(sum, p));
-                      });
-    });
+    sumPool(
+        ctx, window, [p](double x) { return powered(x, p); },
+        [p](double sum, const GridPlace&) { return rooted(sum, p); });
 }
 
 void inferGlobalPool(InferContext& ctx) {
