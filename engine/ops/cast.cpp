@@ -1,3 +1,5 @@
+#include "ops/cast.h"
+
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
@@ -9,9 +11,19 @@ namespace {
 
 void inferCast(InferContext& ctx) { ctx.output(0, {dtypeOf(ctx.attributes(), "to"), ctx.input(0)->shape}); }
 
-void castKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    const TensorView& out = ctx.outputs[0];
+void inferCastLike(InferContext& ctx) { ctx.output(0, {ctx.input(1)->dtype, ctx.input(0)->shape}); }
+
+void castKernel(const KernelContext& ctx) { convertElements(ctx.inputs[0], ctx.outputs[0]); }
+
+/// The target's elements are not read.
+Cost castLikeCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                  const Attributes&) {
+    return streamingCost(inputs.first(1), outputs, 1);
+}
+
+} // namespace
+
+void convertElements(const TensorView& in, const TensorView& out) {
     if (in.dtype == out.dtype) return copyElements(in, out);
     withAny(in.dtype, [&](auto from) {
         withAny(out.dtype, [&](auto to) {
@@ -22,16 +34,33 @@ void castKernel(const KernelContext& ctx) {
     });
 }
 
-} // namespace
+TensorView denseAs(DType dtype, const TensorView& in, Tensor& owner) {
+    if (in.dtype == dtype && isDense(in)) return in;
+    owner = Tensor::onHost({dtype, in.shape});
+    convertElements(in, owner.view());
+    return owner.view();
+}
 
 void addCast(std::vector<Op>& table) {
-    Op cast = makeOp("Cast", "Shape", 19, "The same elements in another dtype", "Y = (to) X");
+    Op cast = makeOp("Cast", "Shape", 23, "The same elements in another dtype", "Y = (to) X");
     cast.inputs = {port("input", "self", kAll)};
     cast.outputs = {port("output", "", kAll)};
-    cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to")};
+    const AttributeSpec saturate =
+        flagAttribute("saturate", true, "What ONNX asks for 8-bit floats, which no tensor here holds");
+    cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to"), saturate};
     cast.infer = inferCast;
     cast.kernel = castKernel;
     table.push_back(std::move(cast));
+
+    Op like = makeOp("CastLike", "Shape", 23, "The same elements in another tensor's dtype",
+                     "Y = (dtype of target) X");
+    like.inputs = {port("input", "self", kAll), port("target_type", "other", kAll)};
+    like.outputs = {port("output", "", kAll)};
+    like.attributes = {saturate};
+    like.infer = inferCastLike;
+    like.cost = castLikeCost;
+    like.kernel = castKernel;
+    table.push_back(std::move(like));
 }
 
 } // namespace twb

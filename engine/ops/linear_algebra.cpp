@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/matmul.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -22,12 +23,12 @@ bool meets(std::int64_t a, std::int64_t b) { return a == b || a == kUnknownDim |
 
 std::string sizeText(std::int64_t rows, std::int64_t columns) { return Shape{rows, columns}.toTorchString(); }
 
-[[noreturn]] void failProduct(const InferContext& ctx, std::int64_t m, std::int64_t k, std::int64_t k2,
-                              std::int64_t n) {
+[[noreturn]] void failProduct(const InferContext& ctx, int port, std::int64_t m, std::int64_t k,
+                              std::int64_t k2, std::int64_t n) {
     const auto text = [](std::int64_t size) {
         return size == kUnknownDim ? std::string("?") : std::to_string(size);
     };
-    ctx.fail("shape-mismatch", 1,
+    ctx.fail("shape-mismatch", port,
              fmt::format("mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", text(m), text(k),
                          text(k2), text(n)));
 }
@@ -48,43 +49,49 @@ Shape batchOf(const Shape& shape) {
     return Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - std::min(shape.rank(), 2)));
 }
 
-void inferMatMul(InferContext& ctx) {
-    const TensorType& a = *ctx.input(0);
-    const Shape& b = ctx.input(1)->shape;
-    const int ra = a.shape.rank();
+} // namespace
+
+Shape matMulShape(const InferContext& ctx, int first, int second) {
+    const Shape& a = ctx.input(first)->shape;
+    const Shape& b = ctx.input(second)->shape;
+    const int ra = a.rank();
     const int rb = b.rank();
     if (ra == 0 || rb == 0)
         ctx.fail(
-            "shape-mismatch", ra == 0 ? 0 : 1,
+            "shape-mismatch", ra == 0 ? first : second,
             fmt::format("both arguments to matmul need to be at least 1D, but they are {}D and {}D", ra, rb));
-    const std::int64_t m = ra == 1 ? 1 : a.shape[ra - 2];
-    const std::int64_t k = a.shape[ra - 1];
+    const std::int64_t m = ra == 1 ? 1 : a[ra - 2];
+    const std::int64_t k = a[ra - 1];
     const std::int64_t k2 = rb == 1 ? b[0] : b[rb - 2];
     const std::int64_t n = rb == 1 ? 1 : b[rb - 1];
     if (!meets(k, k2)) {
         if (ra == 1 && rb == 1)
             ctx.fail(
-                "shape-mismatch", 1,
+                "shape-mismatch", second,
                 fmt::format(
                     "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number "
                     "of elements, but got {} and {} elements respectively",
                     k, k2, k, k2));
         if (ra == 2 && rb == 1)
-            ctx.fail("shape-mismatch", 1,
+            ctx.fail("shape-mismatch", second,
                      fmt::format("size mismatch, got input ({}), mat ({}x{}), vec ({})", m, m, k, k2));
         if (ra > 2 && rb > 2)
             ctx.fail(
-                "shape-mismatch", 1,
+                "shape-mismatch", second,
                 fmt::format("Expected size for first two dimensions of batch2 tensor to be: {} but got: {}.",
-                            sizeText(batchOf(a.shape)[ra - 3], k), sizeText(batchOf(b)[rb - 3], k2)));
-        failProduct(ctx, m, k, k2, n);
+                            sizeText(batchOf(a)[ra - 3], k), sizeText(batchOf(b)[rb - 3], k2)));
+        failProduct(ctx, second, m, k, k2, n);
     }
-    const Shape batch = broadcastOrFail(ctx, 1, batchOf(a.shape), batchOf(b));
+    const Shape batch = broadcastOrFail(ctx, second, batchOf(a), batchOf(b));
     std::vector<std::int64_t> dims = batch.dims();
     if (ra > 1) dims.push_back(m);
     if (rb > 1) dims.push_back(n);
-    ctx.output(0, {a.dtype, Shape(std::move(dims))});
+    return Shape(std::move(dims));
 }
+
+namespace {
+
+void inferMatMul(InferContext& ctx) { ctx.output(0, {ctx.input(0)->dtype, matMulShape(ctx, 0, 1)}); }
 
 Cost matMulCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
     const Shape& a = inputs[0].shape;
@@ -111,7 +118,7 @@ void inferGemm(InferContext& ctx) {
                      fmt::format("{} must be a matrix, got {}-D tensor", ctx.op().inputAt(i).argument,
                                  ctx.input(i)->shape.rank()));
     const GemmSizes s = gemmSizes(a.shape, b.shape, ctx.attributes());
-    if (!meets(s.k, s.k2)) failProduct(ctx, s.m, s.k, s.k2, s.n);
+    if (!meets(s.k, s.k2)) failProduct(ctx, 1, s.m, s.k, s.k2, s.n);
     Shape result{s.m, s.n};
     if (const TensorType* c = ctx.input(2)) {
         const Shape& shape = c->shape;
@@ -236,9 +243,13 @@ template <class T> void matMul(const KernelContext& ctx) {
         run(0, products);
 }
 
+} // namespace
+
 void matMulKernel(const KernelContext& ctx) {
     withMatrixType(ctx.outputs[0].dtype, [&](auto zero) { matMul<decltype(zero)>(ctx); });
 }
+
+namespace {
 
 template <class T> void gemmOf(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];

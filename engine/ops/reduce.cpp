@@ -1,32 +1,18 @@
 #include "backends/cpu/elementwise.h"
-#include "backends/cpu/reduction.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/reduction_rules.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace twb {
 namespace {
-
-/// Shape after the axes marked in `reduced` are taken out, or kept as 1.
-Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& reduced, bool keepDims) {
-    std::vector<std::int64_t> dims;
-    dims.reserve(static_cast<std::size_t>(shape.rank()));
-    for (int axis = 0; axis < shape.rank(); ++axis) {
-        if (!reduced[static_cast<std::size_t>(axis)])
-            dims.push_back(shape[axis]);
-        else if (keepDims)
-            dims.push_back(1);
-    }
-    return Shape(std::move(dims));
-}
 
 void inferReduce(InferContext& ctx) {
     const TensorType& data = *ctx.input(0);
@@ -64,77 +50,11 @@ void inferReduce(InferContext& ctx) {
     ctx.output(0, {data.dtype, reducedShape(data.shape, reduced, keepDims)});
 }
 
-void inferArgMax(InferContext& ctx) {
-    const Shape& shape = ctx.input(0)->shape;
-    const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), shape.rank(), -1);
-    if (shape.rank() > 0 && shape[axis] == 0)
-        ctx.fail("shape-mismatch", 0,
-                 fmt::format("argmax(): Expected reduction dim {} to have non-zero size.", axis));
-    std::array<bool, kMaxRank> reduced{};
-    reduced[static_cast<std::size_t>(axis)] = true;
-    ctx.output(0, {DType::i64, reducedShape(shape, reduced, ctx.attributes().flag("keepdims"))});
-}
-
 Cost reduceCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
     Cost cost = streamingCost(inputs, outputs, 0);
     cost.flops = countOf(inputs[0].shape);
     return cost;
 }
-
-/// Floats are summed in double, integers in wrapping 64 bits.
-template <class T> struct SumRule {
-    using Value = T;
-    using State = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-    static constexpr bool splits = true;
-    void add(State& state, T value, std::int64_t) const { state += static_cast<State>(value); }
-    void merge(State& state, const State& later) const { state += later; }
-    static T finish(const State& state) { return static_cast<T>(state); }
-};
-
-/// Of nothing: the least there is, as ONNX says. NaN wins, as in NumPy.
-template <class T> struct MaxRule {
-    using Value = T;
-    struct State {
-        T value = least();
-    };
-    static constexpr bool splits = true;
-    static constexpr T least() {
-        if constexpr (std::is_floating_point_v<T>)
-            return -std::numeric_limits<T>::infinity();
-        else if constexpr (std::is_same_v<T, element::Bool>)
-            return T(false);
-        else
-            return std::numeric_limits<T>::min();
-    }
-    void add(State& state, T value, std::int64_t) const {
-        if constexpr (std::is_same_v<T, element::Bool>) {
-            if (value) state.value = T(true);
-        } else {
-            state.value = value > state.value || value != value ? value : state.value;
-        }
-    }
-    void merge(State& state, const State& later) const { add(state, later.value, 0); }
-};
-
-/// The first of the largest, or the last; a NaN is larger than everything.
-template <class T, bool Last> struct ArgMaxRule {
-    using Value = T;
-    struct State {
-        T value{};
-        std::int64_t at = -1;
-    };
-    static constexpr bool splits = false;
-    void add(State& state, T value, std::int64_t at) const {
-        // No comparison with NaN holds, so a NaN that was seen can lose to another one only.
-        const bool isNaN = value != value;
-        const bool wins = Last ? value >= state.value || isNaN
-                               : value > state.value || (isNaN && state.value == state.value);
-        if (wins || state.at < 0) state = {value, at};
-    }
-    void merge(State& state, const State& later) const {
-        if (later.at >= 0) add(state, later.value, later.at);
-    }
-};
 
 /// The axes of a launch: a connected list, or the attribute.
 std::array<bool, kMaxRank> axesOf(const KernelContext& ctx) {
@@ -165,13 +85,57 @@ std::array<bool, kMaxRank> axesOf(const KernelContext& ctx) {
     return reduced;
 }
 
+/// Reduces to wide sums of Map and stores finish(sum) of each.
+template <class T, class Map, class Finish>
+void sumOf(const KernelContext& ctx, const ReductionView& view, const Finish& finish) {
+    T* const out = ctx.outputs[0].as<T>();
+    reduce(view, SumRule<T, Map>{}, [=](std::int64_t i, Wide<T> sum) { out[i] = finish(sum); });
+}
+
 void sumKernel(const KernelContext& ctx) {
     const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
     withNumber(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        using Rule = SumRule<T>;
+        sumOf<T, Plain>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
+    });
+}
+
+/// L1 and the sum of squares.
+template <class Map> void mappedSumKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
+    });
+}
+
+/// A function of a sum in double: L2 and the logarithm. Of integers it is cut towards 0.
+template <class Map, class F> void functionOfSumKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return element::cast<T>(F{}(numberOf<T>(sum))); });
+    });
+}
+
+void logSumExpKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        using Rule = LogSumExpRule<T>;
         T* const out = ctx.outputs[0].as<T>();
-        reduce(view, Rule{}, [out](std::int64_t i, const auto& state) { out[i] = Rule::finish(state); });
+        reduce(view, Rule{},
+               [out](std::int64_t i, const auto& state) { out[i] = element::cast<T>(Rule::finish(state)); });
+    });
+}
+
+void productKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const out = ctx.outputs[0].as<T>();
+        reduce(view, ProductRule<T>{},
+               [out](std::int64_t i, const auto& state) { out[i] = static_cast<T>(state.value); });
     });
 }
 
@@ -198,29 +162,13 @@ void meanKernel(const KernelContext& ctx) {
     });
 }
 
-void maxKernel(const KernelContext& ctx) {
+template <bool Largest> void extremeKernel(const KernelContext& ctx) {
     const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
     withNumberOrBool(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         T* const out = ctx.outputs[0].as<T>();
-        reduce(view, MaxRule<T>{}, [out](std::int64_t i, const auto& state) { out[i] = state.value; });
-    });
-}
-
-void argMaxKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    std::array<bool, kMaxRank> reduced{};
-    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), std::max(in.shape.rank(), 1));
-    reduced[static_cast<std::size_t>(axis)] = true;
-    const ReductionView view = splitAxes(in, reduced);
-    auto* const out = ctx.outputs[0].as<std::int64_t>();
-    const auto store = [out](std::int64_t i, const auto& state) { out[i] = state.at; };
-    withNumber(in.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if (ctx.attributes.flag("select_last_index"))
-            reduce(view, ArgMaxRule<T, true>{}, store);
-        else
-            reduce(view, ArgMaxRule<T, false>{}, store);
+        reduce(view, ExtremeRule<T, Largest>{},
+               [out](std::int64_t i, const auto& state) { out[i] = state.value; });
     });
 }
 
@@ -250,20 +198,24 @@ void addReductions(std::vector<Op>& table) {
     mean.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(mean));
     table.push_back(makeReduction("ReduceMax", 20, "Largest element over axes; NaN wins", "Y = max X", kAll,
-                                  viaFloat<maxKernel>));
+                                  viaFloat<extremeKernel<true>>));
+    table.push_back(makeReduction("ReduceMin", 20, "Smallest element over axes; NaN wins", "Y = min X", kAll,
+                                  viaFloat<extremeKernel<false>>));
 
-    Op argMax = makeOp("ArgMax", "Reduce", 13, "Where along an axis the largest element is; NaN wins",
-                       "Y = argmax X");
-    argMax.inputs = {port("data", "self", kNumbers)};
-    argMax.outputs = {port("reduced", "", DTypeSet{DType::i64})};
-    argMax.attributes = {
-        integerAttribute("axis", 0, "The axis to search along, negative from the end"),
-        flagAttribute("keepdims", true, "Keep the axis with size 1"),
-        flagAttribute("select_last_index", false, "Of equal largest elements take the last, not the first")};
-    argMax.infer = inferArgMax;
-    argMax.cost = reduceCost;
-    argMax.kernel = viaFloat<argMaxKernel>;
-    table.push_back(std::move(argMax));
+    const auto add = [&](const char* name, const char* doc, const char* formula, HostKernel kernel) {
+        Op op = makeReduction(name, 18, doc, formula, kMatrixTypes, kernel);
+        op.tolerance = {1e-6, 1e-6};
+        table.push_back(std::move(op));
+    };
+    add("ReduceProd", "Product over axes", "Y = Π X", viaFloat<productKernel>);
+    add("ReduceL1", "Sum of absolute values over axes", "Y = Σ |X|", viaFloat<mappedSumKernel<Absolute>>);
+    add("ReduceL2", "Euclidean length over axes", "Y = √ Σ X²",
+        viaFloat<functionOfSumKernel<Square, element::Sqrt>>);
+    add("ReduceSumSquare", "Sum of squares over axes", "Y = Σ X²", viaFloat<mappedSumKernel<Square>>);
+    add("ReduceLogSum", "Logarithm of the sum over axes", "Y = ln Σ X",
+        viaFloat<functionOfSumKernel<Plain, element::Log>>);
+    add("ReduceLogSumExp", "Logarithm of the sum of exponentials over axes; overflows nowhere",
+        "Y = ln Σ exp(X)", viaFloat<logSumExpKernel>);
 }
 
 } // namespace twb

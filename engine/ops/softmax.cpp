@@ -1,3 +1,5 @@
+#include "ops/softmax.h"
+
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "ops/dispatch.h"
@@ -102,16 +104,14 @@ struct Hardmax {
     }
 };
 
-template <class F> void alongAxis(const KernelContext& ctx) {
-    const TensorView& out = ctx.outputs[0];
-    TensorView in = ctx.inputs[0];
+template <class F> void alongAxis(TensorView in, const TensorView& out, std::int64_t givenAxis) {
     if (out.elementCount() == 0) return;
     if (!isDense(in)) {
         copyElements(in, out);
         in = out;
     }
     const int rank = std::max(out.shape.rank(), 1);
-    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
+    const int axis = *normalizeAxis(givenAxis, rank);
     const std::int64_t length = out.shape.rank() == 0 ? 1 : out.shape[axis];
     std::int64_t inner = 1;
     for (int i = axis + 1; i < out.shape.rank(); ++i) inner *= out.shape[i];
@@ -131,6 +131,10 @@ template <class F> void alongAxis(const KernelContext& ctx) {
     });
 }
 
+template <class F> void alongAxisKernel(const KernelContext& ctx) {
+    alongAxis<F>(ctx.inputs[0], ctx.outputs[0], ctx.attributes.integer("axis"));
+}
+
 Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::string axisDoc, double flops,
                  HostKernel kernel) {
     Op op = makeUnary(std::move(name), "Activation", 13, std::move(doc), std::move(formula), kFloats, flops,
@@ -144,20 +148,24 @@ Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::st
 
 } // namespace
 
+void logSoftmax(const TensorView& in, const TensorView& out, int axis) {
+    alongAxis<LogSoftmax>(in, out, axis);
+}
+
 void addSoftmax(std::vector<Op>& table) {
     Op softmax =
         makeAlongAxis("Softmax", "Shares that add up to 1 along an axis", "Y = exp(X) / Σ exp(X)",
-                      "The axis along which the result adds up to 1", 15, viaFloat<alongAxis<Softmax>>);
+                      "The axis along which the result adds up to 1", 15, viaFloat<alongAxisKernel<Softmax>>);
     softmax.tolerance = {2e-6, 1e-7};
     table.push_back(std::move(softmax));
-    Op logSoftmax =
-        makeAlongAxis("LogSoftmax", "Logarithm of Softmax, without its loss of digits", "Y = X − ln Σ exp(X)",
-                      "The axis along which the shares add up to 1", 15, viaFloat<alongAxis<LogSoftmax>>);
+    Op logSoftmax = makeAlongAxis("LogSoftmax", "Logarithm of Softmax, without its loss of digits",
+                                  "Y = X − ln Σ exp(X)", "The axis along which the shares add up to 1", 15,
+                                  viaFloat<alongAxisKernel<LogSoftmax>>);
     logSoftmax.tolerance = {2e-6, 2e-6};
     table.push_back(std::move(logSoftmax));
     table.push_back(makeAlongAxis("Hardmax", "1 at the first of the largest elements along an axis, else 0",
                                   "Y = (i = argmax X) ? 1 : 0", "The axis along which one element becomes 1",
-                                  2, viaFloat<alongAxis<Hardmax>>));
+                                  2, viaFloat<alongAxisKernel<Hardmax>>));
 }
 
 } // namespace twb

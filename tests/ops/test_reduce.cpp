@@ -63,6 +63,32 @@ double exact(const std::string& op, DType dtype, const std::vector<double>& valu
         const double mean = sumOf(values) / static_cast<double>(values.size());
         return isFloating(dtype) ? mean : std::trunc(mean);
     }
+    if (op == "ReduceProd") {
+        double product = 1;
+        for (double value : values) product *= value;
+        return product;
+    }
+    std::vector<double> mapped = values;
+    for (double& value : mapped)
+        value = op == "ReduceL1"                              ? std::fabs(value)
+                : op == "ReduceL2" || op == "ReduceSumSquare" ? value * value
+                : op == "ReduceLogSumExp"                     ? std::exp(value)
+                                                              : value;
+    const auto whole = [&](double value) { return isFloating(dtype) ? value : std::trunc(value); };
+    if (op == "ReduceL1" || op == "ReduceSumSquare") return sumOf(mapped);
+    if (op == "ReduceL2") return whole(std::sqrt(sumOf(mapped)));
+    if (op == "ReduceLogSumExp" || op == "ReduceLogSum") {
+        const double logarithm = std::log(sumOf(mapped));
+        if (isFloating(dtype)) return logarithm;
+        // As a cast does it: what does not fit is the nearest that does.
+        const double most = dtype == DType::i32 ? 0x1p31 : 0x1p63;
+        return std::isnan(logarithm) ? 0 : std::max(-most, std::trunc(logarithm));
+    }
+    if (op == "ReduceMin") {
+        if (!values.empty()) return *std::min_element(values.begin(), values.end());
+        if (isFloating(dtype)) return kInf;
+        return dtype == DType::i32 ? 0x1p31 - 1 : dtype == DType::i64 ? 0x1p63 : 1;
+    }
     if (!values.empty()) return *std::max_element(values.begin(), values.end());
     if (isFloating(dtype)) return -kInf;
     return dtype == DType::i32 ? -0x1p31 : dtype == DType::i64 ? -0x1p63 : 0;
@@ -84,14 +110,19 @@ private Q_SLOTS:
     void integersWrap();
     void argMax();
     void argMaxTies();
+    void argMin();
+    void logarithmsOfExtremes();
+    void cumSum();
+    void cumSumOfBadAxes();
 };
 
 void TestReduce::reductions_data() {
     QTest::addColumn<QString>("op");
     QTest::addColumn<int>("dtype");
-    for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax"})
+    for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
+                           "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"})
         for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean})
-            if (dtype != DType::boolean || QString(op) == "ReduceMax")
+            if (findOp(op)->inputs[0].types.contains(dtype))
                 QTest::addRow("%s %s", op, std::string(name(dtype)).c_str())
                     << QString(op) << static_cast<int>(dtype);
 }
@@ -104,7 +135,10 @@ void TestReduce::reductions() {
     Dice dice(21);
     for (int round = 0; round < 200; ++round) {
         const Shape shape = dice.shape(5, 6);
-        const Tensor in = inLayout(dice.tensor(type, shape, -20, 20), dice.layout());
+        // Products that i32 holds, and sums that have a logarithm.
+        const bool isProduct = opName == "ReduceProd";
+        const double low = isProduct ? -1 : opName == "ReduceLogSum" ? 1 : -20;
+        const Tensor in = inLayout(dice.tensor(type, shape, low, isProduct ? 1 : 20), dice.layout());
         std::vector<bool> isReduced(static_cast<std::size_t>(shape.rank()));
         std::vector<std::int64_t> axes;
         for (int axis = 0; axis < shape.rank(); ++axis)
@@ -136,7 +170,7 @@ void TestReduce::reductions() {
         }
         // The rounding of a sum grows with what was added up, not with what is left of it.
         Tolerance tolerance = isFloating(type) ? findOp(opName)->tolerance : Tolerance{};
-        tolerance.atol *= 20;
+        tolerance.atol *= opName == "ReduceSumSquare" ? 400 : 20;
         const QString wrong = difference(runOp(opName, attributes, inputs)[0],
                                          keptShape(shape, isReduced, keepDims), expected, tolerance);
         QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
@@ -279,6 +313,94 @@ void TestReduce::argMaxTies() {
     const Tensor first = tensorOf(DType::f32, {3}, {kNaN, 1, 2});
     QCOMPARE(runOp("ArgMax", {}, {first})[0].at(0), 0.0);
     QCOMPARE(runOp("ArgMax", last, {first})[0].at(0), 0.0);
+}
+
+void TestReduce::argMin() {
+    Dice dice(25);
+    for (DType type : {DType::f32, DType::i32, DType::u8})
+        for (int round = 0; round < 60; ++round) {
+            const Tensor in = inLayout(dice.tensor(type, {4, 6}, 0, 5), dice.layout());
+            const bool last = dice.one(2);
+            std::vector<double> expected;
+            for (const auto& group : groups(in, {false, true})) {
+                const auto least = std::min_element(group.begin(), group.end());
+                auto index = static_cast<std::size_t>(least - group.begin());
+                for (std::size_t i = index; last && i < group.size(); ++i)
+                    if (group[i] == *least) index = i;
+                expected.push_back(static_cast<double>(index));
+            }
+            const Tensor out =
+                runOp("ArgMin", {{"axis", std::int64_t{1}}, {"select_last_index", last}}, {in})[0];
+            QVERIFY(difference(out, {4, 1}, expected, {}).isEmpty());
+        }
+    QCOMPARE(runOp("ArgMin", {}, {tensorOf(DType::f32, {4}, {1, kNaN, -kInf, kNaN})})[0].at(0), 1.0);
+}
+
+void TestReduce::logarithmsOfExtremes() {
+    const auto logSumExp = [](const std::vector<double>& values) {
+        return runOp("ReduceLogSumExp", {},
+                     {tensorOf(DType::f32, {static_cast<std::int64_t>(values.size())}, values)})[0]
+            .at(0);
+    };
+    QCOMPARE(logSumExp({1000, 1000}), double(float(1000 + std::log(2.0))));
+    QCOMPARE(logSumExp({-1000, -kInf}), -1000.0);
+    QCOMPARE(logSumExp({-kInf, -kInf}), -kInf);
+    QCOMPARE(logSumExp({kInf, 3, kInf}), kInf);
+    QCOMPARE(logSumExp({}), -kInf);
+    QVERIFY(std::isnan(logSumExp({1, kNaN, 5})));
+    QCOMPARE(runOp("ReduceLogSum", {}, {Tensor::onHost({DType::f32, Shape{0}})})[0].at(0), -kInf);
+    QCOMPARE(runOp("ReduceProd", {}, {Tensor::onHost({DType::i32, Shape{0}})})[0].at(0), 1.0);
+    QVERIFY(std::isnan(runOp("ReduceMin", {}, {tensorOf(DType::f32, {3}, {1, kNaN, -kInf})})[0].at(0)));
+}
+
+void TestReduce::cumSum() {
+    Dice dice(26);
+    for (DType type : {DType::f32, DType::f64, DType::f16, DType::i32, DType::i64, DType::u32})
+        for (int round = 0; round < 60; ++round) {
+            const Shape shape = round == 0 ? Shape{3, 200, 150} : dice.shape(4, 6);
+            const int rank = std::max(shape.rank(), 1);
+            const std::int64_t axis = dice.integer(-rank, rank - 1);
+            const bool reverse = dice.one(2);
+            const bool exclusive = dice.one(2);
+            const Tensor in = inLayout(dice.tensor(type, shape, 0, 5), dice.layout());
+            std::vector<double> expected = valuesOf(in);
+            const std::int64_t at = axis < 0 ? axis + rank : axis;
+            const std::int64_t length = shape.rank() ? shape[static_cast<int>(at)] : 1;
+            std::int64_t inner = 1;
+            for (int i = static_cast<int>(at) + 1; i < shape.rank(); ++i) inner *= shape[i];
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                const auto n = static_cast<std::int64_t>(i);
+                if (n / inner % length != 0) continue;
+                double sum = 0;
+                for (std::int64_t k = 0; k < length; ++k) {
+                    const std::int64_t place = reverse ? length - 1 - k : k;
+                    double& value = expected[static_cast<std::size_t>(n + place * inner)];
+                    const double before = sum;
+                    sum += value;
+                    value = exclusive ? before : sum;
+                }
+            }
+            Attributes attributes{{"reverse", reverse}, {"exclusive", exclusive}};
+            std::vector<Tensor> inputs{in};
+            if (dice.one(2))
+                attributes.set("axis", axis);
+            else
+                inputs.push_back(dice.one(2) ? Tensor::of<std::int64_t>({}, {axis})
+                                             : tensorOf(DType::i32, {}, {static_cast<double>(axis)}));
+            const QString wrong =
+                difference(runOp("CumSum", attributes, inputs)[0], shape, expected, {1e-6, 1e-4});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+}
+
+void TestReduce::cumSumOfBadAxes() {
+    const Tensor in = Tensor::of<float>({2}, {1, 2});
+    QVERIFY(inferError([&] {
+                runOp("CumSum", {{"axis", std::int64_t{1}}}, {in});
+            }).contains("Dimension out of range"));
+    QVERIFY(inferError([&] {
+                runOp("CumSum", {}, {in, Tensor::of<std::int64_t>({2}, {0, 1})});
+            }).contains("axis must be a single number"));
 }
 
 TWB_TEST_MAIN(TestReduce)

@@ -245,7 +245,12 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         }
         return;
     case AttributeProto::FLOAT:
-        node.attributes.set(attribute.name(), static_cast<double>(attribute.f()));
+        // ONNX's random ops have a seed in floating point.
+        if (spec && spec->type == AttributeType::integer && attribute.f() == std::trunc(attribute.f()) &&
+            std::abs(attribute.f()) < 0x1p62F)
+            node.attributes.set(attribute.name(), static_cast<std::int64_t>(attribute.f()));
+        else
+            node.attributes.set(attribute.name(), static_cast<double>(attribute.f()));
         return;
     case AttributeProto::STRING:
         node.attributes.set(attribute.name(), textOf(attribute.s()));
@@ -323,6 +328,9 @@ void Import::addNode(const NodeProto& proto) {
     Node& node = newNode(known ? proto.op_type() : fmt::format("{}.{}", proto.domain(), proto.op_type()),
                          name.empty() ? proto.op_type() : name);
     for (const AttributeProto& attribute : proto.attribute()) setAttribute(node, op, attribute, at(label));
+    // Split has the attribute in ONNX, too; of others the outputs are counted here.
+    if (op && op->attribute("num_outputs") && !node.attributes.has("num_outputs"))
+        node.attributes.set("num_outputs", std::int64_t{proto.output_size()});
     const NodeId id = node.id;
     for (int port = 0; port < proto.output_size(); ++port)
         if (!proto.output(port).empty()) define(proto.output(port), {id, port}, label);

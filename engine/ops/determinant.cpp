@@ -1,0 +1,90 @@
+#include "backends/cpu/parallel.h"
+#include "ops/cast.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace twb {
+namespace {
+
+void inferDet(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const int rank = x.shape.rank();
+    if (rank < 2)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("linalg.det: The input tensor A must have at least 2 dimensions."));
+    const std::int64_t rows = x.shape[rank - 2];
+    const std::int64_t columns = x.shape[rank - 1];
+    if (rows != columns && rows != kUnknownDim && columns != kUnknownDim)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("linalg.det: A must be batches of square matrices, but they are {} by {} matrices",
+                        rows, columns));
+    ctx.output(0, {x.dtype, Shape(std::vector<std::int64_t>(x.shape.begin(), x.shape.end() - 2))});
+}
+
+/// Gaussian elimination with the largest pivot of each column, in `a`.
+double determinant(double* a, std::int64_t n) {
+    double product = 1;
+    for (std::int64_t k = 0; k < n; ++k) {
+        std::int64_t pivot = k;
+        for (std::int64_t row = k + 1; row < n; ++row)
+            if (std::fabs(a[row * n + k]) > std::fabs(a[pivot * n + k])) pivot = row;
+        if (a[pivot * n + k] == 0) return 0;
+        if (pivot != k) {
+            for (std::int64_t c = k; c < n; ++c) std::swap(a[pivot * n + c], a[k * n + c]);
+            product = -product;
+        }
+        product *= a[k * n + k];
+        for (std::int64_t row = k + 1; row < n; ++row) {
+            const double factor = a[row * n + k] / a[k * n + k];
+            for (std::int64_t c = k + 1; c < n; ++c) a[row * n + c] -= factor * a[k * n + c];
+        }
+    }
+    return product;
+}
+
+void detKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const std::int64_t count = out.elementCount();
+    if (count == 0) return;
+    const std::int64_t n = ctx.inputs[0].shape[ctx.inputs[0].shape.rank() - 1];
+    // A copy of its own: elimination works in place.
+    const Tensor work = Tensor::onHost({DType::f64, ctx.inputs[0].shape});
+    convertElements(ctx.inputs[0], work.view());
+    auto* const a = static_cast<double*>(work.data());
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        parallelRanges(count, count * n * n * n, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                out.as<T>()[i] = static_cast<T>(determinant(a + i * n * n, n));
+        });
+    });
+}
+
+} // namespace
+
+void addDeterminant(std::vector<Op>& table) {
+    Op op = makeOp("Det", "Linear algebra", 22, "The determinant of each of a stack of square matrices",
+                   "Y = det X");
+    op.inputs = {port("X", "A", kFloats, "T")};
+    op.outputs = {port("Y", "", kFloats, "T")};
+    op.tolerance = {1e-5, 1e-5};
+    op.infer = inferDet;
+    op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+        Cost cost = streamingCost(inputs, outputs, 0);
+        const Shape& shape = inputs[0].shape;
+        cost.flops = countOf(shape) * static_cast<double>(shape[shape.rank() - 1]) * 2 / 3;
+        return cost;
+    };
+    op.kernel = viaFloat<detKernel>;
+    table.push_back(std::move(op));
+}
+
+} // namespace twb

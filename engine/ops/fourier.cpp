@@ -1,0 +1,290 @@
+#include "backends/cpu/parallel.h"
+#include "ops/cast.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/fourier_plan.h"
+#include "ops/host_number.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace twb {
+namespace {
+
+/// Lengths beyond this cannot be held, and would overflow the sizes that are worked with.
+constexpr double kLongest = 0x1p40;
+
+template <class Refuse> std::int64_t lengthFrom(double value, const char* what, const Refuse& refuse) {
+    if (!(value >= 1) || value > kLongest || value != std::floor(value))
+        refuse(fmt::format("{} must be a whole number from 1 on, but is {}", what, value));
+    return static_cast<std::int64_t>(value);
+}
+
+[[noreturn]] void throwSentence(const std::string& sentence) {
+    throw Error(ErrorCode::invalidArgument, sentence);
+}
+
+std::int64_t binsOf(std::int64_t length, bool oneSided) {
+    return length == kUnknownDim || !oneSided ? length : length / 2 + 1;
+}
+
+/// Real numbers have a last axis of 1, complex ones of 2.
+bool checkNumbers(const InferContext& ctx, const Shape& shape) {
+    const std::int64_t parts = shape[shape.rank() - 1];
+    if (parts != 1 && parts != 2 && parts != kUnknownDim)
+        ctx.fail(
+            "shape-mismatch", 0,
+            fmt::format("{} takes real numbers with a last dimension of 1 or complex ones with 2, but the "
+                        "input has the shape {}",
+                        ctx.op().name, shape.toTorchString()));
+    if (parts == 2 && ctx.attributes().flag("onesided"))
+        ctx.fail("attribute", -1,
+                 fmt::format("{} of complex numbers has no symmetric half to leave out: clear \"onesided\"",
+                             ctx.op().name));
+    return parts == 2;
+}
+
+void inferDft(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const int rank = x.shape.rank();
+    if (rank < 2)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("DFT needs a signal and the parts of a number, but the input has the shape {}",
+                             x.shape.toTorchString()));
+    checkNumbers(ctx, x.shape);
+    const bool oneSided = ctx.attributes().flag("onesided");
+    if (oneSided && ctx.attributes().flag("inverse"))
+        ctx.fail("attribute", -1, "DFT cannot be one-sided and inverse: clear one of them");
+    const auto refuse = [&](const std::string& sentence) {
+        ctx.fail(ctx.input(1) ? "shape-mismatch" : "attribute", ctx.input(1) ? 1 : -1, sentence);
+    };
+    std::optional<std::int64_t> length;
+    if (const auto known = knownNumber(ctx, 1)) length = lengthFrom(*known, "dft_length", refuse);
+    std::vector<std::int64_t> dims = x.shape.dims();
+    dims.back() = 2;
+    if (const auto given = knownNumber(ctx, 2)) {
+        const int port = ctx.input(2) ? 2 : -1;
+        const int axis = axisOrFail(ctx, element::cast<std::int64_t>(*given), rank, port);
+        if (axis == rank - 1)
+            ctx.fail(
+                port < 0 ? "attribute" : "shape-mismatch", port,
+                "the last dimension of DFT's input is the parts of its numbers, which are not transformed");
+        auto& size = dims[static_cast<std::size_t>(axis)];
+        if (ctx.isDeferred(1))
+            size = kUnknownDim;
+        else
+            size = binsOf(length.value_or(size), oneSided);
+        if (size == 0)
+            ctx.fail("shape-mismatch", 0,
+                     fmt::format("Invalid number of data points (0) along dimension {}", axis));
+    } else {
+        for (int i = 0; i < rank - 1; ++i) dims[static_cast<std::size_t>(i)] = kUnknownDim;
+    }
+    ctx.output(0, {x.dtype, Shape(std::move(dims))});
+}
+
+/// Transforms of `count` signals: read(n, k) is element k of signal n, write(n, k, value) takes bin k.
+template <class Read, class Write>
+void transformAll(const FourierPlan& plan, std::int64_t count, std::int64_t bins, const Read& read,
+                  const Write& write) {
+    parallelRanges(count, count * plan.work(), 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<std::complex<double>> data(static_cast<std::size_t>(plan.length()));
+        std::vector<std::complex<double>> scratch;
+        for (std::int64_t n = begin; n < end; ++n) {
+            for (std::int64_t k = 0; k < plan.length(); ++k) data[static_cast<std::size_t>(k)] = read(n, k);
+            plan.run(data.data(), scratch);
+            for (std::int64_t k = 0; k < bins; ++k) write(n, k, data[static_cast<std::size_t>(k)]);
+        }
+    });
+}
+
+/// Element i of dense real or complex numbers.
+struct Numbers {
+    const double* data;
+    std::int64_t parts;
+    std::complex<double> operator()(std::int64_t i) const {
+        return {data[i * parts], parts == 2 ? data[i * parts + 1] : 0};
+    }
+};
+
+void dftKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    Tensor keep;
+    const TensorView in = denseAs(DType::f64, ctx.inputs[0], keep);
+    const int rank = in.shape.rank();
+    const auto given =
+        normalizeAxis(element::cast<std::int64_t>(hostNumberOf(ctx, 2, "axis").value_or(-2)), rank);
+    if (!given || *given == rank - 1) throwSentence("DFT: axis names no dimension of the signal");
+    const int axis = *given;
+    const std::int64_t size = in.shape[axis];
+    const std::int64_t length = lengthFrom(
+        hostNumberOf(ctx, 1, "dft_length").value_or(static_cast<double>(size)), "dft_length", throwSentence);
+    std::int64_t inner = 1;
+    for (int i = axis + 1; i < rank - 1; ++i) inner *= in.shape[i];
+    const std::int64_t bins = out.shape[axis];
+    const std::int64_t count = out.elementCount() / (2 * bins);
+    if (bins > length) throwSentence("DFT: dft_length is not what the result was made for");
+    const FourierPlan plan(length, ctx.attributes.flag("inverse"));
+    const Numbers numbers{in.as<const double>(), in.shape[rank - 1]};
+    const auto place = [inner](std::int64_t n, std::int64_t k, std::int64_t along) {
+        return (n / inner * along + k) * inner + n % inner;
+    };
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = out.as<T>();
+        transformAll(
+            plan, count, bins,
+            [&](std::int64_t n, std::int64_t k) {
+                return k < size ? numbers(place(n, k, size)) : std::complex<double>{};
+            },
+            [&](std::int64_t n, std::int64_t k, std::complex<double> value) {
+                y[2 * place(n, k, bins)] = static_cast<T>(value.real());
+                y[2 * place(n, k, bins) + 1] = static_cast<T>(value.imag());
+            });
+    });
+}
+
+/// The length of STFT's frames: frame_length, or the window's.
+std::optional<std::int64_t> frameLength(const InferContext& ctx) {
+    const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
+    const TensorType* window = ctx.input(2);
+    if (window && window->shape.rank() != 1)
+        ctx.fail("shape-mismatch", 2,
+                 fmt::format("expected a 1D window tensor, but got one of shape {}",
+                             window->shape.toTorchString()));
+    std::optional<std::int64_t> length;
+    if (const auto known = knownNumber(ctx, 3)) length = lengthFrom(*known, "frame_length", refuse);
+    if (ctx.isDeferred(3)) return std::nullopt;
+    if (!window) {
+        if (!length)
+            ctx.fail("attribute", -1,
+                     "STFT needs the length of its frames: set frame_length or connect a window");
+        return length;
+    }
+    const std::int64_t size = window->shape[0];
+    if (size == kUnknownDim) return length;
+    if (size == 0) ctx.fail("shape-mismatch", 2, "a window of no elements lets nothing through");
+    if (length && *length != size)
+        ctx.fail("shape-mismatch", 2,
+                 fmt::format("the window has {} elements, but frame_length is {}", size, *length));
+    return size;
+}
+
+void inferStft(InferContext& ctx) {
+    const TensorType& signal = *ctx.input(0);
+    if (signal.shape.rank() != 3)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("STFT takes a signal (batch, length, 1 or 2), but the input has the shape {}",
+                             signal.shape.toTorchString()));
+    checkNumbers(ctx, signal.shape);
+    const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
+    const auto frame = frameLength(ctx);
+    std::optional<std::int64_t> step;
+    if (const auto known = knownNumber(ctx, 1)) step = lengthFrom(*known, "frame_step", refuse);
+    const std::int64_t length = signal.shape[1];
+    std::int64_t frames = kUnknownDim;
+    if (frame && length != kUnknownDim) {
+        if (*frame > length)
+            ctx.fail("shape-mismatch", 0,
+                     fmt::format("expected 0 < n_fft <= {}, but got n_fft={}", length, *frame));
+        if (step) frames = 1 + (length - *frame) / *step;
+    }
+    ctx.output(
+        0, {signal.dtype, Shape{signal.shape[0], frames,
+                                binsOf(frame.value_or(kUnknownDim), ctx.attributes().flag("onesided")), 2}});
+}
+
+void stftKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    Tensor keepSignal;
+    Tensor keepWindow;
+    const TensorView signal = denseAs(DType::f64, ctx.inputs[0], keepSignal);
+    const double* window = nullptr;
+    double length = hostNumberOf(ctx, 3, "frame_length").value_or(0);
+    if (ctx.inputs.size() > 2 && ctx.inputs[2].data) {
+        window = denseAs(DType::f64, ctx.inputs[2], keepWindow).as<const double>();
+        length = static_cast<double>(ctx.inputs[2].elementCount());
+    }
+    const std::int64_t frame = lengthFrom(length, "frame_length", throwSentence);
+    const std::int64_t step =
+        lengthFrom(hostNumberOf(ctx, 1, "frame_step").value_or(0), "frame_step", throwSentence);
+    const std::int64_t samples = signal.shape[1];
+    const std::int64_t frames = out.shape[1];
+    const std::int64_t bins = out.shape[2];
+    if (frame > samples || (frames - 1) > (samples - frame) / step || bins > frame)
+        throwSentence("STFT: frame_step and frame_length are not what the result was made for");
+    const FourierPlan plan(frame, false);
+    const Numbers numbers{signal.as<const double>(), signal.shape[2]};
+    withFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const y = out.as<T>();
+        transformAll(
+            plan, out.shape[0] * frames, bins,
+            [&](std::int64_t n, std::int64_t k) {
+                const auto x = numbers(n / frames * samples + n % frames * step + k);
+                return window ? x * window[k] : x;
+            },
+            [&](std::int64_t n, std::int64_t k, std::complex<double> value) {
+                y[2 * (n * bins + k)] = static_cast<T>(value.real());
+                y[2 * (n * bins + k) + 1] = static_cast<T>(value.imag());
+            });
+    });
+}
+
+/// 5 · N · log₂ N operations a transform of N.
+Cost fourierCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, double length) {
+    return streamingCost(inputs, outputs, 2.5 * std::log2(std::max(length, 2.0)));
+}
+
+} // namespace
+
+void addFourier(std::vector<Op>& table) {
+    Op dft = makeOp("DFT", "Signal", 20, "Discrete Fourier transform along an axis",
+                    "Yₖ = Σ Xₙ · e ^ (−2πi nk / N)");
+    dft.inputs = {port("input", "self", kFloats, "T1"), hostNumber("dft_length", "n", kIndices),
+                  hostNumber("axis", "dim", DTypeSet{DType::i64})};
+    dft.outputs = {port("output", "", kFloats, "T1")};
+    AttributeSpec length = integerAttribute(
+        "dft_length", 0, "Cut or filled with zeros to this length; absent: the signal's own");
+    length.defaultValue.reset();
+    dft.attributes = {
+        std::move(length),
+        integerAttribute("axis", -2, "The axis to transform; the last one is a number's parts"),
+        flagAttribute("inverse", false, "Back from the spectrum, divided by the length"),
+        flagAttribute("onesided", false, "Of real numbers only the half that is not a mirror image")};
+    dft.tolerance = {1e-5, 1e-5};
+    dft.infer = inferDft;
+    dft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                  const Attributes&) { return fourierCost(inputs, outputs, countOf(outputs[0].shape) / 2); };
+    dft.kernel = viaFloat<dftKernel>;
+    table.push_back(std::move(dft));
+
+    Op stft = makeOp("STFT", "Signal", 17, "Spectra of overlapping frames of a signal",
+                     "Y = DFT(window · X[frame_step · i …])");
+    stft.inputs = {port("signal", "self", kFloats, "T1"), hostNumber("frame_step", "hop_length", kIndices),
+                   optionalPort("window", "window", kFloats, "T1"),
+                   hostNumber("frame_length", "n_fft", kIndices)};
+    stft.outputs = {port("output", "", kFloats, "T1")};
+    AttributeSpec frame = integerAttribute("frame_length", 0, "Elements of a frame; absent: the window's");
+    frame.defaultValue.reset();
+    stft.attributes = {
+        integerAttribute("frame_step", 1, "Elements from one frame to the next"), std::move(frame),
+        flagAttribute("onesided", true, "Of real numbers only the half that is not a mirror image")};
+    stft.tolerance = {1e-5, 1e-5};
+    stft.infer = inferStft;
+    stft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                   const Attributes&) {
+        const Shape& shape = outputs[0].shape;
+        return fourierCost(inputs, outputs, static_cast<double>(shape[2]) * 2);
+    };
+    stft.kernel = viaFloat<stftKernel>;
+    table.push_back(std::move(stft));
+}
+
+} // namespace twb

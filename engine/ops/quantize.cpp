@@ -1,0 +1,275 @@
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+#include "ops/cast.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace twb {
+namespace {
+
+constexpr DTypeSet kQuantized{DType::i8, DType::u8, DType::i16, DType::u16};
+constexpr DTypeSet kScales{DType::f32, DType::f16, DType::bf16};
+
+bool differ(std::int64_t a, std::int64_t b) { return a != kUnknownDim && b != kUnknownDim && a != b; }
+
+/// Scales are one for the tensor, one for each place along an axis, or one for each block along it.
+void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zeroPort) {
+    const Shape& scale = ctx.input(scalePort)->shape;
+    const std::string& op = ctx.op().name;
+    const auto fail = [&](const std::string& why) {
+        ctx.fail("shape-mismatch", scalePort,
+                 fmt::format("{}: the scale {} does not fit the input {}: {}", op, scale.toTorchString(),
+                             x.toTorchString(), why));
+    };
+    const std::int64_t block = ctx.attributes().integer("block_size");
+    if (block > 0) {
+        const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), x.rank(), -1);
+        if (scale.rank() != x.rank() || x.rank() == 0) fail("with a block_size it needs as many dimensions");
+        for (int i = 0; i < x.rank(); ++i) {
+            const std::int64_t wanted =
+                i == axis && x[i] != kUnknownDim ? x[i] / block + (x[i] % block != 0 ? 1 : 0) : x[i];
+            if (differ(scale[i], wanted)) fail(fmt::format("dimension {} must be {}", i, wanted));
+        }
+    } else if (scale.rank() == 1 && scale[0] != 1) {
+        const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), x.rank(), -1);
+        if (x.rank() == 0) fail("a scalar has one scale");
+        if (differ(scale[0], x[axis])) fail(fmt::format("along dimension {} it needs {}", axis, x[axis]));
+    } else if (scale.rank() > 1) {
+        fail("it must be a scalar or one-dimensional; set block_size for blocks");
+    }
+    if (const TensorType* zero = ctx.input(zeroPort)) {
+        bool same = zero->shape.rank() == scale.rank();
+        for (int i = 0; same && i < scale.rank(); ++i) same = !differ(zero->shape[i], scale[i]);
+        if (!same)
+            ctx.fail("shape-mismatch", zeroPort,
+                     fmt::format("{}: the zero point has the shape {}, but the scale {}", op,
+                                 zero->shape.toTorchString(), scale.toTorchString()));
+    }
+}
+
+void inferQuantize(InferContext& ctx) {
+    const Shape& x = ctx.input(0)->shape;
+    checkScale(ctx, x, 1, 2);
+    DType dtype = DType::u8;
+    if (ctx.attributes().has("output_dtype")) {
+        dtype = dtypeOf(ctx.attributes(), "output_dtype");
+        if (ctx.input(2) && ctx.input(2)->dtype != dtype)
+            ctx.fail("dtype-mismatch", 2,
+                     fmt::format("QuantizeLinear: output_dtype is {}, but the zero point is {}", name(dtype),
+                                 name(ctx.input(2)->dtype)));
+    } else if (ctx.input(2)) {
+        dtype = ctx.input(2)->dtype;
+    }
+    ctx.output(0, {dtype, x});
+}
+
+void inferDequantize(InferContext& ctx) {
+    const Shape& x = ctx.input(0)->shape;
+    checkScale(ctx, x, 1, 2);
+    ctx.output(0, {ctx.attributes().has("output_dtype") ? dtypeOf(ctx.attributes(), "output_dtype")
+                                                        : ctx.input(1)->dtype,
+                   x});
+}
+
+/// Which scale an element has. A row is what lies behind one place along the axis.
+struct ScalePlaces {
+    std::int64_t length = 1; ///< of the axis
+    std::int64_t inner = 1;  ///< elements of a row
+    std::int64_t rows = 1;
+    std::int64_t block = 0;
+    bool perAxis = false;
+
+    ScalePlaces(const KernelContext& ctx) {
+        const Shape& x = ctx.inputs[0].shape;
+        block = ctx.attributes.integer("block_size");
+        perAxis = block == 0 && ctx.inputs[1].elementCount() != 1;
+        const std::int64_t total = x.elementCount();
+        if ((block > 0 || perAxis) && x.rank() > 0) {
+            const int axis = *normalizeAxis(ctx.attributes.integer("axis"), x.rank());
+            length = x[axis];
+            for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
+        }
+        // Without an axis rows only share out the work.
+        if (block == 0 && !perAxis) inner = std::min<std::int64_t>(std::max<std::int64_t>(total, 1), 4096);
+        rows = (total + inner - 1) / std::max<std::int64_t>(inner, 1);
+    }
+    std::int64_t first(std::int64_t row) const {
+        if (perAxis) return row % length;
+        if (block == 0) return 0;
+        const std::int64_t blocks = (length + block - 1) / block;
+        return (row / length * blocks + row % length / block) * inner;
+    }
+    std::int64_t step() const { return block > 0 ? 1 : 0; }
+};
+
+/// each(i, scale of i) for every element, in parallel.
+template <class Each> void forScaled(const KernelContext& ctx, const Each& each) {
+    const std::int64_t total = ctx.inputs[0].elementCount();
+    if (total == 0) return;
+    const ScalePlaces places(ctx);
+    parallelRanges(places.rows, total, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row) {
+            const std::int64_t scale = places.first(row);
+            const std::int64_t last = std::min((row + 1) * places.inner, total);
+            std::int64_t at = scale;
+            for (std::int64_t i = row * places.inner; i < last; ++i, at += places.step()) each(i, at);
+        }
+    });
+}
+
+/// The nearest whole number, halves to the even one, then what the type holds. NaN becomes 0.
+template <class T> T saturate(float x) { return element::cast<T>(std::nearbyint(x)); }
+
+template <class F> void withQuantized(DType dtype, const F& f) {
+    switch (dtype) {
+    case DType::i8:
+        return f(std::int8_t{});
+    case DType::u8:
+        return f(std::uint8_t{});
+    case DType::i16:
+        return f(std::int16_t{});
+    case DType::u16:
+        return f(std::uint16_t{});
+    default:
+        noKernelFor(dtype);
+    }
+}
+
+float roundedTo(DType dtype, float x) {
+    if (dtype == DType::f16) return static_cast<float>(Half(x));
+    if (dtype == DType::bf16) return static_cast<float>(BFloat16(x));
+    return x;
+}
+
+bool isGiven(const KernelContext& ctx, std::size_t port) {
+    return port < ctx.inputs.size() && ctx.inputs[port].data;
+}
+
+void quantizeKernel(const KernelContext& ctx) {
+    Tensor keepX;
+    Tensor keepScale;
+    Tensor keepZero;
+    const auto* const x = denseAs(DType::f32, ctx.inputs[0], keepX).as<const float>();
+    const auto* const scale = denseAs(DType::f32, ctx.inputs[1], keepScale).as<const float>();
+    const std::int32_t* zero = nullptr;
+    if (isGiven(ctx, 2)) zero = denseAs(DType::i32, ctx.inputs[2], keepZero).as<const std::int32_t>();
+    const DType precision =
+        ctx.attributes.has("precision") ? dtypeOf(ctx.attributes, "precision") : ctx.inputs[1].dtype;
+    withQuantized(ctx.outputs[0].dtype, [&](auto none) {
+        using T = decltype(none);
+        T* const y = ctx.outputs[0].as<T>();
+        forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
+            const float quotient = std::nearbyint(roundedTo(precision, x[i] / scale[at]));
+            y[i] = saturate<T>(zero ? quotient + static_cast<float>(zero[at]) : quotient);
+        });
+    });
+}
+
+void dequantizeKernel(const KernelContext& ctx) {
+    Tensor keepX;
+    Tensor keepScale;
+    Tensor keepZero;
+    const auto* const x = denseAs(DType::i32, ctx.inputs[0], keepX).as<const std::int32_t>();
+    const auto* const scale = denseAs(DType::f32, ctx.inputs[1], keepScale).as<const float>();
+    const std::int32_t* zero = nullptr;
+    if (isGiven(ctx, 2)) zero = denseAs(DType::i32, ctx.inputs[2], keepZero).as<const std::int32_t>();
+    float* const y = ctx.outputs[0].as<float>();
+    forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
+        const std::int64_t shifted = std::int64_t{x[i]} - (zero ? zero[at] : 0);
+        y[i] = static_cast<float>(shifted) * scale[at];
+    });
+}
+
+void inferDynamic(InferContext& ctx) {
+    ctx.output(0, {DType::u8, ctx.input(0)->shape});
+    ctx.output(1, {DType::f32, Shape{}});
+    ctx.output(2, {DType::u8, Shape{}});
+}
+
+/// The range is stretched to hold 0, so that 0 is exact. Where it is empty, any scale will do: 1.
+void dynamicKernel(const KernelContext& ctx) {
+    Tensor keep;
+    const TensorView in = denseAs(DType::f32, ctx.inputs[0], keep);
+    const auto* const x = in.as<const float>();
+    const std::int64_t total = in.elementCount();
+    float low = 0;
+    float high = 0;
+    for (std::int64_t i = 0; i < total; ++i) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    const float scale = high == low ? 1.0F : (high - low) / 255.0F;
+    const auto zero = saturate<std::uint8_t>(-low / scale);
+    auto* const y = ctx.outputs[0].as<std::uint8_t>();
+    parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            y[i] = saturate<std::uint8_t>(std::nearbyint(x[i] / scale) + static_cast<float>(zero));
+    });
+    *ctx.outputs[1].as<float>() = scale;
+    *ctx.outputs[2].as<std::uint8_t>() = zero;
+}
+
+std::vector<AttributeSpec> blockAttributes() {
+    AttributeSpec block =
+        integerAttribute("block_size", 0, "Elements along the axis that share a scale; 0: none");
+    block.minimum = 0;
+    return {integerAttribute("axis", 1, "The axis along which scales differ, negative from the end"),
+            std::move(block)};
+}
+
+} // namespace
+
+void addQuantization(std::vector<Op>& table) {
+    Op quantize = makeOp("QuantizeLinear", "Quantize", 23,
+                         "Numbers as small integers: divided by a scale, rounded, saturated",
+                         "Y = saturate(round(X / scale) + zero_point)");
+    const DTypeSet scales = kScales | DTypeSet{DType::i32};
+    quantize.inputs = {port("x", "self", scales), port("y_scale", "scale", scales),
+                       optionalPort("y_zero_point", "zero_point", kQuantized)};
+    quantize.outputs = {port("y", "", kQuantized)};
+    quantize.attributes = blockAttributes();
+    quantize.attributes.push_back(dtypeAttribute("output_dtype", "", kQuantized,
+                                                 "Type of the result; absent: the zero point's, or u8"));
+    quantize.attributes.push_back(
+        dtypeAttribute("precision", "", kScales, "Precision of the quotient; absent: the scale's"));
+    quantize.attributes.push_back(
+        flagAttribute("saturate", true, "What ONNX asks for 8-bit floats, which no tensor here holds"));
+    quantize.infer = inferQuantize;
+    quantize.kernel = quantizeKernel;
+    table.push_back(std::move(quantize));
+
+    Op dequantize = makeOp("DequantizeLinear", "Quantize", 23, "Small integers as the numbers they stand for",
+                           "Y = (X − zero_point) · scale");
+    const DTypeSet integers = kQuantized | DTypeSet{DType::i32};
+    dequantize.inputs = {port("x", "self", integers, "T"), port("x_scale", "scale", kScales),
+                         optionalPort("x_zero_point", "zero_point", integers, "T")};
+    dequantize.outputs = {port("y", "", kScales)};
+    dequantize.attributes = blockAttributes();
+    dequantize.attributes.push_back(
+        dtypeAttribute("output_dtype", "", kScales, "Type of the result; absent: the scale's"));
+    dequantize.tolerance = {1.2e-7, 0};
+    dequantize.infer = inferDequantize;
+    dequantize.kernel = viaFloat<dequantizeKernel>;
+    table.push_back(std::move(dequantize));
+
+    Op dynamic = makeOp("DynamicQuantizeLinear", "Quantize", 11,
+                        "Numbers as u8, with the scale and zero point that fit their range",
+                        "scale = (max X − min X) / 255");
+    dynamic.inputs = {port("x", "self", DTypeSet{DType::f32})};
+    dynamic.outputs = {port("y", "", DTypeSet{DType::u8}), port("y_scale", "", DTypeSet{DType::f32}),
+                       port("y_zero_point", "", DTypeSet{DType::u8})};
+    dynamic.tolerance = {1.2e-7, 0};
+    dynamic.infer = inferDynamic;
+    dynamic.kernel = dynamicKernel;
+    table.push_back(std::move(dynamic));
+}
+
+} // namespace twb

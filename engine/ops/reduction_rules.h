@@ -1,0 +1,151 @@
+#pragma once
+
+#include "backends/cpu/reduction.h"
+#include "ops/element_functions.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+namespace twb {
+
+// What the reductions of ops/reduce.cpp and ops/arg_reduce.cpp carry along; see backends/cpu/reduction.h.
+
+/// Shape after the axes marked in `reduced` are taken out, or kept as 1.
+inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& reduced, bool keepDims) {
+    std::vector<std::int64_t> dims;
+    dims.reserve(static_cast<std::size_t>(shape.rank()));
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        if (!reduced[static_cast<std::size_t>(axis)])
+            dims.push_back(shape[axis]);
+        else if (keepDims)
+            dims.push_back(1);
+    }
+    return Shape(std::move(dims));
+}
+
+// What is summed of an element, in the state's type S.
+struct Plain {
+    template <class S, class T> static S of(T x) { return static_cast<S>(x); }
+};
+struct Absolute {
+    template <class S, class T> static S of(T x) {
+        return x < 0 ? S{0} - static_cast<S>(x) : static_cast<S>(x);
+    }
+};
+struct Square {
+    template <class S, class T> static S of(T x) { return static_cast<S>(x) * static_cast<S>(x); }
+};
+
+/// Floats are summed in double, integers in wrapping 64 bits.
+template <class T> using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+
+/// What a wide sum or product stands for.
+template <class T> double numberOf(Wide<T> state) {
+    if constexpr (std::is_floating_point_v<T> || std::is_unsigned_v<T>)
+        return static_cast<double>(state);
+    else
+        return static_cast<double>(static_cast<std::int64_t>(state));
+}
+
+template <class T, class Map = Plain> struct SumRule {
+    using Value = T;
+    using State = Wide<T>;
+    static constexpr bool splits = true;
+    void add(State& state, T value, std::int64_t) const { state += Map::template of<State>(value); }
+    void merge(State& state, const State& later) const { state += later; }
+};
+
+template <class T> struct ProductRule {
+    using Value = T;
+    struct State {
+        Wide<T> value{1};
+    };
+    static constexpr bool splits = true;
+    void add(State& state, T value, std::int64_t) const { state.value *= static_cast<Wide<T>>(value); }
+    void merge(State& state, const State& later) const { state.value *= later.value; }
+};
+
+/// ln Σ e ^ x with the largest x taken off, so that nothing overflows: `sum` is of e ^ (x − most).
+template <class T> struct LogSumExpRule {
+    using Value = T;
+    struct State {
+        double most = -std::numeric_limits<double>::infinity();
+        double sum = 0;
+    };
+    static constexpr bool splits = false;
+    void add(State& state, T value, std::int64_t) const { merge(state, {static_cast<double>(value), 1}); }
+    void merge(State& state, const State& later) const {
+        if (later.sum == 0) return;
+        // Equal ones apart: infinities have no difference.
+        if (later.most == state.most) {
+            state.sum += later.sum;
+        } else if (later.most < state.most) {
+            state.sum += later.sum * std::exp(later.most - state.most);
+        } else {
+            state.sum = later.sum + state.sum * std::exp(state.most - later.most);
+            state.most = later.most;
+        }
+    }
+    static double finish(const State& state) { return state.most + std::log(state.sum); }
+};
+
+/// Whether x comes before y: the larger one, or the smaller one.
+template <bool Largest, class T> bool precedes(T x, T y) {
+    if constexpr (Largest)
+        return x > y;
+    else
+        return x < y;
+}
+
+/// Of nothing: the least there is (the largest, for the smallest), as ONNX says. NaN wins, as in NumPy.
+template <class T, bool Largest> struct ExtremeRule {
+    using Value = T;
+    struct State {
+        T value = last();
+    };
+    static constexpr bool splits = true;
+    static constexpr T last() {
+        using Limits = std::numeric_limits<T>;
+        if constexpr (std::is_same_v<T, element::Bool>)
+            return T(!Largest);
+        else if constexpr (std::is_floating_point_v<T>)
+            return Largest ? -Limits::infinity() : Limits::infinity();
+        else
+            return Largest ? Limits::min() : Limits::max();
+    }
+    void add(State& state, T value, std::int64_t) const {
+        if constexpr (std::is_same_v<T, element::Bool>) {
+            if (static_cast<bool>(value) == Largest) state.value = T(Largest);
+        } else {
+            state.value = precedes<Largest>(value, state.value) || value != value ? value : state.value;
+        }
+    }
+    void merge(State& state, const State& later) const { add(state, later.value, 0); }
+};
+
+/// Where the first of the largest (or smallest) is, or the last; a NaN comes before everything.
+template <class T, bool Largest, bool Last> struct ArgRule {
+    using Value = T;
+    struct State {
+        T value{};
+        std::int64_t at = -1;
+    };
+    static constexpr bool splits = false;
+    void add(State& state, T value, std::int64_t at) const {
+        // No comparison with NaN holds, so a NaN that was seen can lose to another one only.
+        const bool isNaN = value != value;
+        const bool wins =
+            Last ? precedes<Largest>(value, state.value) || value == state.value || isNaN
+                 : precedes<Largest>(value, state.value) || (isNaN && state.value == state.value);
+        if (wins || state.at < 0) state = {value, at};
+    }
+    void merge(State& state, const State& later) const {
+        if (later.at >= 0) add(state, later.value, later.at);
+    }
+};
+
+} // namespace twb
