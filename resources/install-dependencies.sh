@@ -8,7 +8,8 @@ packages=(
     git g++ cmake ninja-build ccache
     qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
     libqcustomplot-dev
-    libonnx-dev libprotobuf-dev libopenblas-openmp-dev libdnnl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+    libonnx-dev libprotobuf-dev libgraphviz-dev
+    libopenblas-openmp-dev libdnnl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
     fonts-inter fonts-jetbrains-mono
 )
 for option in "$@"; do

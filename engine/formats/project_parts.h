@@ -26,6 +26,9 @@ inline constexpr std::string_view kFragmentFormat = "tensor-workbench-fragment";
 /// the document, of the first thing that is wrong.
 ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin);
 
+/// After the place of a folded node.
+inline constexpr std::string_view kFolded = "folded";
+
 /// Ids that a JSON reader of any language keeps exactly.
 inline constexpr std::uint64_t kLargestId = (std::uint64_t(1) << 53) - 1;
 /// Canvas units from a lane's corner; what lies further out is a mistake.

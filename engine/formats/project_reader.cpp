@@ -33,6 +33,7 @@ public:
     ProjectParts take() {
         place(m_parts.nodes, m_nodePlaces, "nodes", [](Node& n, const auto& p) {
             n.position = {p[0], p[1]};
+            n.folded = p[2] != 0;
         });
         place(m_parts.notes, m_notePlaces, "notes", [](Note& n, const auto& p) {
             n.position = {p[0], p[1]};
@@ -91,6 +92,8 @@ public:
     bool start_array(std::size_t) {
         if (inAttributes()) return openInAttribute('[');
         m_numbers = 0;
+        m_isFolded = false;
+        m_list = {};
         switch (m_in) {
         case In::document:
             if (m_field < Field::lanes || m_field > Field::notes) refuse("must not be a list");
@@ -327,7 +330,13 @@ private:
     }
 
     void listNumber(const Scalar& value) {
-        if (m_numbers >= m_list.size()) refuse("has too many values");
+        if (m_numbers >= m_list.size() || m_isFolded) refuse("has too many values");
+        if (m_in == In::layoutNumbers && m_section == Section::nodes && m_numbers == 2 && value.text &&
+            *value.text == kFolded) {
+            m_isFolded = true;
+            m_list[m_numbers++] = 1;
+            return;
+        }
         const bool isPort = m_in == In::port;
         m_list[m_numbers++] = checked([&] {
             return isPort ? static_cast<double>(integer(value, 0, static_cast<std::int64_t>(kLargestId)))
@@ -366,7 +375,8 @@ private:
 
     void endLayoutNumbers() {
         const bool isNode = m_section == Section::nodes;
-        if (isNode && m_numbers != 2) refuse("must be a list of x and y");
+        if (isNode && m_numbers != (m_isFolded ? 3 : 2))
+            refuse("must be a list of x and y, and of \"folded\" for a node that is drawn in its reader");
         if (!isNode && m_numbers != 4) refuse("must be a list of x, y, width and height");
         if (!isNode && !(m_list[2] > 0 && m_list[3] >= 0))
             refuse("must have a width above 0 and a height of 0 or more");
@@ -428,6 +438,7 @@ private:
     std::string m_attributeName;
     std::array<double, 4> m_list{};
     std::size_t m_numbers = 0;
+    bool m_isFolded = false; ///< said after a node's place
     std::string m_item;
     std::uint64_t m_itemId = 0;
     std::vector<Place> m_nodePlaces;

@@ -167,7 +167,9 @@ void writeParts(Writer& w, const Lanes* lanes, const Frames& frames, const Nodes
                 [&](const Lane& lane) { placeKey(w, lane).number(lane.height, false); });
     w.lines("nodes", '{', nodes, [&](const Node& node) {
         placeKey(w, node).raw("[").number(node.position.x, false).raw(", ");
-        w.number(node.position.y, false).raw("]");
+        w.number(node.position.y, false);
+        if (node.folded) w.raw(", ").text(kFolded);
+        w.raw("]");
     });
     w.lines(
         "notes", '{', notes,

@@ -45,6 +45,7 @@ struct Node {
     FrameId frame = FrameId::none; ///< the module it belongs to
     Attributes attributes;         ///< those that are set; defaults come from the op table
     Position position;
+    bool folded = false; ///< drawn within the node that reads it, where it can be: see folding.h
     bool operator==(const Node&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "placement/fixes.h"
 
 #include "core/error.h"
+#include "graph/folding.h"
 #include "placement/device_rule.h"
 
 #include <fmt/format.h>
@@ -96,9 +97,11 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
         return;
     }
     case Fix::Kind::moveNode: {
-        Node node = *graph.find(fix.node);
-        node.lane = laneOf(builder, fix.device);
-        node.position = freePlace(builder.graph(), node.lane, node.position);
+        const LaneId lane = laneOf(builder, fix.device);
+        const Position place = freePlace(builder.graph(), lane, graph.find(fix.node)->position);
+        moveToLane(builder, fix.node, lane);
+        Node node = *builder.graph().find(fix.node);
+        node.position = place;
         builder.change(node);
         return;
     }
@@ -146,11 +149,7 @@ Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device 
                                  : fmt::format("move {} nodes to {}", nodes.size(), device.toString()));
     const LaneId lane = laneOf(builder, device);
     for (NodeId id : nodes) {
-        const Node* found = builder.graph().find(id);
-        if (!found || found->lane == lane) continue;
-        Node node = *found;
-        node.lane = lane;
-        builder.change(node);
+        if (builder.graph().find(id)) moveToLane(builder, id, lane);
     }
     return builder.take();
 }

@@ -150,6 +150,16 @@ class TestProject : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void foldedIsSaidWithThePlace() {
+        const std::string folded = with("[0, 0]", "[0, 0, \"folded\"]");
+        const Graph graph = parseProject(folded, "memory");
+        QVERIFY(graph.find(NodeId(1))->folded);
+        QVERIFY(!graph.find(NodeId(2))->folded);
+        const std::string text = toProjectText(graph);
+        QVERIFY(text.find("\"1\": [0, 0, \"folded\"]") != std::string::npos);
+        QCOMPARE(differentLines(text, toProjectText(parseProject(kSmall, "memory"))), 1);
+    }
+
     void roundTripIsExact() {
         for (unsigned seed = 1; seed <= 60; ++seed) {
             const Graph graph = RandomGraph(seed).make(1 + seed * 7 % 40);
@@ -338,6 +348,9 @@ private Q_SLOTS:
         row("position far out", with("[200, 0]", "[1e300, 0]"), "layout.nodes.2 is 1e+300");
         row("position too large for a double", with("[200, 0]", "[1e400, 0]"), "this is not valid JSON");
         row("position of three", with("[200, 0]", "[200, 0, 1]"), "layout.nodes.2 must be a list of x and y");
+        row("not folded but open", with("[200, 0]", "[200, 0, \"open\"]"), "layout.nodes.2 must be a number");
+        row("more after folded", with("[200, 0]", "[200, 0, \"folded\", 1]"),
+            "layout.nodes.2 has too many values");
         row("position a number", with("[200, 0]", "200"), "layout.nodes.2 must be a list of numbers");
         row("place of nobody", with("\"2\": [200, 0]", "\"7\": [200, 0]"),
             "layout.nodes.7 places what does not exist");

@@ -179,6 +179,8 @@ private Q_SLOTS:
         row("/notes/0/text", "[]");
         row("/layout/nodes/1", "[1]");
         row("/layout/nodes/1", "[1, 2, 3]");
+        row("/layout/nodes/1", R"([1, 2, "open"])");
+        row("/layout/nodes/1", R"([1, 2, "folded", 3])");
         row("/layout/nodes/1", "[1e10, 2]");
         row("/layout/nodes/x", "[1, 2]");
         row("/layout/notes/1", "[1, 2, 0, 4]");

@@ -73,6 +73,7 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
         node.name = "n" + std::to_string(below(1000));
         node.lane = anyLane();
         node.position = {static_cast<double>(below(2000)), static_cast<double>(below(300))};
+        node.folded = below(4) == 0;
         if (!graph.frames().empty() && below(3) == 0) node.frame = graph.frames().begin()->id;
         builder.addNode(node);
         break;

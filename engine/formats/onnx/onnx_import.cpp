@@ -5,7 +5,10 @@
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
 #include "formats/safetensors.h"
-#include "graph/delta.h"
+#include "graph/arrange.h"
+#include "graph/card_size.h"
+#include "graph/folding.h"
+#include "graph/module_names.h"
 #include "ops/op_table.h"
 
 #include <climits>
@@ -27,6 +30,8 @@ using onnx::NodeProto;
 constexpr std::int64_t kOldestOpset = 1;
 /// Up to this many elements a constant is written into the graph, where a person can read and change it.
 constexpr std::int64_t kInlineElements = 64;
+constexpr double kMargin = 24; ///< between the lane's border and what stands first
+constexpr double kFrame = 18;  ///< what a frame needs beside that
 
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", place, problem));
@@ -83,6 +88,7 @@ private:
     Delta m_delta;
     LaneId m_lane = LaneId::none;
     std::unordered_map<std::string, PortRef> m_values;
+    std::vector<NodeId> m_parameters;
 };
 
 ImportedModel Import::run(std::string_view bytes) {
@@ -110,12 +116,12 @@ ImportedModel Import::run(std::string_view bytes) {
     }
     for (int i = 0; i < graph.node_size(); ++i) connect(graph.node(i), ids[static_cast<std::size_t>(i)]);
     for (const auto& value : graph.output()) addOutput(value);
-    layOut();
     GraphInfo info = m_out.graph.info();
     info.title = graph.name().empty() ? m_path.stem().string() : textOf(graph.name());
     info.description = textOf(model.doc_string());
     m_delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(m_delta);
+    layOut();
     return std::move(m_out);
 }
 
@@ -159,9 +165,11 @@ NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
         while (!m_out.tensors.emplace(path, tensor).second) path += '_'; // two names may read the same
         Node& node = newNode("File", name);
         node.attributes.set("path", path);
+        m_parameters.push_back(node.id);
         return node.id;
     }
     Node& node = newNode("Constant", name);
+    m_parameters.push_back(node.id);
     if (isFloating(tensor.dtype())) {
         std::vector<double> values;
         for (std::int64_t i = 0; i < count; ++i) values.push_back(tensor.at(i));
@@ -359,43 +367,32 @@ void Import::addOutput(const onnx::ValueInfoProto& value) {
     m_delta.edgesAdded.push_back({source->second, {probe.id, 0}});
 }
 
-/// A column for each step of the longest way from a source; sources stand beside what reads them first.
+/// Parameters go into the ops that read them, modules get frames, and all of it a place.
 void Import::layOut() {
-    constexpr double columnWidth = 240;
-    constexpr double rowHeight = 130;
-    std::unordered_map<NodeId, std::size_t> index;
-    for (std::size_t i = 0; i < m_delta.nodes.size(); ++i) index[m_delta.nodes[i].after->id] = i;
-    const std::size_t count = m_delta.nodes.size();
-    std::vector<std::vector<std::size_t>> readers(count);
-    std::vector<int> missing(count, 0);
-    for (const Edge& edge : m_delta.edgesAdded) {
-        readers[index[edge.from.node]].push_back(index[edge.to.node]);
-        ++missing[index[edge.to.node]];
+    Graph& graph = m_out.graph;
+    graph.apply(fold(graph, m_parameters));
+    graph.apply(frameModules(graph));
+    std::vector<NodeId> all;
+    for (const Node& node : graph.nodes()) all.push_back(node.id);
+    std::size_t deepest = 0;
+    for (const Frame& frame : graph.frames()) {
+        std::size_t depth = 1;
+        for (const Frame* up = graph.find(frame.parent); up; up = graph.find(up->parent)) ++depth;
+        deepest = std::max(deepest, depth);
     }
-    std::vector<int> depth(count, 0);
-    std::vector<std::size_t> ready;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < count; ++i)
-        if (missing[i] == 0) ready.push_back(i);
-    while (!ready.empty()) {
-        const std::size_t at = ready.back();
-        ready.pop_back();
-        order.push_back(at);
-        for (const std::size_t reader : readers[at]) {
-            depth[reader] = std::max(depth[reader], depth[at] + 1);
-            if (--missing[reader] == 0) ready.push_back(reader);
-        }
+    const double frames = kFrame * static_cast<double>(deepest);
+    graph.apply(arrange(graph, all, {kMargin + frames, kMargin + frames}));
+    Delta beside; // where a folded one would stand as a card
+    for (const NodeId id : m_parameters) {
+        const Node* node = graph.find(id);
+        const auto into = foldedInto(graph, *node);
+        if (!into) continue;
+        Node after = *node;
+        const Position reader = graph.find(into->node)->position;
+        after.position = {std::max(kMargin, reader.x - card::maxWidth), reader.y};
+        beside.nodes.push_back({*node, std::move(after)});
     }
-    for (const std::size_t at : order) {
-        const std::string& op = m_delta.nodes[at].after->op;
-        if ((op != "Constant" && op != "File") || readers[at].empty()) continue;
-        int first = depth[readers[at].front()];
-        for (const std::size_t reader : readers[at]) first = std::min(first, depth[reader]);
-        depth[at] = std::max(first - 1, 0);
-    }
-    std::unordered_map<int, int> rows;
-    for (std::size_t i = 0; i < count; ++i)
-        m_delta.nodes[i].after->position = {24 + depth[i] * columnWidth, 24 + rows[depth[i]]++ * rowHeight};
+    graph.apply(beside);
 }
 
 class MemoryFiles final : public TensorFiles {

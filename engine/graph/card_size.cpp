@@ -1,0 +1,22 @@
+#include "graph/card_size.h"
+
+#include "graph/folding.h"
+
+#include <algorithm>
+
+namespace twb {
+
+CardSize cardSizeOf(const Graph& graph, const Node& node) {
+    if (node.op == "To") return {card::maxWidth, card::pillHeight, card::pillHeight / 2};
+    const auto folded = foldedIn(graph, node.id).size();
+    const auto& inputs = graph.inputs(node.id);
+    std::size_t ports = inputs.size() - std::min(inputs.size(), folded);
+    for (const Edge& edge : graph.outgoing(node.id))
+        ports = std::max(ports, static_cast<std::size_t>(edge.from.port) + 1);
+    const double body =
+        card::height + card::portSpacing * static_cast<double>(std::max<std::size_t>(ports, 3) - 3);
+    const double rows = folded ? card::rowHeight * static_cast<double>(folded) + card::rowsBottom : 0.0;
+    return {folded ? card::maxWidthWithRows : card::maxWidth, body + rows, body / 2};
+}
+
+} // namespace twb

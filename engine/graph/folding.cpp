@@ -1,0 +1,117 @@
+#include "graph/folding.h"
+
+#include "graph/card_size.h"
+#include "ops/op_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace twb {
+namespace {
+
+constexpr double kBeside = 64; ///< between a card and the parameters that are taken out of it
+constexpr double kBelow = 16;
+
+} // namespace
+
+std::optional<PortRef> foldTarget(const Graph& graph, NodeId node) {
+    const auto& outgoing = graph.outgoing(node);
+    if (outgoing.size() != 1 || outgoing[0].to.port >= kMostFoldedPorts) return std::nullopt;
+    const Node* at = graph.find(node);
+    const Op* op = at ? findOp(at->op) : nullptr;
+    if (!op || op->role != OpRole::source || op->name == "Input") return std::nullopt;
+    for (const auto& input : graph.inputs(node))
+        if (input) return std::nullopt; // a mistake that must be seen
+    const Node* reader = graph.find(outgoing[0].to.node);
+    if (!reader || reader->op == "To" || reader->id == node) return std::nullopt;
+    return outgoing[0].to;
+}
+
+std::optional<PortRef> foldedInto(const Graph& graph, const Node& node) {
+    return node.folded ? foldTarget(graph, node.id) : std::nullopt;
+}
+
+std::vector<NodeId> foldedIn(const Graph& graph, NodeId reader) {
+    std::vector<NodeId> out;
+    for (const auto& input : graph.inputs(reader)) {
+        const Node* source = input ? graph.find(input->node) : nullptr;
+        if (source && foldedInto(graph, *source)) out.push_back(source->id);
+    }
+    return out;
+}
+
+NodeId cardOf(const Graph& graph, NodeId id) {
+    const Node* node = graph.find(id);
+    const auto into = node ? foldedInto(graph, *node) : std::nullopt;
+    return into ? into->node : id;
+}
+
+Delta fold(const Graph& graph, const std::vector<NodeId>& nodes) {
+    Delta delta;
+    std::set<NodeId> all(nodes.begin(), nodes.end());
+    for (const NodeId id : nodes)
+        for (const auto& input : graph.inputs(id))
+            if (input) all.insert(input->node);
+    for (const NodeId id : all) {
+        const Node* node = graph.find(id);
+        if (!node || node->folded || !foldTarget(graph, id)) continue;
+        Node after = *node;
+        after.folded = true;
+        delta.nodes.push_back({*node, std::move(after)});
+    }
+    if (delta.nodes.size() == 1)
+        delta.title = fmt::format("Fold {}", delta.nodes[0].after->name);
+    else
+        delta.title = fmt::format("Fold {} parameters", delta.nodes.size());
+    return delta;
+}
+
+Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes) {
+    const std::set<NodeId> named(nodes.begin(), nodes.end());
+    std::set<NodeId> readers;
+    for (const NodeId id : nodes) readers.insert(cardOf(graph, id));
+    Delta delta;
+    for (const NodeId reader : readers) {
+        const Node* at = graph.find(reader);
+        if (!at) continue;
+        double y = at->position.y;
+        for (const NodeId id : foldedIn(graph, reader)) {
+            if (!named.contains(id) && !named.contains(reader)) continue;
+            const Node* node = graph.find(id);
+            Node after = *node;
+            after.folded = false;
+            const CardSize size = cardSizeOf(graph, *node);
+            after.position = {std::max(8.0, at->position.x - kBeside - size.width),
+                              node->lane == at->lane ? y : kBelow};
+            y += size.height + kBelow;
+            delta.nodes.push_back({*node, std::move(after)});
+        }
+    }
+    if (delta.nodes.size() == 1)
+        delta.title = fmt::format("Unfold {}", delta.nodes[0].after->name);
+    else
+        delta.title = fmt::format("Unfold {} parameters", delta.nodes.size());
+    return delta;
+}
+
+std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::set<NodeId> all(nodes.begin(), nodes.end());
+    for (const NodeId id : nodes)
+        for (const NodeId folded : foldedIn(graph, id)) all.insert(folded);
+    return {all.begin(), all.end()};
+}
+
+void moveToLane(DeltaBuilder& builder, NodeId id, LaneId lane) {
+    std::vector<NodeId> all = foldedIn(builder.graph(), id);
+    all.push_back(id);
+    for (const NodeId each : all) {
+        Node node = *builder.graph().find(each);
+        if (node.lane == lane) continue;
+        node.lane = lane;
+        builder.change(node);
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,184 @@
+#include "graph/module_names.h"
+
+#include "graph/folding.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+using Path = std::vector<std::string>;
+
+constexpr std::size_t kDeepestFrames = 64; ///< in a project file
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+    std::vector<std::string_view> parts;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(at), text.size());
+        if (end > 0) parts.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return parts;
+}
+
+bool isNumber(std::string_view text) {
+    return !text.empty() &&
+           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "Conv" or "Conv_12" for a Conv.
+bool repeatsOp(std::string_view part, std::string_view op) {
+    if (!part.starts_with(op)) return false;
+    part.remove_prefix(op.size());
+    return part.empty() || (part[0] == '_' && isNumber(part.substr(1)));
+}
+
+/// The part at `index`, with those before it as far as they are needed to say more than a number.
+std::string telling(const Path& path, std::size_t index) {
+    std::string out = path[index];
+    for (bool bare = isNumber(out); bare && index > 0; bare = isNumber(path[index]))
+        out = path[--index] + "." + out;
+    return out;
+}
+
+Path common(const Path& a, const Path& b) {
+    const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return {a.begin(), end};
+}
+
+/// The modules of all nodes.
+std::unordered_map<NodeId, Path> modulesOf(const Graph& graph) {
+    std::unordered_map<NodeId, Path> modules;
+    std::vector<NodeId> nameless;
+    for (const Node& node : graph.nodes()) {
+        Path path = namePath(node.name);
+        path.pop_back();
+        if (path.empty() && !foldedInto(graph, node)) nameless.push_back(node.id);
+        modules[node.id] = std::move(path);
+    }
+    for (const NodeId id : nameless) {
+        const Path* before = nullptr;
+        const Path* after = nullptr;
+        for (const auto& input : graph.inputs(id)) {
+            if (!input || foldedInto(graph, *graph.find(input->node))) continue;
+            before = &modules[input->node];
+            break;
+        }
+        for (const Edge& edge : graph.outgoing(id)) {
+            if (!after || modules[edge.to.node].size() > after->size()) after = &modules[edge.to.node];
+        }
+        if (before && after) modules[id] = common(*before, *after);
+    }
+    for (const Node& node : graph.nodes())
+        if (const auto into = foldedInto(graph, node)) modules[node.id] = modules[into->node];
+    return modules;
+}
+
+/// Calls joined(module) for each edge inside a module that joins what no edge before it joined there.
+template <class Joined>
+void countJoints(const Graph& graph, const std::unordered_map<NodeId, Path>& modules, const Joined& joined) {
+    std::map<Path, std::unordered_map<NodeId, NodeId>> trees; // union-find, one for each module
+    const auto root = [](std::unordered_map<NodeId, NodeId>& tree, NodeId id) {
+        for (auto up = tree.find(id); up != tree.end(); up = tree.find(id)) {
+            // Each step halves the way for the next time.
+            if (const auto next = tree.find(up->second); next != tree.end()) up->second = next->second;
+            id = up->second;
+        }
+        return id;
+    };
+    for (const Node& node : graph.nodes()) {
+        if (foldedInto(graph, node)) continue;
+        for (const Edge& edge : graph.outgoing(node.id)) {
+            for (Path path = common(modules.at(node.id), modules.at(edge.to.node)); !path.empty();
+                 path.pop_back()) {
+                auto& tree = trees[path];
+                const NodeId a = root(tree, node.id);
+                const NodeId b = root(tree, edge.to.node);
+                if (a == b) continue;
+                tree[a] = b;
+                joined(path);
+            }
+        }
+    }
+}
+
+} // namespace
+
+std::vector<std::string> namePath(std::string_view name) {
+    Path path;
+    std::string joined;
+    // "a / b" is no path, and neither is "x.grad of y".
+    if (name.find(' ') != std::string_view::npos) return {std::string(name)};
+    for (std::string_view part : split(name, '/')) {
+        // PyTorch repeats in each part the names of the modules around it.
+        if (!joined.empty() && part.starts_with(joined) && part.size() > joined.size() + 1 &&
+            part[joined.size()] == '.')
+            part.remove_prefix(joined.size() + 1);
+        for (const std::string_view piece : split(part, '.')) {
+            path.emplace_back(piece);
+            joined += joined.empty() ? "" : ".";
+            joined += piece;
+        }
+    }
+    if (path.empty()) path.emplace_back(name);
+    return path;
+}
+
+std::string shortNameOf(const Graph& graph, const Node& node) {
+    const Path path = namePath(node.name);
+    std::size_t at = path.size() - 1;
+    if (at == 0 || node.name.find('/') == std::string::npos) return node.name; // a dot may mean anything
+    const Frame* frame = graph.find(node.frame);
+    const bool isFramed = frame && frame->title == telling(path, at - 1);
+    if (repeatsOp(path[at], node.op) && !isFramed) --at;
+    return telling(path, at);
+}
+
+Delta frameModules(const Graph& graph) {
+    const std::unordered_map<NodeId, Path> modules = modulesOf(graph);
+    /// Of a module with those inside it.
+    struct Members {
+        int cards = 0;
+        int joints = 0; ///< edges of a tree over the cards, as far as edges inside the module join them
+    };
+    std::map<Path, Members> members; // parents come first
+    for (const Node& node : graph.nodes()) {
+        if (foldedInto(graph, node)) continue;
+        for (Path path = modules.at(node.id); !path.empty(); path.pop_back()) ++members[path].cards;
+    }
+    countJoints(graph, modules, [&](const Path& path) { ++members[path].joints; });
+    Delta delta;
+    delta.title = "Frame modules";
+    std::map<Path, FrameId> frames;
+    const auto innermost = [&](Path path) {
+        for (; !path.empty(); path.pop_back())
+            if (const auto at = frames.find(path); at != frames.end()) return at->second;
+        return FrameId::none;
+    };
+    for (const auto& [path, in] : members) {
+        if (in.cards < 2 || path.size() > kDeepestFrames) continue;
+        // A module that is called in several places is no place of its own.
+        if (in.joints < in.cards - 1) continue;
+        const Path parent(path.begin(), path.end() - 1);
+        const auto around = members.find(parent);
+        if (around != members.end() && around->second.cards == in.cards && frames.contains(parent)) continue;
+        Frame frame;
+        frame.id = graph.newFrameId(frames.size());
+        frame.title = telling(path, path.size() - 1);
+        frame.parent = innermost(path);
+        frames[path] = frame.id;
+        delta.frames.push_back({std::nullopt, std::move(frame)});
+    }
+    for (const Node& node : graph.nodes()) {
+        const FrameId frame = innermost(modules.at(node.id));
+        if (frame == node.frame) continue;
+        Node after = node;
+        after.frame = frame;
+        delta.nodes.push_back({node, std::move(after)});
+    }
+    return delta;
+}
+
+} // namespace twb

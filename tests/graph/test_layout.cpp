@@ -1,0 +1,212 @@
+#include "core/error.h"
+#include "graph/arrange.h"
+#include "graph/card_size.h"
+#include "graph/folding.h"
+#include "graph/layered_layout.h"
+#include "support/test_main.h"
+
+#include <ctime>
+#include <thread>
+
+using namespace twb;
+
+namespace {
+
+LayoutBox cardBox(int group = -1) { return {176, 74, 37, group}; }
+
+bool overlap(const Position& a, const LayoutBox& boxA, const Position& b, const LayoutBox& boxB) {
+    return a.x < b.x + boxB.width && b.x < a.x + boxA.width && a.y < b.y + boxB.height &&
+           b.y < a.y + boxA.height;
+}
+
+/// A chain with a way around every third box, as residual networks have it.
+std::vector<LayoutLink> residual(std::size_t count) {
+    std::vector<LayoutLink> links;
+    for (std::size_t i = 1; i < count; ++i) links.push_back({i - 1, i});
+    for (std::size_t i = 3; i < count; i += 3) links.push_back({i - 3, i});
+    return links;
+}
+
+struct Parameters {
+    Graph graph;
+    LaneId cpu, cuda;
+    NodeId x, gemm, weight, bias, shared, relu;
+
+    Parameters() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 0});
+        const auto add = [&](const char* op, const char* name) {
+            Node node;
+            node.op = op;
+            node.name = name;
+            node.lane = cpu;
+            return builder.addNode(node);
+        };
+        x = add("Input", "x");
+        gemm = add("Gemm", "fc");
+        weight = add("Ones", "weight");
+        bias = add("Zeros", "bias");
+        shared = add("Ones", "shared");
+        relu = add("Relu", "relu");
+        const NodeId add1 = add("Add", "add");
+        builder.connect({{x, 0}, {gemm, 0}});
+        builder.connect({{weight, 0}, {gemm, 1}});
+        builder.connect({{bias, 0}, {gemm, 2}});
+        builder.connect({{gemm, 0}, {relu, 0}});
+        builder.connect({{shared, 0}, {add1, 0}});
+        builder.connect({{shared, 0}, {add1, 1}});
+        graph.apply(builder.take());
+    }
+};
+
+} // namespace
+
+class TestLayout : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void boxesFollowWhatTheyReadAndKeepApart() {
+        const std::vector<LayoutBox> boxes(5, cardBox());
+        const std::vector<LayoutLink> links{{0, 1}, {1, 2}, {0, 3}, {3, 2}, {2, 4}};
+        const auto at = layeredLayout(boxes, links);
+        for (const LayoutLink& link : links) QVERIFY(at[link.from].x + 176 < at[link.to].x);
+        for (std::size_t a = 0; a < at.size(); ++a)
+            for (std::size_t b = 0; b < a; ++b) QVERIFY(!overlap(at[a], boxes[a], at[b], boxes[b]));
+        QCOMPARE(at[0].x, 0.0);
+    }
+
+    void aChainOfUnequalCardsIsStraight() {
+        std::vector<LayoutBox> boxes(3, cardBox());
+        boxes[1].height = 74 + 44; // two rows under its ports
+        const auto at = layeredLayout(boxes, std::vector<LayoutLink>{{0, 1}, {1, 2}});
+        QCOMPARE(at[0].y, at[1].y);
+        QCOMPARE(at[1].y, at[2].y);
+    }
+
+    void groupsKeepApart() {
+        // Two branches, each in a group of its own, within a third.
+        std::vector<LayoutBox> boxes{cardBox(), cardBox(0), cardBox(0), cardBox(1), cardBox(1), cardBox()};
+        const std::vector<LayoutLink> links{{0, 1}, {1, 2}, {0, 3}, {3, 4}, {2, 5}, {4, 5}};
+        const auto at = layeredLayout(boxes, links, std::vector<int>{2, 2, -1});
+        const double bottom = std::max(at[1].y, at[2].y) + 74;
+        const double top = std::min(at[1].y, at[2].y);
+        for (const std::size_t other : {3, 4})
+            QVERIFY(at[other].y > bottom + 30 || at[other].y + 74 < top - 30);
+    }
+
+    void cyclesAndNothingAtAll() {
+        QVERIFY(layeredLayout({}, {}).empty());
+        const std::vector<LayoutBox> boxes(3, cardBox());
+        QCOMPARE(layeredLayout(boxes, std::vector<LayoutLink>{{0, 1}, {1, 2}, {2, 0}, {1, 1}}).size(),
+                 std::size_t{3});
+        QCOMPARE(layeredLayout(boxes, {}).size(), std::size_t{3});
+    }
+
+    void largeNetworksAreQuickAndKeepApart_data() {
+        QTest::addColumn<int>("count");
+        QTest::addColumn<int>("milliseconds");
+        QTest::newRow("200") << 200 << 1000;
+        QTest::newRow("2000") << 2000 << 10000;
+        QTest::newRow("more than Graphviz gets") << 6000 << 10000;
+    }
+    void largeNetworksAreQuickAndKeepApart() {
+        QFETCH(int, count);
+        QFETCH(int, milliseconds);
+        std::vector<LayoutBox> boxes;
+        std::vector<int> parents;
+        for (int i = 0; i < count; ++i) {
+            if (i % 6 == 0) parents.push_back(-1);
+            boxes.push_back(cardBox(int(parents.size()) - 1));
+        }
+        const auto links = residual(boxes.size());
+        // The processor's time: a machine that has other things to do does not count.
+        const std::clock_t start = std::clock();
+        const auto at = layeredLayout(boxes, links, parents);
+        const auto spent = 1000 * (std::clock() - start) / CLOCKS_PER_SEC;
+        QVERIFY2(spent < milliseconds, qPrintable(QString::number(spent)));
+        double width = 0;
+        double height = 0;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            width = std::max(width, at[i].x + 176);
+            height = std::max(height, at[i].y + 74);
+            for (std::size_t j = i + 1; j < std::min(at.size(), i + 12); ++j)
+                QVERIFY(!overlap(at[i], boxes[i], at[j], boxes[j]));
+        }
+        // A window shows it: no strip.
+        QVERIFY2(width < 5 * height, qPrintable(QStringLiteral("%1 x %2").arg(width).arg(height)));
+    }
+
+    void mayBeCalledFromSeveralThreads() {
+        const std::vector<LayoutBox> boxes(40, cardBox());
+        const auto links = residual(boxes.size());
+        const auto expected = layeredLayout(boxes, links);
+        std::vector<Position> a, b;
+        std::thread one([&] { a = layeredLayout(boxes, links); });
+        std::thread two([&] { b = layeredLayout(boxes, links); });
+        one.join();
+        two.join();
+        QVERIFY(a == expected && b == expected);
+    }
+
+    void arrangeLeavesFoldedNodesAlone() {
+        Parameters p;
+        p.graph.apply(fold(p.graph, {p.weight, p.bias}));
+        std::vector<NodeId> all;
+        for (const Node& node : p.graph.nodes()) all.push_back(node.id);
+        const Delta delta = arrange(p.graph, all, {40, 48});
+        for (const auto& change : delta.nodes) QVERIFY(!change.after->folded);
+        p.graph.apply(delta);
+        QVERIFY(p.graph.find(p.x)->position.x < p.graph.find(p.gemm)->position.x);
+        QVERIFY(arrange(p.graph, all, {40, 48}).nodes.empty());
+    }
+
+    void onlySourcesWithOneReaderFold() {
+        Parameters p;
+        QCOMPARE(foldTarget(p.graph, p.weight), (std::optional<PortRef>{{p.gemm, 1}}));
+        QVERIFY(!foldTarget(p.graph, p.x)); // an input of the model is no parameter
+        QVERIFY(!foldTarget(p.graph, p.shared));
+        QVERIFY(!foldTarget(p.graph, p.gemm));
+        QVERIFY(!foldTarget(p.graph, p.relu));
+        // The op's name folds what it reads.
+        const Delta delta = fold(p.graph, {p.gemm});
+        QCOMPARE(delta.nodes.size(), std::size_t{2});
+        p.graph.apply(delta);
+        QCOMPARE(foldedIn(p.graph, p.gemm), (std::vector<NodeId>{p.weight, p.bias}));
+        QCOMPARE(cardOf(p.graph, p.bias), p.gemm);
+        QVERIFY(cardSizeOf(p.graph, *p.graph.find(p.gemm)).height > card::height);
+        // Without its reader it is a card again, whatever it says.
+        DeltaBuilder builder(p.graph, "cut");
+        builder.disconnect({{p.bias, 0}, {p.gemm, 2}});
+        p.graph.apply(builder.take());
+        QVERIFY(!foldedInto(p.graph, *p.graph.find(p.bias)));
+    }
+
+    void unfoldIsTheWayBack() {
+        Parameters p;
+        const Graph before = p.graph;
+        const Delta folding = fold(p.graph, {p.gemm});
+        p.graph.apply(folding);
+        Graph again = p.graph;
+        again.apply(folding.inverse());
+        QVERIFY(again == before);
+        p.graph.apply(unfold(p.graph, {p.weight}));
+        QVERIFY(!p.graph.find(p.weight)->folded && p.graph.find(p.bias)->folded);
+        p.graph.apply(unfold(p.graph, {p.gemm}));
+        QVERIFY(!p.graph.find(p.bias)->folded);
+        QVERIFY(unfold(p.graph, {p.gemm, p.bias}).empty());
+    }
+
+    void parametersGoWithTheirOp() {
+        Parameters p;
+        p.graph.apply(fold(p.graph, {p.gemm}));
+        DeltaBuilder builder(p.graph, "move");
+        moveToLane(builder, p.gemm, p.cuda);
+        p.graph.apply(builder.take());
+        for (const NodeId id : {p.gemm, p.weight, p.bias}) QCOMPARE(p.graph.find(id)->lane, p.cuda);
+        QCOMPARE(p.graph.find(p.relu)->lane, p.cpu);
+    }
+};
+
+TWB_TEST_MAIN(TestLayout)
+#include "test_layout.moc"
