@@ -2,7 +2,9 @@
 
 #include "core/error.h"
 #include "formats/project.h"
+#include "graph/card_size.h"
 #include "graph/composites.h"
+#include "graph/folding.h"
 #include "ops/op_table.h"
 #include "placement/fixes.h"
 #include "widgets/theme.h"
@@ -15,15 +17,17 @@ namespace {
 
 constexpr Position kBeside{24, 24};
 
-std::vector<NodeId> nodesOf(const Selection& selection) {
-    return {selection.nodes.begin(), selection.nodes.end()};
+/// The selected nodes, with the parameters that are drawn in them.
+std::vector<NodeId> nodesOf(const Graph& graph, const Selection& selection) {
+    return withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
 }
 
 /// Moved down and right until no node stands there.
 Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
     const auto taken = [&](const Node& node) {
-        return node.lane == lane && std::abs(node.position.x - wanted.x) < metrics::nodeMinWidth &&
-               std::abs(node.position.y - wanted.y) < metrics::nodeHeight;
+        return node.lane == lane && !foldedInto(graph, node) &&
+               std::abs(node.position.x - wanted.x) < card::minWidth &&
+               std::abs(node.position.y - wanted.y) < card::height;
     };
     const auto& nodes = graph.nodes();
     for (int tries = 0; tries < 200 && std::any_of(nodes.begin(), nodes.end(), taken); ++tries) {
@@ -37,6 +41,50 @@ std::string lowered(std::string text) {
     for (char& c : text)
         if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
     return text;
+}
+
+LaneId appendLane(DeltaBuilder& builder, Device device) {
+    int order = 0;
+    for (const Lane& lane : builder.graph().lanes()) order = std::max(order, lane.order + 1);
+    return builder.addLane({LaneId::none, device, "", order, 0});
+}
+
+/// Moves nodes to a lane, keeping where they stand to each other.
+void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
+    constexpr double kApart = 24;
+    const Graph graph = builder.graph();
+    struct Card {
+        NodeId id;
+        Position at;
+        CardSize size;
+    };
+    std::vector<Card> moved;
+    std::vector<Card> standing;
+    for (const Node& node : graph.nodes()) {
+        const bool isMoved = selection.nodes.contains(node.id) && node.lane != lane;
+        if (foldedInto(graph, node) || (node.lane != lane && !isMoved)) continue;
+        (isMoved ? moved : standing).push_back({node.id, node.position, cardSizeOf(graph, node)});
+    }
+    double top = 0;
+    double bottom = 0;
+    bool collide = false;
+    for (const Card& card : moved) top = &card == &moved.front() ? card.at.y : std::min(top, card.at.y);
+    for (const Card& there : standing) {
+        bottom = std::max(bottom, there.at.y + there.size.height);
+        if (collide) continue;
+        for (const Card& card : moved)
+            collide =
+                collide ||
+                (card.at.x < there.at.x + there.size.width && there.at.x < card.at.x + card.size.width &&
+                 card.at.y < there.at.y + there.size.height && there.at.y < card.at.y + card.size.height);
+    }
+    for (const NodeId id : selection.nodes) moveToLane(builder, id, lane);
+    if (!collide) return;
+    for (const Card& card : moved) {
+        Node node = *builder.graph().find(card.id);
+        node.position.y += bottom + kApart - top;
+        builder.change(node);
+    }
 }
 
 } // namespace
@@ -64,7 +112,7 @@ Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position positio
 
 QString copyText(const Graph& graph, const Selection& selection) {
     const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
-    return QString::fromStdString(toFragmentText(copyOf(graph, nodesOf(selection), notes)));
+    return QString::fromStdString(toFragmentText(copyOf(graph, nodesOf(graph, selection), notes)));
 }
 
 Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added) {
@@ -77,14 +125,15 @@ Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, st
 Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
     const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
     DeltaBuilder builder(graph, "Duplicate");
-    paste(builder, copyOf(graph, nodesOf(selection), notes), kBeside, LaneId::none, added);
+    paste(builder, copyOf(graph, nodesOf(graph, selection), notes), kBeside, LaneId::none, added);
     return builder.take();
 }
 
 Delta removeSelection(const Graph& graph, const Selection& selection) {
     DeltaBuilder builder(graph, "Delete");
-    if (selection.edge) builder.disconnect(*selection.edge);
-    for (const NodeId node : selection.nodes) builder.removeNode(node);
+    if (selection.edge && graph.sourceOf(selection.edge->to) == selection.edge->from)
+        builder.disconnect(*selection.edge);
+    for (const NodeId node : nodesOf(graph, selection)) builder.removeNode(node);
     for (const NoteId note : selection.notes) builder.removeNote(note);
     return builder.take();
 }
@@ -93,12 +142,14 @@ Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane) {
     const Lane* target = graph.find(lane);
     if (!target) return {};
     DeltaBuilder builder(graph, "Send to " + target->device.toString());
-    for (const NodeId id : selection.nodes) {
-        Node node = *graph.find(id);
-        if (node.lane == lane) continue;
-        node.lane = lane;
-        builder.change(node);
-    }
+    sendTo(builder, selection, lane);
+    return builder.take();
+}
+
+Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device) {
+    if (selection.nodes.empty()) return {};
+    DeltaBuilder builder(graph, "Send to " + device.toString());
+    sendTo(builder, selection, appendLane(builder, device));
     return builder.take();
 }
 
@@ -131,7 +182,7 @@ Delta makeModule(const Graph& graph, const Selection& selection) {
     for (const NodeId id : selection.nodes)
         if (graph.find(id)->frame != parent) parent = FrameId::none;
     const FrameId frame = builder.addFrame({FrameId::none, "Module", parent});
-    for (const NodeId id : selection.nodes) {
+    for (const NodeId id : nodesOf(graph, selection)) {
         Node node = *graph.find(id);
         node.frame = frame;
         builder.change(node);
@@ -140,10 +191,8 @@ Delta makeModule(const Graph& graph, const Selection& selection) {
 }
 
 Delta addLane(const Graph& graph, Device device) {
-    int order = 0;
-    for (const Lane& lane : graph.lanes()) order = std::max(order, lane.order + 1);
     DeltaBuilder builder(graph, "Add lane " + device.toString());
-    builder.addLane({LaneId::none, device, "", order, 0});
+    appendLane(builder, device);
     return builder.take();
 }
 

@@ -22,7 +22,10 @@ QString copyText(const Graph& graph, const Selection& selection);
 Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added);
 Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
 Delta removeSelection(const Graph& graph, const Selection& selection);
+/// The selected nodes on another lane; below what stands there, where they would stand on it.
 Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane);
+/// The same, on a lane of this device that is added below the others.
+Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device);
 /// A To on each selected edge that crosses lanes without one, be it selected itself or an input of a selected
 /// node.
 Delta insertTo(const Graph& graph, const Selection& selection);

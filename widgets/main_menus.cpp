@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "formats/project.h"
+#include "graph/folding.h"
 #include "profile/resource_path.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
@@ -144,6 +145,10 @@ void MainWindow::buildGraphMenu() {
     m_needSelection.push_back(
         addAction(menu, tr("Make &module from selection"), QKeySequence(tr("Ctrl+G")),
                   [this] { edit(makeModule(m_document.graph(), m_document.selection())); }));
+    m_foldAction = addAction(menu, tr("F&old parameters"), QKeySequence(tr("Ctrl+Alt+F")),
+                             [this] { edit(fold(m_document.graph(), selectedNodes())); });
+    m_unfoldAction = addAction(menu, tr("&Unfold parameters"), QKeySequence(tr("Ctrl+Alt+U")),
+                               [this] { edit(unfold(m_document.graph(), selectedNodes())); });
     addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
     menu.addSeparator();
     addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")), [this] { applyFirstFix(); });
@@ -157,18 +162,33 @@ void MainWindow::buildGraphMenu() {
     });
 }
 
+/// For what is selected; for everything where nothing is.
 void MainWindow::fillLaneMenu() {
+    const Graph& graph = m_document.graph();
+    const bool all = m_document.selection().nodes.empty();
     m_laneMenu->clear();
+    m_laneMenu->setTitle(all ? tr("&Send all to lane") : tr("&Send to lane"));
+    m_laneMenu->setEnabled(!graph.nodes().empty());
     int number = 0;
-    for (const Lane& lane : m_document.graph().lanesInOrder()) {
+    const auto nodes = [this] {
+        Selection what = m_document.selection();
+        if (what.nodes.empty())
+            for (const Node& node : m_document.graph().nodes()) what.nodes.insert(node.id);
+        return what;
+    };
+    for (const Lane& lane : graph.lanesInOrder()) {
         QString text = toQt(lane.device.toString());
         if (!lane.title.empty()) text += QStringLiteral(" · ") + toQt(lane.title);
-        QAction* action = m_laneMenu->addAction(text, this, [this, id = lane.id] {
-            edit(sendToLane(m_document.graph(), m_document.selection(), id));
-        });
+        QAction* action = m_laneMenu->addAction(
+            text, this, [this, nodes, id = lane.id] { edit(sendToLane(m_document.graph(), nodes(), id)); });
         if (++number <= 9) action->setShortcut(QKeySequence(QStringLiteral("Ctrl+Alt+%1").arg(number)));
-        action->setEnabled(!m_document.selection().nodes.empty());
     }
+    m_laneMenu->addSeparator();
+    const Device gpu = nextGpu(graph);
+    m_laneMenu
+        ->addAction(tr("New %1 lane").arg(toQt(gpu.toString())), this,
+                    [this, nodes, gpu] { edit(sendToNewLane(m_document.graph(), nodes(), gpu)); })
+        ->setShortcut(QKeySequence(tr("Ctrl+Alt+0")));
 }
 
 void MainWindow::buildRunMenu() {
@@ -247,6 +267,8 @@ void MainWindow::refreshActions() {
     const Selection& selection = m_document.selection();
     const bool some = !selection.empty();
     for (QAction* action : m_needSelection) action->setEnabled(some);
+    m_foldAction->setEnabled(some && !fold(m_document.graph(), selectedNodes()).empty());
+    m_unfoldAction->setEnabled(some && !unfold(m_document.graph(), selectedNodes()).empty());
     fillLaneMenu();
     const bool running = m_runs.isRunning();
     m_runAction->setEnabled(!running);

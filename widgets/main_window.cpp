@@ -226,6 +226,11 @@ void MainWindow::applyFirstFix() {
 
 LaneId MainWindow::laneInView() const { return m_canvas->laneAt(m_canvas->rect().center()); }
 
+std::vector<NodeId> MainWindow::selectedNodes() const {
+    const std::set<NodeId>& nodes = m_document.selection().nodes;
+    return {nodes.begin(), nodes.end()};
+}
+
 void MainWindow::addOpAt(const QString& op, LaneId lane, Position position) {
     if (lane == LaneId::none) {
         m_status->say(tr("There is no lane to put %1 on: add one with Graph ▸ Add lane.").arg(op),
@@ -382,6 +387,7 @@ void MainWindow::showContextMenu(QPoint at) {
     menu.addActions(m_editMenu->actions());
     menu.addSeparator();
     menu.addMenu(m_laneMenu);
+    menu.addActions({m_foldAction, m_unfoldAction});
     menu.exec(at);
 }
 

@@ -102,6 +102,7 @@ private:
     void updateProblemCount();
     void about();
     LaneId laneInView() const;
+    std::vector<NodeId> selectedNodes() const;
 
     Document m_document;
     RunController m_runs;
@@ -124,6 +125,8 @@ private:
     QMenu* m_editMenu = nullptr;
     QMenu* m_graphMenu = nullptr;
     std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
+    QAction* m_foldAction = nullptr;
+    QAction* m_unfoldAction = nullptr;
     QAction* m_runAction = nullptr;
     QAction* m_continuousAction = nullptr;
     QAction* m_stopAction = nullptr;

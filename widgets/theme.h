@@ -53,9 +53,6 @@ namespace metrics {
 inline constexpr int unit = 4; ///< spacing comes in steps of this
 inline constexpr int cardRadius = 8;
 inline constexpr int controlRadius = 6;
-inline constexpr double nodeHeight = 74;
-inline constexpr double nodeMinWidth = 120;
-inline constexpr double nodeMaxWidth = 176;
 inline constexpr double portRadius = 4.6;
 inline constexpr double portHitRadius = 12;
 } // namespace metrics

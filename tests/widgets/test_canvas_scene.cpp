@@ -141,6 +141,7 @@ private Q_SLOTS:
                     Node node = *graph.find(nodes[below(nodes.size())]);
                     node.lane = lane;
                     node.position = {x, y};
+                    node.folded = below(2) == 0;
                     if (!graph.frames().empty() && below(3) == 0) node.frame = graph.frames().begin()->id;
                     builder.change(node);
                 }
@@ -200,7 +201,7 @@ private Q_SLOTS:
         const Delta delta = builder.take();
         document.apply(delta);
         scene.update({document.graph(), document.analysis(), document.devices()}, delta);
-        QVERIFY(scene.lanes()[0].height >= 400 + metrics::nodeHeight);
+        QVERIFY(scene.lanes()[0].height >= 400 + card::height);
         QCOMPARE(scene.lanes()[1].top, scene.lanes()[0].bottom());
         QCOMPARE(scene.notes().front().rect.top(), scene.lanes()[1].top + 24);
     }

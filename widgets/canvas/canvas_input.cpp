@@ -1,3 +1,4 @@
+#include "graph/folding.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/gestures/connect_gesture.h"
 #include "widgets/canvas/gestures/move_gesture.h"
@@ -184,6 +185,8 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
     const Hit hit = m_scene.hitTest(m_view.toScene(event->position()), zoom());
     if (hit.kind == Hit::Kind::note)
         Q_EMIT noteActivated(hit.note);
+    else if (const NodeShape* shape = m_scene.node(hit.node); shape && shape->kind == NodeShape::Kind::row)
+        apply(unfold(m_document.graph(), {hit.node}));
     else if (hit.node != NodeId::none)
         Q_EMIT nodeActivated(hit.node);
 }
@@ -385,7 +388,7 @@ void CanvasWidget::dragMoveEvent(QDragMoveEvent* event) {
     m_dropPreview.lanes.clear();
     if (band) m_dropPreview.lanes.push_back(band->id);
     m_dropPreview.drop =
-        QRectF(position.x, (band ? band->top : 0) + position.y, metrics::nodeMinWidth, metrics::nodeHeight);
+        QRectF(position.x, (band ? band->top : 0) + position.y, card::minWidth, card::height);
     event->acceptProposedAction();
     update();
 }

@@ -1,6 +1,7 @@
 #include "widgets/canvas/canvas_widget.h"
 
 #include "core/error.h"
+#include "graph/folding.h"
 #include "widgets/canvas/minimap.h"
 
 #include <QEvent>
@@ -179,8 +180,7 @@ Position CanvasWidget::positionAt(QPoint point) const {
     const LaneBand* band = m_scene.laneAt(at.y());
     const auto onGrid = [](double x) { return std::max(kGrid, std::round(x / kGrid) * kGrid); };
     // The card's middle comes under the pointer.
-    return {onGrid(at.x() - metrics::nodeMinWidth / 2),
-            onGrid(at.y() - (band ? band->top : 0) - metrics::nodeHeight / 2)};
+    return {onGrid(at.x() - card::minWidth / 2), onGrid(at.y() - (band ? band->top : 0) - card::height / 2)};
 }
 
 void CanvasWidget::selectAll() {
@@ -203,7 +203,8 @@ void CanvasWidget::deleteSelection() {
     DeltaBuilder builder(m_document.graph(), title.toStdString());
     if (selection.edge && m_document.graph().sourceOf(selection.edge->to) == selection.edge->from)
         builder.disconnect(*selection.edge);
-    for (NodeId id : selection.nodes) builder.removeNode(id);
+    for (NodeId id : withFolded(m_document.graph(), {selection.nodes.begin(), selection.nodes.end()}))
+        builder.removeNode(id);
     for (NoteId id : selection.notes) builder.removeNote(id);
     apply(builder.take());
 }

@@ -1,5 +1,8 @@
 #include "widgets/canvas/caption.h"
 
+#include "graph/folding.h"
+#include "graph/module_names.h"
+
 #include <QFontMetricsF>
 
 #include <array>
@@ -70,6 +73,25 @@ QString typeCaption(const NodeFacts* facts, const Analysis& analysis) {
     QString text = toQt(facts->outputs.front()->toString());
     if (facts->outputs.size() > 1) text += QStringLiteral(" +%1").arg(facts->outputs.size() - 1);
     return text;
+}
+
+RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
+    constexpr qsizetype kShort = 16; // a value that is read at a glance
+    const Node* node = graph.find(folded);
+    const auto into = node ? foldedInto(graph, *node) : std::nullopt;
+    if (!into) return {};
+    const NodeFacts* facts = analysis.find(folded);
+    QString name = toQt(namePath(node->name).back());
+    // What nobody named is called after what it is for.
+    const bool isNamed = !name.startsWith(QLatin1String("Constant")) &&
+                         !name.contains(QLatin1String("_output_")) && !name.contains(QLatin1String("::"));
+    const NodeFacts* reader = analysis.find(into->node);
+    const Op* op = reader ? reader->op : nullptr;
+    if (!isNamed && op && !op->inputs.empty()) name = toQt(op->inputAt(into->port).name);
+    const AttributeValue* value = node->op == "File" ? nullptr : node->attributes.find("value");
+    const QString text = value ? toQt(toString(*value)) : QString();
+    const bool isGlance = !text.isEmpty() && text.size() <= kShort;
+    return {name, isGlance ? text : typeCaption(facts, analysis)};
 }
 
 double roughWidth(std::string_view utf8, TextRole role) {

@@ -19,6 +19,13 @@ QString pillTitle(const Node& node, Device target);
 /// is not known.
 QString typeCaption(const NodeFacts* facts, const Analysis& analysis);
 
+/// What a row says of a folded parameter: "weight" and "f32 64×3×7×7", "min" and "0".
+struct RowWords {
+    QString name;
+    QString value;
+};
+RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded);
+
 /// How wide a text is, near enough to size a card by and much faster than shaping it. ASCII only; others
 /// count as the font's widest letter.
 double roughWidth(std::string_view utf8, TextRole role);

@@ -193,6 +193,8 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
 void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) {
     for (std::size_t port = 0; port < card.inputs.size(); ++port) {
         const auto number = static_cast<int>(port);
+        // A folded one shows while a wire is drawn that it would take.
+        if (isFolded(shape, number) && !(pass.state.preview && pass.state.preview->targets)) continue;
         paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
                   {shape.id, number});
     }
@@ -233,6 +235,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     }
     const NodeCard* card = pass.scene.card(slot);
     const QRectF& r = shape.rect;
+    const QRectF body = bodyOf(shape);
     const QColor accent = theme.device(shape.device);
     const bool isPill = shape.kind == NodeShape::Kind::pill;
     Outline outline = outlineOf(pass, shape, run);
@@ -269,7 +272,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.save();
         painter.setPen(theme.text);
         painter.setFont(font(TextRole::nodeTitle));
-        painter.translate(r.left() + kTextLeft, r.center().y());
+        painter.translate(r.left() + kTextLeft, body.center().y());
         painter.scale(kShortTitleScale, kShortTitleScale);
         painter.drawStaticText(QPointF(0, -card->shortTitle.size().height() / 2), card->shortTitle);
         painter.restore();
@@ -294,7 +297,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
             painter.setFont(font(TextRole::smallFigure));
         }
         if (card->chipWidth > 0) {
-            const QRectF chip(r.left() + kTextLeft, r.bottom() - 26, card->chipWidth + 14, 18);
+            const QRectF chip(r.left() + kTextLeft, body.bottom() - 26, card->chipWidth + 14, 18);
             painter.setPen(Qt::NoPen);
             painter.setBrush(theme.isDark ? theme.canvas : theme.window);
             painter.drawRoundedRect(chip, 5, 5);
@@ -302,7 +305,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
             painter.drawStaticText(
                 QPointF(chip.left() + 7, chip.center().y() - card->chip.size().height() / 2), card->chip);
         }
-        if (run) paintMark(painter, theme, *run, stale, {r.right() - kTextRight - 6, r.bottom() - 17});
+        if (run) paintMark(painter, theme, *run, stale, {r.right() - kTextRight - 6, body.bottom() - 17});
     }
     if (card) paintPorts(pass, shape, *card);
     const bool failed = run && run->state == StepState::failed;
@@ -376,11 +379,20 @@ void paintCards(const Pass& pass) {
                           [](std::uint32_t slot) { slots.push_back(slot); });
     const auto& nodes = pass.scene.nodes();
     // Dragged cards lie on all others, and the order does not change from frame to frame.
-    std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return std::pair(nodes[a].dragged, a) < std::pair(nodes[b].dragged, b);
-    });
+    const auto order = [&](std::uint32_t slot) {
+        const bool isRow = nodes[slot].kind == NodeShape::Kind::row;
+        const std::uint32_t card = isRow ? nodes[slot].card : slot;
+        return std::tuple(nodes[card].dragged, card, isRow, slot);
+    };
+    std::sort(slots.begin(), slots.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return order(a) < order(b); });
     pass.useCanvasUnits();
-    for (const std::uint32_t slot : slots) paintCard(pass, slot, nodes[slot]);
+    for (const std::uint32_t slot : slots) {
+        if (nodes[slot].kind == NodeShape::Kind::row)
+            paintRow(pass, slot);
+        else
+            paintCard(pass, slot, nodes[slot]);
+    }
     pass.usePixels();
 }
 

@@ -26,14 +26,15 @@ void paintFarNodes(const Pass& pass) {
     const double least = pass.state.bare ? 2 : 1;
     pass.scene.visitNodes(pass.viewport, [&](std::uint32_t slot) {
         const NodeShape& shape = nodes[slot];
+        const bool isRow = shape.kind == NodeShape::Kind::row;
+        const bool isWrong = shape.hasError || (isRow && pass.scene.isMismatch(shape));
+        if (isRow && !isWrong && !pass.isSelected(shape.id)) return;
         const QPointF at = pass.toScreen(shape.rect.topLeft());
         const QRectF rect(at.x(), at.y(), std::max(least, shape.rect.width() * pass.zoom),
                           std::max(least, shape.rect.height() * pass.zoom));
         if (pass.isSelected(shape.id)) selected.push_back(rect);
-        if (shape.hasError) {
-            errors.push_back(rect);
-            return;
-        }
+        if (isWrong) errors.push_back(rect);
+        if (isWrong || isRow) return;
         auto batch = std::find_if(batches.begin(), batches.end(),
                                   [&](const DeviceBatch& b) { return b.device == shape.device; });
         if (batch == batches.end()) batch = batches.insert(batch, {shape.device, {}});
@@ -75,7 +76,7 @@ void paintDensity(const Pass& pass) {
     double area = 0;
     std::size_t seen = 0;
     for (const NodeShape& shape : pass.scene.nodes()) {
-        if (shape.id == NodeId::none) continue;
+        if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
         // A node goes to the four cells around it by their nearness, so that rows of nodes and rows of cells
         // make no pattern of their own.
         const QPointF at = (shape.rect.center() - origin) * scale - QPointF(0.5, 0.5);

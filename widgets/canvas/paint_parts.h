@@ -32,6 +32,8 @@ void paintFrames(const Pass& pass);
 void paintNotes(const Pass& pass);
 void paintWires(const Pass& pass);
 void paintGhosts(const Pass& pass);
+/// A folded parameter, on its card.
+void paintRow(const Pass& pass, std::uint32_t slot);
 void paintCards(const Pass& pass);
 void paintLabels(const Pass& pass);
 void paintFarNodes(const Pass& pass);

@@ -92,7 +92,16 @@ void paintFarWires(const Pass& pass) {
         std::size_t batch = static_cast<std::size_t>(wire.kind);
         if (wire.mismatch) batch = 4;
         if (selection && selection->edge == wire.edge) batch = 5;
-        batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
+        if (wire.end.x() >= wire.start.x()) {
+            batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
+            return;
+        }
+        // One that runs back goes around cards from afar as well.
+        const WirePath way = pass.scene.path(wire);
+        const int parts = way.cubicCount();
+        for (int i = 0; i < parts; ++i)
+            batches[batch].emplace_back(pass.toScreen(way.at(double(i) / parts)),
+                                        pass.toScreen(way.at(double(i + 1) / parts)));
     });
     std::size_t count = 0;
     for (const auto& batch : batches) count += batch.size();

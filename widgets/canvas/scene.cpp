@@ -1,15 +1,17 @@
 #include "widgets/canvas/scene.h"
 
+#include "graph/folding.h"
+#include "graph/module_names.h"
 #include "widgets/canvas/caption.h"
+#include "widgets/canvas/scene_rows.h"
 #include "widgets/theme.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace twb {
 namespace {
-
-constexpr double kPortSpacing = 20;
 
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
     return (seed ^ value) * 0x9E3779B97F4A7C15ULL + (seed >> 29);
@@ -23,8 +25,8 @@ std::uint64_t mixed(std::uint64_t seed, const std::optional<TensorType>& type) {
 }
 
 /// Multiples of the grid, so that cards line up at both sides.
-double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& source) {
-    const double title = 16 + roughWidth(node.name, TextRole::nodeTitle) + 10 +
+double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& source, std::uint64_t folded) {
+    const double title = 16 + roughWidth(shortNameOf(source.graph, node), TextRole::nodeTitle) + 10 +
                          roughWidth("<0.001 ms", TextRole::smallFigure) + 12;
     double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
     // Beside it stands that the time is modelled.
@@ -32,8 +34,17 @@ double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& so
         caption += roughWidth("modelled", TextRole::small) + 8;
     const double chip =
         16 + 14 + roughWidth(typeCaption(facts, source.analysis).toStdString(), TextRole::smallFigure) + 34;
-    const double wanted = std::ceil(std::max({title, caption, chip}) / 8) * 8;
-    return std::clamp(wanted, metrics::nodeMinWidth, metrics::nodeMaxWidth);
+    double row = 0;
+    for (std::uint64_t rest = folded; rest; rest &= rest - 1) {
+        const auto at = source.graph.sourceOf({node.id, std::countr_zero(rest)});
+        if (!at) continue;
+        const RowWords words = rowWords(source.graph, source.analysis, at->node);
+        row = std::max(row, 2 * kRowInset + 3 * kRowPadding +
+                                roughWidth(words.name.toStdString(), TextRole::small) +
+                                roughWidth(words.value.toStdString(), TextRole::smallFigure));
+    }
+    const double wanted = std::ceil(std::max({title, caption, chip, row}) / 8) * 8;
+    return std::clamp(wanted, card::minWidth, folded ? card::maxWidthWithRows : card::maxWidth);
 }
 
 } // namespace
@@ -45,9 +56,18 @@ WireClass wireClassOf(const std::optional<TensorType>& type) noexcept {
 }
 
 QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept {
-    const int count = side == PortSide::input ? shape.inputs : shape.outputs;
     const double x = side == PortSide::input ? shape.rect.left() : shape.rect.right();
-    return {x, shape.rect.center().y() + (port - (count - 1) / 2.0) * kPortSpacing};
+    int count = side == PortSide::input ? shape.inputs : shape.outputs;
+    int place = port;
+    if (side == PortSide::input && shape.folded) {
+        const int rows = std::popcount(shape.folded);
+        const int above =
+            port >= kMostFoldedPorts ? rows : std::popcount(shape.folded & ((std::uint64_t{1} << port) - 1));
+        if (isFolded(shape, port)) return {x, rowRect(shape, above).center().y()};
+        count -= rows;
+        place -= above;
+    }
+    return {x, bodyOf(shape).center().y() + (place - (count - 1) / 2.0) * card::portSpacing};
 }
 
 void Scene::rebuild(const SceneSource& source) {
@@ -80,6 +100,7 @@ void Scene::update(const SceneSource& source, const Delta& delta) {
         shape.drag = {};
         shape.dragged = false;
         shape.signature = 0; // name and attributes may be others: measure it again
+        if (shape.card != kNoSlot) m_nodes[shape.card].signature = 0;
         touch(slot);
     }
     for (const Edge& edge : delta.edgesAdded) addWire(edge);
@@ -141,6 +162,13 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     }
     for (const Edge& edge : source.graph.outgoing(node.id))
         outputs = std::max(outputs, static_cast<std::size_t>(edge.from.port) + 1);
+    if (shape.card != kNoSlot) {
+        // Its place and its size are its card's affair, and so are its ports.
+        shape.kind = NodeShape::Kind::row;
+        shape.inputs = shape.outputs = 0;
+        shape.isStaged = false;
+        return;
+    }
     shape.inputs = static_cast<std::uint16_t>(std::min<std::size_t>(inputs, 1000));
     shape.outputs = static_cast<std::uint16_t>(std::min<std::size_t>(outputs, 1000));
     shape.kind = node.op == "To" ? NodeShape::Kind::pill : NodeShape::Kind::card;
@@ -150,12 +178,13 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     const double y = shape.rect.y();
     if (shape.kind == NodeShape::Kind::pill) {
         const double text = roughWidth(pillTitle(node, shape.device).toStdString(), TextRole::strong);
-        shape.rect = {x, y, std::max(80.0, std::ceil((text + 32) / 8) * 8), kPillHeight};
+        shape.rect = {x, y, std::max(80.0, std::ceil((text + 32) / 8) * 8), card::pillHeight};
         return;
     }
-    const int rows = std::max(shape.inputs, shape.outputs);
-    shape.rect = {x, y, cardWidth(node, facts, source),
-                  metrics::nodeHeight + std::max(0, rows - 3) * kPortSpacing};
+    const int folded = std::popcount(shape.folded);
+    const int ports = std::max<int>(shape.inputs - folded, shape.outputs);
+    shape.rect = {x, y, cardWidth(node, facts, source, shape.folded),
+                  card::height + std::max(0, ports - 3) * card::portSpacing + rowsHeight(folded)};
 }
 
 void Scene::finish(const SceneSource& source) {
@@ -173,6 +202,7 @@ void Scene::finish(const SceneSource& source) {
     readLanes(source);
     std::unordered_map<LaneId, Device> devices;
     for (const LaneBand& band : m_lanes) devices[band.id] = band.device;
+    readFolds(graph);
 
     // Types may have changed far away from what the Delta names, so every node is asked for its signature.
     for (const Node& node : graph.nodes()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/card_size.h"
 #include "graph/delta.h"
 #include "placement/analysis.h"
 #include "widgets/canvas/spatial_grid.h"
@@ -53,12 +54,12 @@ struct LaneBand {
     double bottom() const noexcept { return top + height; }
 };
 
-/// Of a To and of an implicit copy.
-inline constexpr double kPillHeight = 34;
+inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 
 /// Where one node is drawn. A slot of the scene; free slots have no id.
 struct NodeShape {
-    enum class Kind : std::uint8_t { card, pill };
+    /// A row is a folded parameter, on the card of the node that reads it.
+    enum class Kind : std::uint8_t { card, pill, row };
 
     NodeId id = NodeId::none;
     QRectF rect;
@@ -73,12 +74,18 @@ struct NodeShape {
     bool hasError = false;
     bool hasWarning = false;
     bool dragged = false;
-    bool isStaged = false; ///< a File whose tensor is copied to its lane's device: priced under its card
-    bool placed = false;   ///< in the grid
-    std::uint64_t signature = 0; ///< of everything that its looks depend on
+    bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
+    bool placed = false;      ///< in the grid
+    std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
+    std::uint32_t card = kNoSlot; ///< of a row: the slot of the card that it is on
+    std::int32_t row = 0;         ///< of a row: its number from the top
+    std::uint64_t signature = 0;  ///< of everything that its looks depend on
 };
 
 enum class PortSide : std::uint8_t { input, output };
+/// A card without its rows.
+QRectF bodyOf(const NodeShape& shape) noexcept;
+bool isFolded(const NodeShape& shape, int input) noexcept;
 /// The middle of a port.
 QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept;
 
@@ -103,6 +110,7 @@ struct WireShape {
     float width = 1.5F;
     bool free = true;    ///< the slot
     bool routed = false; ///< in the grid
+    bool hidden = false; ///< from a row to the card that it is on
     bool crosses = false;
     bool mismatch = false;
     std::int32_t ghost = -1; ///< the pill it runs through
@@ -141,7 +149,9 @@ struct NodeCard {
     QStaticText shortTitle; ///< for a card that shows nothing else, written larger
     QStaticText subtitle;
     QStaticText chip;
-    double chipWidth = 0; ///< of its text; 0: no chip
+    double chipWidth = 0;   ///< of its text; 0: no chip
+    QStaticText deviceWord; ///< of a row that is elsewhere than its card
+    double deviceWidth = 0;
     QStaticText time;
     double timeWidth = 0;
     double timeNs = -1;
@@ -202,6 +212,8 @@ public:
 
     const NodeShape* node(NodeId id) const noexcept;
     const WireShape* wire(const Edge& edge) const noexcept;
+    /// Whether what a row stands for does not fit the node that reads it.
+    bool isMismatch(const NodeShape& row) const noexcept;
     const LaneBand* lane(LaneId id) const noexcept;
     /// The band at a height; the first or last one beyond them, null when there are none.
     const LaneBand* laneAt(double y) const noexcept;
@@ -248,6 +260,8 @@ public:
 private:
     std::uint32_t addNode(const Node& node);
     void removeNode(NodeId id);
+    void readFolds(const Graph& graph);
+    void placeRows(std::uint32_t slot);
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
     void place(std::uint32_t slot);
     void touch(std::uint32_t slot);
@@ -264,6 +278,8 @@ private:
     void finish(const SceneSource& source);
     bool isFree(const QRectF& rect) const;
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
+    void prepareRow(const SceneSource& source, const Node& node, const NodeShape& shape,
+                    NodeCard& card) const;
     void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
@@ -278,7 +294,8 @@ private:
     std::unordered_map<NodeId, std::uint32_t> m_slotOf;
     std::vector<WireShape> m_wires;
     std::vector<std::uint32_t> m_freeWires;
-    std::unordered_map<PortRef, std::uint32_t, PortHash> m_wireInto; ///< by the input it feeds
+    std::unordered_map<PortRef, std::uint32_t, PortHash> m_wireInto;        ///< by the input it feeds
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> m_rowsOf; ///< by the slot of the card
     std::vector<FrameShape> m_frames;
     std::vector<NoteShape> m_notes;
     std::vector<GhostShape> m_ghosts;

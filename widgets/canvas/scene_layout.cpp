@@ -52,7 +52,7 @@ void Scene::stackLanes(const Graph& graph) {
     for (LaneBand& band : m_lanes) bands[band.id] = &band;
     for (const NodeShape& shape : m_nodes) {
         const auto band = bands.find(shape.lane);
-        if (shape.id == NodeId::none || band == bands.end()) continue;
+        if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row || band == bands.end()) continue;
         double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
         if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
         if (shape.isStaged) room += kLabelRoom - kLaneMargin / 2;
@@ -81,12 +81,14 @@ void Scene::stackLanes(const Graph& graph) {
 
 void Scene::place(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
+    if (shape.kind == NodeShape::Kind::row) return placeRows(shape.card);
     const LaneBand* band = lane(shape.lane);
     if (shape.id == NodeId::none || !band) return;
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
     shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
     m_nodeGrid.insert(slot, shape.rect);
     shape.placed = true;
+    placeRows(slot);
 }
 
 void Scene::readNotes(const Graph& graph) {
@@ -131,6 +133,7 @@ void Scene::readFrames(const Graph& graph) {
     for (std::size_t i = 0; i < m_frames.size(); ++i) indexOf[m_frames[i].id] = i;
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
+        if (shape.kind == NodeShape::Kind::row) continue;
         const auto at = indexOf.find(shape.frame);
         if (at == indexOf.end()) continue;
         m_frames[at->second].rect |= shape.rect;
@@ -157,7 +160,8 @@ void Scene::readGhosts(const SceneSource& source) {
     std::vector<QRectF> taken;
     for (const ImplicitCopy& copy : source.analysis.implicitCopies) {
         const NodeShape* from = node(copy.from.node);
-        if (!from || copy.edges.empty()) continue;
+        // A row has no wire; it says itself that it is elsewhere.
+        if (!from || from->kind == NodeShape::Kind::row || copy.edges.empty()) continue;
         const NodeShape* first = nullptr;
         for (const Edge& edge : copy.edges) {
             const NodeShape* to = node(edge.to.node);
@@ -183,7 +187,7 @@ void Scene::readGhosts(const SceneSource& source) {
         for (int step = 0; step < 24 && best < 3; ++step) {
             const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
             const double shift = turn * 32.0;
-            const QRectF spot(x - width / 2 + shift, border - kPillHeight / 2, width, kPillHeight);
+            const QRectF spot(x - width / 2 + shift, border - card::pillHeight / 2, width, card::pillHeight);
             const auto isOpen = [&](const QRectF& room) {
                 return isFree(room) && std::none_of(taken.begin(), taken.end(), [&](const QRectF& other) {
                            return other.intersects(room);
@@ -198,7 +202,8 @@ void Scene::readGhosts(const SceneSource& source) {
             best = merit;
             ghost.rect = spot;
         }
-        if (best < 0) ghost.rect = QRectF(x - width / 2, border - kPillHeight / 2, width, kPillHeight);
+        if (best < 0)
+            ghost.rect = QRectF(x - width / 2, border - card::pillHeight / 2, width, card::pillHeight);
         taken.push_back(ghost.rect.adjusted(-24, -6, 24, kLabelRoom));
         for (const Edge& edge : copy.edges) ghostOf[edge.to] = static_cast<std::int32_t>(ghosts.size());
         ghosts.push_back(std::move(ghost));

@@ -15,6 +15,8 @@ std::pair<int, double> nearestPortOf(const NodeShape& shape, PortSide side, QPoi
     std::pair<int, double> best{-1, 1e9};
     const int count = side == PortSide::input ? shape.inputs : shape.outputs;
     for (int port = 0; port < count; ++port) {
+        // A folded port can take another wire, but there is none to pull off it.
+        if (side == PortSide::input && isFolded(shape, port)) continue;
         const double d = distance(portPosition(shape, side, port), point);
         if (d < best.second) best = {port, d};
     }
@@ -99,7 +101,7 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
     const bool hasPorts = detailFor(zoom, 0) >= Detail::titles;
     Hit hit;
     double nearest = reach;
-    std::uint32_t top = 0;
+    std::uint64_t top = 0;
     const QRectF around(point.x() - reach, point.y() - reach, 2 * reach, 2 * reach);
     visitNodes(around, [&](std::uint32_t slot) {
         const NodeShape& shape = m_nodes[slot];
@@ -116,10 +118,13 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
             }
         }
         const bool isPort = hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output;
-        if (!inside || isPort || (hit.kind == Hit::Kind::node && slot < top)) return;
+        // A row lies on its card.
+        const bool isRow = shape.kind == NodeShape::Kind::row;
+        const std::uint64_t order = 2 * std::uint64_t{isRow ? shape.card : slot} + (isRow ? 1 : 0);
+        if (!inside || isPort || (hit.kind == Hit::Kind::node && order < top)) return;
         hit.kind = Hit::Kind::node;
         hit.node = shape.id;
-        top = slot;
+        top = order;
     });
     if (hit.kind != Hit::Kind::nothing) return hit;
 

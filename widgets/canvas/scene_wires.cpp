@@ -69,12 +69,19 @@ void Scene::routeWireOf(std::uint32_t slot) {
     const auto mismatch = m_mismatches.find(wire.edge.to);
     wire.mismatch = mismatch != m_mismatches.end() && (wire.crosses || mismatch->second != "device-mismatch");
     if (wire.routed) m_wireGrid.remove(slot, wire.bounds);
+    wire.routed = false;
+    m_wireLabels.erase(slot);
+    wire.hidden = m_nodes[wire.from].kind == NodeShape::Kind::row;
+    if (wire.hidden) {
+        wire.start = wire.end = {};
+        wire.bounds = {};
+        return;
+    }
     wire.start = portPosition(m_nodes[wire.from], PortSide::output, wire.edge.from.port);
     wire.end = portPosition(m_nodes[wire.to], PortSide::input, wire.edge.to.port);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
     wire.routed = true;
-    m_wireLabels.erase(slot);
 }
 
 WirePath Scene::path(const WireShape& wire) const {
@@ -122,6 +129,16 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
         if (i < devices.size() && shape.device != devices[i]) {
             shape.device = devices[i];
             m_cards.erase(found->second); // a To names its device
+            if (const auto rows = m_rowsOf.find(found->second); rows != m_rowsOf.end()) {
+                const LaneBand* home = lane(shape.lane);
+                const bool isHome = home && home->device == devices[i];
+                for (const std::uint32_t row : rows->second) {
+                    // Parameters go where their card goes; when it comes back, they are where they were.
+                    const LaneBand* own = lane(m_nodes[row].lane);
+                    m_nodes[row].device = isHome && own ? own->device : devices[i];
+                    m_cards.erase(row);
+                }
+            }
         }
         place(found->second);
         touch(found->second);

@@ -1,3 +1,4 @@
+#include "graph/module_names.h"
 #include "profile/report.h"
 #include "widgets/canvas/caption.h"
 #include "widgets/canvas/detail.h"
@@ -170,6 +171,7 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         // The title and the caption keep the room they have.
         if (!isNew && card.timeWidth <= before && card.modelledWidth == wordBefore) return;
     }
+    if (shape.kind == NodeShape::Kind::row) return prepareRow(source, *node, shape, card);
     const NodeFacts* facts = source.analysis.find(shape.id);
     const double room = shape.rect.width() - kTextLeft - kTextRight;
     if (isPill) {
@@ -177,9 +179,10 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         setText(card.title, elided(pillTitle(*node, shape.device), TextRole::strong, shape.rect.width() - 24),
                 TextRole::strong);
     } else {
+        const QString name = toQt(shortNameOf(source.graph, *node));
         const double titleRoom = room - (card.timeWidth > 0 ? card.timeWidth + 8 : 0);
-        setText(card.title, elided(toQt(node->name), TextRole::nodeTitle, titleRoom), TextRole::nodeTitle);
-        setText(card.shortTitle, elided(toQt(node->name), TextRole::nodeTitle, room / kShortTitleScale),
+        setText(card.title, elided(name, TextRole::nodeTitle, titleRoom), TextRole::nodeTitle);
+        setText(card.shortTitle, elided(name, TextRole::nodeTitle, room / kShortTitleScale),
                 TextRole::nodeTitle);
         const double captionRoom = room - (card.modelledWidth > 0 ? card.modelledWidth + 8 : 0);
         setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, captionRoom), TextRole::body);

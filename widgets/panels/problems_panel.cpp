@@ -1,5 +1,6 @@
 #include "widgets/panels/problems_panel.h"
 
+#include "graph/folding.h"
 #include "widgets/icon.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/labels.h"
@@ -145,8 +146,12 @@ void ProblemsPanel::choose(int row) {
     showFixes(row);
     const Diagnostic* problem = m_model->at(row);
     if (!problem || problem->node == NodeId::none) return;
+    NodeId node = problem->node;
+    // What is folded has no wire to look at: it is the one to be seen.
+    const Node* source = problem->edge ? m_document.graph().find(problem->edge->from.node) : nullptr;
+    if (source && foldedInto(m_document.graph(), *source)) node = source->id;
     Selection selection;
-    selection.nodes = {problem->node};
+    selection.nodes = {node};
     m_document.select(std::move(selection));
 }
 

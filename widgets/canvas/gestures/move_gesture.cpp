@@ -1,5 +1,7 @@
 #include "widgets/canvas/gestures/move_gesture.h"
 
+#include "graph/folding.h"
+
 #include <QApplication>
 
 #include <fmt/format.h>
@@ -25,12 +27,19 @@ std::string titleOf(const Graph& graph, const Selection& what) {
     return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
 }
 
+/// What is folded moves as a part of its card.
+std::set<NodeId> cardsOf(const Graph& graph, const std::set<NodeId>& nodes) {
+    std::set<NodeId> cards;
+    for (const NodeId id : nodes) cards.insert(cardOf(graph, id));
+    return cards;
+}
+
 } // namespace
 
 MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed)
     : Gesture(host), m_start(start.at), m_startPixel(start.pixel), m_grabbed(grabbed) {
     const Graph& graph = host.document().graph();
-    for (NodeId id : what.nodes) {
+    for (NodeId id : cardsOf(graph, what.nodes)) {
         const Node* node = graph.find(id);
         if (node) m_items.push_back({id, NoteId::none, node->lane, node->position, leastY(*node), {}, {}});
     }
@@ -139,6 +148,13 @@ void MoveGesture::finish(const Pointer& pointer) {
             changesDevice = changesDevice || before != device;
             moved.nodes.insert(item.node);
             delta.nodes.push_back({*graph.find(item.node), after});
+            if (item.newLane == item.lane) continue;
+            for (const NodeId id : foldedIn(graph, item.node)) {
+                Node parameter = *graph.find(id);
+                if (parameter.lane == item.newLane) continue;
+                parameter.lane = item.newLane;
+                delta.nodes.push_back({*graph.find(id), parameter});
+            }
         } else {
             Note after = *graph.find(item.note);
             after.lane = item.newLane;
@@ -161,8 +177,10 @@ void MoveGesture::cancel() {
     m_host.repaint();
 }
 
-Delta nudge(const Graph& graph, const Selection& what, QPointF offset) {
+Delta nudge(const Graph& graph, const Selection& selected, QPointF offset) {
     Delta delta;
+    Selection what = selected;
+    what.nodes = cardsOf(graph, selected.nodes);
     if (what.nodes.empty() && what.notes.empty()) return delta;
     // All or none: what is selected together does not squeeze up at the border.
     double dx = offset.x();

@@ -43,6 +43,6 @@ private:
 };
 
 /// The Delta that moves nodes and notes by `offset` within their lanes: the arrow keys.
-Delta nudge(const Graph& graph, const Selection& what, QPointF offset);
+Delta nudge(const Graph& graph, const Selection& selected, QPointF offset);
 
 } // namespace twb

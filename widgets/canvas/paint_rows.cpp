@@ -1,0 +1,49 @@
+#include "widgets/canvas/paint_parts.h"
+#include "widgets/canvas/scene_rows.h"
+
+namespace twb {
+
+void paintRow(const Pass& pass, std::uint32_t slot) {
+    constexpr double kRadius = 5;
+    const NodeShape& shape = pass.scene.nodes()[slot];
+    const NodeCard* card = pass.scene.card(slot);
+    const Theme& theme = pass.theme();
+    QPainter& painter = pass.painter;
+    const QRectF& r = shape.rect;
+    const bool isWrong = shape.hasError || pass.scene.isMismatch(shape);
+    const Selection* selection = pass.state.selection;
+    const bool isEdge = selection && selection->edge && selection->edge->from.node == shape.id;
+    const bool isHovered = pass.state.hover.node == shape.id && pass.state.hover.kind == Hit::Kind::node;
+    const bool isElsewhere = card && card->deviceWidth > 0;
+
+    QPen outline(Qt::NoPen);
+    if (pass.isSelected(shape.id) || isEdge)
+        outline = QPen(theme.accent, 2);
+    else if (isWrong)
+        outline = QPen(theme.error, 1.4);
+    else if (shape.hasWarning)
+        outline = QPen(theme.warning, 1.2);
+    else if (isElsewhere)
+        outline = QPen(theme.device(shape.device), 1.2);
+    else if (isHovered)
+        outline = QPen(withAlpha(theme.secondaryText, 0.75), 1);
+    painter.setPen(outline);
+    painter.setBrush(isWrong ? withAlpha(theme.error, 0.14) : (theme.isDark ? theme.canvas : theme.window));
+    const double inset = outline.style() == Qt::NoPen ? 0 : outline.widthF() / 2;
+    painter.drawRoundedRect(r.adjusted(inset, inset, -inset, -inset), kRadius, kRadius);
+    if (!card || pass.detail < Detail::full) return;
+
+    painter.setFont(font(TextRole::small));
+    painter.setPen(isWrong ? theme.error : theme.text);
+    painter.drawStaticText(QPointF(r.left() + kRowPadding, r.center().y() - card->title.size().height() / 2),
+                           card->title);
+    const QStaticText& value = isElsewhere ? card->deviceWord : card->chip;
+    const double width = isElsewhere ? card->deviceWidth : card->chipWidth;
+    if (width <= 0) return;
+    painter.setFont(font(TextRole::smallFigure));
+    painter.setPen(isWrong ? theme.error : isElsewhere ? theme.deviceInk(shape.device) : theme.secondaryText);
+    painter.drawStaticText(
+        QPointF(r.right() - kRowPadding - width, r.center().y() - value.size().height() / 2), value);
+}
+
+} // namespace twb
