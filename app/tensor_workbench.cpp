@@ -58,9 +58,10 @@ int main(int argc, char** argv) {
                                                                  "to move them."));
     parser.addHelpOption();
     parser.addVersionOption();
-    parser.addPositionalArgument(QStringLiteral("file"),
-                                 QCoreApplication::translate("main", "A .twb project to open."),
-                                 QStringLiteral("[FILE]"));
+    parser.addPositionalArgument(
+        QStringLiteral("file"),
+        QCoreApplication::translate("main", "A .twb project to open, or an .onnx model to make one of."),
+        QStringLiteral("[FILE]"));
     WindowScreenshot::addOptions(parser);
     if (!parser.parse(app.arguments())) return fail(ExitCode::wrongUsage, parser.errorText());
     if (parser.isSet(QStringLiteral("help"))) parser.showHelp();

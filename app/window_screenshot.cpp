@@ -2,15 +2,19 @@
 
 #include "core/error.h"
 #include "widgets/main_window.h"
+#include "widgets/model_import.h"
 #include "widgets/text.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QDir>
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QFileInfo>
 #include <QLayout>
 #include <QPixmap>
 #include <QRegularExpression>
+#include <QTemporaryDir>
 
 #include <cstdio>
 
@@ -86,8 +90,15 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     window.resize(m_size);
     window.show();
     settle();
+    const QTemporaryDir imported; // of a model
     try {
-        window.load(file);
+        QString project = file;
+        if (isModel(file)) {
+            project =
+                QDir(imported.path()).filePath(QFileInfo(file).completeBaseName() + QStringLiteral(".twb"));
+            for (const QString& remark : importModel(file, project)) say(remark);
+        }
+        window.load(project);
     } catch (const Error& error) {
         say(toQt(error.what()));
         return exitCodeOf(error.code());

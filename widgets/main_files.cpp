@@ -3,17 +3,23 @@
 #include "widgets/canvas/export_picture.h"
 #include "widgets/icon.h"
 #include "widgets/main_window.h"
+#include "widgets/model_import.h"
+#include "widgets/panels/log_panel.h"
 #include "widgets/text.h"
 
 #include <QCloseEvent>
 #include <QDir>
+#include <QDragEnterEvent>
+#include <QDropEvent>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QImage>
 #include <QMessageBox>
+#include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
+#include <QTimer>
 
 #include <algorithm>
 #include <iterator>
@@ -64,9 +70,51 @@ bool MainWindow::attempt(const QString& title, const std::function<void()>& chan
 
 bool MainWindow::openFile(const QString& path) {
     if (!mayDiscard()) return false;
+    if (isModel(path)) return openModel(path);
     const bool opened = attempt(tr("The file cannot be opened"), [&] { load(path); });
     if (opened) remember(m_document.path());
     return opened;
+}
+
+/// Asks where its project is to be kept, beside it if nobody minds, and opens that.
+bool MainWindow::openModel(const QString& path) {
+    const QFileInfo model(path);
+    QString project = QFileDialog::getSaveFileName(
+        this, tr("Keep the project of %1 as").arg(model.fileName()),
+        model.absoluteDir().filePath(model.completeBaseName() + QStringLiteral(".twb")), projectFilter());
+    if (project.isEmpty()) return false;
+    if (QFileInfo(project).suffix().isEmpty()) project += QStringLiteral(".twb");
+    const bool opened = attempt(tr("The model cannot be opened"), [&] {
+        const QStringList remarks = importModelWaiting(path, project, this);
+        load(project);
+        for (const QString& remark : remarks) m_log->add(Severity::warning, remark);
+    });
+    if (opened) remember(m_document.path());
+    return opened;
+}
+
+namespace {
+
+/// The file that is dragged from elsewhere, when it is one that can be opened.
+QString draggedFile(const QMimeData& data) {
+    if (data.urls().size() != 1) return {};
+    const QString path = data.urls().first().toLocalFile();
+    const bool isOurs = isModel(path) || path.endsWith(QLatin1String(".twb"), Qt::CaseInsensitive);
+    return isOurs ? path : QString();
+}
+
+} // namespace
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (!draggedFile(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QString path = draggedFile(*event->mimeData());
+    if (path.isEmpty()) return;
+    event->acceptProposedAction();
+    // Whoever it was dragged from waits for the end of the drop, and there may be questions.
+    QTimer::singleShot(0, this, [this, path] { openFile(path); });
 }
 
 void MainWindow::openExample(const QString& path) {

@@ -43,8 +43,9 @@ void MainWindow::buildFileMenu() {
         if (mayDiscard()) m_document.clear();
     });
     addAction(menu, tr("&Open…"), QKeySequence::Open, [this] {
-        const QString path = QFileDialog::getOpenFileName(
-            this, tr("Open"), m_document.folder(), tr("Tensor Workbench projects (*.twb);;All files (*)"));
+        const QString path =
+            QFileDialog::getOpenFileName(this, tr("Open"), m_document.folder(),
+                                         tr("Projects and ONNX models (*.twb *.onnx);;All files (*)"));
         if (!path.isEmpty()) openFile(path);
     });
     m_recent = menu.addMenu(tr("Open &recent"));

@@ -37,6 +37,7 @@ constexpr double kBottomShare = 0.24; ///< of the window's height, when it is fi
 MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* parent)
     : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document) {
     setObjectName(QStringLiteral("mainWindow"));
+    setAcceptDrops(true);
     buildPanels();
     buildMenus();
     connectPanels();

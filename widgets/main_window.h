@@ -34,8 +34,8 @@ public:
     CanvasWidget& canvas() noexcept { return *m_canvas; }
     BottomPanel& bottom() noexcept { return *m_bottom; }
 
-    /// Opens a file after asking about unsaved changes; false when somebody cancelled or it cannot be read,
-    /// which a message box says.
+    /// Opens a file after asking about unsaved changes; of an ONNX model, makes a project, after asking
+    /// where. False when somebody cancelled or it cannot be read, which a message box says.
     bool openFile(const QString& path);
     /// Opens without a question; throws Error as Document::open does.
     void load(const QString& path);
@@ -50,6 +50,8 @@ public Q_SLOTS:
 
 protected:
     void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
     void changeEvent(QEvent* event) override;
     void showEvent(QShowEvent* event) override;
 
@@ -76,6 +78,7 @@ private:
     bool saveAs();
     bool saveTo(const QString& path);
     bool offerTensors(const QString& path);
+    bool openModel(const QString& path);
     void openExample(const QString& path);
     void exportImage();
     void remember(const QString& path);
