@@ -30,7 +30,7 @@ namespace {
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
 constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few of its rows
-constexpr double kBottomShare = 0.24; ///< of the window's height, when it is first shown
+constexpr double kBottomShare = 0.26; ///< of the window's height, when it is first shown
 
 } // namespace
 

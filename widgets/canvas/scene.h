@@ -121,6 +121,7 @@ struct FrameShape {
     QRectF rect;      ///< empty when nothing stands in it
     QRectF titleRect; ///< the handle
     QString title;
+    FrameId parent = FrameId::none;
     int depth = 0;
 };
 
@@ -269,10 +270,12 @@ private:
     void stackLanes(const Graph& graph);
     void readNotes(const Graph& graph);
     void readFrames(const Graph& graph);
+    void layOutFrames(const Graph& graph);
     void readGhosts(const SceneSource& source);
     void addWire(const Edge& edge);
     void removeWire(const Edge& edge);
     void styleWire(const SceneSource& source, WireShape& wire) const;
+    QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
     void routeWireOf(std::uint32_t wire);
     void routeTouched(const Graph& graph);
     void finish(const SceneSource& source);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -114,11 +115,28 @@ void Scene::readNotes(const Graph& graph) {
 }
 
 void Scene::readFrames(const Graph& graph) {
-    m_frames.clear();
+    const std::vector<FrameShape> before = std::exchange(m_frames, {});
+    layOutFrames(graph);
+    const bool same = std::equal(m_frames.begin(), m_frames.end(), before.begin(), before.end(),
+                                 [](const FrameShape& a, const FrameShape& b) {
+                                     return a.id == b.id && a.parent == b.parent && a.rect == b.rect;
+                                 });
+    if (same) return;
+    // Wires that run back go around frames.
+    for (std::uint32_t i = 0; i < m_wires.size(); ++i) {
+        const WireShape& wire = m_wires[i];
+        if (wire.free || wire.end.x() >= wire.start.x()) continue;
+        if (m_nodes[wire.from].frame != FrameId::none || m_nodes[wire.to].frame != FrameId::none)
+            m_restyle.push_back(i);
+    }
+}
+
+void Scene::layOutFrames(const Graph& graph) {
     for (const Frame& frame : graph.frames()) {
         FrameShape shape;
         shape.id = frame.id;
         shape.title = elided(toQt(frame.title), TextRole::small, 220);
+        shape.parent = frame.parent;
         // A parent that leads back to itself ends after as many steps as there are frames.
         std::size_t steps = graph.frames().size();
         for (const Frame* up = graph.find(frame.parent); up && steps-- > 0; up = graph.find(up->parent))

@@ -84,10 +84,31 @@ void Scene::routeWireOf(std::uint32_t slot) {
     wire.routed = true;
 }
 
+/// A card with the frames around it that are not around `other`: a wire that runs back goes around them all,
+/// and not along their edges.
+QRectF Scene::outskirtsOf(const NodeShape& shape, const NodeShape& other) const {
+    const auto at = [this](FrameId id) {
+        return std::find_if(m_frames.begin(), m_frames.end(), [id](const auto& f) { return f.id == id; });
+    };
+    std::vector<FrameId> around;
+    for (auto f = at(other.frame); f != m_frames.end() && around.size() < m_frames.size(); f = at(f->parent))
+        around.push_back(f->id);
+    QRectF rect = shape.rect;
+    std::size_t steps = m_frames.size();
+    for (auto f = at(shape.frame); f != m_frames.end() && steps-- > 0; f = at(f->parent)) {
+        if (std::find(around.begin(), around.end(), f->id) != around.end()) break;
+        rect |= f->rect;
+    }
+    return rect;
+}
+
 WirePath Scene::path(const WireShape& wire) const {
     WirePath path(wire.start);
-    const QRectF& source = m_nodes[wire.from].rect;
-    const QRectF& target = m_nodes[wire.to].rect;
+    const bool runsBack = wire.end.x() < wire.start.x() && !m_frames.empty();
+    const NodeShape& from = m_nodes[wire.from];
+    const NodeShape& to = m_nodes[wire.to];
+    const QRectF source = runsBack ? outskirtsOf(from, to) : from.rect;
+    const QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
     if (wire.ghost >= 0) {
         const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
         routeWire(path, {ghost.left(), ghost.center().y()}, source, ghost);
@@ -151,8 +172,10 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
                 note.rect.moveTo(note.at.x + offset.x(), band->top + note.at.y + offset.y());
         }
     }
-    routeTouched(graph);
     readFrames(graph);
+    for (const std::uint32_t wire : m_restyle) routeWireOf(wire);
+    m_restyle.clear();
+    routeTouched(graph);
 }
 
 void Scene::endDrag(const Graph& graph) {

@@ -14,6 +14,7 @@
 #include <QStackedLayout>
 #include <QStyledItemDelegate>
 #include <QTableView>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -141,6 +142,7 @@ QWidget* TransfersPanel::makeLedger() {
     foot->addWidget(m_sums);
     foot->addWidget(m_modelled, 0, Qt::AlignLeft);
     layout->addLayout(foot);
+    layout->addStretch();
     return box;
 }
 
@@ -205,6 +207,17 @@ void TransfersPanel::refreshSums() {
     }
     m_sums->setRows(rows);
     m_modelled->setVisible(modelled && !m_model->rows().empty());
+    QTimer::singleShot(0, this, &TransfersPanel::fitRows); // once the layout knows
+}
+
+/// The table is as high as its whole rows: none is cut in two.
+void TransfersPanel::fitRows() {
+    const QRect room = m_table->parentWidget()->contentsRect();
+    const int foot = m_modelled->isVisible() ? m_modelled->geometry().bottom() : m_sums->geometry().bottom();
+    const int spare = room.bottom() - foot;
+    const int header = m_table->horizontalHeader()->height();
+    const int rows = (m_table->height() + spare - header) / kRowHeight;
+    m_table->setMaximumHeight(header + std::max(rows, 1) * kRowHeight);
 }
 
 void TransfersPanel::followSelection() {
@@ -231,6 +244,7 @@ void TransfersPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     // An edge's name says more than its bytes, which the edge shows on the canvas.
     m_table->setColumnHidden(LedgerModel::BytesColumn, width() < 2 * kLedgerWidth);
+    QTimer::singleShot(0, this, &TransfersPanel::fitRows);
 }
 
 void TransfersPanel::showEvent(QShowEvent* event) {

@@ -33,6 +33,7 @@ private:
     void refresh();
     void refreshSums();
     void followSelection();
+    void fitRows();
     void selectRow(int row);
 
     Document& m_document;
