@@ -62,6 +62,7 @@ private Q_SLOTS:
         QCOMPARE(help.exit, 0);
         for (const char* command : {"check", "run", "batch", "devices", "ops"})
             QVERIFY(help.out.contains(command));
+        QVERIFY(help.out.contains("import") && help.out.contains("export"));
         for (const char* command : {"check", "run", "batch", "devices", "ops"})
             QCOMPARE(m_twb.run({command, "--help"}).exit, 0);
         QVERIFY(m_twb.run({"--version"}).out.startsWith("twb "));

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <google/protobuf/io/coded_stream.h>
+#include <set>
 #include <unordered_map>
 
 namespace twb {
@@ -77,6 +78,7 @@ private:
     void layOut();
 
     Node& newNode(const std::string& op, const std::string& name);
+    std::string uniqueName(const std::string& wanted, const std::string& op);
     NodeId addTensor(const std::string& name, const Tensor& tensor);
     void define(const std::string& name, PortRef output, const std::string& by);
     void setAttribute(Node& node, const Op* op, const AttributeProto& attribute, const std::string& where);
@@ -89,6 +91,8 @@ private:
     LaneId m_lane = LaneId::none;
     std::unordered_map<std::string, PortRef> m_values;
     std::vector<NodeId> m_parameters;
+    std::set<std::string> m_outputNames; ///< which belong to the Probes
+    std::set<std::string> m_taken;
 };
 
 ImportedModel Import::run(std::string_view bytes) {
@@ -104,6 +108,7 @@ ImportedModel Import::run(std::string_view bytes) {
     lane.id = m_lane = m_out.graph.newLaneId();
     lane.device = Device::cpu();
     m_delta.lanes.push_back({std::nullopt, lane});
+    for (const auto& value : graph.output()) m_outputNames.insert(textOf(value.name()));
     for (const auto& proto : graph.initializer()) addInitializer(proto);
     if (graph.sparse_initializer_size() > 0)
         refuse(m_path.string(), "it has sparse initializers, which are not read; export it with dense ones");
@@ -140,11 +145,22 @@ void Import::checkVersions(const onnx::ModelProto& model) {
     }
 }
 
+/// A name of its own: outputs have theirs from the model, what else is called so gets its op before it.
+std::string Import::uniqueName(const std::string& wanted, const std::string& op) {
+    const bool isOutput = op == "Probe";
+    if (isOutput && m_outputNames.contains(wanted) && m_taken.insert(wanted).second) return wanted;
+    if (!isOutput && !m_outputNames.contains(wanted) && m_taken.insert(wanted).second) return wanted;
+    std::string name = fmt::format("{}_{}", op, wanted);
+    for (int n = 2; m_outputNames.contains(name) || !m_taken.insert(name).second; ++n)
+        name = fmt::format("{}_{} {}", op, wanted, n);
+    return name;
+}
+
 Node& Import::newNode(const std::string& op, const std::string& name) {
     Node node;
     node.id = m_out.graph.newNodeId(m_delta.nodes.size());
     node.op = textOf(op);
-    node.name = textOf(name);
+    node.name = uniqueName(textOf(name), op);
     node.lane = m_lane;
     m_delta.nodes.push_back({std::nullopt, std::move(node)});
     return *m_delta.nodes.back().after;

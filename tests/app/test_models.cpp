@@ -1,0 +1,64 @@
+#include "app/program.h"
+#include "support/onnx_models.h"
+#include "support/test_main.h"
+
+using namespace twb;
+using namespace twb::test;
+
+/// twb import and twb export.
+class TestModels : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aModelComesInRunsAndGoesOut() {
+        const Program twb;
+        twb.write("small.onnx", QByteArray::fromStdString(smallModel().SerializeAsString()));
+        const Ended imported = twb.run({"import", "small.onnx", "-o", "small.twb", "--dim", "n=3"});
+        QCOMPARE(imported.exit, 0);
+        QCOMPARE(imported.out, "small.twb: 5 nodes, 4 edges\n");
+        twb.saveTensor<float>("x.npy", Shape{2, 3}, {0, 1, 2, -3, 0.5F, 0.25F});
+        const Ended run =
+            twb.run({"run", "small.twb", "--input", "x=x.npy", "--output", "y=y.npy", "--quiet"});
+        QVERIFY2(run.exit == 0, qPrintable(run.err));
+        QCOMPARE(twb.tensor("y.npy"), (std::vector<double>{0, 0.5, 1.5, 0, 0, 0}));
+        const Ended exported = twb.run({"export", "small.twb", "--to", "onnx", "-o", "again.onnx"});
+        QVERIFY2(exported.exit == 0, qPrintable(exported.err));
+        QVERIFY(exported.out.startsWith("again.onnx: 5 nodes of small.twb, "));
+        QCOMPARE(twb.run({"import", "again.onnx", "-o", "again.twb"}).exit, 0);
+        QCOMPARE(twb.run({"run", "again.twb", "--input", "x=x.npy", "--output", "y=y2.npy", "--quiet"}).exit,
+                 0);
+        QCOMPARE(twb.tensor("y2.npy"), twb.tensor("y.npy"));
+    }
+
+    void unknownOpsAreNamed() {
+        const Program twb;
+        onnx::ModelProto model = smallModel();
+        model.mutable_graph()->mutable_node(1)->set_op_type("NeverHeardOf");
+        twb.write("a.onnx", QByteArray::fromStdString(model.SerializeAsString()));
+        const Ended ended = twb.run({"import", "a.onnx", "-o", "a.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY(ended.err.contains("there is no op NeverHeardOf: its nodes are placeholders"));
+        QCOMPARE(twb.run({"check", "a.twb"}).exit, 3);
+        const Ended exported = twb.run({"export", "a.twb", "--to", "onnx", "-o", "b.onnx"});
+        QCOMPARE(exported.exit, 3);
+        QVERIFY(exported.err.contains("the graph has errors and cannot be exported"));
+        QVERIFY(!twb.exists("b.onnx"));
+    }
+
+    void whatIsWrongIsSaid() {
+        const Program twb;
+        twb.write("bad.onnx", "hello");
+        const Ended bad = twb.run({"import", "bad.onnx", "-o", "a.twb"});
+        QCOMPARE(bad.exit, 4);
+        QVERIFY(bad.err.contains("bad.onnx: this is no ONNX file"));
+        QVERIFY(!twb.exists("a.twb"));
+        QCOMPARE(twb.run({"import", "nothing.onnx", "-o", "a.twb"}).exit, 4);
+        QCOMPARE(twb.run({"import", "bad.onnx"}).exit, 2);
+        QCOMPARE(twb.run({"import", "bad.onnx", "-o", "a.twb", "--dim", "n"}).exit, 2);
+        twb.save("a.twb", smallGraph());
+        QCOMPARE(twb.run({"export", "a.twb", "--to", "keras", "-o", "b"}).exit, 2);
+    }
+};
+
+TWB_TEST_MAIN(TestModels)
+#include "test_models.moc"

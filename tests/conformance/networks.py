@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Whole networks of torchvision with seeded random weights: exported by PyTorch, imported and run by twb, compared.
+
+    networks.py TWB [NAME...]          compare with PyTorch's output, on cpu and on a simulated cuda:0
+    networks.py TWB --bench [NAME...]  ms of an iteration against PyTorch and ONNX Runtime, as a ratio in one run
+
+Exits 77 (skipped) where torch or torchvision is not installed. --bench leaves out what is not installed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy
+    import torch
+    import torchvision
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+# Relative to the largest element of the output.
+TOLERANCE = 1e-3
+
+NETWORKS = {
+    "resnet18": ("resnet18", 224),
+    "mobilenetv2": ("mobilenet_v2", 224),
+    "squeezenet": ("squeezenet1_1", 224),
+    "densenet121": ("densenet121", 224),
+    "vit": ("vit_b_16", 224),
+}
+
+
+def make(name, batch, folder):
+    """Writes NAME.onnx, x.npy and y.npy; gives the PyTorch model and its input."""
+    torch.manual_seed(1)
+    function, size = NETWORKS[name]
+    model = getattr(torchvision.models, function)(weights=None).eval()
+    for module in model.modules():  # as a trained network has them, not ones and zeros
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+    if name == "vit":  # a fresh head gives zeros, which compare with everything
+        torch.nn.init.normal_(model.heads.head.weight, std=0.02)
+    x = torch.randn(batch, 3, size, size)
+    with torch.no_grad():
+        y = model(x)
+    torch.onnx.export(model, x, str(folder / f"{name}.onnx"), input_names=["x"], output_names=["y"], opset_version=14)
+    numpy.save(folder / "x.npy", x.numpy())
+    numpy.save(folder / "y.npy", y.numpy())
+    return model, x
+
+
+def twb(program, *arguments, threads=None):
+    environment = dict(os.environ)
+    if threads:
+        environment["OMP_NUM_THREADS"] = str(threads)
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"twb {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def import_model(program, name, folder):
+    start = time.perf_counter()
+    twb(program, "import", folder / f"{name}.onnx", "-o", folder / f"{name}.twb")
+    return time.perf_counter() - start
+
+
+def compare(program, name):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        make(name, 2, folder)
+        seconds = import_model(program, name, folder)
+        megabytes = (folder / f"{name}.onnx").stat().st_size / 1e6
+        project = folder / f"{name}.twb"
+        on_gpu = folder / f"{name}-gpu.twb"
+        on_gpu.write_text(project.read_text().replace('"device": "cpu"', '"device": "cuda:0"', 1))
+        expected = numpy.load(folder / "y.npy")
+        fine = True
+        for graph, policy in ((project, "strict"), (on_gpu, "implicit")):
+            out = folder / "out.npy"
+            twb(program, "run", graph, "--policy", policy, "--input", f"x={folder / 'x.npy'}",
+                "--output", f"y={out}", "--quiet")
+            got = numpy.load(out)
+            worst = numpy.abs(got - expected).max() / numpy.abs(expected).max()
+            good = got.shape == expected.shape and worst <= TOLERANCE
+            fine = fine and bool(good)
+            print(f"{name:<12} {'cuda:0 simulated' if graph is on_gpu else 'cpu':<17} {'equal' if good else 'DIFFERENT'}"
+                  f"  largest difference {worst:.1e} of the largest output"
+                  f"  (imported {megabytes:.0f} MB in {seconds:.2f} s)", flush=True)
+        return fine
+
+
+def median_ms(run, seconds=4.0):
+    run()
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
+def bench(program, name, batch, threads):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        model, x = make(name, batch, folder)
+        import_model(program, name, folder)
+        report = folder / "r.json"
+        results = {}
+        torch.set_num_threads(threads)
+        with torch.no_grad():
+            results["pytorch"] = median_ms(lambda: model(x))
+        try:
+            import onnxruntime
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads
+            session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), options,
+                                                   providers=["CPUExecutionProvider"])
+            feed = {"x": x.numpy()}
+            results["onnxruntime"] = median_ms(lambda: session.run(None, feed))
+        except ImportError:
+            pass
+        iterations = max(5, int(4000 / results["pytorch"]))
+        twb(program, "run", folder / f"{name}.twb", "--iterations", iterations, "--input", f"x={folder / 'x.npy'}",
+            "--report", report, "--quiet", threads=threads)
+        run = json.loads(report.read_text())
+        results["twb"] = run["wall_ms"] / run["iterations"]
+        line = f"{name:<12} batch {batch:<3} twb {results['twb']:8.2f} ms"
+        for peer in ("onnxruntime", "pytorch"):
+            if peer in results:
+                line += f"   {peer} {results[peer]:8.2f} ms (ratio {results['twb'] / results[peer]:.2f})"
+        print(line, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("twb")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--bench", action="store_true")
+    parser.add_argument("--batch", type=int, nargs="*", default=[1, 16])
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.bench:
+        for name in arguments.names or ["resnet18", "mobilenetv2"]:
+            for batch in arguments.batch:
+                bench(arguments.twb, name, batch, arguments.threads)
+        return 0
+    results = [compare(arguments.twb, name) for name in arguments.names or NETWORKS]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
