@@ -230,19 +230,35 @@ void Export::addOutput(const NodeFacts& facts, const Node& node) {
 /// A list that stands in an attribute, as the input that ONNX wants.
 std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base) {
     const AttributeSpec& spec = *facts.op->attribute(port.name);
-    const std::string name = fmt::format("{}_{}", base, port.name);
     const bool isFloat = spec.type == AttributeType::number || spec.type == AttributeType::numbers;
     const bool isScalar = (spec.type == AttributeType::integer || spec.type == AttributeType::number) &&
                           facts.op->name != "TopK";
+    Tensor tensor;
+    const auto make = [&](const auto& values) {
+        using T = std::remove_cvref_t<decltype(values[0])>;
+        const Shape shape = isScalar ? Shape{} : Shape{static_cast<std::int64_t>(values.size())};
+        tensor = Tensor::of<T>(shape, std::span<const T>(values));
+    };
     if (isFloat) {
         const std::vector<double> given = facts.attributes.numbers(port.name);
-        const std::vector<float> values(given.begin(), given.end());
-        const Shape shape = isScalar ? Shape{} : Shape{static_cast<std::int64_t>(values.size())};
-        return initializer(name, Tensor::of<float>(shape, std::span<const float>(values)).view());
+        make(std::vector<float>(given.begin(), given.end()));
+    } else {
+        make(facts.attributes.integers(port.name));
     }
-    const std::vector<std::int64_t> values = facts.attributes.integers(port.name);
-    const Shape shape = isScalar ? Shape{} : Shape{static_cast<std::int64_t>(values.size())};
-    return initializer(name, Tensor::of<std::int64_t>(shape, std::span<const std::int64_t>(values)).view());
+    // Where the port must have the dtype of another one, it does.
+    for (std::size_t i = 0; i < facts.inputs.size() && !port.typeVariable.empty(); ++i) {
+        if (!facts.inputs[i] || facts.op->inputAt(static_cast<int>(i)).typeVariable != port.typeVariable)
+            continue;
+        const DType wanted = m_analysis.typeOf(*facts.inputs[i])->dtype;
+        const Tensor cast = Tensor::onHost({wanted, tensor.shape()});
+        const std::array<TensorView, 1> from{tensor.view()};
+        const std::array<TensorView, 1> to{cast.view()};
+        const Op& op = *findOp("Cast");
+        op.kernel({from, to, completeAttributes(op, {{"to", std::string(name(wanted))}}), nullptr});
+        tensor = cast;
+        break;
+    }
+    return initializer(fmt::format("{}_{}", base, port.name), tensor.view());
 }
 
 void Export::addOp(const NodeFacts& facts, const Node& node) {
@@ -257,7 +273,8 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
         std::string name;
         if (port < facts.inputs.size() && facts.inputs[port])
             name = m_names.at(*facts.inputs[port]);
-        else if (spec.hostValue && facts.attributes.has(spec.name) && !isReduction(op.name))
+        else if (spec.hostValue && facts.attributes.has(spec.name) && !isReduction(op.name) &&
+                 (!spec.optional || node.attributes.has(spec.name)))
             name = hostInput(facts, spec, base);
         inputs.push_back(std::move(name));
     }
