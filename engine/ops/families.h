@@ -54,6 +54,7 @@ void addRotaryEmbedding(std::vector<Op>& table);
 void addResize(std::vector<Op>& table);
 void addSampling(std::vector<Op>& table);
 void addFolding(std::vector<Op>& table);
+void addNGrams(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

@@ -89,6 +89,7 @@ std::vector<Op> buildTable() {
                       addOptimizers,
                       addQuantization,
                       addQuantizedMatMul,
+                      addNGrams,
                       addSinks})
         add(ops);
     standTogether(ops);

@@ -324,6 +324,11 @@ void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeP
             attribute.set_i(facts.attributes.flag(name) ? 1 : 0);
             break;
         case AttributeType::integer:
+            if (name == "seed" && facts.op->name != "Dropout") {
+                attribute.set_type(onnx::AttributeProto::FLOAT); // as ONNX's random ops have it
+                attribute.set_f(static_cast<float>(facts.attributes.integer(name)));
+                break;
+            }
             attribute.set_type(onnx::AttributeProto::INT);
             attribute.set_i(facts.attributes.integer(name));
             break;
