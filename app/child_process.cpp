@@ -1,14 +1,18 @@
 #include "app/child_process.h"
 
+#include "app/exit_code.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
+#include <string>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -55,9 +59,22 @@ std::filesystem::path thisProgram() {
     return path;
 }
 
+/// The parent's process id, in the environment of a child that is to end with it.
+constexpr const char* kParentVariable = "TWB_PARENT";
+
+void endWithParent() {
+    const char* parent = std::getenv(kParentVariable);
+    if (!parent) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    // It may have died before this was asked for.
+    if (std::to_string(::getppid()) != parent) _exit(static_cast<int>(ExitCode::cancelled));
+    ::unsetenv(kParentVariable);
+}
+
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
                            const std::vector<std::string>& environment, const std::filesystem::path& log) {
     std::vector<std::string> all = environment;
+    all.push_back(fmt::format("{}={}", kParentVariable, ::getpid()));
     for (char** entry = environ; *entry; ++entry) all.emplace_back(*entry);
 
     SpawnSetup setup;

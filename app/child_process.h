@@ -11,6 +11,9 @@ namespace twb {
 /// This program's own executable.
 std::filesystem::path thisProgram();
 
+/// Where a ChildProcess started this program: has the system end it when its parent dies, however that dies.
+void endWithParent();
+
 /// A program running on its own, in a process group of its own so that Ctrl-C reaches its parent alone. Its
 /// stdin and stdout are /dev/null. The destructor kills it and waits.
 class ChildProcess {

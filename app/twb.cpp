@@ -1,5 +1,6 @@
 // twb: checks, runs and sweeps graphs without a display.
 
+#include "app/child_process.h"
 #include "app/commands.h"
 #include "app/interrupts.h"
 #include "app/terminal.h"
@@ -38,6 +39,7 @@ std::vector<std::string> argumentsOf(const CLI::App& app, int argc, char** argv)
 
 int main(int argc, char** argv) {
     exitOnInterrupt();
+    endWithParent();
     ExitCode exit = ExitCode::fine;
     try {
         CLI::App app{"Checks and runs graphs of tensors on lanes, without a display."};

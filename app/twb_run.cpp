@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -131,7 +132,29 @@ void writeReports(const RunCommand& command, const RunReport& report, const RunW
     }
 }
 
+/// Two results in one file would leave one of them, and one in the project's own place would leave no
+/// project.
+void checkDistinct(const RunCommand& command) {
+    std::map<fs::path, std::string> taken;
+    const auto claim = [&](const fs::path& path, const std::string& what) {
+        std::error_code failed;
+        const fs::path place = fs::weakly_canonical(path, failed);
+        if (failed || (fs::exists(place, failed) && !fs::is_regular_file(place, failed))) return; // /dev/null
+        const auto [known, fresh] = taken.try_emplace(place, what);
+        if (!fresh)
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("{} and {} are the same file, {}; give each a file of its own",
+                                    known->second, what, path.string()));
+    };
+    claim(command.file, "the project");
+    if (!command.report.empty()) claim(command.report, "--report");
+    if (!command.trace.empty()) claim(command.trace, "--trace");
+    for (const std::string& text : command.outputs)
+        claim(parseNamedFile(text, "--output").path, "--output " + text);
+}
+
 ExitCode run(const RunCommand& command) {
+    checkDistinct(command);
     std::vector<NamedFile> inputs;
     for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
     std::vector<Setting> settings;

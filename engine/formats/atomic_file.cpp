@@ -41,6 +41,15 @@ void syncFolder(const fs::path& folder) {
 AtomicFile::AtomicFile(const fs::path& path) : m_target(throughLinks(path)) {
     std::error_code ignored;
     if (fs::is_directory(m_target, ignored)) fail(EISDIR);
+    // A device or a pipe is written to as it is: a rename would put a file in its place. O_NONBLOCK, because
+    // a pipe that nobody reads would keep this waiting.
+    if (fs::exists(m_target, ignored) && !fs::is_regular_file(m_target, ignored)) {
+        m_file = ::open(m_target.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (m_file < 0) fail(errno);
+        ::fcntl(m_file, F_SETFL, ::fcntl(m_file, F_GETFL) & ~O_NONBLOCK);
+        m_inPlace = true;
+        return;
+    }
     // A rename would replace a write-protected file without a word.
     if (fs::exists(m_target, ignored) && ::access(m_target.c_str(), W_OK) != 0) fail(errno);
     static std::atomic<unsigned> counter{0};
@@ -75,9 +84,10 @@ void AtomicFile::write(const void* bytes, std::size_t count) {
 }
 
 void AtomicFile::commit() {
-    if (::fsync(m_file) != 0) fail(errno);
+    if (!m_inPlace && ::fsync(m_file) != 0) fail(errno);
     const int file = std::exchange(m_file, -1);
     if (::close(file) != 0) fail(errno);
+    if (m_inPlace) return;
     if (::rename(m_temporary.c_str(), m_target.c_str()) != 0) fail(errno);
     m_temporary.clear();
     syncFolder(m_target.parent_path().empty() ? fs::path(".") : m_target.parent_path());

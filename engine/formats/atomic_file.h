@@ -26,6 +26,7 @@ private:
     std::filesystem::path m_target;
     std::filesystem::path m_temporary;
     int m_file = -1;
+    bool m_inPlace = false; ///< the target is no file but a device or a pipe
 };
 
 } // namespace twb

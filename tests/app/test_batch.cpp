@@ -189,6 +189,28 @@ private Q_SLOTS:
         QVERIFY(ended.out.contains("2 runs: 1 finished now, 0 before, 1 failed"));
     }
 
+    void runsEndWithTheBatchThatStartedThem() {
+        const Program twb;
+        twb.save("orphan.twb", longGraph());
+        QProcess batch;
+        batch.setWorkingDirectory(twb.file("."));
+        batch.start(Program::path(), {"batch", "orphan.twb", "--iterations", "1000000", "--report", "out"});
+        QVERIFY(batch.waitForStarted());
+        const auto runs = [] {
+            const QStringList processes = QDir(QStringLiteral("/proc")).entryList(QDir::Dirs);
+            return std::any_of(processes.begin(), processes.end(), [](const QString& process) {
+                QFile line(QStringLiteral("/proc/%1/cmdline").arg(process));
+                if (!line.open(QIODevice::ReadOnly)) return false;
+                const QByteArray words = line.readAll();
+                return words.contains("run") && words.contains("orphan.twb") && !words.contains("batch");
+            });
+        };
+        QTRY_VERIFY(runs());
+        batch.kill();
+        QVERIFY(batch.waitForFinished());
+        QTRY_VERIFY(!runs());
+    }
+
     void hostileNamesMakeHarmlessFiles() {
         const Program twb;
         GraphMaker maker;

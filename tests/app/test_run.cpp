@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 using namespace twb;
@@ -353,6 +354,48 @@ private Q_SLOTS:
         process.setStandardOutputFile("/dev/full");
         process.start(Program::path(), {"run", "a.twb"});
         QCOMPARE(Program::wait(process).exit, 4);
+    }
+
+    /// Found by a newcomer: the rename that makes writing atomic put files in the place of devices.
+    void devicesAndPipesStayWhatTheyAre() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        const QString pipe = twb.file("pipe");
+        QCOMPARE(::mkfifo(qPrintable(pipe), 0600), 0);
+        const Ended nobodyReads = twb.run({"run", "a.twb", "--quiet", "--report", "pipe"});
+        QCOMPARE(nobodyReads.exit, 4);
+        QVERIFY(nobodyReads.err.contains("pipe cannot be written"));
+        QProcess reader;
+        reader.start("cat", {pipe});
+        QVERIFY(reader.waitForStarted());
+        bool written = false; // once it is, nobody reads the pipe any more
+        QTRY_VERIFY(written ||
+                    (written = twb.run({"run", "a.twb", "--quiet", "--report", "pipe"}).exit == 0));
+        QVERIFY(reader.waitForFinished());
+        QVERIFY(reader.readAllStandardOutput().contains("\"schema\""));
+        struct stat status {};
+        QVERIFY(::stat(qPrintable(pipe), &status) == 0 && S_ISFIFO(status.st_mode));
+        const Ended full = twb.run({"run", "a.twb", "--quiet", "--trace", "/dev/full"});
+        QCOMPARE(full.exit, 4);
+        QVERIFY(::stat("/dev/full", &status) == 0 && S_ISCHR(status.st_mode));
+    }
+
+    void resultsDoNotOverwriteEachOtherOrTheProject_data() {
+        QTest::addColumn<QStringList>("options");
+        QTest::newRow("report") << QStringList{"--report", "a.twb"};
+        QTest::newRow("output") << QStringList{"--output", "scaled=./a.twb"};
+        QTest::newRow("two outputs") << QStringList{"--output", "scaled=o.npy", "--output", "base=o.npy"};
+        QTest::newRow("report and trace") << QStringList{"--report", "same.json", "--trace", "same.json"};
+    }
+    void resultsDoNotOverwriteEachOtherOrTheProject() {
+        QFETCH(QStringList, options);
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        const QByteArray before = twb.read("a.twb");
+        const Ended ended = twb.run(QStringList{"run", "a.twb"} + options);
+        QCOMPARE(ended.exit, 2);
+        QVERIFY2(ended.err.contains("are the same file"), qPrintable(ended.err));
+        QCOMPARE(twb.read("a.twb"), before);
     }
 
     void theSmallestRunIsQuick() {
