@@ -329,9 +329,10 @@ std::vector<AxisPlan> plansOf(const KernelContext& ctx) {
         request.sizes = std::vector<std::int64_t>(sizes->begin(), sizes->end());
     std::vector<AxisPlan> plans = plansOf(ctx.attributes, in, request);
     // What stays as it is needs no pass over it.
-    const bool crops = ctx.attributes.text("coordinate_transformation_mode") == "tf_crop_and_resize";
+    const std::string& mode = ctx.attributes.text("coordinate_transformation_mode");
+    const bool shifts = mode == "tf_crop_and_resize" || mode == "tf_half_pixel_for_nn";
     std::erase_if(plans,
-                  [&](const AxisPlan& plan) { return !crops && plan.in == plan.out && plan.scale == 1; });
+                  [&](const AxisPlan& plan) { return !shifts && plan.in == plan.out && plan.scale == 1; });
     // First what shrinks: there is less to go over then.
     std::stable_sort(plans.begin(), plans.end(), [](const AxisPlan& a, const AxisPlan& b) {
         return static_cast<double>(a.out) * static_cast<double>(b.in) <
