@@ -45,10 +45,9 @@ void gatherKernel(const KernelContext& ctx) {
     const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
     const CheckedIndices at(ctx.inputs[1], axis, data.shape[axis]);
     if (out.elementCount() == 0) return;
-    Tensor owner;
-    gatherBlocks(denseView(data, owner).as<const std::byte>(), out.as<std::byte>(), at.data(),
-                 product(data.shape, 0, axis), at.count(), data.shape[axis],
-                 product(data.shape, axis + 1, rank), sizeOf(data.dtype));
+    const DenseInput dense(data);
+    gatherBlocks(dense.as<std::byte>(), out.as<std::byte>(), at.data(), product(data.shape, 0, axis),
+                 at.count(), data.shape[axis], product(data.shape, axis + 1, rank), sizeOf(data.dtype));
 }
 
 // GatherElements
@@ -146,8 +145,8 @@ void gatherNDKernel(const KernelContext& ctx) {
     const List sizes(data.shape.begin() + batch, data.shape.begin() + batch + depth);
     const CheckedIndices at(ctx.inputs[1], batch, sizes);
     if (out.elementCount() == 0) return;
-    Tensor owner;
-    const auto* const from = denseView(data, owner).as<const std::byte>();
+    const DenseInput dense(data);
+    const auto* const from = dense.as<std::byte>();
     const std::int64_t tuples = product(indices, 0, indices.rank() - 1);
     const std::int64_t tuplesOfBatch = product(indices, batch, indices.rank() - 1);
     const std::int64_t inner = product(data.shape, batch + depth, rank);

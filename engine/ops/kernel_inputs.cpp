@@ -77,16 +77,6 @@ double numberAt(const TensorView& view, std::int64_t offset) {
     return out;
 }
 
-TensorView denseView(const TensorView& in, Tensor& owner) {
-    TensorView out = in;
-    out.strides = denseStrides(in.shape);
-    if (isDense(in)) return out;
-    owner = Tensor::onHost({in.dtype, in.shape});
-    out.data = owner.data();
-    copyElements(in, out);
-    return out;
-}
-
 TensorView broadcastView(const TensorView& in, const Shape& shape) {
     TensorView out{in.data, in.dtype, shape, Strides(static_cast<std::size_t>(shape.rank()), 0)};
     const int lead = shape.rank() - in.shape.rank();

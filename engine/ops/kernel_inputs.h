@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cpu/dense_input.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "ops/op.h"
@@ -29,9 +30,6 @@ std::optional<double> hostNumber(const InferContext& ctx, int port, std::string_
 
 /// The element in a view of any dtype, `offset` elements from its start.
 double numberAt(const TensorView& view, std::int64_t offset);
-
-/// `in` itself when it is dense, else a dense copy that `owner` keeps.
-TensorView denseView(const TensorView& in, Tensor& owner);
 
 /// `in` with strides of 0 along axes that it lacks or has once. Its shape must broadcast to `shape`.
 TensorView broadcastView(const TensorView& in, const Shape& shape);

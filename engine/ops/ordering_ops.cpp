@@ -170,8 +170,8 @@ UniqueRows uniqueRowsOf(const TensorView& x, const Attributes& attributes) {
         seen.shape = Shape(std::move(dims));
         seen.strides.insert(seen.strides.begin(), x.strides[a]);
     }
-    Tensor owner;
-    const TensorView dense = denseView(seen, owner);
+    const DenseInput input(seen);
+    const TensorView& dense = input.view();
     UniqueRows out;
     const bool sorted = attributes.flag("sorted");
     const auto find = [&](const auto* data) { out = uniqueRows(data, rows, length, sorted); };
@@ -232,8 +232,8 @@ void uniqueKernel(const KernelContext& ctx) {
     store(3, unique.counts);
     const TensorView& out = ctx.outputs[0];
     if (!out.data || out.elementCount() == 0) return;
-    Tensor owner;
-    const TensorView dense = denseView(x, owner);
+    const DenseInput input(x);
+    const TensorView& dense = input.view();
     std::int64_t size = x.elementCount();
     std::int64_t inner = 1;
     if (ctx.attributes.has("axis")) {

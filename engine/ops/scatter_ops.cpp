@@ -173,8 +173,8 @@ void scatterNDOnce(const KernelContext& ctx) {
     const std::int64_t depth = indices[indices.rank() - 1];
     const List sizes(out.shape.begin(), out.shape.begin() + depth);
     const CheckedIndices at(ctx.inputs[1], 0, sizes);
-    Tensor owner;
-    const TensorView updates = denseView(ctx.inputs[2], owner);
+    const DenseInput given(ctx.inputs[2]);
+    const TensorView& updates = given.view();
     copyElements(ctx.inputs[0], out);
     const std::int64_t total = updates.elementCount();
     if (total == 0) return;

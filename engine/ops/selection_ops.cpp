@@ -44,8 +44,8 @@ void oneHotKernel(const KernelContext& ctx) {
     const int rank = out.shape.rank();
     const int axis = *normalizeAxis(ctx.attributes.integer("axis"), rank);
     if (out.elementCount() == 0) return;
-    Tensor owner;
-    const TensorView indices = denseView(ctx.inputs[0], owner);
+    const DenseInput given(ctx.inputs[0]);
+    const TensorView& indices = given.view();
     const std::int64_t depth = out.shape[axis];
     std::int64_t inner = 1;
     for (int i = axis + 1; i < rank; ++i) inner *= out.shape[i];
@@ -155,8 +155,8 @@ void inferCompress(InferContext& ctx) {
 void compressKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
-    Tensor owner;
-    const TensorView data = denseView(ctx.inputs[0], owner);
+    const DenseInput given(ctx.inputs[0]);
+    const TensorView& data = given.view();
     const std::vector<std::int64_t> places = nonZeroPlaces(ctx.inputs[1]);
     std::int64_t outer = 1;
     std::int64_t size = data.elementCount();

@@ -9,7 +9,11 @@ namespace twb {
 class DenseInput {
 public:
     explicit DenseInput(const TensorView& given) : m_view(given) {
-        if (!given.data || twb::isDense(given)) return;
+        if (!given.data) return;
+        if (twb::isDense(given)) {
+            m_view.strides = denseStrides(given.shape); // those of axes of size 1 may be any
+            return;
+        }
         m_copy = Tensor::onHost({given.dtype, given.shape});
         copyElements(given, m_copy.view());
         m_view = m_copy.view();
