@@ -1,8 +1,12 @@
 #include "app/run_watch.h"
 
+#include "app/terminal.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace twb {
 
@@ -27,16 +31,50 @@ void RunWatch::finished(const RunResult& result) {
     m_interrupts.post();
 }
 
+namespace {
+
+/// Steps that a cancelled run still waits for. What a stream is at may itself wait for another stream.
+std::vector<std::string> unfinished(const Plan& plan, const std::vector<std::uint32_t>& running) {
+    const auto waits = [&](const Step& step) {
+        return std::any_of(step.waits.begin(), step.waits.end(), [&](std::uint32_t before) {
+            const std::uint32_t at = running[plan.steps[before].stream];
+            return at != kNone && at <= before; // a stream takes its steps in order
+        });
+    };
+    std::vector<std::string> out;
+    for (const std::uint32_t at : running)
+        if (at != kNone && !waits(plan.steps[at])) out.push_back('"' + plan.steps[at].label + '"');
+    return out;
+}
+
+void sayCancelling(const Plan& plan, const Executor& executor) {
+    const std::vector<std::string> steps = unfinished(plan, executor.runningSteps());
+    printMessage(fmt::format("cancelling{}; Ctrl-C once more ends it at once",
+                             steps.empty()
+                                 ? ""
+                                 : fmt::format(", waiting for the step{} {} to end",
+                                               steps.size() > 1 ? "s" : "", fmt::join(steps, " and "))));
+}
+
+} // namespace
+
 void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& options, bool showProgress,
                 Interrupts& interrupts, RunWatch& watch) {
     constexpr int kFrameMs = 200;
     bool shown = false;
+    bool cancelling = false;
     Executor executor;
     executor.start(plan, options, watch);
     while (!watch.isFinished()) {
         const auto event = interrupts.wait(showProgress ? kFrameMs : -1);
-        if (event == Interrupts::Event::interrupted) executor.cancel();
-        if (event == Interrupts::Event::timeout) {
+        if (event == Interrupts::Event::interrupted) {
+            executor.cancel();
+            if (shown) fmt::print(stderr, "\r\x1b[K");
+            shown = false;
+            cancelling = true;
+            sayCancelling(*plan, executor);
+        }
+        if (event == Interrupts::Event::timeout && !cancelling) {
             fmt::print(stderr, "\r\x1b[Kiteration {} of {}", watch.done(), options.iterations);
             std::fflush(stderr);
             shown = true;

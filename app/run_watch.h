@@ -40,8 +40,9 @@ private:
     std::atomic<bool> m_finished{false};
 };
 
-/// Runs a plan to its end or to the first Ctrl-C, which cancels it. With `showProgress` a line on stderr
-/// counts the iterations of a run that takes longer than a moment, and is wiped at the end.
+/// Runs a plan to its end or to the first Ctrl-C, which cancels it and says on stderr what that waits for.
+/// With `showProgress` a line on stderr counts the iterations of a run that takes longer than a moment, and
+/// is wiped at the end.
 void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& options, bool showProgress,
                 Interrupts& interrupts, RunWatch& watch);
 
