@@ -27,7 +27,15 @@ NamedFile parseNamedFile(std::string_view text, std::string_view option) {
 CommandLineFiles::CommandLineFiles(std::shared_ptr<const TensorFiles> project,
                                    const std::vector<NamedFile>& named)
     : m_project(std::move(project)), m_anywhere(makeProjectFiles(std::filesystem::current_path(), true)) {
-    for (const NamedFile& file : named) m_named.insert(fullPath(file.path));
+    for (const NamedFile& file : named) {
+        const std::string path = fullPath(file.path);
+        try {
+            (void)m_anywhere->typeOf(path);
+        } catch (const Error& error) {
+            throw Error(error.code(), fmt::format("--input {}: {}", file.node, error.what()));
+        }
+        m_named.insert(path);
+    }
 }
 
 const TensorFiles& CommandLineFiles::owner(std::string_view path) const {
@@ -48,7 +56,7 @@ std::string CommandLineFiles::fingerprint(std::string_view path) const {
 void replaceSources(Graph& graph, const std::vector<NamedFile>& inputs) {
     DeltaBuilder builder(graph, "");
     for (const NamedFile& input : inputs) {
-        Node node = nodeNamed(graph, input.node);
+        Node node = nodeNamed(graph, input.node, "--input " + input.node);
         const Op* op = findOp(node.op);
         if (!op || op->role != OpRole::source)
             throw Error(

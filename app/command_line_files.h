@@ -23,6 +23,8 @@ NamedFile parseNamedFile(std::string_view text, std::string_view option);
 /// lie outside of the project's folder: a graph must not reach what its user did not ask for.
 class CommandLineFiles : public TensorFiles {
 public:
+    /// Throws Error(io) or Error(badFile) for a named file that holds no tensor: the command line is wrong
+    /// then, not the graph.
     CommandLineFiles(std::shared_ptr<const TensorFiles> project, const std::vector<NamedFile>& named);
 
     TensorType typeOf(std::string_view path) const override;

@@ -1,9 +1,12 @@
 #include "app/placement_options.h"
 
-#include "profile/profiles.h"
+#include "core/error.h"
 #include "profile/resource_path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 namespace twb {
 
@@ -36,9 +39,35 @@ DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {
                                      [](const Lane& lane) { return lane.device.isCpu(); });
     // Nothing to simulate: the profiles need not be read.
     if (onlyCpu && deviceMap.empty()) return {};
-    std::vector<DeviceChoice> choices;
-    for (const std::string& choice : deviceMap) choices.push_back(parseDeviceChoice(choice));
-    return makeDeviceMap(graph, choices, ProfileLibrary(resourceFolder() / "devices"), requireGpu);
+    return makeDeviceMap(graph, choices(), ProfileLibrary(resourceFolder() / "devices"), requireGpu);
+}
+
+std::vector<DeviceChoice> PlacementOptions::choices() const {
+    std::vector<DeviceChoice> out;
+    for (const std::string& text : deviceMap) {
+        try {
+            out.push_back(parseDeviceChoice(text));
+        } catch (const Error& error) {
+            throw Error(error.code(), fmt::format("--device-map {}", error.what()));
+        }
+        const Device device = out.back().device;
+        if (std::any_of(out.begin(), out.end() - 1, [&](const auto& c) { return c.device == device; }))
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("--device-map names {} twice; give it once", device.toString()));
+    }
+    return out;
+}
+
+std::vector<std::string> PlacementOptions::remarks(const Graph& graph) const {
+    std::set<std::string> used;
+    for (const Lane& lane : graph.lanes())
+        used.insert((lane.device.isAuto() ? Device::cuda(0) : lane.device).toString());
+    std::vector<std::string> out;
+    for (const DeviceChoice& choice : choices())
+        if (const std::string device = choice.device.toString(); !used.contains(device))
+            out.push_back(fmt::format("--device-map {} changes nothing: the graph's lanes are on {}", device,
+                                      used.empty() ? "no device" : fmt::format("{}", fmt::join(used, ", "))));
+    return out;
 }
 
 } // namespace twb

@@ -2,6 +2,7 @@
 
 #include "backends/device_map.h"
 #include "graph/graph.h"
+#include "profile/profiles.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,11 @@ struct PlacementOptions {
     Policy policyFor(const Graph& graph) const;
     /// Throws Error(invalidArgument) or Error(missingDevice).
     DeviceMap devicesFor(const Graph& graph) const;
+    /// Sentences about each `--device-map` that changes nothing for this graph.
+    std::vector<std::string> remarks(const Graph& graph) const;
+
+private:
+    std::vector<DeviceChoice> choices() const;
 };
 
 } // namespace twb

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
+#include <map>
 
 namespace twb {
 namespace {
@@ -71,6 +71,12 @@ bool parseFlag(const AttributeSpec& spec, std::string_view text) {
     if (text == "false" || text == "0") return false;
     refuse(
         fmt::format("\"{}\" is neither true nor false, which the attribute \"{}\" takes", text, spec.name));
+}
+
+std::vector<std::string> dtypeNames() {
+    std::vector<std::string> out;
+    for (const DType dtype : kAllDTypes) out.emplace_back(name(dtype));
+    return out;
 }
 
 void place(Graph& graph, const Node& node, const std::string& value) {
@@ -144,7 +150,8 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
         return parseIntegers(spec, value);
     case AttributeType::dtype:
         if (const auto dtype = parseDType(value)) return std::string(name(*dtype));
-        refuse(fmt::format("\"{}\" is not a dtype, which the attribute \"{}\" takes", value, spec.name));
+        refuse(fmt::format("\"{}\" is not a dtype, which the attribute \"{}\" takes{}", value, spec.name,
+                           didYouMean(value, dtypeNames())));
     case AttributeType::enumeration:
         return std::string(value);
     case AttributeType::texts:
@@ -156,29 +163,36 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
     return std::string(text);
 }
 
-const Node& nodeNamed(const Graph& graph, std::string_view name) {
+const Node& nodeNamed(const Graph& graph, std::string_view name, std::string_view option) {
     if (const Node* node = graph.findByName(name)) return *node;
     std::vector<std::string> names;
     for (const Node& node : graph.nodes()) names.push_back(node.name);
     const auto same = std::count(names.begin(), names.end(), name);
     if (same > 1)
-        refuse(fmt::format("{} nodes are named \"{}\"; give each a name of its own first", same, name));
-    refuse(fmt::format("there is no node named \"{}\"{}", name, didYouMean(name, names)));
+        refuse(fmt::format("{}: {} nodes are named \"{}\"; give each a name of its own first", option, same,
+                           name));
+    refuse(fmt::format("{}: there is no node named \"{}\"{}", option, name, didYouMean(name, names)));
 }
 
 void applySettings(Graph& graph, const std::vector<Setting>& settings) {
-    std::set<NodeId> touched;
+    std::map<NodeId, std::string> touched; // by what
     for (const Setting& setting : settings) {
-        const Node node = nodeNamed(graph, setting.node);
-        set(graph, node, setting);
-        touched.insert(node.id);
+        const std::string option =
+            fmt::format("--set {}.{}={}", setting.node, setting.attribute, setting.value);
+        const Node node = nodeNamed(graph, setting.node, option);
+        try {
+            set(graph, node, setting);
+        } catch (const Error& error) {
+            refuse(fmt::format("{}: {}", option, error.what()));
+        }
+        touched[node.id] = option;
     }
-    for (const NodeId id : touched) {
+    for (const auto& [id, option] : touched) {
         const Node& node = *graph.find(id);
         try {
             completeAttributes(*findOp(node.op), node.attributes);
         } catch (const Error& error) {
-            refuse(fmt::format("{} \"{}\": {}", node.op, node.name, error.what()));
+            refuse(fmt::format("{}: {} \"{}\": {}", option, node.op, node.name, error.what()));
         }
     }
 }

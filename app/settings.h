@@ -31,7 +31,8 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text);
 /// near matches for an unknown node or attribute.
 void applySettings(Graph& graph, const std::vector<Setting>& settings);
 
-/// The only node of this name. Throws Error(invalidArgument), with near matches.
-const Node& nodeNamed(const Graph& graph, std::string_view name);
+/// The only node of this name. Throws Error(invalidArgument), with near matches; `option` begins the sentence
+/// ("--input images").
+const Node& nodeNamed(const Graph& graph, std::string_view name, std::string_view option);
 
 } // namespace twb

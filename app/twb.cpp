@@ -4,6 +4,7 @@
 #include "app/commands.h"
 #include "app/interrupts.h"
 #include "app/terminal.h"
+#include "app/usage_error.h"
 
 #include <algorithm>
 #include <exception>
@@ -59,9 +60,10 @@ int main(int argc, char** argv) {
         try {
             app.parse(argumentsOf(app, argc, argv));
         } catch (const CLI::ParseError& error) {
-            const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-            app.exit(error); // prints the help or what is wrong
-            if (!asked) exit = ExitCode::wrongUsage;
+            if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
+                app.exit(error); // prints the help that was asked for
+            else
+                throw Error(ErrorCode::invalidArgument, usageSentence(app, error));
         }
         finishOutput();
     } catch (const Error& error) {

@@ -4,6 +4,7 @@
 #include "app/commands.h"
 #include "app/interrupts.h"
 #include "app/placement_options.h"
+#include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/project.h"
@@ -30,6 +31,7 @@ struct BatchOptions {
     std::optional<std::int64_t> iterations;
     PlacementOptions placement;
     std::string report;
+    bool allowOutside = false;
     int jobs = 1;
     bool quiet = false;
 };
@@ -76,6 +78,7 @@ std::vector<std::string> commonArguments(const BatchOptions& options) {
     if (!options.placement.policy.empty()) add("--policy", options.placement.policy);
     for (const std::string& choice : options.placement.deviceMap) add("--device-map", choice);
     if (options.placement.requireGpu) out.emplace_back("--require-gpu");
+    if (options.allowOutside) out.emplace_back("--allow-outside");
     return out;
 }
 
@@ -240,9 +243,9 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("NODE.ATTRIBUTE=A,B,C")
         ->take_all()
         ->allow_extra_args(false);
-    command->add_option("--iterations", options->iterations, "How often each; default: what the file says")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    addIterations(*command, options->iterations, "How often each; default: what the file says");
     options->placement.addTo(*command, true);
+    addAllowOutside(*command, options->allowOutside);
     command
         ->add_option("--report", options->report, "Keep a report per run, summary.json and summary.csv here")
         ->type_name("DIR");

@@ -1,5 +1,6 @@
 #include "app/commands.h"
 #include "app/placement_options.h"
+#include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/npy.h"
@@ -18,6 +19,7 @@ namespace {
 struct CheckOptions {
     std::vector<std::string> files;
     PlacementOptions placement;
+    bool allowOutside = false;
     bool json = false;
 };
 
@@ -31,10 +33,14 @@ std::string plural(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-Analysis analyzeFile(const std::string& file, const PlacementOptions& placement, Graph& graph) {
+Analysis analyzeFile(const std::string& file, const CheckOptions& options, Graph& graph) {
+    const PlacementOptions& placement = options.placement;
     graph = loadProject(file);
-    const auto files = makeProjectFiles(std::filesystem::absolute(file).parent_path());
-    return analyze(graph, placement.devicesFor(graph), placement.policyFor(graph), files.get());
+    const auto files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), options.allowOutside);
+    const DeviceMap devices = placement.devicesFor(graph);
+    for (const std::string& remark : placement.remarks(graph))
+        printMessage(fmt::format("{}: warning: {}", file, remark));
+    return analyze(graph, devices, placement.policyFor(graph), files.get());
 }
 
 void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
@@ -51,7 +57,7 @@ ExitCode check(const CheckOptions& options) {
     for (const std::string& file : options.files) {
         try {
             Graph graph;
-            const Analysis analysis = analyzeFile(file, options.placement, graph);
+            const Analysis analysis = analyzeFile(file, options, graph);
             count(analysis.diagnostics, counts);
             if (options.json) {
                 results.push_back(
@@ -97,6 +103,7 @@ void addCheckCommand(CLI::App& app, ExitCode& exit) {
         app.add_subcommand("check", "Every mismatch and error of each graph, with priced fixes");
     command->add_option("FILE", options->files, "Project files (.twb)")->required();
     options->placement.addTo(*command, false);
+    addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");
     command->callback([options, &exit] { exit = check(*options); });
 }

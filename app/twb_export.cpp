@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/npy.h"
@@ -16,11 +17,13 @@ struct ExportOptions {
     std::string project;
     std::string format;
     std::string output;
+    bool allowOutside = false;
 };
 
 ExitCode write(const ExportOptions& options) {
     const Graph graph = loadProject(options.project);
-    const auto files = makeProjectFiles(std::filesystem::absolute(options.project).parent_path());
+    const auto files =
+        makeProjectFiles(std::filesystem::absolute(options.project).parent_path(), options.allowOutside);
     exportOnnx(graph, files.get(), options.output);
     printResult(fmt::format("{}: {} nodes of {}, {}\n", options.output, graph.nodes().size(), options.project,
                             formatBytes(static_cast<double>(std::filesystem::file_size(options.output)))));
@@ -38,6 +41,7 @@ void addExportCommand(CLI::App& app, ExitCode& exit) {
         ->check(CLI::IsMember({"onnx"}))
         ->type_name("FORMAT");
     command->add_option("-o,--output", options->output, "The file to write")->required();
+    addAllowOutside(*command, options->allowOutside);
     command->callback([options, &exit] { exit = write(*options); });
 }
 

@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/near_matches.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/onnx/onnx_model.h"
@@ -34,12 +35,33 @@ std::pair<std::string, std::int64_t> parseDimension(const std::string& text) {
     return {text.substr(0, equals), size};
 }
 
+/// A size that nothing takes is a name that somebody misspelt.
+void checkDimensions(const OnnxImportOptions& options, const ImportedModel& model, const std::string& file) {
+    const std::vector<std::string> names(model.dimensions.begin(), model.dimensions.end());
+    for (const auto& [name, size] : options.dimensions) {
+        if (model.dimensions.contains(name)) continue;
+        const std::string near = didYouMean(name, names);
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--dim {}={}: no input of {} has a symbolic dimension \"{}\"{}", name, size,
+                                file, name,
+                                !near.empty()   ? near
+                                : names.empty() ? "; all their sizes are given"
+                                                : fmt::format("; there are: {}", fmt::join(names, ", "))));
+    }
+}
+
 ExitCode import(const ImportOptions& options) {
     const std::filesystem::path target(options.project);
     OnnxImportOptions importing;
     importing.tensorFile = target.stem().string() + ".safetensors";
-    for (const std::string& text : options.dimensions) importing.dimensions.insert(parseDimension(text));
+    for (const std::string& text : options.dimensions) {
+        const auto [at, fresh] = importing.dimensions.insert(parseDimension(text));
+        if (!fresh)
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("--dim gives \"{}\" two sizes; give it one", at->first));
+    }
     const ImportedModel model = importOnnx(options.model, importing);
+    checkDimensions(importing, model, options.model);
     saveImportedModel(model, target);
 
     double bytes = 0;

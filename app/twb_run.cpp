@@ -3,6 +3,7 @@
 #include "app/placement_options.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
+#include "app/shared_options.h"
 #include "app/terminal.h"
 #include "formats/npy.h"
 #include "formats/project.h"
@@ -31,6 +32,7 @@ struct RunCommand {
     PlacementOptions placement;
     std::string report;
     std::string trace;
+    bool allowOutside = false;
     bool quiet = false;
 };
 
@@ -69,7 +71,8 @@ std::vector<WantedOutput> wantedOutputs(const Graph& graph, const std::vector<st
     for (const std::string& text : texts) {
         NamedFile file = parseNamedFile(text, "--output");
         checkWritable(file.path, "--output");
-        const PortRef port = tensorOf(graph, nodeNamed(graph, file.node), "--output");
+        const PortRef port =
+            tensorOf(graph, nodeNamed(graph, file.node, "--output " + file.node), "--output");
         out.push_back({std::move(file), port});
     }
     return out;
@@ -170,8 +173,10 @@ ExitCode run(const RunCommand& command) {
 
     const Policy policy = command.placement.policyFor(graph);
     const DeviceMap devices = command.placement.devicesFor(graph);
+    if (!command.quiet)
+        for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
     const auto files = std::make_shared<CommandLineFiles>(
-        makeProjectFiles(fs::absolute(command.file).parent_path()), inputs);
+        makeProjectFiles(fs::absolute(command.file).parent_path(), command.allowOutside), inputs);
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
     if (analysis.hasErrors()) {
@@ -222,8 +227,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<RunCommand>();
     CLI::App* command = app.add_subcommand("run", "Run a graph; a table of steps and transfers at the end");
     command->add_option("FILE", options->file, "Project file (.twb)")->required();
-    command->add_option("--iterations", options->iterations, "How often; default: what the file says")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    addIterations(*command, options->iterations, "How often; default: what the file says");
     const auto many = [&](const char* flag, std::vector<std::string>& into, const char* type,
                           const char* doc) {
         command->add_option(flag, into, doc)->type_name(type)->take_all()->allow_extra_args(false);
@@ -233,6 +237,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     many("--input", options->inputs, "NODE=FILE.npy", "Read a source node's tensor from this file");
     many("--output", options->outputs, "NODE=FILE.npy", "Write a node's result to this file after the run");
     options->placement.addTo(*command, true);
+    addAllowOutside(*command, options->allowOutside);
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");

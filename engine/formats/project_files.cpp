@@ -101,7 +101,7 @@ private:
             throw Error(
                 ErrorCode::badFile,
                 fmt::format("\"{}\" leads out of the project's folder ({}); put the file there and name it "
-                            "by a relative path, or allow files outside of it",
+                            "by a relative path, or allow it with --allow-outside of twb",
                             path, folder.string()));
         return file;
     }

@@ -45,6 +45,26 @@ private Q_SLOTS:
         QVERIFY(!twb.exists("b.onnx"));
     }
 
+    void aDimensionThatTheModelLacksIsSaid() {
+        const Program twb;
+        onnx::ModelProto model = smallModel();
+        auto& dim = *model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
+        dim.mutable_shape()->mutable_dim(1)->set_dim_param("batch");
+        twb.write("a.onnx", QByteArray::fromStdString(model.SerializeAsString()));
+        const Ended near = twb.run({"import", "a.onnx", "-o", "a.twb", "--dim", "bacth=3"});
+        QCOMPARE(near.exit, 2);
+        QCOMPARE(near.err,
+                 "twb: --dim bacth=3: no input of a.onnx has a symbolic dimension \"bacth\"; did you "
+                 "mean \"batch\"?\n");
+        QVERIFY(!twb.exists("a.twb"));
+        const Ended far = twb.run({"import", "a.onnx", "-o", "a.twb", "--dim", "z=3"});
+        QVERIFY2(far.err.endsWith("; there are: batch\n"), qPrintable(far.err));
+        const Ended twice =
+            twb.run({"import", "a.onnx", "-o", "a.twb", "--dim", "batch=3", "--dim", "batch=4"});
+        QCOMPARE(twice.exit, 2);
+        QVERIFY(twice.err.contains("--dim gives \"batch\" two sizes"));
+    }
+
     void whatIsWrongIsSaid() {
         const Program twb;
         twb.write("bad.onnx", "hello");

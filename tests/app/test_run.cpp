@@ -170,8 +170,9 @@ private Q_SLOTS:
                                    << "is not an integer";
         QTest::newRow("out of range") << "base.shape=-4"
                                       << "Full \"base\"";
-        QTest::newRow("not a dtype") << "base.dtype=f33"
-                                     << "\"f33\" is not a dtype";
+        QTest::newRow("not a dtype")
+            << "base.dtype=f33"
+            << "\"f33\" is not a dtype, which the attribute \"dtype\" takes; did you mean";
         QTest::newRow("not a device") << "base.device=gpu"
                                       << "is not a device";
     }
@@ -183,6 +184,8 @@ private Q_SLOTS:
         const Ended ended = twb.run({"run", "a.twb", "--set", set});
         QCOMPARE(ended.exit, 2);
         QVERIFY2(ended.err.contains(says), qPrintable(ended.err));
+        QVERIFY2(ended.err.startsWith("twb: --set "), qPrintable(ended.err));
+        QVERIFY2(ended.err.contains(set.section('=', 0, 0)), qPrintable(ended.err));
         QCOMPARE(ended.out, "");
     }
 
@@ -233,6 +236,10 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "inner/a.twb"}).exit, 3);
         // Not even when the user names that file for another node.
         QCOMPARE(twb.run({"run", "inner/a.twb", "--input", "z=outside.npy"}).exit, 3);
+        const Ended ended = twb.run({"check", "inner/a.twb"});
+        QVERIFY2(ended.out.contains("allow it with --allow-outside of twb"), qPrintable(ended.out));
+        for (const char* command : {"check", "run", "batch"})
+            QCOMPARE(twb.run({command, "inner/a.twb", "--allow-outside"}).exit, 0);
     }
 
     void outputsLieWhereTheyWereMade() {
@@ -251,7 +258,8 @@ private Q_SLOTS:
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<int>("exit");
         QTest::addColumn<QString>("says");
-        QTest::newRow("no file") << QStringList{"--input", "base=none.npy"} << 3 << "none.npy";
+        QTest::newRow("no file") << QStringList{"--input", "base=none.npy"} << 4 << "--input base: ";
+        QTest::newRow("no tensor") << QStringList{"--input", "base=a.twb"} << 4 << "a.twb";
         QTest::newRow("form") << QStringList{"--input", "base"} << 2 << "not of the form node=file.npy";
         QTest::newRow("node") << QStringList{"--input", "bsae=in.npy"} << 2 << "did you mean \"base\"";
         QTest::newRow("not a source")
@@ -343,6 +351,34 @@ private Q_SLOTS:
         QVERIFY(report.at("iterations") > 0);
         const QStringList left = QDir(twb.file("")).entryList(QDir::Files | QDir::Hidden);
         QCOMPARE(left, (QStringList{"a.twb", "o.npy", "r.json"}));
+    }
+
+    /// Found by a newcomer: nothing was said for as long as the kernel ran on.
+    void ctrlCSaysWhatItWaitsFor() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId a =
+            maker.node("Full", "a", "cpu",
+                       {{"shape", Integers{5000, 5000}}, {"value", 1.0}, {"dtype", std::string("f64")}});
+        const NodeId b = maker.node("MatMul", "long one", "cpu", {}, {a, a}); // seconds
+        maker.node("Probe", "seen", "cpu", {}, {b});
+        twb.save("a.twb", maker);
+        twb.write("o.npy", "what was here before");
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(), {"run", "a.twb", "--output", "a=o.npy"});
+        QVERIFY(process.waitForStarted());
+        QTest::qWait(1000);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        process.setReadChannel(QProcess::StandardError);
+        QVERIFY(process.waitForReadyRead(2000));
+        QCOMPARE(process.state(), QProcess::Running);
+        QCOMPARE(
+            process.readAllStandardError(),
+            "twb: cancelling, waiting for the step \"long one\" to end; Ctrl-C once more ends it at once\n");
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        QCOMPARE(Program::wait(process, 500).exit, 130);
+        QCOMPARE(twb.read("o.npy"), "what was here before");
     }
 
     void fullDisksAreNoticed() {

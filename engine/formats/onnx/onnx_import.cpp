@@ -235,6 +235,7 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
             dims.push_back(dim.dim_value());
             continue;
         }
+        if (!dim.dim_param().empty()) m_out.dimensions.insert(dim.dim_param());
         const auto known = m_options.dimensions.find(dim.dim_param());
         dims.push_back(known == m_options.dimensions.end() ? 1 : known->second);
     }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct ImportedModel {
     Graph graph;
     std::map<std::string, Tensor> tensors; ///< by the path that File nodes name them by
     std::vector<Output> outputs;
+    std::set<std::string> dimensions; ///< symbolic ones of its inputs, by name
     std::vector<std::string> remarks; ///< sentences: what was read otherwise than it is written
 };
 

@@ -1,0 +1,61 @@
+#include "app/usage_error.h"
+
+#include "app/near_matches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace twb {
+namespace {
+
+std::vector<std::string> commandNames(const CLI::App& app) {
+    std::vector<std::string> out;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) out.push_back(command->get_name());
+    return out;
+}
+
+std::vector<std::string> optionNames(const CLI::App& command) {
+    std::vector<std::string> out;
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    return out;
+}
+
+std::string withoutCommand(const CLI::App& app, const std::vector<std::string>& unknown) {
+    const std::vector<std::string> names = commandNames(app);
+    const std::string commands = fmt::format("; the commands are: {}", fmt::join(names, ", "));
+    if (unknown.empty()) return "a command is missing" + commands;
+    const std::string& word = unknown.front();
+    if (word.starts_with('-')) return fmt::format("there is no option {} before a command{}", word, commands);
+    const std::string near = didYouMean(word, names);
+    return fmt::format("there is no command \"{}\"{}", word, near.empty() ? commands : near);
+}
+
+} // namespace
+
+std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
+    const std::vector<std::string> unknown = app.remaining(true);
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    const std::vector<std::string> before = app.remaining(false);
+    if (chosen.empty() || (!before.empty() && before.front().starts_with('-')))
+        return withoutCommand(app, before);
+    const CLI::App& command = *chosen.front();
+    // Before what is missing: an option that is misspelt leaves its value where a file should stand.
+    const auto option = std::find_if(unknown.begin(), unknown.end(),
+                                     [](const std::string& word) { return word.starts_with('-'); });
+    std::string what = error.what();
+    std::string wayOut;
+    if (option != unknown.end()) {
+        const std::string name = option->substr(0, option->find('='));
+        what = fmt::format("there is no option {}", name);
+        wayOut = didYouMean(name, optionNames(command));
+    } else if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unknown.empty()) {
+        what = fmt::format("\"{}\" is one argument too many", unknown.front());
+    }
+    if (wayOut.empty()) wayOut = fmt::format("; `twb {} --help` tells what it takes", command.get_name());
+    return fmt::format("{}: {}{}", command.get_name(), what, wayOut);
+}
+
+} // namespace twb

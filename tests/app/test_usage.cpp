@@ -1,0 +1,75 @@
+#include "app/program.h"
+#include "support/test_main.h"
+
+using namespace twb;
+using namespace twb::test;
+
+/// Command lines that somebody got wrong.
+class TestUsage : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void theWrongWordIsNamed_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::addColumn<QString>("says");
+        const auto row = [](const QStringList& arguments, const char* says) {
+            QTest::newRow(qPrintable(arguments.join(' '))) << arguments << QString::fromUtf8(says);
+        };
+        row({}, "a command is missing; the commands are: check, run, batch, ");
+        row({"bogus"}, "there is no command \"bogus\"; the commands are: check, run, batch, ");
+        row({"chekc", "a.twb"}, "there is no command \"chekc\"; did you mean \"check\"?\n");
+        row({"--quiet", "run"}, "there is no option --quiet before a command; the commands are: ");
+        row({"run"}, "run: FILE is required; `twb run --help` tells what it takes\n");
+        row({"run", "a.twb", "b.twb"}, "run: \"b.twb\" is one argument too many; `twb run --help`");
+        row({"run", "--iteratons", "3", "a.twb"},
+            "run: there is no option --iteratons; did you mean \"--iterations\"?\n");
+        row({"run", "--nonsense=3", "a.twb"}, "run: there is no option --nonsense; `twb run --help`");
+        row({"run", "a.twb", "--iterations", "1e5"},
+            "--iterations: 1e5 is not a whole number from 1 to 1000000000, in digits alone");
+        row({"batch", "a.twb", "--iterations", "0"}, "--iterations: 0 is not a whole number from 1");
+        row({"run", "a.twb", "--device-map", "tpu:0=real"},
+            "--device-map \"tpu:0=real\" is no device choice");
+        row({"run", "a.twb", "--device-map", "cuda:0=simulated:t4", "--device-map", "cuda:0=simulated:l4"},
+            "--device-map names cuda:0 twice; give it once");
+    }
+    void theWrongWordIsNamed() {
+        QFETCH(QStringList, arguments);
+        QFETCH(QString, says);
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        const Ended ended = twb.run(arguments);
+        QCOMPARE(ended.exit, 2);
+        QCOMPARE(ended.out, "");
+        QVERIFY2(ended.err.startsWith("twb: ") && ended.err.contains(says), qPrintable(ended.err));
+        QCOMPARE(ended.err.count('\n'), 1);
+    }
+
+    void helpGoesToStdout() {
+        const Program twb;
+        for (const QStringList& arguments : {QStringList{"--help"}, {"run", "--help"}, {"--version"}}) {
+            const Ended ended = twb.run(arguments);
+            QCOMPARE(ended.exit, 0);
+            QCOMPARE(ended.err, "");
+            QVERIFY(!ended.out.isEmpty());
+        }
+    }
+
+    void aDeviceThatNothingStandsOnIsSaid() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        const QString remark =
+            "warning: --device-map cuda:1 changes nothing: the graph's lanes are on cpu, cuda:0\n";
+        const QStringList map{"--device-map", "cuda:1=simulated:t4"};
+        const Ended run = twb.run(QStringList{"run", "a.twb"} + map);
+        QCOMPARE(run.exit, 0);
+        QCOMPARE(run.err, "twb: " + remark);
+        const Ended check = twb.run(QStringList{"check", "a.twb"} + map);
+        QCOMPARE(check.exit, 0);
+        QCOMPARE(check.err, "twb: a.twb: " + remark);
+        QCOMPARE(twb.run(QStringList{"run", "a.twb", "--quiet"} + map).err, "");
+        QCOMPARE(twb.run({"run", "a.twb", "--device-map", "cuda:0=simulated:t4"}).err, "");
+    }
+};
+
+TWB_TEST_MAIN(TestUsage)
+#include "test_usage.moc"
