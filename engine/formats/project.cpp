@@ -114,14 +114,15 @@ void checkParts(ProjectParts& parts, const std::string& origin) {
 
 void checkLanes(ProjectParts& parts, const std::string& origin) {
     const Ids<Lane> lanes(parts.lanes, "lanes", origin);
-    for (std::size_t i = 0; i < parts.nodes.size(); ++i)
-        if (!lanes.has(parts.nodes[i].lane))
-            refuse(origin,
-                   fmt::format("nodes[{}].lane is {}, which is no lane", i, value(parts.nodes[i].lane)));
-    for (std::size_t i = 0; i < parts.notes.size(); ++i)
-        if (!lanes.has(parts.notes[i].lane))
-            refuse(origin,
-                   fmt::format("notes[{}].lane is {}, which is no lane", i, value(parts.notes[i].lane)));
+    const auto check = [&](const auto& records, std::string_view section) {
+        for (std::size_t i = 0; i < records.size(); ++i)
+            if (!lanes.has(records[i].lane))
+                refuse(origin, fmt::format("{}[{}].lane is {}, which is no lane{}", section, i,
+                                           value(records[i].lane),
+                                           parts.lanes.empty() ? "; \"lanes\" has none" : ""));
+    };
+    check(parts.nodes, "nodes");
+    check(parts.notes, "notes");
 }
 
 template <class T> void addAll(std::vector<T>& records, std::vector<Change<T>>& changes) {
@@ -149,6 +150,7 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     ProjectParts parts = readProjectParts(text, kProjectFormat, origin);
     checkParts(parts, origin);
     checkLanes(parts, origin);
+    if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
 
     Graph graph;
     Delta surroundings;
@@ -170,6 +172,7 @@ Fragment parseFragment(std::string_view text) {
     const std::string origin = "the clipboard";
     ProjectParts parts = readProjectParts(text, kFragmentFormat, origin);
     checkParts(parts, origin);
+    if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
     return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes), std::move(parts.edges)};
 }
 

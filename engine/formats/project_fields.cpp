@@ -9,6 +9,12 @@
 namespace twb {
 namespace {
 
+/// A text of the file in a sentence, and never a megabyte of it.
+std::string quoted(const std::string& text) {
+    constexpr std::size_t kLongest = 60;
+    return text.size() > kLongest ? '"' + text.substr(0, kLongest) + "…\"" : '"' + text + '"';
+}
+
 [[noreturn]] void wrong(const std::string& what) { throw WrongValue(what); }
 
 std::string& text(const Scalar& value) {
@@ -42,7 +48,11 @@ Fields fieldsOf(Section section) {
 }
 
 std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most) {
-    if (!value.integer) wrong("must be an integer");
+    if (!value.integer)
+        wrong(fmt::format("must be an integer from {} to {}{}", least, most,
+                          value.number ? fmt::format(", but is {}", *value.number)
+                          : value.text ? ", but is a text"
+                                       : ""));
     if (*value.integer < least || *value.integer > most)
         wrong(fmt::format("is {}; it must lie between {} and {}", *value.integer, least, most));
     return *value.integer;
@@ -66,7 +76,7 @@ void set(GraphInfo& info, Field field, const Scalar& value) {
         break;
     case Field::policy: {
         const auto policy = parsePolicy(text(value));
-        if (!policy) wrong(R"(must be "strict" or "implicit")");
+        if (!policy) wrong(R"(must be "strict" or "implicit", but is )" + quoted(*value.text));
         info.policy = *policy;
         break;
     }
@@ -94,7 +104,9 @@ void set(Lane& lane, Field field, const Scalar& value) {
         break;
     default: {
         const auto device = Device::parse(text(value));
-        if (!device) wrong(R"(must be a device: "cpu", "cuda:0", "auto")");
+        if (!device)
+            wrong(R"(must be a device, "cpu", "cuda:0" to "cuda:63" or "auto", but is )" +
+                  quoted(*value.text));
         lane.device = *device;
     }
     }

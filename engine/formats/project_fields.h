@@ -53,6 +53,11 @@ inline constexpr std::array<std::string_view, 24> kFieldNames{
 /// Sets of fields are bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
 
+/// The fields that hold a text.
+inline constexpr std::uint32_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
+                                        bit(Field::policy) | bit(Field::device) | bit(Field::op) |
+                                        bit(Field::name) | bit(Field::text);
+
 /// The keys that a section's records may and must have.
 struct Fields {
     std::uint32_t known = 0;

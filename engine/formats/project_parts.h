@@ -17,6 +17,9 @@ struct ProjectParts {
     std::vector<Node> nodes;
     std::vector<Edge> edges;
     std::vector<Note> notes;
+    /// What is wrong with the layout, if anything; to be said last, because a record that is wrong itself
+    /// leaves its place to nobody.
+    std::string misplaced;
 };
 
 inline constexpr std::string_view kProjectFormat = "tensor-workbench";

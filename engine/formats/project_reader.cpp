@@ -71,21 +71,21 @@ public:
             m_in = In::document;
             return true;
         case In::document:
-            if (m_field != Field::layout) refuse("must not be an object");
+            if (m_field != Field::layout) refuseKind("an object");
             m_in = In::layout;
             return true;
         case In::list:
             beginRecord();
             return true;
         case In::record:
-            if (m_field != Field::attributes) refuse("must not be an object");
+            if (m_field != Field::attributes) refuseKind("an object");
             m_in = In::attributes;
             return true;
         case In::layout:
             m_in = In::layoutItems;
             return true;
         default:
-            refuse("must not be an object");
+            refuseKind("an object");
         }
     }
 
@@ -96,23 +96,21 @@ public:
         m_list = {};
         switch (m_in) {
         case In::document:
-            if (m_field < Field::lanes || m_field > Field::notes) refuse("must not be a list");
+            if (m_field < Field::lanes || m_field > Field::notes) refuseKind("a list");
             m_section = static_cast<Section>(static_cast<int>(m_field) - static_cast<int>(Field::lanes) + 1);
             m_in = In::list;
             m_index = 0;
             return true;
         case In::record:
-            if (m_field != Field::from && m_field != Field::to) refuse("must not be a list");
+            if (m_field != Field::from && m_field != Field::to) refuseKind("a list");
             m_in = In::port;
             return true;
         case In::layoutItems:
-            if (m_section == Section::lanes) refuse("must be a number, the lane's height");
+            if (m_section == Section::lanes) refuseKind("a list");
             m_in = In::layoutNumbers;
             return true;
-        case In::start:
-            refuse("must be an object");
         default:
-            refuse("must not be a list");
+            refuseKind("a list");
         }
     }
 
@@ -211,6 +209,29 @@ private:
         return {};
     }
 
+    /// What must stand where the reader is.
+    std::string_view wanted() const {
+        using enum Field;
+        switch (m_in) {
+        case In::document:
+        case In::record:
+            if (m_field == from || m_field == to) return "a list of a node's id and a port";
+            if (m_field >= lanes && m_field <= notes) return "a list";
+            if (m_field == layout || m_field == attributes) return "an object";
+            return bit(m_field) & kTexts ? "a text" : "an integer";
+        case In::layoutItems:
+            return m_section == Section::lanes ? "a number, the lane's height" : "a list of numbers";
+        case In::port:
+        case In::layoutNumbers:
+            return "a number";
+        default:
+            return "an object";
+        }
+    }
+
+    [[noreturn]] void refuseKind(std::string_view kind) const {
+        refuse(fmt::format("must be {}, not {}", wanted(), kind));
+    }
     [[noreturn]] void refuse(std::string_view problem) const { refuseAt(where(), problem); }
     [[noreturn]] void refuseAt(std::string_view place, std::string_view problem) const {
         throw Error(ErrorCode::badFile, fmt::format("{}: {} {}", m_origin, place, problem));
@@ -397,11 +418,11 @@ private:
             give(record, at->numbers);
             given[static_cast<std::size_t>(at - places.begin())] = true;
         }
-        for (std::size_t i = 0; i < places.size(); ++i)
+        for (std::size_t i = 0; i < places.size() && m_parts.misplaced.empty(); ++i)
             if (!given[i])
-                refuseAt(fmt::format("layout.{}.{}", section, places[i].id),
-                         i && places[i - 1].id == places[i].id ? "is given twice"
-                                                               : "places what does not exist");
+                m_parts.misplaced = fmt::format(
+                    "layout.{}.{} {}", section, places[i].id,
+                    i && places[i - 1].id == places[i].id ? "is given twice" : "places what does not exist");
     }
 
     void selectAttribute(std::string& key) {

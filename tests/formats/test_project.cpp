@@ -305,11 +305,25 @@ private Q_SLOTS:
         row("policy", with("\"strict\"", "\"loose\""), "policy must be \"strict\" or \"implicit\"");
         row("nodes an object",
             with("\"notes\": [{\"id\": 1, \"lane\": 1, \"text\": \"hello\"}]", "\"notes\": {}"),
-            "notes must not be an object");
+            "notes must be a list, not an object");
+        row("title a list", with("\"title\": \"t\"", "\"title\": []"), "title must be a text, not a list");
+        row("iterations an object", with("\"iterations\": 1", "\"iterations\": {}"),
+            "iterations must be an integer, not an object");
+        row("lane's height a list", with("{\"1\": 200}", "{\"1\": [200]}"),
+            "layout.lanes.1 must be a number, the lane's height, not a list");
+        row("edge an object", with("\"from\": [1, 0]", "\"from\": {}"),
+            "edges[0].from must be a list of a node's id and a port, not an object");
+        row("iterations 1e30", with("\"iterations\": 1", "\"iterations\": 1e30"),
+            "iterations must be an integer from 1 to 9223372036854775807, but is 1e+30");
+        row("id twice, and placed", with("\"id\": 2", "\"id\": 1"), "nodes[1].id is 1, as is nodes[0].id");
+        row("no lanes", with("{\"id\": 1, \"device\": \"cpu\", \"order\": 0}", ""),
+            "nodes[0].lane is 1, which is no lane; \"lanes\" has none");
         row("nodes a number", with("[{\"from\": [1, 0], \"to\": [2, 0]}]", "7"), "edges must be a list");
         row("a node that is none", with("{\"from\": [1, 0], \"to\": [2, 0]}", "3"),
             "edges[0] must be an object");
-        row("device", with("\"cpu\"", "\"tpu\""), "lanes[0].device must be a device");
+        row("device", with("\"cpu\"", "\"tpu:0\""),
+            "lanes[0].device must be a device, \"cpu\", \"cuda:0\" to \"cuda:63\" or \"auto\", but is "
+            "\"tpu:0\"");
         row("id 0", with("\"id\": 2", "\"id\": 0"), "nodes[1].id is 0");
         row("id negative", with("\"id\": 2", "\"id\": -2"), "nodes[1].id is -2");
         row("id 2^53", with("\"id\": 2", "\"id\": 9007199254740992"), "nodes[1].id is 9007199254740992");
@@ -342,7 +356,7 @@ private Q_SLOTS:
         row("empty op", with("\"Relu\"", "\"\""), "nodes[1].op must not be empty");
         row("name a number", with("\"name\": \"b\"", "\"name\": 3"), "nodes[1].name must be a text");
         row("attributes a list", with("{\"shape\": [2, 3]}", "[2]"),
-            "nodes[0].attributes must not be a list");
+            "nodes[0].attributes must be an object, not a list");
         row("attribute twice", with("[2, 3]", "[2, 3], \"shape\": 1"),
             "nodes[0].attributes.shape is given twice");
         row("position far out", with("[200, 0]", "[1e300, 0]"), "layout.nodes.2 is 1e+300");
