@@ -1,6 +1,7 @@
 #include "core/buffer.h"
 
 #include "core/caching_allocator.h"
+#include "core/host_memory.h"
 
 namespace twb {
 

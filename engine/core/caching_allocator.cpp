@@ -1,15 +1,17 @@
 #include "core/caching_allocator.h"
 
 #include "core/error.h"
+#include "core/format.h"
+#include "core/host_memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <unistd.h>
 
 namespace twb {
 namespace {
@@ -25,12 +27,14 @@ std::size_t sizeClass(std::size_t bytes) {
 /// Freed blocks beyond this are given back at once, so that one large run does not hold the machine.
 std::size_t cacheLimit(std::size_t budget) { return std::min(budget / 4, std::size_t{1} << 30); }
 
-} // namespace
+/// What all pools together have from the system: they share one machine.
+std::atomic<std::size_t> heldByAll{0};
 
-std::size_t systemMemoryBytes() {
-    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
+/// The system's figures are asked for when this much was taken since the last time: they cost as much as
+/// writing a few hundred KB.
+constexpr std::size_t kAskEvery = std::size_t{16} << 20;
+
+} // namespace
 
 class CachingAllocator::Pool : public std::enable_shared_from_this<Pool> {
 public:
@@ -49,6 +53,10 @@ public:
 private:
     class Block;
     void trimLocked() noexcept;
+    void* take(std::size_t size);
+    static void giveBack(void* block, std::size_t size) noexcept;
+    [[noreturn]] void refuse(std::size_t bytes, std::size_t free, std::size_t total,
+                             std::string_view where) const;
 
     const Device m_device;
     const MemoryKind m_kind;
@@ -58,6 +66,7 @@ private:
     std::size_t m_used = 0;
     std::size_t m_peak = 0;
     std::size_t m_cached = 0;
+    std::size_t m_unasked = 0; ///< taken since the system was asked what it has
 };
 
 class CachingAllocator::Pool::Block final : public Buffer {
@@ -73,14 +82,9 @@ private:
 };
 
 BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
-    const auto outOfMemory = [&](std::size_t used) {
-        return Error(ErrorCode::outOfMemory,
-                     fmt::format("{} is out of memory: {} bytes were asked for, {} of {} bytes are free",
-                                 m_device.toString(), bytes, m_budget - std::min(used, m_budget), m_budget));
-    };
     const std::scoped_lock lock(m_mutex);
-    if (bytes > m_budget || sizeClass(bytes) > m_budget - std::min(m_used, m_budget))
-        throw outOfMemory(m_used);
+    const std::size_t free = m_budget - std::min(m_used, m_budget);
+    if (bytes > m_budget || sizeClass(bytes) > free) refuse(bytes, free, m_budget, "");
     std::size_t size = sizeClass(bytes);
     void* data = nullptr;
     auto cached = m_free.lower_bound(size);
@@ -92,12 +96,14 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
         m_cached -= size;
     } else {
         if (m_used + m_cached + size > m_budget) trimLocked();
-        data = std::aligned_alloc(kAlignment, size);
+        data = take(size);
         if (!data) {
             trimLocked();
-            data = std::aligned_alloc(kAlignment, size);
+            data = take(size);
         }
-        if (!data) throw outOfMemory(m_used);
+        if (!data)
+            refuse(bytes, freeHostMemory(heldByAll), systemMemoryBytes(),
+                   m_kind == MemoryKind::device ? " in this machine, which holds what it simulates" : "");
     }
     m_used += size;
     m_peak = std::max(m_peak, m_used);
@@ -106,18 +112,43 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     return std::make_shared<Block>(shared_from_this(), data, bytes, size, m_device, shown);
 }
 
+/// Fresh memory, or nothing when this machine has not that much.
+void* CachingAllocator::Pool::take(std::size_t size) {
+    m_unasked += size;
+    if (m_unasked >= kAskEvery) {
+        if (size > freeHostMemory(heldByAll)) return nullptr;
+        m_unasked = 0;
+    }
+    void* block = std::aligned_alloc(kAlignment, size);
+    if (block) heldByAll += size;
+    return block;
+}
+
+void CachingAllocator::Pool::giveBack(void* block, std::size_t size) noexcept {
+    std::free(block);
+    heldByAll -= size;
+}
+
+void CachingAllocator::Pool::refuse(std::size_t bytes, std::size_t free, std::size_t total,
+                                    std::string_view where) const {
+    const auto text = [](std::size_t amount) { return formatBytes(static_cast<double>(amount)); };
+    throw Error(ErrorCode::outOfMemory,
+                fmt::format("{} is out of memory: {} were asked for, {} of {} are free{}",
+                            m_device.toString(), text(bytes), text(free), text(total), where));
+}
+
 void CachingAllocator::Pool::release(void* block, std::size_t size) noexcept {
     const std::scoped_lock lock(m_mutex);
     m_used -= size;
     if (m_cached + size > cacheLimit(m_budget)) {
-        std::free(block);
+        giveBack(block, size);
         return;
     }
     try {
         m_free.emplace(size, block);
         m_cached += size;
     } catch (const std::bad_alloc&) {
-        std::free(block);
+        giveBack(block, size);
     }
 }
 
@@ -127,7 +158,7 @@ void CachingAllocator::Pool::trim() noexcept {
 }
 
 void CachingAllocator::Pool::trimLocked() noexcept {
-    for (const auto& [size, block] : m_free) std::free(block);
+    for (const auto& [size, block] : m_free) giveBack(block, size);
     m_free.clear();
     m_cached = 0;
 }

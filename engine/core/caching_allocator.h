@@ -6,11 +6,9 @@
 
 namespace twb {
 
-/// Bytes of memory that this machine has.
-std::size_t systemMemoryBytes();
-
 /// Host memory with a budget and a cache of freed blocks by size class. Serves the cpu, and, with a kind
-/// and a budget of their own, the memory spaces of simulated accelerators.
+/// and a budget of their own, the memory spaces of simulated accelerators. Whatever the budget, no more is
+/// given out than this machine can hold.
 ///
 /// Blocks of up to 1 MiB are rounded to powers of two; larger ones to 1 MiB and reused when the rest that
 /// is wasted stays under an eighth.

@@ -1,6 +1,7 @@
 #include "placement/analysis.h"
 
 #include "core/error.h"
+#include "core/format.h"
 #include "ops/input_errors.h"
 #include "placement/device_rule.h"
 #include "placement/topology.h"
@@ -343,11 +344,11 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node, std::span<const 
                 const auto bytes = static_cast<std::uint64_t>(outputs[i].byteCount());
                 const Backend* backend = m_devices.find(facts.device);
                 if (backend && bytes > backend->info().memoryBytes) {
-                    add(error(
-                        "too-large", node.id, -1,
-                        fmt::format("{} would make a tensor of {} bytes ({}); {} has {} bytes of memory",
-                                    quoted(node), bytes, outputs[i].toString(), facts.device.toString(),
-                                    backend->info().memoryBytes)));
+                    add(error("too-large", node.id, -1,
+                              fmt::format("{} would make a tensor of {} ({}); {} has {} of memory",
+                                          quoted(node), formatBytes(static_cast<double>(bytes)),
+                                          outputs[i].toString(), facts.device.toString(),
+                                          formatBytes(static_cast<double>(backend->info().memoryBytes)))));
                     return false;
                 }
             }

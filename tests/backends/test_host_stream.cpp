@@ -3,6 +3,7 @@
 #include "backends/simulated/simulated_backend.h"
 #include "core/caching_allocator.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "support/graphs.h"
 #include "support/test_main.h"
 
@@ -241,10 +242,22 @@ void TestHostStream::allocatorReusesAndRefuses() {
         QFAIL("a request beyond the budget was served");
     } catch (const Error& e) {
         QCOMPARE(e.code(), ErrorCode::outOfMemory);
-        QVERIFY2(QString::fromUtf8(e.what()).contains(QStringLiteral("14680064 bytes were asked for")),
+        QVERIFY2(QString::fromUtf8(e.what()).contains(
+                     QStringLiteral("14.7 MB were asked for, 13.6 MB of 16.8 MB are free")),
                  e.what());
     }
     QVERIFY_EXCEPTION_THROWN(allocator.allocate(SIZE_MAX, MemoryKind::device), Error);
+    // What is simulated lies in this machine's memory, also when it is not written to yet.
+    CachingAllocator roomy(Device::cuda(1), MemoryKind::device, std::size_t{1} << 50);
+    std::vector<BufferPtr> held;
+    try {
+        while (held.size() < 9) held.push_back(roomy.allocate(systemMemoryBytes() / 8, MemoryKind::device));
+        QFAIL("more was given out than the machine has");
+    } catch (const Error& e) {
+        QCOMPARE(e.code(), ErrorCode::outOfMemory);
+        QVERIFY2(QString::fromUtf8(e.what()).contains(QStringLiteral("in this machine, which holds what")),
+                 e.what());
+    }
     // A buffer may outlive its allocator.
     BufferPtr orphan;
     {

@@ -95,7 +95,7 @@ void TestExecutor::outOfMemoryNamesTheNodeAndTheRestRuns() {
     QCOMPARE(result.errors[0].code, ErrorCode::outOfMemory);
     const QString message = QString::fromStdString(result.errors[0].message);
     QVERIFY2(message.contains(QStringLiteral("\"b\"")) &&
-                 message.contains(QStringLiteral("4194304 bytes were asked")),
+                 message.contains(QStringLiteral("4.19 MB were asked")),
              qPrintable(message));
     QVERIFY(result.tensor({ra, 0}));
     QVERIFY(!result.tensor({rb, 0}));

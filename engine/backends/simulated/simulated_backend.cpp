@@ -2,6 +2,7 @@
 
 #include "backends/cpu/host_backend.h"
 #include "core/caching_allocator.h"
+#include "core/host_memory.h"
 
 #include <algorithm>
 #include <cmath>
