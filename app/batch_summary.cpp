@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -73,6 +74,16 @@ std::set<std::string> probeNames(const std::vector<BatchRow>& rows) {
     return out;
 }
 
+/// What fits into a cell of a message's first sentence; the report has it all.
+std::string firstWords(const std::string& message) {
+    constexpr std::size_t kLongest = 80;
+    std::string out = message.substr(0, std::min(message.find(". "), message.find('\n')));
+    if (out.size() <= kLongest) return out;
+    const std::size_t space = out.rfind(' ', kLongest);
+    out.resize(space == std::string::npos ? kLongest : space);
+    return out + "…";
+}
+
 std::string number(double value) { return fmt::format("{}", value); }
 
 /// RFC 4180.
@@ -85,8 +96,10 @@ std::string csvCell(const std::string& text) {
 
 std::string csvLine(const std::vector<std::string>& cells) {
     std::string out;
-    for (const std::string& cell : cells)
-        out += (out.empty() && &cell == &cells.front() ? "" : ",") + csvCell(cell);
+    for (const std::string& cell : cells) {
+        if (&cell != &cells.front()) out += ',';
+        out += csvCell(cell);
+    }
     return out + "\r\n";
 }
 
@@ -204,7 +217,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
         columns.push_back(right);
         head.push_back(axis.target);
     }
-    for (const char* column : {"status", "each", "transfers", "bytes moved"}) {
+    for (const char* column : {"status", "iterations", "one iteration", "all transfers", "all bytes moved"}) {
         columns.push_back(head.size() == axes.size() + 1 ? left : right);
         head.emplace_back(column);
     }
@@ -222,6 +235,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
         const bool ran = row.iterations > 0;
         const double each = ran ? row.clockMs * 1e6 / static_cast<double>(row.iterations) : 0;
         cells.push_back(row.status + (row.skipped ? ", was there" : ""));
+        cells.push_back(ran ? std::to_string(row.iterations) : "–");
         cells.push_back(ran ? formatMs(each) : "–");
         cells.push_back(ran ? formatMs(row.transferMs * 1e6) : "–");
         cells.push_back(ran ? formatExactBytes(row.transferBytes) : "–");
@@ -230,7 +244,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
             cells.push_back(at == row.probes.end() ? "–" : fmt::format("{:.6g}", at->second));
         }
         cells.emplace_back(!ran ? "" : row.modelled ? "modelled" : "measured");
-        cells.push_back(row.message);
+        cells.push_back(firstWords(row.message));
         table.add(std::move(cells));
     }
     return table.toString();

@@ -14,8 +14,12 @@ if (($# > 1)); then
     exit 2
 fi
 file=${1:-$root/resources/examples/digits.twb}
-if [[ ! -r "$file" ]]; then
-    echo "run.sh: $file cannot be read." >&2
+if [[ ! -e "$file" ]]; then
+    echo "run.sh: there is no file $file." >&2
+    exit 4
+fi
+if [[ ! -f "$file" || ! -r "$file" ]]; then
+    echo "run.sh: $file is not a file that can be read; name a project (.twb)." >&2
     exit 4
 fi
 file=$(realpath "$file")

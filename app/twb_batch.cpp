@@ -214,6 +214,9 @@ private:
         printResult(fmt::format("{} runs: {} finished now, {} before, {} failed{}\n", m_rows.size(),
                                 static_cast<std::ptrdiff_t>(rows.size()) - skipped - failed, skipped, failed,
                                 m_cancelled ? fmt::format(", {} not run", m_rows.size() - rows.size()) : ""));
+        if (!m_folder.isKept() && !m_options.quiet)
+            printMessage(
+                "no report is kept; with --report DIR each run leaves one, and the batch can be resumed");
         return m_cancelled ? ExitCode::cancelled : static_cast<ExitCode>(worst);
     }
 
@@ -235,7 +238,8 @@ private:
 void addBatchCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<BatchOptions>();
     CLI::App* command = app.add_subcommand(
-        "batch", "Run many graphs, or one over a sweep of values; what is finished is not run again");
+        "batch",
+        "Run many graphs, or one over a sweep of values; with --report, what is finished is not run again");
     command->add_option("FILE", options->graphs, "Project files (.twb), and folders of them")->required();
     command
         ->add_option("--set", options->sets,
@@ -247,7 +251,9 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
     command
-        ->add_option("--report", options->report, "Keep a report per run, summary.json and summary.csv here")
+        ->add_option(
+            "--report", options->report,
+            "Keep a report per run, summary.json and summary.csv here; a batch of the same DIR resumes")
         ->type_name("DIR");
     command->add_option("--jobs", options->jobs, "Runs side by side; more than one disturbs what is measured")
         ->check(CLI::Range(1, 1024))

@@ -1,6 +1,8 @@
 #include "app/program.h"
 #include "support/test_main.h"
 
+#include <QRegularExpression>
+
 #include <csignal>
 #include <set>
 #include <sys/types.h>
@@ -117,6 +119,31 @@ private Q_SLOTS:
         twb.saveTensor<float>("in.npy", {3}, {1, 2, 3});
         QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("1 finished now, 0 before"));
         QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
+    }
+
+    void theTableIsShortAndTheReportWhole() {
+        const Program twb;
+        twb.save("bad.twb", crossingGraph(false));
+        twb.save("good.twb", crossingGraph());
+        const Ended ended = twb.run({"batch", "bad.twb", "good.twb", "--iterations", "3", "--report", "out"});
+        const QStringList lines = ended.out.split('\n');
+        const QStringList head = lines.at(0).split(QRegularExpression("  +"));
+        QCOMPARE(head.mid(0, 6), (QStringList{"run", "status", "iterations", "one iteration", "all transfers",
+                                              "all bytes moved"}));
+        for (const QString& line : lines) QVERIFY2(line.size() < 200, qPrintable(line));
+        QVERIFY(ended.out.contains("not run, because the graph has an error: Expected all"));
+        QVERIFY(ended.out.contains("…"));
+        const auto message = twb.json("out/summary.json").at("runs").at(0).at("message").get<std::string>();
+        QVERIFY2(message.ends_with("(when checking arguments of Mul \"scaled\")"), message.c_str());
+    }
+
+    void withoutAFolderTheWayToResumeIsSaid() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        QVERIFY(twb.run({"batch", "a.twb"})
+                    .err.endsWith("twb: no report is kept; with --report DIR each run leaves one, and the "
+                                  "batch can be resumed\n"));
+        QVERIFY(!twb.run({"batch", "a.twb", "--report", "out"}).err.contains("--report"));
     }
 
     void withoutAFolderOnlyTheTableIsLeft() {
