@@ -12,18 +12,33 @@
 #include <QSettings>
 #include <QTimer>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 
 namespace {
 
 using namespace twb;
 
-bool wantsScreenshot(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i)
-        if (std::strncmp(argv[i], "--screenshot", 12) == 0) return true;
-    return false;
+/// Whether nothing is to be shown: a picture, the help, the version.
+bool needsNoDisplay(int argc, char** argv) {
+    constexpr std::array<std::string_view, 5> kSilent{"-h", "--help", "--help-all", "-v", "--version"};
+    return std::any_of(argv + 1, argv + argc, [&](std::string_view argument) {
+        return argument.starts_with("--screenshot") ||
+               std::find(kSilent.begin(), kSilent.end(), argument) != kSilent.end();
+    });
+}
+
+/// What Qt says while it looks for a display. Without one it would end the program by abort().
+void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
+    if (type != QtFatalMsg) return;
+    std::fputs(
+        "tensor-workbench: there is no display to open a window on; set DISPLAY or WAYLAND_DISPLAY, or "
+        "run the graph with twb, which needs none\n",
+        stderr);
+    std::_Exit(int(ExitCode::runFailed));
 }
 
 const Theme& themeNamed(const QString& name) {
@@ -41,9 +56,11 @@ int fail(ExitCode code, const QString& sentence) {
 
 int main(int argc, char** argv) {
     // A picture is made off screen: nothing flashes up, and it is the same on a machine without a display.
-    if (wantsScreenshot(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
+    if (needsNoDisplay(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
 
+    qInstallMessageHandler(whileStarting);
     QApplication app(argc, argv);
+    qInstallMessageHandler(nullptr);
     QApplication::setOrganizationName(QStringLiteral("tensor-workbench"));
     QApplication::setApplicationName(QStringLiteral("tensor-workbench"));
     QApplication::setApplicationDisplayName(QStringLiteral("Tensor Workbench"));

@@ -75,13 +75,20 @@ QString WindowScreenshot::read(const QCommandLineParser& parser) {
     return {};
 }
 
-bool WindowScreenshot::waitForRun(MainWindow& window) const {
+ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
+    QObject::connect(&window.runs(), &RunController::refused, &window,
+                     [&](const QString& sentence) { say(file + QStringLiteral(": ") + sentence); });
     window.runs().run(*m_iterations);
-    if (!window.runs().isRunning()) return false;
+    if (!window.runs().isRunning()) {
+        for (const Diagnostic& problem : window.document().analysis().diagnostics)
+            if (problem.severity == Severity::error) say(toQt(problem.message));
+        return ExitCode::graphErrors;
+    }
     QEventLoop loop;
     QObject::connect(&window.runs(), &RunController::finished, &loop, &QEventLoop::quit);
     loop.exec();
-    return true;
+    for (const StepError& error : window.runs().result()->errors) say(toQt(error.message));
+    return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
 }
 
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
@@ -110,12 +117,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     }
     settle();
     ExitCode exit = ExitCode::fine;
-    if (m_iterations) {
-        if (!waitForRun(window))
-            exit = ExitCode::graphErrors;
-        else if (window.runs().result()->status == RunStatus::failed)
-            exit = ExitCode::runFailed;
-    }
+    if (m_iterations) exit = run(window, file);
     if (!m_select.isEmpty() && !window.selectNode(m_select)) {
         say(tr("there is no node %1, or more than one").arg(m_select));
         return ExitCode::wrongUsage;

@@ -25,7 +25,8 @@ public:
     QString theme() const { return m_theme; } ///< "dark", "light" or empty
 
 private:
-    bool waitForRun(MainWindow& window) const;
+    /// Runs, and says what was in the way.
+    ExitCode run(MainWindow& window, const QString& file) const;
 
     QString m_out;
     QSize m_size{1600, 1000};

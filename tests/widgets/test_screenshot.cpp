@@ -14,8 +14,11 @@ struct Outcome {
     QString error;
 };
 
-Outcome run(const QStringList& arguments) {
+Outcome run(const QStringList& arguments, const QStringList& without = {}) {
     QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const QString& name : without) environment.remove(name);
+    process.setProcessEnvironment(environment);
     process.start(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench"), arguments);
     if (!process.waitForFinished(60'000)) return {};
     return {process.exitCode(), QString::fromUtf8(process.readAllStandardError())};
@@ -29,6 +32,8 @@ class TestScreenshot : public QObject {
 private Q_SLOTS:
     void writesThePictureAfterTheRun();
     void saysWhatIsWrong();
+    void saysWhyAGraphWasNotRun();
+    void needsNoDisplay();
 
 private:
     QTemporaryDir m_folder;
@@ -68,6 +73,43 @@ void TestScreenshot::saysWhatIsWrong() {
                  .exit,
              3);
     QVERIFY(QFile::exists(out)); // the picture of what is wrong
+}
+
+/// Found by a newcomer: it ended with 3 and no word.
+void TestScreenshot::saysWhyAGraphWasNotRun() {
+    const QString out = m_folder.filePath(QStringLiteral("c.png"));
+    const QString wrong = sourcePath("resources/examples/01-cpu-tensor-plus-cuda-tensor.twb");
+    const Outcome shown = run({QStringLiteral("--screenshot"), out, wrong});
+    QCOMPARE(shown.exit, 0);
+    QCOMPARE(shown.error, QString());
+    QVERIFY(QFile::exists(out));
+    const Outcome asked =
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--run"), QStringLiteral("1"), wrong});
+    QCOMPARE(asked.exit, 3);
+    QVERIFY2(asked.error.contains(QLatin1String("The graph has 1 problem; it runs once that is solved.")) &&
+                 asked.error.contains(QLatin1String("Expected all tensors to be on the same device")),
+             qPrintable(asked.error));
+}
+
+/// Found by a newcomer: Qt ended the program by abort().
+void TestScreenshot::needsNoDisplay() {
+    const QStringList display{QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("DISPLAY"),
+                              QStringLiteral("WAYLAND_DISPLAY"), QStringLiteral("XDG_RUNTIME_DIR")};
+    for (const char* option : {"--help", "-h", "--version", "-v"}) {
+        const Outcome outcome = run({QString::fromLatin1(option)}, display);
+        QCOMPARE(outcome.exit, 0);
+        QCOMPARE(outcome.error, QString());
+    }
+    const QString out = m_folder.filePath(QStringLiteral("d.png"));
+    const Outcome picture =
+        run({QStringLiteral("--screenshot"), out, sourcePath("resources/examples/digits.twb")}, display);
+    QCOMPARE(picture.exit, 0);
+    QCOMPARE(picture.error, QString()); // nor of a run-time folder that is missing
+    const Outcome window = run({}, display);
+    QCOMPARE(window.exit, 1);
+    QVERIFY2(window.error.startsWith(QLatin1String("tensor-workbench: there is no display")) &&
+                 window.error.count(QLatin1Char('\n')) == 1,
+             qPrintable(window.error));
 }
 
 TWB_GUI_TEST_MAIN(TestScreenshot)
