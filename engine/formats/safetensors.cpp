@@ -56,7 +56,7 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
         if (name == "__metadata__") continue;
         const std::string what = fmt::format("tensor \"{}\"", name);
         const auto isCount = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
-        const auto listOf = [&](const char* field) {
+        const auto listOf = [&, &entry = entry](const char* field) {
             const auto list = entry.find(field);
             if (list == entry.end() || !list->is_array() || !std::all_of(list->begin(), list->end(), isCount))
                 refuse(path, fmt::format("{}: \"{}\" is no list of whole numbers", what, field));

@@ -143,6 +143,7 @@ void RunContext::resolve(std::uint32_t index) {
             if (!spec.hostValue && !spec.shapesOutput) continue;
             // The one place where submission waits for results: sizes that the graph computes.
             synchronizeAll();
+            if (!m_guard.mayRun(index)) return bind(index); // whoever makes it has failed: nothing to read
             hostValues[p] = toHost(tensorOf(v), m_plan->devices);
             values[p] = &hostValues[p];
         }

@@ -305,8 +305,9 @@ void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeP
     for (const auto& [name, value] : facts.attributes) {
         const AttributeSpec* spec = facts.op->attribute(name);
         const bool given = node.attributes.has(name) || (spec && spec->required);
-        const auto port = std::find_if(facts.op->inputs.begin(), facts.op->inputs.end(),
-                                       [&](const PortSpec& input) { return input.name == name; });
+        const auto port =
+            std::find_if(facts.op->inputs.begin(), facts.op->inputs.end(),
+                         [&, name = name](const PortSpec& input) { return input.name == name; });
         const bool isInput = port != facts.op->inputs.end() && port->hostValue;
         if (!spec || !given || (isInput && !isReduction(facts.op->name))) continue;
         if (name == "num_outputs" && (facts.op->name != "Split" || opsetOf(facts) < 18)) continue;

@@ -58,8 +58,13 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
                            location));
     if (length && *length != bytes)
         refuse(what, fmt::format("its shape needs {} bytes, but its external data has {}", bytes, *length));
-    const InputFile input(file);
-    if (input.size() < bytes || input.size() - bytes < offset)
+    std::uint64_t size = 0;
+    try {
+        size = InputFile(file).size();
+    } catch (const Error& e) {
+        throw Error(e.code(), fmt::format("{}: {}", what, e.what()));
+    }
+    if (size < bytes || size - bytes < offset)
         refuse(what, fmt::format("{} ends before its data, which has {} bytes from byte {} on", file.string(),
                                  bytes, offset));
     return {file, offset};
