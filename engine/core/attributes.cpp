@@ -27,8 +27,16 @@ std::optional<double> specialNumber(std::string_view text) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
+bool isEmptyList(const AttributeValue& value) {
+    const auto isEmpty = [](const auto* list) { return list && list->empty(); };
+    return isEmpty(std::get_if<std::vector<std::int64_t>>(&value)) ||
+           isEmpty(std::get_if<std::vector<double>>(&value)) ||
+           isEmpty(std::get_if<std::vector<std::string>>(&value));
+}
+
 bool same(const AttributeValue& a, const AttributeValue& b) {
-    if (a.index() != b.index()) return false;
+    // Of what kind an empty list is cannot be seen in a file.
+    if (a.index() != b.index()) return isEmptyList(a) && isEmptyList(b);
     if (const double* x = std::get_if<double>(&a)) return same(*x, std::get<double>(b));
     if (const auto* x = std::get_if<std::vector<double>>(&a)) {
         const auto& y = std::get<std::vector<double>>(b);

@@ -54,6 +54,27 @@ private Q_SLOTS:
         }
     }
 
+    /// Found by a newcomer: the README's calls were of a file and of nodes that nobody has.
+    void theReadmesCallsWork() {
+        const Program twb;
+        QProcess copy;
+        copy.start("cp", {"-r", QStringLiteral(TWB_SOURCE_DIR "/resources/examples"), twb.file("examples")});
+        QVERIFY(copy.waitForFinished() && copy.exitCode() == 0);
+        QFile readme(QStringLiteral(TWB_SOURCE_DIR "/README.md"));
+        QVERIFY(readme.open(QIODevice::ReadOnly));
+        int calls = 0;
+        for (const QString& line : QString::fromUtf8(readme.readAll()).split('\n')) {
+            if (!line.startsWith("twb run ")) continue;
+            ++calls;
+            QProcess process;
+            process.setWorkingDirectory(twb.file("examples"));
+            process.start(Program::path(), QProcess::splitCommand(line.section('#', 0, 0)).mid(1));
+            const Ended ended = Program::wait(process);
+            QVERIFY2(ended.exit == 0, qPrintable(line + "\n" + ended.err));
+        }
+        QVERIFY(calls >= 7);
+    }
+
     void aDeviceThatNothingStandsOnIsSaid() {
         const Program twb;
         twb.save("a.twb", crossingGraph());

@@ -18,6 +18,7 @@ private Q_SLOTS:
     void nodesInputsAndWeights();
     void largeTensorsGoBesideTheProject();
     void unknownOpsArePlaceholders();
+    void namesThatAreNoTextBecomeOne();
     void newerOpsetsAreRemarkedOn();
     void refusesBrokenModels_data();
     void refusesBrokenModels();
@@ -90,6 +91,18 @@ void TestOnnxImport::unknownOpsArePlaceholders() {
     QCOMPARE(imported.graph.findByName("layer1/add")->op, "NeverHeardOf");
     QCOMPARE(imported.graph.find(imported.outputs[0].from.node)->op, "com.example.Relu");
     QCOMPARE(imported.graph.edgeCount(), std::size_t{4});
+}
+
+/// Found by the fuzzer: such an attribute was saved under another name than it was read by.
+void TestOnnxImport::namesThatAreNoTextBecomeOne() {
+    onnx::ModelProto model = smallModel();
+    onnx::AttributeProto& attribute = *model.mutable_graph()->mutable_node(1)->add_attribute();
+    attribute.set_name("coordina\xb0"
+                       "e");
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(3);
+    const ImportedModel imported = importOnnx(write(model));
+    QVERIFY(parseProject(toProjectText(imported.graph), "saved") == imported.graph);
 }
 
 void TestOnnxImport::newerOpsetsAreRemarkedOn() {

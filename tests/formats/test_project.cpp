@@ -193,6 +193,14 @@ private Q_SLOTS:
         QVERIFY(get("e") == AttributeValue(100.0));
     }
 
+    /// Found by the fuzzer of models, whose scales may be an empty list of numbers.
+    void emptyListsOfAnyKindSurvive() {
+        test::GraphMaker g;
+        g.node("Constant", "a", "cpu", {{"value", std::vector<double>{}}});
+        g.node("Unknown", "b", "cpu", {{"texts", std::vector<std::string>{}}});
+        QVERIFY(parseProject(toProjectText(g.graph()), "memory") == g.graph());
+    }
+
     /// "nan" is a number where the op wants one, and a file's name where it wants a text.
     void theOpSaysWhetherNanIsANumber() {
         test::GraphMaker g;

@@ -255,43 +255,41 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
     if (!attribute.ref_attr_name().empty())
         refuse(where, fmt::format("its attribute \"{}\" refers to a function's, but it is in no function",
                                   attribute.name()));
+    const std::string key = textOf(attribute.name());
     const AttributeSpec* spec = op ? op->attribute(attribute.name()) : nullptr;
     switch (attribute.type()) {
     case AttributeProto::INT:
         if (spec && spec->type == AttributeType::flag && (attribute.i() == 0 || attribute.i() == 1)) {
-            node.attributes.set(attribute.name(), attribute.i() == 1);
+            node.attributes.set(key, attribute.i() == 1);
         } else if (spec && spec->type == AttributeType::dtype) {
             const auto dtype = dtypeOfOnnx(static_cast<std::int32_t>(attribute.i()));
-            node.attributes.set(attribute.name(),
-                                dtype ? std::string(name(*dtype))
-                                      : onnxTypeName(static_cast<std::int32_t>(attribute.i())));
+            node.attributes.set(key, dtype ? std::string(name(*dtype))
+                                           : onnxTypeName(static_cast<std::int32_t>(attribute.i())));
         } else {
-            node.attributes.set(attribute.name(), attribute.i());
+            node.attributes.set(key, attribute.i());
         }
         return;
     case AttributeProto::FLOAT:
         // ONNX's random ops have a seed in floating point.
         if (spec && spec->type == AttributeType::integer && attribute.f() == std::trunc(attribute.f()) &&
             std::abs(attribute.f()) < 0x1p62F)
-            node.attributes.set(attribute.name(), static_cast<std::int64_t>(attribute.f()));
+            node.attributes.set(key, static_cast<std::int64_t>(attribute.f()));
         else
-            node.attributes.set(attribute.name(), static_cast<double>(attribute.f()));
+            node.attributes.set(key, static_cast<double>(attribute.f()));
         return;
     case AttributeProto::STRING:
-        node.attributes.set(attribute.name(), textOf(attribute.s()));
+        node.attributes.set(key, textOf(attribute.s()));
         return;
     case AttributeProto::INTS:
-        node.attributes.set(attribute.name(),
-                            std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end()));
+        node.attributes.set(key, std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end()));
         return;
     case AttributeProto::FLOATS:
-        node.attributes.set(attribute.name(),
-                            std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
+        node.attributes.set(key, std::vector<double>(attribute.floats().begin(), attribute.floats().end()));
         return;
     case AttributeProto::STRINGS: {
         std::vector<std::string> texts;
         for (const std::string& text : attribute.strings()) texts.push_back(textOf(text));
-        node.attributes.set(attribute.name(), std::move(texts));
+        node.attributes.set(key, std::move(texts));
         return;
     }
     case AttributeProto::TENSOR: {
@@ -303,9 +301,9 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
             refuse(where, fmt::format("its attribute \"{}\" is a tensor of shape {}, and one element is read",
                                       attribute.name(), tensor.shape().toTorchString()));
         if (isFloating(tensor.dtype()))
-            node.attributes.set(attribute.name(), tensor.at(0));
+            node.attributes.set(key, tensor.at(0));
         else
-            node.attributes.set(attribute.name(), tensor.toIntegers()[0]);
+            node.attributes.set(key, tensor.toIntegers()[0]);
         node.attributes.set("dtype", std::string(name(tensor.dtype())));
         return;
     }
