@@ -45,6 +45,7 @@ struct Launch {
     std::span<const TensorView> outputs;
     const Attributes* attributes = nullptr;
     const TensorFiles* files = nullptr;
+    StepMemory* memory = nullptr; ///< the step's own in this run
     Cost cost;
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr; ///< null: not timed

@@ -62,6 +62,18 @@ Strides denseStrides(const Shape& shape) {
     return strides;
 }
 
+Strides channelsLastStrides(const Shape& shape) {
+    Strides strides(static_cast<std::size_t>(shape.rank()));
+    strides[1] = 1;
+    std::int64_t step = std::max<std::int64_t>(shape[1], 1);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        if (axis == 1) continue;
+        strides[static_cast<std::size_t>(axis)] = step;
+        step *= std::max<std::int64_t>(shape[axis], 1);
+    }
+    return strides;
+}
+
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
     const int rank = std::max(a.rank(), b.rank());
     std::vector<std::int64_t> dims(static_cast<std::size_t>(rank));

@@ -50,6 +50,9 @@ using Strides = std::vector<std::int64_t>;
 
 /// Row-major strides of a dense tensor.
 Strides denseStrides(const Shape& shape);
+/// Strides of a dense tensor whose channels, axis 1, lie innermost: batch, spatial axes, channels. Needs two
+/// axes.
+Strides channelsLastStrides(const Shape& shape);
 
 /// The shape that a and b broadcast to by NumPy's rule (ONNX "multidirectional broadcasting"), or
 /// nothing when an axis differs and neither side is 1. An unknown dimension meets 1 or itself as unknown.

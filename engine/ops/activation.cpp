@@ -128,6 +128,7 @@ void addRectifiers(std::vector<Op>& table) {
     prelu.inputs = {port("X", "self", kMatrixTypes, "T"), port("slope", "weight", kMatrixTypes, "T")};
     prelu.outputs = {port("Y", "", kMatrixTypes, "T")};
     prelu.elementwise = true;
+    prelu.channelsLast = ChannelsLast::pointwise;
     prelu.inPlace = {0};
     prelu.tolerance = {1.2e-7, 0};
     prelu.infer = inferPRelu;

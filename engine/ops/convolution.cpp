@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 namespace twb {
@@ -148,27 +149,42 @@ Convolution convolutionOf(const KernelContext& ctx, int x, int w) {
     return sizes;
 }
 
+/// f32 and bf16, where oneDNN has a primitive: it reads and writes channels last as well as row-major.
+bool convolvedNatively(const KernelContext& ctx) {
+    const TensorView& given = ctx.inputs[0];
+    const DenseInput dense(isChannelsLast(given) ? TensorView{} : given);
+    const DenseInput w(ctx.inputs[1]);
+    const DenseInput bias = denseInput(ctx.inputs, 2);
+    const TensorView& x = dense ? dense.view() : given;
+    const TensorView& y = ctx.outputs[0];
+    std::unique_ptr<KernelState> ofThisLaunch;
+    std::unique_ptr<KernelState>& state = ctx.memory ? ctx.memory->state : ofThisLaunch;
+    if (!state) state = NativeConvolution::make(convolutionOf(ctx, 0, 1), x, bias.view(), y);
+    if (!state) return false;
+    static_cast<NativeConvolution&>(*state).run(x.data, w.view().data, bias.view().data, y.data,
+                                                ctx.memory && ctx.memory->isConstant(1));
+    return true;
+}
+
 void convFloats(const KernelContext& ctx) {
+    const TensorView& y = ctx.outputs[0];
+    if (y.dtype == DType::f32 && convolvedNatively(ctx)) return;
     const Convolution sizes = convolutionOf(ctx, 0, 1);
     const DenseInput x(ctx.inputs[0]);
     const DenseInput w(ctx.inputs[1]);
     const DenseInput bias = denseInput(ctx.inputs, 2);
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+    const Tensor rowMajor = isDense(y) ? Tensor() : Tensor::onHost({y.dtype, y.shape});
+    const TensorView result = rowMajor ? rowMajor.view() : y;
+    withFloat(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        convolve(sizes, x.as<T>(), w.as<T>(), bias.as<T>(), ctx.outputs[0].as<T>());
+        convolve(sizes, x.as<T>(), w.as<T>(), bias.as<T>(), result.as<T>());
     });
+    if (rowMajor) copyElements(result, y);
 }
 
 void convKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
-    if (ctx.outputs[0].dtype == DType::bf16) {
-        const DenseInput x(ctx.inputs[0]);
-        const DenseInput w(ctx.inputs[1]);
-        const DenseInput bias = denseInput(ctx.inputs, 2);
-        if (convolveNatively(convolutionOf(ctx, 0, 1), x.as<BFloat16>(), w.as<BFloat16>(),
-                             bias.as<BFloat16>(), ctx.outputs[0].as<BFloat16>()))
-            return;
-    }
+    if (ctx.outputs[0].dtype == DType::bf16 && convolvedNatively(ctx)) return;
     viaFloat<convFloats>(ctx);
 }
 
@@ -346,6 +362,7 @@ void addConvolutions(std::vector<Op>& table) {
     conv.tolerance = {1e-5, 1e-5};
     conv.infer = inferConv;
     conv.cost = convCost;
+    conv.channelsLast = ChannelsLast::wanted;
     conv.kernel = convKernel;
     table.push_back(std::move(conv));
 

@@ -68,6 +68,7 @@ Op makeLogic(std::string name, int opset, std::string doc, std::string formula, 
     op.inputs = {port("A", "self", types, "T"), port("B", "other", types, "T")};
     op.outputs = {port("C", "", types, "T")};
     op.elementwise = true;
+    op.channelsLast = ChannelsLast::pointwise;
     op.inPlace = {0, 1};
     op.infer = inferSame;
     op.kernel = kernel;

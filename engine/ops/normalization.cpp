@@ -85,6 +85,23 @@ void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<d
                    });
 }
 
+/// The same of tensors that lie channels last.
+template <class T>
+void scaleRows(const T* x, const Planes& p, T* y, const std::vector<double>& factor,
+               const std::vector<double>& added) {
+    const std::vector<T> a(factor.begin(), factor.end());
+    const std::vector<T> b(added.begin(), added.end());
+    const auto channels = static_cast<std::size_t>(p.channels);
+    parallelRanges(p.batch * p.size, p.batch * p.channels * p.size, 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t row = begin; row < end; ++row) {
+                           const T* const from = x + row * p.channels;
+                           T* const to = y + row * p.channels;
+                           for (std::size_t c = 0; c < channels; ++c) to[c] = from[c] * a[c] + b[c];
+                       }
+                   });
+}
+
 void writeNumbers(const TensorView& to, const std::vector<double>& values) {
     withFloat(to.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -93,8 +110,11 @@ void writeNumbers(const TensorView& to, const std::vector<double>& values) {
 }
 
 void batchNormalizationKernel(const KernelContext& ctx) {
-    const DenseInput x(ctx.inputs[0]);
-    const Planes p(x.shape());
+    const TensorView& given = ctx.inputs[0];
+    const TensorView& y = ctx.outputs[0];
+    const bool training = ctx.attributes.flag("training_mode");
+    const DenseInput x(training || isDense(y) ? given : TensorView{});
+    const Planes p(given.shape);
     const double epsilon = ctx.attributes.number("epsilon");
     std::vector<double> mean = numbersOf(ctx.inputs[3]);
     std::vector<double> variance = numbersOf(ctx.inputs[4]);
@@ -102,9 +122,9 @@ void batchNormalizationKernel(const KernelContext& ctx) {
     std::vector<double> runningVariance = variance;
     const std::vector<double> scale = numbersOf(ctx.inputs[1]);
     const std::vector<double> bias = numbersOf(ctx.inputs[2]);
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+    withFloat(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (ctx.attributes.flag("training_mode")) {
+        if (training) {
             const double momentum = ctx.attributes.number("momentum");
             const auto n = static_cast<double>(p.batch * p.size);
             parallelRanges(
@@ -130,7 +150,10 @@ void batchNormalizationKernel(const KernelContext& ctx) {
             factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
             added[c] = bias[c] - mean[c] * factor[c];
         }
-        if (ctx.outputs[0].elementCount() > 0) scalePlanes(x, p, ctx.outputs[0].as<T>(), factor, added);
+        if (y.elementCount() == 0) return;
+        if (isDense(y)) return scalePlanes(x, p, y.as<T>(), factor, added);
+        if (!isChannelsLast(given)) copyElements(given, y);
+        scaleRows(isChannelsLast(given) ? given.as<const T>() : y.as<const T>(), p, y.as<T>(), factor, added);
     });
     if (ctx.outputs.size() > 1 && ctx.outputs[1].data) writeNumbers(ctx.outputs[1], runningMean);
     if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], runningVariance);
@@ -394,6 +417,7 @@ void addNormalizations(std::vector<Op>& table) {
                         numberAttribute("momentum", 0.9, "The share of the old running mean in the new one"),
                         flagAttribute("training_mode", false, "Take mean and variance of this batch")};
     batch.inPlace = {0};
+    batch.channelsLast = ChannelsLast::either;
     batch.infer = inferBatchNormalization;
     batch.kernel = viaFloat<batchNormalizationKernel>;
     table.push_back(std::move(batch));

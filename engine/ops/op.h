@@ -81,6 +81,19 @@ enum class OpRole : std::uint8_t {
     sink,     ///< Save, Probe
 };
 
+/// How an op's host kernel takes tensors that lie channels last (channelsLastStrides), in which convolutions
+/// run best. Every kernel reads inputs of any layout; this is about speed, and about where output 0 may lie.
+enum class ChannelsLast : std::uint8_t {
+    no,
+    /// Each element is made from those at its place, so axes may come in any order: where output 0 lies
+    /// channels last, the kernel is shown all tensors with the channels as their last axis, row-major.
+    pointwise,
+    /// Reads input 0 and writes output 0 either way, and best the same way.
+    either,
+    /// Reads and writes either way, and runs best channels last.
+    wanted,
+};
+
 /// One entry of the op table: everything that is known of an op. The palette, the inspector, `twb ops`, the
 /// validator and the tests derive from it.
 struct Op {
@@ -99,6 +112,7 @@ struct Op {
     bool readsTypesOnly = false;
     /// Inputs whose buffer the planner may hand to output 0 when nobody else reads it and sizes are equal.
     std::vector<int> inPlace;
+    ChannelsLast channelsLast = ChannelsLast::no;
     Tolerance tolerance;
     /// The sentence in which PyTorch refuses mixed inputs; null where it promotes them to one dtype instead.
     std::string (*mixedInputs)(const MixedInputs&) = nullptr;

@@ -161,6 +161,7 @@ Op makeBinary(std::string name, int opset, std::string doc, std::string formula,
     op.inputs = {port("A", "self", kNumbers, "T"), port("B", "other", kNumbers, "T")};
     op.outputs = {port("C", "", kNumbers, "T")};
     op.elementwise = true;
+    op.channelsLast = ChannelsLast::pointwise;
     op.inPlace = {0, 1};
     op.tolerance = {1.2e-7, 0};
     op.infer = inferArithmetic;
@@ -231,6 +232,7 @@ void addPointwise(std::vector<Op>& table) {
                     port("Y", "other", kAll, "T")};
     where.outputs = {port("output", "", kAll, "T")};
     where.elementwise = true;
+    where.channelsLast = ChannelsLast::pointwise;
     where.inPlace = {1, 2};
     where.infer = inferWhere;
     where.kernel = whereKernel;

@@ -3,12 +3,15 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/reduction_rules.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
+#include "ops/window_fold.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -56,54 +59,6 @@ template <class At> void overPositions(const Window& window, std::int64_t planes
     });
 }
 
-/// Folds what lies under every window: first along the outer axes, for whole rows of the input at a time,
-/// then along the innermost one. Calls store(first output element, position of the row, folded values) for
-/// each row of the result, in parallel. `add` takes an element in, `merge` another folded value.
-template <class T, class Folded, class Add, class Merge, class Store>
-void foldRows(const Window& window, std::int64_t planes, const T* x, Folded start, const Add& add,
-              const Merge& merge, const Store& store) {
-    const int outer = window.rank() - 1;
-    const WindowAxis& last = window.axes.back();
-    const auto axisAt = [&](int axis) -> const WindowAxis& {
-        return window.axes[static_cast<std::size_t>(axis)];
-    };
-    const std::int64_t in = window.inCount();
-    const std::int64_t rowsOfPlane = window.outCount() / last.out;
-    const std::int64_t rows = planes * rowsOfPlane;
-    // Taps before and behind these lie in the padding wherever the window stands.
-    const std::int64_t firstTap =
-        std::max<std::int64_t>(0, (last.padBegin - (last.out - 1) * last.stride) / last.dilation);
-    const std::int64_t endTap = std::min(last.kernel, (last.in - 1 + last.padBegin) / last.dilation + 1);
-    const std::int64_t taps = window.tapCount() / last.kernel + std::max<std::int64_t>(endTap - firstTap, 0);
-    Window above;
-    above.axes.assign(window.axes.begin(), window.axes.end() - 1);
-    parallelRangesThrowing(rows, rows * last.in * taps, 1, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<Folded> across(static_cast<std::size_t>(last.in));
-        std::vector<Folded> folded(static_cast<std::size_t>(last.out));
-        for (std::int64_t row = begin; row < end; ++row) {
-            const auto position =
-                GridPlace::of(row % rowsOfPlane, outer, [&](int axis) { return axisAt(axis).out; });
-            std::fill(across.begin(), across.end(), start);
-            windowRuns(above, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
-                for (std::int64_t k = 0; k < count; ++k) {
-                    const T* const from = x + row / rowsOfPlane * in + (offset + k * step) * last.in;
-                    for (std::int64_t i = 0; i < last.in; ++i)
-                        across[static_cast<std::size_t>(i)] =
-                            add(across[static_cast<std::size_t>(i)], from[i]);
-                }
-            });
-            std::fill(folded.begin(), folded.end(), start);
-            for (std::int64_t tap = firstTap; tap < endTap; ++tap) {
-                const WindowAxis::Taps range = last.positions(tap);
-                const Folded* from = across.data() + (last.start(range.begin) + tap * last.dilation);
-                for (std::int64_t o = range.begin; o < range.end; ++o, from += last.stride)
-                    folded[static_cast<std::size_t>(o)] = merge(folded[static_cast<std::size_t>(o)], *from);
-            }
-            store(row * last.out, position, folded.data());
-        }
-    });
-}
-
 /// The larger of two; NaN wins, as in PyTorch.
 struct Larger {
     template <class T> T operator()(T a, T b) const { return b > a || b != b ? b : a; }
@@ -130,17 +85,20 @@ template <class T> constexpr T leastOf() {
 }
 
 template <class T> void maxPool(const KernelContext& ctx, const Window& window) {
-    const DenseInput x(ctx.inputs[0]);
     T* const y = ctx.outputs[0].as<T>();
     auto* const indices = ctx.outputs.size() > 1 ? ctx.outputs[1].as<std::int64_t>() : nullptr;
+    if (!indices) {
+        const PooledInput x(ctx);
+        const std::int64_t length = window.axes.back().out * x.layout().lanes;
+        return foldRows(window, x.layout(), x.as<T>(), leastOf<T>(), Larger{}, Larger{},
+                        [&](std::int64_t first, const GridPlace&, const T* most) {
+                            std::copy_n(most, length, y + first);
+                        });
+    }
+    const DenseInput x(ctx.inputs[0]);
     const bool byColumns = ctx.attributes.integer("storage_order") != 0;
     const std::int64_t in = window.inCount();
     const std::int64_t planes = x.shape()[0] * x.shape()[1];
-    if (!indices)
-        return foldRows(window, planes, x.as<T>(), leastOf<T>(), Larger{}, Larger{},
-                        [&](std::int64_t first, const GridPlace&, const T* most) {
-                            std::copy_n(most, window.axes.back().out, y + first);
-                        });
     overPositions(window, planes, [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
         const T* const from = x.as<T>() + plane * in;
         T most = leastOf<T>();
@@ -156,7 +114,6 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
             }
         });
         y[i] = most;
-        if (!indices) return;
         if (where >= 0 && byColumns) where = columnMajor(window, where);
         indices[i] = where < 0 ? -1 : plane * in + where;
     });
@@ -195,19 +152,21 @@ std::int64_t divisorOf(const Window& window, const GridPlace& position, bool cou
 /// Folds in double, in which a last step makes each element of the result.
 template <class Term, class Last>
 void sumPool(const KernelContext& ctx, const Window& window, const Term& term, const Last& last) {
-    const DenseInput x(ctx.inputs[0]);
+    const PooledInput x(ctx);
+    const std::int64_t lanes = x.layout().lanes;
     const int inner = window.rank() - 1;
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         T* const y = ctx.outputs[0].as<T>();
         foldRows(
-            window, x.shape()[0] * x.shape()[1], x.as<T>(), 0.0,
+            window, x.layout(), x.as<T>(), 0.0,
             [&](double sum, T value) { return sum + term(static_cast<double>(value)); },
             [](double a, double b) { return a + b; },
             [&](std::int64_t first, GridPlace position, const double* sums) {
                 for (std::int64_t o = 0; o < window.axes.back().out; ++o) {
                     position.index[static_cast<std::size_t>(inner)] = o;
-                    y[first + o] = static_cast<T>(last(sums[o], position));
+                    for (std::int64_t i = o * lanes; i < (o + 1) * lanes; ++i)
+                        y[first + i] = static_cast<T>(last(sums[i], position));
                 }
             });
     });
@@ -271,6 +230,15 @@ template <class T, class Plane> void overPlanes(const KernelContext& ctx, const 
 void globalAverageKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
+        if (const TensorView& x = ctx.inputs[0]; isChannelsLast(x) && !isDense(x)) {
+            std::array<bool, kMaxRank> spatial{};
+            std::fill(spatial.begin() + 2, spatial.begin() + x.shape.rank(), true);
+            const ReductionView view = splitAxes(x, spatial);
+            const auto size = static_cast<double>(view.reduced.elementCount());
+            T* const y = ctx.outputs[0].as<T>();
+            return reduce(view, SumRule<T>{},
+                          [=](std::int64_t i, double sum) { y[i] = static_cast<T>(sum / size); });
+        }
         overPlanes<T>(ctx, [](const T* plane, std::int64_t size) {
             return static_cast<T>(laneSum(plane, size, [](double x) { return x; }) /
                                   static_cast<double>(size));
@@ -391,6 +359,7 @@ Op makePool(std::string name, std::string doc, std::string formula, DTypeSet typ
         flagAttribute("ceil_mode", false, "Add a last window where the input does not fill it"));
     op.infer = inferPool;
     op.cost = poolCost;
+    op.channelsLast = ChannelsLast::either;
     op.kernel = kernel;
     return op;
 }
@@ -448,6 +417,7 @@ void addPooling(std::vector<Op>& table) {
                                       "The mean of each channel, as PyTorch's adaptive_avg_pool to size 1",
                                       "Y = Σ X / n", 1, viaFloat<globalAverageKernel>);
     globalAverage.tolerance = {1e-6, 1e-6};
+    globalAverage.channelsLast = ChannelsLast::either;
     table.push_back(std::move(globalAverage));
     table.push_back(makeGlobalPool("GlobalMaxPool", "The largest element of each channel; NaN wins",
                                    "Y = max X", 1, viaFloat<globalMaxKernel>));

@@ -29,6 +29,7 @@ Op makeUnary(std::string name, std::string category, int opset, std::string doc,
     op.inputs = {port("X", "self", types, "T")};
     op.outputs = {port("Y", "", types, "T")};
     op.inPlace = {0};
+    op.channelsLast = ChannelsLast::pointwise;
     op.infer = [](InferContext& ctx) { ctx.output(0, *ctx.input(0)); };
     op.kernel = kernel;
     op.cost = [flopsPerElement](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

@@ -231,6 +231,7 @@ void addShapeOps(std::vector<Op>& table) {
     concat.attributes = {integerAttribute("axis", 0, "The axis along which to join, negative from the end")};
     concat.infer = inferConcat;
     concat.cost = moveCost;
+    concat.channelsLast = ChannelsLast::either;
     concat.kernel = concatKernel;
     table.push_back(std::move(concat));
 }

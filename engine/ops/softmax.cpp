@@ -139,6 +139,7 @@ Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::st
                  HostKernel kernel) {
     Op op = makeUnary(std::move(name), "Activation", 13, std::move(doc), std::move(formula), kFloats, flops,
                       kernel);
+    op.channelsLast = ChannelsLast::no;
     op.inputs[0].name = "input";
     op.outputs[0].name = "output";
     op.attributes = {integerAttribute("axis", -1, std::move(axisDoc))};

@@ -72,6 +72,7 @@ Op makeVariadic(std::string name, int opset, std::string doc, std::string formul
     op.inputs = {variadicPort("data_0", "tensors", types, "T")};
     op.outputs = {port(std::move(output), "", types, "T")};
     op.elementwise = true;
+    op.channelsLast = ChannelsLast::pointwise;
     op.infer = inferVariadic;
     op.cost = variadicCost;
     op.kernel = kernel;

@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "placement/device_rule.h"
+#include "runtime/layout_plan.h"
 #include "runtime/memory_plan.h"
 #include "runtime/plan.h"
 
@@ -69,6 +70,7 @@ std::shared_ptr<const Plan> Compiler::run() {
         m_wantedCopies[{copy.from, copy.target}] = &copy;
     for (const NodeFacts& facts : m_analysis.nodes) addNode(facts, *m_graph.find(facts.id));
     setupFirst();
+    planLayouts(*m_plan);
     planMemory(*m_plan, !m_options.keepAll);
     planWaits(*m_plan, m_blocking);
     m_plan->virtualClock =

@@ -66,7 +66,7 @@ void planMemory(Plan& plan, bool share) {
                     const PlanValue& input = plan.values[in];
                     if (!mayShare(plan, lives[in], in) || lives[in].readers != 1 ||
                         input.device != value.device || input.memory != value.memory ||
-                        !(input.type == value.type))
+                        !(input.type == value.type) || input.channelsLast != value.channelsLast)
                         continue;
                     value.slot = input.slot;
                     step.inPlaceOf = in;

@@ -50,6 +50,7 @@ struct PlanValue {
     MemoryKind memory = MemoryKind::pageable;
     std::uint32_t slot = kNone; ///< memory it lives in; values whose lives do not overlap share slots
     bool kept = false;          ///< readable after the run
+    bool channelsLast = false;  ///< lies as channelsLastStrides() says; else row-major
     bool absent = false;        ///< an optional output that nobody reads: it gets no memory
     std::string label;
 };

@@ -1,12 +1,35 @@
 #include "runtime/run_context.h"
 
 #include "backends/cpu/host_stream.h"
+#include "ops/kernel_inputs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace twb {
+namespace {
+
+/// `view` broadcast to `shape`, with the channels as the last axis.
+TensorView channelsMovedLast(const TensorView& view, const Shape& shape) {
+    TensorView out = broadcastView(view, shape);
+    std::vector<std::int64_t> sizes = shape.dims();
+    std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
+    out.shape = Shape(std::move(sizes));
+    std::rotate(out.strides.begin() + 1, out.strides.begin() + 2, out.strides.end());
+    return out;
+}
+
+/// What the kernel of a pointwise op sees where its output lies channels last.
+void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector<TensorView>& outputs) {
+    const Shape shape = outputs[0].shape;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i].data && !op.inputAt(static_cast<int>(i)).hostValue)
+            inputs[i] = channelsMovedLast(inputs[i], shape);
+    for (TensorView& output : outputs) output = channelsMovedLast(output, shape);
+}
+
+} // namespace
 
 RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options,
                        RunObserver* observer, ResultCache* cache)
@@ -87,14 +110,22 @@ void RunContext::bind(std::uint32_t index) {
         out.data = buffer ? buffer->data() : nullptr;
         out.dtype = m_types[v].dtype;
         out.shape = m_types[v].shape;
-        out.strides = denseStrides(out.shape);
+        out.strides =
+            m_plan->values[v].channelsLast ? channelsLastStrides(out.shape) : denseStrides(out.shape);
         return out;
     };
     slot.inputs.clear();
     slot.outputs.clear();
+    slot.memory = {};
     for (std::uint32_t v : step.inputs) slot.inputs.push_back(view(v));
     for (std::uint32_t v : step.outputs) slot.outputs.push_back(view(v));
     if (step.op) {
+        if (step.op->channelsLast == ChannelsLast::pointwise && m_plan->values[step.outputs[0]].channelsLast)
+            showChannelsLast(*step.op, slot.inputs, slot.outputs);
+        for (std::size_t i = 0; i < std::min<std::size_t>(step.inputs.size(), 64); ++i)
+            if (const std::uint32_t v = step.inputs[i];
+                v != kNone && m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
+                slot.memory.constants |= std::uint64_t{1} << i;
         Launch launch;
         launch.step = index;
         launch.op = step.op->name.c_str();
@@ -103,6 +134,7 @@ void RunContext::bind(std::uint32_t index) {
         launch.outputs = slot.outputs;
         launch.attributes = &step.attributes;
         launch.files = m_plan->files.get();
+        launch.memory = &slot.memory;
         launch.cost = step.cost;
         launch.guard = &m_guard;
         slot.launch = {launch, launch};

@@ -56,6 +56,7 @@ private:
     struct StepSlot {
         std::vector<TensorView> inputs;
         std::vector<TensorView> outputs;
+        StepMemory memory;
         // By parity of the iteration: one may still be in the queue while the next is submitted.
         std::array<Launch, 2> launch;
         std::array<Copy, 2> copy;

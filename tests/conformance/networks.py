@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Whole networks of torchvision with seeded random weights: exported by PyTorch, imported and run by twb, compared.
 
-    networks.py TWB [NAME...]          compare with PyTorch's output, on cpu and on a simulated cuda:0
-    networks.py TWB --bench [NAME...]  ms of an iteration against PyTorch and ONNX Runtime, as a ratio in one run
+    networks.py TWB [NAME...]    compare with PyTorch's output, on cpu and on a simulated cuda:0
 
-Exits 77 (skipped) where torch or torchvision is not installed. --bench leaves out what is not installed.
+Exits 77 (skipped) where torch or torchvision is not installed. tests/bench/bench_networks.py measures them.
 """
 
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -98,62 +95,11 @@ def compare(program, name):
         return fine
 
 
-def median_ms(run, seconds=4.0):
-    run()
-    times = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter()
-        run()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
-
-
-def bench(program, name, batch, threads):
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        model, x = make(name, batch, folder)
-        import_model(program, name, folder)
-        report = folder / "r.json"
-        results = {}
-        torch.set_num_threads(threads)
-        with torch.no_grad():
-            results["pytorch"] = median_ms(lambda: model(x))
-        try:
-            import onnxruntime
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = threads
-            session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), options,
-                                                   providers=["CPUExecutionProvider"])
-            feed = {"x": x.numpy()}
-            results["onnxruntime"] = median_ms(lambda: session.run(None, feed))
-        except ImportError:
-            pass
-        iterations = max(5, int(4000 / results["pytorch"]))
-        twb(program, "run", folder / f"{name}.twb", "--iterations", iterations, "--input", f"x={folder / 'x.npy'}",
-            "--report", report, "--quiet", threads=threads)
-        run = json.loads(report.read_text())
-        results["twb"] = run["wall_ms"] / run["iterations"]
-        line = f"{name:<12} batch {batch:<3} twb {results['twb']:8.2f} ms"
-        for peer in ("onnxruntime", "pytorch"):
-            if peer in results:
-                line += f"   {peer} {results[peer]:8.2f} ms (ratio {results['twb'] / results[peer]:.2f})"
-        print(line, flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("twb")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--bench", action="store_true")
-    parser.add_argument("--batch", type=int, nargs="*", default=[1, 16])
-    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    if arguments.bench:
-        for name in arguments.names or ["resnet18", "mobilenetv2"]:
-            for batch in arguments.batch:
-                bench(arguments.twb, name, batch, arguments.threads)
-        return 0
     results = [compare(arguments.twb, name) for name in arguments.names or NETWORKS]
     return 0 if all(results) else 1
 

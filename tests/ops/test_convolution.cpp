@@ -1,3 +1,4 @@
+#include "backends/cpu/strided.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -156,6 +157,7 @@ private Q_SLOTS:
     void transpose_data() { conv_data(); }
     void transpose();
     void largeOnes();
+    void constantWeightsArePackedOnce();
     void autoPad();
     void outputShapes();
     void integers();
@@ -445,6 +447,47 @@ void TestConvolution::refuses() {
         inferTypes(op.toStdString(), attributes, std::vector<TensorType>{type(x), type(w)});
     });
     QVERIFY2(error.contains(says), qPrintable(error));
+}
+
+/// A step's memory holds what was made of weights that stay; others are read at every launch.
+void TestConvolution::constantWeightsArePackedOnce() {
+    Dice dice(7);
+    const Shape in{2, 16, 9, 9};
+    const Shape out{2, 24, 9, 9};
+    const auto channelsLast = [](const Shape& shape) {
+        return Tensor(Tensor::onHost({DType::f32, shape}).buffer(), {DType::f32, shape},
+                      channelsLastStrides(shape), 0);
+    };
+    const Tensor x = channelsLast(in);
+    copyElements(dice.tensor(DType::f32, in, -1, 1).view(), x.view());
+    const Tensor first = dice.tensor(DType::f32, {24, 16, 3, 3}, -1, 1);
+    const Tensor second = dice.tensor(DType::f32, {24, 16, 3, 3}, -1, 1);
+    const Tensor w = Tensor::onHost(first.type());
+    const Tensor y = channelsLast(out);
+    const Op& op = *findOp("Conv");
+    const Attributes attributes = completeAttributes(op, {{"pads", Integers{1, 1, 1, 1}}});
+    const std::vector<TensorView> inputs{x.view(), w.view()};
+    const std::vector<TensorView> outputs{y.view()};
+    const auto launch = [&](const Tensor& weights, StepMemory& memory) {
+        copyElements(weights.view(), w.view());
+        op.kernel({inputs, outputs, attributes, nullptr, &memory});
+    };
+    const auto differs = [&](const Tensor& from) {
+        const Tensor expected = runOp("Conv", {{"pads", Integers{1, 1, 1, 1}}}, {x, from})[0];
+        return difference(y, out, valuesOf(expected), {1e-5, 1e-5});
+    };
+    StepMemory constant{nullptr, 0b10};
+    launch(first, constant);
+    QCOMPARE(differs(first), QString());
+    QVERIFY(constant.state);
+    // Whoever calls weights constant and changes them gets what they were.
+    launch(second, constant);
+    QCOMPARE(differs(first), QString());
+    StepMemory changing;
+    launch(first, changing);
+    QCOMPARE(differs(first), QString());
+    launch(second, changing);
+    QCOMPARE(differs(second), QString());
 }
 
 TWB_TEST_MAIN(TestConvolution)

@@ -72,8 +72,12 @@ bool isEmpty(const Convolution& s) {
 
 } // namespace
 
+std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s, const TensorView& x,
+                                                           const TensorView& bias, const TensorView& y) {
+    return isEmpty(s) ? nullptr : onednn::makeConvolution(s, x, bias, y);
+}
+
 void convolve(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
-    if (!isEmpty(s) && onednn::convolve(s, DType::f32, x, w, bias, y, false)) return;
     convolveByUnfolding(s, x, w, bias, y);
 }
 
@@ -85,13 +89,8 @@ void convolve(const Convolution& s, const std::int32_t* x, const std::int32_t* w
     convolveByUnfolding<std::int32_t>(s, x, w, nullptr, y);
 }
 
-bool convolveNatively(const Convolution& s, const BFloat16* x, const BFloat16* w, const BFloat16* bias,
-                      BFloat16* y) {
-    return !isEmpty(s) && onednn::convolve(s, DType::bf16, x, w, bias, y, false);
-}
-
 void convolveTransposed(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
-    if (!isEmpty(s) && onednn::convolve(s, DType::f32, x, w, bias, y, true)) return;
+    if (!isEmpty(s) && onednn::convolveTransposed(s, x, w, bias, y)) return;
     transposedByFolding(s, x, w, bias, y);
 }
 

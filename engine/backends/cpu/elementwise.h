@@ -13,7 +13,8 @@ void mapElements(const TensorView& in, const TensorView& out, const F& f) {
     if (isDense(in)) {
         const std::int64_t total = out.elementCount();
         parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) target[i] = f(source[i]);
+            const F own = f; // what is written may lie over f for all that the compiler knows
+            for (std::int64_t i = begin; i < end; ++i) target[i] = own(source[i]);
         });
         return;
     }

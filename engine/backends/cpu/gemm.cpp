@@ -36,6 +36,16 @@ void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint 
     cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+void blas(CBLAS_TRANSPOSE ta, blasint rows, blasint columns, float alpha, const float* a, blasint lda,
+          const float* x, blasint incX, float beta, float* y) {
+    cblas_sgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
+}
+
+void blas(CBLAS_TRANSPOSE ta, blasint rows, blasint columns, double alpha, const double* a, blasint lda,
+          const double* x, blasint incX, double beta, double* y) {
+    cblas_dgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
+}
+
 /// Below this, in multiply-adds, a product is not worth waking OpenBLAS's other threads.
 constexpr double kParallelProducts = 8e6;
 
@@ -105,6 +115,15 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand
         const auto least = [](std::int64_t stride, std::int64_t columns) {
             return blasSize(std::max({stride, columns, std::int64_t{1}}));
         };
+        if (m == 1 && k > 0) {
+            // One row of A, as a network at batch 1 has them: a matrix product would first copy all of B.
+            const GemmThreads threads(8 * static_cast<double>(n) * static_cast<double>(k)); // memory-bound
+            if (beta == 0) std::fill_n(c, n, T{0}); // what was there is not read, NaN or not
+            const bool rows = !b.transposed;        // of B as it lies: k of n, else n of k
+            return blas(rows ? CblasTrans : CblasNoTrans, blasSize(rows ? k : n), blasSize(rows ? n : k),
+                        alpha, b.data, least(b.stride, rows ? n : k), a.data,
+                        blasSize(a.transposed ? std::max<std::int64_t>(a.stride, 1) : 1), beta, c);
+        }
         const GemmThreads threads(static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
         blas(order(a.transposed), order(b.transposed), blasSize(m), blasSize(n), blasSize(k), alpha,
              k == 0 ? &nothing : a.data, least(a.stride, a.transposed ? m : k), k == 0 ? &nothing : b.data,

@@ -1,5 +1,6 @@
 #include "backends/cpu/onednn.h"
 
+#include "backends/cpu/strided.h"
 #include "core/tensor.h"
 
 #include <dnnl.hpp>
@@ -24,13 +25,19 @@ const dnnl::engine& engine() {
 }
 
 /// Everything that decides on a primitive; never what the tensors hold.
+struct Wanted {
+    DType dtype = DType::f32;
+    bool hasBias = false;
+    bool transposed = false;
+    bool xChannelsLast = false;
+    bool yChannelsLast = false;
+};
 using Key = std::vector<std::int64_t>;
 
 /// A convolution made ready for one set of sizes: safe to run from several threads at a time, since every run
 /// brings its own scratch memory.
 struct Prepared {
     bool exists = false; ///< oneDNN has a primitive worth having
-    bool transposed = false;
     dnnl::primitive primitive;
     memory::desc x, w, bias, y;                      ///< as the tensors lie
     memory::desc primitiveX, primitiveW, primitiveY; ///< as the primitive wants them
@@ -45,10 +52,10 @@ memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member) {
 }
 
 memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
-                    memory::data_type type) {
+                    memory::data_type type, bool channelsLast) {
     memory::dims dims{batch, channels};
     dims.insert(dims.end(), sizes.begin(), sizes.end());
-    return {dims, type, denseStrides(Shape(dims))};
+    return {dims, type, channelsLast ? channelsLastStrides(Shape(dims)) : denseStrides(Shape(dims))};
 }
 
 /// w of convolution.h. oneDNN writes the result's channels first, which for the transpose are the inner ones.
@@ -85,16 +92,21 @@ bool copiesPay(const Convolution& s) {
     return work > 64 * (x + y + w);
 }
 
-std::shared_ptr<const Prepared> prepare(const Convolution& s, DType dtype, bool hasBias, bool transposed) {
+std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& wanted) {
     auto made = std::make_shared<Prepared>();
-    const auto type = dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
-    made->transposed = transposed;
+    const auto type = wanted.dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+    const bool transposed = wanted.transposed;
+    const bool hasBias = wanted.hasBias;
     const std::int64_t outer = s.groups * s.outChannels;
     const std::int64_t inner = s.groups * s.inChannels;
-    const memory::desc small = planes(s.batch, outer, dimsOf(s.window, &WindowAxis::out), type);
-    const memory::desc large = planes(s.batch, inner, dimsOf(s.window, &WindowAxis::in), type);
-    made->x = transposed ? small : large;
-    made->y = transposed ? large : small;
+    const auto small = [&](bool last) {
+        return planes(s.batch, outer, dimsOf(s.window, &WindowAxis::out), type, last);
+    };
+    const auto large = [&](bool last) {
+        return planes(s.batch, inner, dimsOf(s.window, &WindowAxis::in), type, last);
+    };
+    made->x = transposed ? small(wanted.xChannelsLast) : large(wanted.xChannelsLast);
+    made->y = transposed ? large(wanted.yChannelsLast) : small(wanted.yChannelsLast);
     made->w = weights(s, type, transposed);
     if (hasBias) made->bias = {{transposed ? inner : outer}, type, memory::format_tag::a};
     memory::dims dilations = dimsOf(s.window, &WindowAxis::dilation);
@@ -144,7 +156,15 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, DType dtype, bool 
     };
     const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
     const auto plain = [&] { return make(made->x, made->w, made->y); };
-    made->exists = copiesPay(s) ? blocked() || plain() : plain() || blocked();
+    // What lies channels last already need not be copied.
+    const auto channelsLast = [&] {
+        return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
+                    wanted.yChannelsLast ? made->y : anyLayout(made->y));
+    };
+    if (wanted.xChannelsLast || wanted.yChannelsLast)
+        made->exists = channelsLast() || blocked();
+    else
+        made->exists = copiesPay(s) ? blocked() || plain() : plain() || blocked();
     if (!made->exists) return made;
     try {
         const auto reorder = [&](const memory::desc& from, const memory::desc& to) {
@@ -168,10 +188,12 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, DType dtype, bool 
 /// Making a primitive costs as much as a small convolution, so the last ones used are kept.
 class Cache {
 public:
-    std::shared_ptr<const Prepared> find(const Convolution& s, DType dtype, bool hasBias, bool transposed) {
-        Key key{static_cast<std::int64_t>(dtype),
-                hasBias,
-                transposed,
+    std::shared_ptr<const Prepared> find(const Convolution& s, const Wanted& wanted) {
+        Key key{static_cast<std::int64_t>(wanted.dtype),
+                wanted.hasBias,
+                wanted.transposed,
+                wanted.xChannelsLast,
+                wanted.yChannelsLast,
                 threads(),
                 s.batch,
                 s.groups,
@@ -187,7 +209,7 @@ public:
                 return at->second->second;
             }
         }
-        auto made = prepare(s, dtype, hasBias, transposed);
+        auto made = prepare(s, wanted);
         const std::scoped_lock lock(m_mutex);
         if (const auto at = m_entries.find(key); at != m_entries.end()) return at->second->second;
         m_order.emplace_front(key, made);
@@ -221,51 +243,97 @@ Cache& cache() {
     return instance;
 }
 
-/// Memory that oneDNN writes, from the process's caching allocator.
-struct Room {
-    BufferPtr buffer;
-    memory handle;
-    explicit Room(const memory::desc& desc)
-        : buffer(hostAllocator().allocate(std::max<std::size_t>(desc.get_size(), 1), MemoryKind::pageable)),
-          handle(desc, engine(), buffer->data()) {}
+dnnl::stream& stream() {
+    static thread_local dnnl::stream own(engine());
+    return own;
+}
+
+/// Memory of the process's caching allocator, for oneDNN to write; null for none.
+BufferPtr room(const memory::desc& desc) {
+    const std::size_t bytes = desc.get_size();
+    return bytes == 0 ? nullptr : hostAllocator().allocate(bytes, MemoryKind::pageable);
+}
+
+/// A primitive with handles of the memory that it reads and writes; making these takes longer than a small
+/// primitive does.
+class Convolving final : public NativeConvolution {
+public:
+    explicit Convolving(std::shared_ptr<const Prepared> prepared)
+        : m_prepared(std::move(prepared)), m_x(handle(m_prepared->x)), m_w(handle(m_prepared->w)),
+          m_bias(handle(m_prepared->bias)), m_y(handle(m_prepared->y)),
+          m_scratch(handle(m_prepared->scratch)) {
+        m_arguments = {{DNNL_ARG_SRC, m_x}, {DNNL_ARG_WEIGHTS, m_w}, {DNNL_ARG_DST, m_y}};
+        if (m_bias) m_arguments.emplace(DNNL_ARG_BIAS, m_bias);
+        if (m_scratch) m_arguments.emplace(DNNL_ARG_SCRATCHPAD, m_scratch);
+    }
+
+    void run(const void* x, const void* w, const void* bias, void* y, bool constantWeights) override {
+        const Prepared& p = *m_prepared;
+        const BufferPtr scratch = room(p.scratch);
+        if (scratch) m_scratch.set_data_handle(scratch->data());
+        // oneDNN has one type for what it reads and what it writes.
+        m_x.set_data_handle(const_cast<void*>(x));
+        m_w.set_data_handle(const_cast<void*>(w));
+        m_y.set_data_handle(y);
+        if (bias) m_bias.set_data_handle(const_cast<void*>(bias));
+        BufferPtr xCopy;
+        BufferPtr wCopy;
+        BufferPtr yCopy;
+        if (p.reorderX) reorder(p.reorderX, m_x, argument(DNNL_ARG_SRC, p.primitiveX, xCopy));
+        if (p.reorderW && !m_packed)
+            reorder(p.reorderW, m_w, argument(DNNL_ARG_WEIGHTS, p.primitiveW, wCopy));
+        if (p.reorderY) argument(DNNL_ARG_DST, p.primitiveY, yCopy);
+        p.primitive.execute(stream(), m_arguments);
+        if (p.reorderY) reorder(p.reorderY, m_arguments[DNNL_ARG_DST], m_y);
+        stream().wait();
+        if (constantWeights && !m_packed) m_packed = std::move(wCopy);
+    }
+
+private:
+    /// A handle without memory; null when there is nothing to hold.
+    static memory handle(const memory::desc& desc) {
+        return desc.get_size() == 0 ? memory() : memory(desc, engine(), nullptr);
+    }
+    /// Gives the primitive `copy` as an argument.
+    const memory& argument(int which, const memory::desc& desc, BufferPtr& copy) {
+        copy = room(desc);
+        return m_arguments[which] = memory(desc, engine(), copy->data());
+    }
+    void reorder(const dnnl::reorder& how, const memory& from, const memory& to) {
+        std::unordered_map<int, memory> arguments{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+        if (m_scratch) arguments.emplace(DNNL_ARG_SCRATCHPAD, m_scratch);
+        how.execute(stream(), arguments);
+    }
+
+    std::shared_ptr<const Prepared> m_prepared;
+    memory m_x, m_w, m_bias, m_y, m_scratch; ///< as the tensors lie
+    std::unordered_map<int, memory> m_arguments;
+    BufferPtr m_packed; ///< constant weights as the primitive wants them
 };
+
+std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
+    if (sizes.window.rank() > 3) return nullptr;
+    auto prepared = cache().find(sizes, wanted);
+    return prepared->exists ? std::make_unique<Convolving>(std::move(prepared)) : nullptr;
+}
 
 } // namespace
 
-bool convolve(const Convolution& sizes, DType dtype, const void* x, const void* w, const void* bias, void* y,
-              bool transposed) {
-    if (sizes.window.rank() > 3) return false;
-    const auto prepared = cache().find(sizes, dtype, bias != nullptr, transposed);
-    if (!prepared->exists) return false;
-    const Prepared& p = *prepared;
-    const auto outside = [](const memory::desc& desc, const void* data) {
-        return memory(desc, engine(),
-                      const_cast<void*>(data)); // oneDNN has one type for what it reads and writes
-    };
-    static thread_local dnnl::stream stream(engine());
-    const Room scratch(p.scratch);
-    std::list<Room> copies;
-    const auto run = [&](const dnnl::reorder& reorder, const memory& from, const memory& to) {
-        reorder.execute(stream,
-                        {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch.handle}});
-    };
-    const auto given = [&](const dnnl::reorder& reorder, const memory& as, const memory::desc& wanted) {
-        if (!reorder) return as;
-        const memory& copy = copies.emplace_back(wanted).handle;
-        run(reorder, as, copy);
-        return copy;
-    };
-    const memory result = outside(p.y, y);
-    const memory target = p.reorderY ? copies.emplace_back(p.primitiveY).handle : result;
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, given(p.reorderX, outside(p.x, x), p.primitiveX)},
-        {DNNL_ARG_WEIGHTS, given(p.reorderW, outside(p.w, w), p.primitiveW)},
-        {DNNL_ARG_DST, target},
-        {DNNL_ARG_SCRATCHPAD, scratch.handle}};
-    if (bias) arguments.emplace(DNNL_ARG_BIAS, outside(p.bias, bias));
-    p.primitive.execute(stream, arguments);
-    if (p.reorderY) run(p.reorderY, target, result);
-    stream.wait();
+std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
+                                                   const TensorView& bias, const TensorView& y) {
+    // Where a view is row-major as well, the other one says what it is taken for.
+    const bool channelsLast = !isDense(x) || !isDense(y);
+    return make(sizes, {.dtype = y.dtype,
+                        .hasBias = bias.data != nullptr,
+                        .xChannelsLast = channelsLast && isChannelsLast(x),
+                        .yChannelsLast = channelsLast && isChannelsLast(y)});
+}
+
+bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
+                        float* y) {
+    const auto convolution = make(sizes, {.hasBias = bias != nullptr, .transposed = true});
+    if (!convolution) return false;
+    convolution->run(x, w, bias, y, false);
     return true;
 }
 

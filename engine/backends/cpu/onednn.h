@@ -1,13 +1,14 @@
 #pragma once
 
 #include "backends/cpu/convolution.h"
-#include "core/dtype.h"
 
 namespace twb::onednn {
 
-/// Runs a convolution (or its transpose) as a primitive of oneDNN. False, with nothing done, when oneDNN has
-/// none that is better than its reference loops. Memory as in convolution.h, of dtype f32 or bf16.
-bool convolve(const Convolution& sizes, DType dtype, const void* x, const void* w, const void* bias, void* y,
-              bool transposed);
+/// As in convolution.h, of tensors that are not empty. Null, or false with nothing done, when oneDNN has no
+/// primitive that is better than its reference loops.
+std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
+                                                   const TensorView& bias, const TensorView& y);
+bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
+                        float* y);
 
 } // namespace twb::onednn

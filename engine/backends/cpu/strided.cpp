@@ -29,6 +29,21 @@ bool isDense(const TensorView& view) noexcept {
     return dense;
 }
 
+bool isChannelsLast(const TensorView& view) noexcept {
+    if (view.shape.rank() < 2) return false;
+    const auto lies = [&](int axis, std::int64_t step) {
+        return view.shape[axis] == 1 || view.strides[static_cast<std::size_t>(axis)] == step;
+    };
+    std::int64_t step = view.shape[1];
+    bool last = lies(1, 1);
+    for (int axis = view.shape.rank() - 1; axis >= 0; --axis) {
+        if (axis == 1) continue;
+        last = last && lies(axis, step);
+        step *= view.shape[axis];
+    }
+    return last || step == 0;
+}
+
 namespace {
 
 /// Copies a matrix whose columns lie densely in `from` and whose rows lie densely in `to`, tile by tile, so

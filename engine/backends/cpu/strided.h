@@ -20,6 +20,9 @@ template <std::size_t Bytes> struct alignas(Bytes) Opaque { std::array<std::byte
 
 /// Whether the elements lie in row-major order without gaps. As TensorView::isDense, but allocates nothing.
 bool isDense(const TensorView& view) noexcept;
+/// Whether they lie without gaps as channelsLastStrides() says. Where the channels or the places of a channel
+/// are but one, a view is both.
+bool isChannelsLast(const TensorView& view) noexcept;
 
 /// A row-major walk over N tensors that broadcast to one shape. Neighbouring axes that lie in memory like one
 /// are merged, so dense tensors of any rank are walked as one row. Lives on the stack, allocates nothing.

@@ -1,0 +1,50 @@
+#include "runtime/layout_plan.h"
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+/// Whether the step is launched as a host kernel that may meet channels last.
+bool mayMeet(const Plan& plan, const Step& step) {
+    const Device device = plan.streams[step.stream].device;
+    return step.op && step.op->channelsLast != ChannelsLast::no && !step.dynamic &&
+           (device.isCpu() || plan.devices.isSimulated(device));
+}
+
+/// By value: whether every step that reads it may meet channels last.
+std::vector<bool> readersMayMeet(const Plan& plan) {
+    std::vector<bool> may(plan.values.size(), true);
+    for (const Step& step : plan.steps) {
+        const bool meets = mayMeet(plan, step);
+        for (std::uint32_t v : step.inputs)
+            if (v != kNone && !meets) may[v] = false;
+    }
+    return may;
+}
+
+/// Several channels, each of several elements: else both layouts are one.
+bool differs(const TensorType& type) {
+    return type.isKnown() && type.shape.rank() > 2 && type.shape[1] > 1 &&
+           std::any_of(type.shape.begin() + 2, type.shape.end(), [](std::int64_t size) { return size > 1; });
+}
+
+} // namespace
+
+void planLayouts(Plan& plan) {
+    const std::vector<bool> readable = readersMayMeet(plan);
+    for (const Step& step : plan.steps) {
+        if (step.setup || step.outputs.empty() || !mayMeet(plan, step)) continue;
+        PlanValue& out = plan.values[step.outputs.front()];
+        if (out.kept || out.type.dtype != DType::f32 || !readable[step.outputs.front()] || !differs(out.type))
+            continue;
+        const auto followed = [&](std::uint32_t v) {
+            return v != kNone && plan.values[v].channelsLast &&
+                   plan.values[v].type.shape.rank() == out.type.shape.rank();
+        };
+        out.channelsLast = step.op->channelsLast == ChannelsLast::wanted ||
+                           std::any_of(step.inputs.begin(), step.inputs.end(), followed);
+    }
+}
+
+} // namespace twb
