@@ -12,15 +12,17 @@ bool mayMeet(const Plan& plan, const Step& step) {
            (device.isCpu() || plan.devices.isSimulated(device));
 }
 
-/// By value: whether every step that reads it may meet channels last.
+/// By value: whether steps read it, and every one of them may meet channels last.
 std::vector<bool> readersMayMeet(const Plan& plan) {
-    std::vector<bool> may(plan.values.size(), true);
+    std::vector<bool> read(plan.values.size(), false);
+    std::vector<bool> refused(plan.values.size(), false);
     for (const Step& step : plan.steps) {
         const bool meets = mayMeet(plan, step);
         for (std::uint32_t v : step.inputs)
-            if (v != kNone && !meets) may[v] = false;
+            if (v != kNone) (meets ? read : refused)[v] = true;
     }
-    return may;
+    for (std::size_t v = 0; v < read.size(); ++v) read[v] = read[v] && !refused[v];
+    return read;
 }
 
 /// Several channels, each of several elements: else both layouts are one.
