@@ -5,7 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace twb {
 
@@ -109,10 +113,37 @@ template <std::size_t Bytes> void copyStrided(const TensorView& from, const Tens
     });
 }
 
+/// The axes of `view` as they lie in memory, outermost first; empty when that is their order.
+std::vector<int> axesAsTheyLie(const TensorView& view) {
+    const auto step = [&](int axis) { return std::abs(view.strides[static_cast<std::size_t>(axis)]); };
+    std::vector<int> axes;
+    for (int axis = 0; axis < view.shape.rank(); ++axis)
+        if (view.shape[axis] != 1) axes.push_back(axis);
+    const auto wider = [&](int a, int b) { return step(a) > step(b); };
+    if (std::is_sorted(axes.begin(), axes.end(), wider)) return {};
+    std::stable_sort(axes.begin(), axes.end(), wider);
+    return axes;
+}
+
+/// `view` with only these axes, in this order; it has size 1 along the others.
+TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
+    TensorView out{view.data, view.dtype, {}, {}};
+    std::vector<std::int64_t> sizes;
+    for (int axis : axes) {
+        sizes.push_back(view.shape[axis]);
+        out.strides.push_back(view.strides[static_cast<std::size_t>(axis)]);
+    }
+    out.shape = Shape(std::move(sizes));
+    return out;
+}
+
 } // namespace
 
 void copyElements(const TensorView& from, const TensorView& to) {
     if (to.elementCount() == 0 || (from.data == to.data && from.strides == to.strides)) return;
+    // Written in whole cache lines, whatever order the axes have by name.
+    if (const std::vector<int> axes = axesAsTheyLie(to); !axes.empty())
+        return copyElements(withAxes(from, axes), withAxes(to, axes));
     switch (sizeOf(to.dtype)) {
     case 1:
         return copyStrided<1>(from, to);
