@@ -60,6 +60,10 @@ std::string_view name(OpRole role) {
         return "transfer";
     case OpRole::sink:
         return "sink";
+    case OpRole::control:
+        return "control";
+    case OpRole::state:
+        return "state";
     }
     return {};
 }

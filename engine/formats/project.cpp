@@ -109,6 +109,9 @@ void checkParts(ProjectParts& parts, const std::string& origin) {
     for (std::size_t i = 0; i < parts.nodes.size(); ++i)
         if (const FrameId frame = parts.nodes[i].frame; frame != FrameId::none && !frames.has(frame))
             refuse(origin, fmt::format("nodes[{}].frame is {}, which is no frame", i, value(frame)));
+    for (std::size_t i = 0; i < parts.frames.size(); ++i)
+        if (const NodeId owner = parts.frames[i].owner; owner != NodeId::none && !nodes.has(owner))
+            refuse(origin, fmt::format("frames[{}].owner is {}, which is no node", i, value(owner)));
     checkEdges(parts.edges, nodes, origin);
 }
 
@@ -156,11 +159,17 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     Delta surroundings;
     surroundings.info = Change<GraphInfo>{graph.info(), parts.info};
     addAll(parts.lanes, surroundings.lanes);
+    Delta edges; // and owners: what needs the nodes to be there
+    for (Frame& frame : parts.frames) {
+        if (frame.owner == NodeId::none) continue;
+        const Frame owned = frame;
+        frame.owner = NodeId::none;
+        edges.frames.push_back({frame, owned});
+    }
     addAll(parts.frames, surroundings.frames);
     addAll(parts.notes, surroundings.notes);
     graph.apply(surroundings);
     addNodes(graph, parts.nodes);
-    Delta edges;
     edges.edgesAdded = std::move(parts.edges);
     // In this order each edge is added behind those that its output has already.
     std::sort(edges.edgesAdded.begin(), edges.edgesAdded.end());

@@ -33,7 +33,7 @@ Fields fieldsOf(Section section) {
     case Section::lanes:
         return {bit(id) | bit(device) | bit(title) | bit(order), bit(id) | bit(device)};
     case Section::frames:
-        return {bit(id) | bit(title) | bit(parent), bit(id)};
+        return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body), bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(attributes),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
@@ -119,6 +119,12 @@ void set(Frame& frame, Field field, const Scalar& value) {
         break;
     case Field::title:
         frame.title = std::move(text(value));
+        break;
+    case Field::owner:
+        frame.owner = id<NodeId>(value);
+        break;
+    case Field::body:
+        frame.body = std::move(text(value));
         break;
     default:
         frame.parent = id<FrameId>(value);

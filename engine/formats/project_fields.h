@@ -36,6 +36,8 @@ enum class Field {
     device,
     order,
     parent,
+    owner,
+    body,
     op,
     name,
     lane,
@@ -45,10 +47,10 @@ enum class Field {
     to,
     text,
 };
-inline constexpr std::array<std::string_view, 24> kFieldNames{
-    "format", "version", "title", "description", "policy",     "iterations", "lanes", "frames",
-    "nodes",  "edges",   "notes", "layout",      "id",         "device",     "order", "parent",
-    "op",     "name",    "lane",  "frame",       "attributes", "from",       "to",    "text"};
+inline constexpr std::array<std::string_view, 26> kFieldNames{
+    "format", "version", "title",  "description", "policy",     "iterations", "lanes",  "frames", "nodes",
+    "edges",  "notes",   "layout", "id",          "device",     "order",      "parent", "owner",  "body",
+    "op",     "name",    "lane",   "frame",       "attributes", "from",       "to",     "text"};
 
 /// Sets of fields are bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }

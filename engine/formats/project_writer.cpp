@@ -108,6 +108,8 @@ void writeLane(Writer& w, const Lane& lane) {
 void writeFrame(Writer& w, const Frame& frame) {
     w.raw("{\"id\": ").id(frame.id).raw(", \"title\": ").text(frame.title);
     if (frame.parent != FrameId::none) w.raw(", \"parent\": ").id(frame.parent);
+    if (frame.owner != NodeId::none) w.raw(", \"owner\": ").id(frame.owner);
+    if (!frame.body.empty()) w.raw(", \"body\": ").text(frame.body);
     w.raw("}");
 }
 

@@ -18,8 +18,19 @@ constexpr double kRow = 96;
 class Builder {
 public:
     FrameId addFrame(std::string title, FrameId parent) {
-        m_fragment.frames.push_back({FrameId(m_fragment.frames.size() + 1), std::move(title), parent});
+        Frame frame;
+        frame.id = FrameId(m_fragment.frames.size() + 1);
+        frame.title = std::move(title);
+        frame.parent = parent;
+        m_fragment.frames.push_back(std::move(frame));
         return m_fragment.frames.back().id;
+    }
+
+    /// Makes a frame a body of a node that is here by now.
+    void own(FrameId frame, NodeId owner, std::string body) {
+        Frame& owned = m_fragment.frames[static_cast<std::size_t>(value(frame)) - 1];
+        owned.owner = owner;
+        owned.body = std::move(body);
     }
 
     NodeId addNode(std::string op, std::string name, FrameId frame, Position position,
@@ -64,6 +75,33 @@ private:
     Fragment m_fragment;
 };
 
+Fragment makeLoop() {
+    Builder builder;
+    const FrameId body = builder.addFrame("body of loop", FrameId::none);
+    const NodeId before = builder.addNode("Carried", "x", body, {0, 0});
+    const NodeId step = builder.addNode("Identity", "step", body, {kColumn, 0});
+    const NodeId loop = builder.addNode("Loop", "loop", FrameId::none, {2 * kColumn, 0},
+                                        {{"M", std::int64_t{10}}, {"carried", std::int64_t{1}}});
+    builder.own(body, loop, "body");
+    builder.connect(before, step, 0);
+    builder.connect(step, loop, 3);
+    return builder.take();
+}
+
+Fragment makeBranch() {
+    Builder builder;
+    const FrameId thenFrame = builder.addFrame("then_branch of if", FrameId::none);
+    const FrameId elseFrame = builder.addFrame("else_branch of if", FrameId::none);
+    const NodeId thenNode = builder.addNode("Identity", "then", thenFrame, {0, 0});
+    const NodeId elseNode = builder.addNode("Identity", "else", elseFrame, {0, kRow + 48});
+    const NodeId branch = builder.addNode("If", "if", FrameId::none, {kColumn, (kRow + 48) / 2});
+    builder.own(thenFrame, branch, "then_branch");
+    builder.own(elseFrame, branch, "else_branch");
+    builder.connect(thenNode, branch, 1);
+    builder.connect(elseNode, branch, 2);
+    return builder.take();
+}
+
 } // namespace
 
 Fragment makeLinear(std::int64_t inputs, std::int64_t outputs) {
@@ -100,6 +138,10 @@ const std::vector<Composite>& composites() {
     static const std::vector<Composite> table{
         {"Linear", "A fully connected layer: Gemm with its weight and bias, 64 to 128", makeLinear(64, 128)},
         {"MLP", "Two Linear layers with Relu between them: 64 to 128 to 10", makeMlp(sizes)},
+        {"Repeat", "A Loop with a body that carries one value: put what shall be repeated into its frame",
+         makeLoop()},
+        {"Branch", "An If with a body for each case: put what shall run only then into its frame",
+         makeBranch()},
     };
     return table;
 }

@@ -131,6 +131,14 @@ void DeltaBuilder::setInfo(const GraphInfo& after) {
 
 void DeltaBuilder::removeNode(NodeId id) {
     const Node node = existing(m_now.find(id), id, "node");
+    std::vector<Frame> bodies;
+    for (const Frame& frame : m_now.frames())
+        if (frame.owner == id) bodies.push_back(frame);
+    for (Frame& body : bodies) {
+        body.owner = NodeId::none;
+        body.body.clear();
+        change(body);
+    }
     Delta d;
     const auto& inputs = m_now.inputs(id);
     for (std::size_t port = 0; port < inputs.size(); ++port)
@@ -189,7 +197,12 @@ Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std:
                 out.edges.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
     }
     for (FrameId id : frames)
-        if (const Frame* frame = graph.find(id)) out.frames.push_back(*frame);
+        if (const Frame* frame = graph.find(id)) {
+            out.frames.push_back(*frame);
+            if (wanted.contains(frame->owner)) continue;
+            out.frames.back().owner = NodeId::none;
+            out.frames.back().body.clear();
+        }
     for (NoteId id : notes)
         if (const Note* note = graph.find(id)) out.notes.push_back(*note);
     return out;
@@ -202,6 +215,7 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
     for (const Frame& frame : fragment.frames) {
         Frame fresh = frame;
         fresh.parent = FrameId::none;
+        fresh.owner = NodeId::none; // neither is there yet
         frames[frame.id] = builder.addFrame(fresh);
     }
     for (const Frame& frame : fragment.frames) {
@@ -221,6 +235,13 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         fresh.position = {node.position.x + offset.x, node.position.y + offset.y};
         ids[node.id] = builder.addNode(std::move(fresh));
         if (added) added->push_back(ids[node.id]);
+    }
+    for (const Frame& frame : fragment.frames) {
+        const auto owner = ids.find(frame.owner);
+        if (owner == ids.end()) continue;
+        Frame body = *builder.graph().find(frames[frame.id]);
+        body.owner = owner->second;
+        builder.change(body);
     }
     for (const Note& note : fragment.notes) {
         Note fresh = note;

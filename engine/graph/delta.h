@@ -49,7 +49,7 @@ public:
     void change(const Frame& after);
     void change(const Note& after);
     void setInfo(const GraphInfo& after);
-    void removeNode(NodeId id); ///< and its edges
+    void removeNode(NodeId id); ///< and its edges; what was its bodies are modules then
     void removeLane(LaneId id); ///< must have no nodes left
     void removeFrame(FrameId id);
     void removeNote(NoteId id);

@@ -55,7 +55,7 @@ struct Operand {
 /// Something to know about a graph before it runs. A value.
 ///
 /// Codes: device-mismatch, shape-mismatch, dtype-mismatch, attribute, cycle, missing-input, unknown-op,
-/// unknown-port, unsupported, missing-device, file, too-large (errors); implicit-transfer (warning);
+/// unknown-port, unsupported, missing-device, file, too-large, body (errors); implicit-transfer (warning);
 /// auto-device (note).
 struct Diagnostic {
     Severity severity = Severity::error;

@@ -195,8 +195,11 @@ void Graph::check(const Delta& delta) const {
         for (const auto& c : delta.notes)
             if (c.after) checkNote(*c.after);
     }
-    if (delta.frames.empty()) return;
+    if (delta.frames.empty() && !removesAny(delta.nodes)) return;
     for (const Frame& frame : m_frames) {
+        if (frame.owner != NodeId::none && !m_nodes.find(frame.owner))
+            refuse(fmt::format("frame {} is a body of node {}, which does not exist", value(frame.id),
+                               value(frame.owner)));
         std::size_t depth = 0;
         for (FrameId at = frame.parent; at != FrameId::none; ++depth) {
             const Frame* parent = m_frames.find(at);

@@ -59,11 +59,14 @@ struct Lane {
     bool operator==(const Lane&) const = default;
 };
 
-/// A module: a frame around nodes, nested by `parent`.
+/// A module: a frame around nodes, nested by `parent`. With an owner it is a body: what that If, Loop or Scan
+/// runs, never or once or often (bodies.h).
 struct Frame {
     FrameId id = FrameId::none;
     std::string title;
     FrameId parent = FrameId::none;
+    NodeId owner = NodeId::none;
+    std::string body{}; ///< which of its owner's bodies, by name: "then_branch"
     bool operator==(const Frame&) const = default;
 };
 
@@ -105,8 +108,9 @@ struct Links {
 /// A document: nodes and edges on lanes. A value, cheap to copy (pages are shared until written), compared by
 /// content. Changed by apply() alone. Not thread-safe for writing; a copy may be read anywhere.
 ///
-/// Invariants: every node's lane exists, every node's frame is none or exists, every edge joins two existing
-/// nodes. Edges may form cycles and ports may exceed what the op has: the validator says so.
+/// Invariants: every node's lane exists, every node's frame and every frame's owner is none or exists, every
+/// edge joins two existing nodes. Edges may form cycles and ports may exceed what the op has: the validator
+/// says so.
 class Graph {
 public:
     const Table<Node>& nodes() const noexcept { return m_nodes; }

@@ -55,7 +55,9 @@ std::unordered_map<NodeId, Path> modulesOf(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
         Path path = namePath(node.name);
         path.pop_back();
-        if (path.empty() && !foldedInto(graph, node)) nameless.push_back(node.id);
+        if (node.frame != FrameId::none) path.clear(); // it stands in a module already, or in a body
+        if (path.empty() && node.frame == FrameId::none && !foldedInto(graph, node))
+            nameless.push_back(node.id);
         modules[node.id] = std::move(path);
     }
     for (const NodeId id : nameless) {
@@ -173,10 +175,18 @@ Delta frameModules(const Graph& graph) {
     }
     for (const Node& node : graph.nodes()) {
         const FrameId frame = innermost(modules.at(node.id));
-        if (frame == node.frame) continue;
+        if (frame == node.frame || node.frame != FrameId::none) continue;
         Node after = node;
         after.frame = frame;
         delta.nodes.push_back({node, std::move(after)});
+    }
+    for (const Frame& frame : graph.frames()) { // a body stands where its owner does
+        const auto owner = modules.find(frame.owner);
+        const FrameId parent = owner == modules.end() ? FrameId::none : innermost(owner->second);
+        if (frame.parent != FrameId::none || parent == FrameId::none) continue;
+        Frame after = frame;
+        after.parent = parent;
+        delta.frames.push_back({frame, std::move(after)});
     }
     return delta;
 }

@@ -18,7 +18,7 @@ std::string shortNameOf(const Graph& graph, const Node& node);
 
 /// Frames for the modules that the nodes' names tell of, nested, each around at least two cards. A node whose
 /// name tells of none stands where both what it reads and what reads it stand; a folded parameter with its
-/// reader.
+/// reader. What stands in a frame stays there; the bodies of an op go where it goes.
 Delta frameModules(const Graph& graph);
 
 } // namespace twb

@@ -55,6 +55,7 @@ void addResize(std::vector<Op>& table);
 void addSampling(std::vector<Op>& table);
 void addFolding(std::vector<Op>& table);
 void addNGrams(std::vector<Op>& table);
+void addControlFlow(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

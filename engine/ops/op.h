@@ -79,6 +79,8 @@ enum class OpRole : std::uint8_t {
     source,   ///< no inputs; runs once, before the first iteration
     transfer, ///< To
     sink,     ///< Save, Probe
+    control,  ///< If, Loop, Scan: runs its bodies (graph/bodies.h) never, once or often
+    state,    ///< Carried, ScanSlice, Iteration: what a body finds each time it runs
 };
 
 /// How an op's host kernel takes tensors that lie channels last (channelsLastStrides), in which convolutions
@@ -106,6 +108,7 @@ struct Op {
     std::vector<PortSpec> inputs;
     std::vector<PortSpec> outputs;
     std::vector<AttributeSpec> attributes;
+    std::vector<std::string> bodies; ///< of a control op, as ONNX calls them: "then_branch"
     /// PyTorch lets a 0-dimensional CPU tensor meet tensors on another device in these.
     bool elementwise = false;
     /// The result follows from the types of its inputs (Shape, Size), whatever they hold.

@@ -90,6 +90,7 @@ std::vector<Op> buildTable() {
                       addQuantization,
                       addQuantizedMatMul,
                       addNGrams,
+                      addControlFlow,
                       addSinks})
         add(ops);
     standTogether(ops);

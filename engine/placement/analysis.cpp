@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "ops/input_errors.h"
+#include "placement/body_rule.h"
 #include "placement/device_rule.h"
 #include "placement/topology.h"
 
@@ -23,8 +24,8 @@ constexpr std::int64_t kMaxHostValue = 4096;
 class Analyzer {
 public:
     Analyzer(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files)
-        : m_graph(graph), m_devices(devices), m_files(files), m_topology(graph),
-          m_rule(graph, devices, m_out) {
+        : m_graph(graph), m_devices(devices), m_files(files), m_bodies(graph), m_topology(graph, m_bodies),
+          m_rule(graph, devices, m_out), m_bodyRule(graph, m_bodies, m_out) {
         m_out.policy = policy;
     }
 
@@ -82,9 +83,11 @@ private:
     const Graph& m_graph;
     const DeviceMap& m_devices;
     const TensorFiles* m_files;
+    Bodies m_bodies;
     Topology m_topology;
     Analysis m_out;
     DeviceRule m_rule;
+    BodyRule m_bodyRule;
     std::vector<bool> m_valuesTried; ///< by node of m_out: hostValue() has found it or given it up
     std::map<std::pair<PortRef, Device>, std::size_t> m_copies; ///< into m_out.implicitCopies
 };
@@ -193,7 +196,10 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
     // not hide a wrong shape behind it.
     const bool inferred =
         complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
-    sound = inferred && sound && checkSupport(facts, node);
+    const bool bodiesFit = m_bodies.empty() && facts.op->bodies.empty() && facts.op->role != OpRole::state
+                               ? true
+                               : m_bodyRule.check(facts, node);
+    sound = inferred && bodiesFit && sound && checkSupport(facts, node);
     for (const auto& from : facts.inputs) {
         if (!from) continue;
         const NodeFacts* source = m_out.find(from->node);
@@ -368,7 +374,8 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node, std::span<const 
 bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const Backend* backend = m_devices.find(facts.device);
-    if (op.role == OpRole::transfer || !backend) return true;
+    if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state || !backend)
+        return true;
     if (node.op == "Save" && !facts.device.isCpu()) {
         Diagnostic d = error("unsupported", node.id, -1,
                              fmt::format("{} writes a file and runs on cpu only", quoted(node)));
@@ -396,33 +403,50 @@ bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
 void Analyzer::checkCycles() {
     for (const auto& cycle : m_topology.cycles) {
         // Walk inside the component until a node comes round again: a path that a person can follow.
-        const auto inside = [&](NodeId id) {
-            return std::binary_search(cycle.begin(), cycle.end(), m_topology.indexOf(id));
+        const auto inside = [&](std::uint32_t node) {
+            return std::binary_search(cycle.begin(), cycle.end(), node);
         };
-        std::vector<Edge> path;
-        std::map<NodeId, std::size_t> seen;
-        NodeId at = m_topology.nodes[cycle.front()]->id;
+        struct Hop {
+            NodeId from;
+            std::optional<Edge> edge; ///< nothing from a node of a body to the body's owner
+        };
+        std::vector<Hop> path;
+        std::map<std::uint32_t, std::size_t> seen;
+        std::uint32_t at = cycle.front();
         while (!seen.contains(at)) {
             seen[at] = path.size();
-            for (const Edge& edge : m_graph.outgoing(at))
-                if (inside(edge.to.node)) {
-                    path.push_back(edge);
-                    at = edge.to.node;
-                    break;
-                }
+            const NodeId from = m_topology.nodes[at]->id;
+            const auto& outgoing = m_graph.outgoing(from);
+            const auto next = std::find_if(outgoing.begin(), outgoing.end(), [&](const Edge& edge) {
+                return inside(m_topology.indexOf(edge.to.node));
+            });
+            if (next == outgoing.end()) {
+                path.push_back({from, std::nullopt});
+                at = m_topology.ownerOf(at);
+            } else {
+                path.push_back({from, *next});
+                at = m_topology.indexOf(next->to.node);
+            }
         }
         path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(seen[at]));
         std::vector<std::string> names;
-        for (const Edge& edge : path) names.push_back(labelOf(m_graph, edge.from.node));
+        for (const Hop& hop : path) names.push_back(labelOf(m_graph, hop.from));
         if (names.size() > 8) names = {names[0], names[1], "…", names.back()};
-        names.push_back(labelOf(m_graph, at));
+        names.push_back(labelOf(m_graph, m_topology.nodes[at]->id));
+        const auto last = std::find_if(path.rbegin(), path.rend(), [](const Hop& hop) { return hop.edge; });
+        if (last == path.rend()) {
+            add(error("cycle", path.front().from, -1,
+                      fmt::format("{} stands in a body that it owns itself: {}; take it out of that frame",
+                                  names.front(), fmt::join(names, " -> "))));
+            continue;
+        }
         Diagnostic d =
-            error("cycle", path.back().from.node, path.back().to.port,
+            error("cycle", last->from, last->edge->to.port,
                   fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
                               "these edges",
                               fmt::join(names, " -> ")));
-        d.edge = path.back();
-        d.fixes.push_back(disconnectFix(path.back()));
+        d.edge = last->edge;
+        d.fixes.push_back(disconnectFix(*last->edge));
         add(std::move(d));
     }
 }

@@ -1,6 +1,7 @@
 #include "placement/fixes.h"
 
 #include "core/error.h"
+#include "graph/bodies.h"
 #include "graph/folding.h"
 #include "placement/device_rule.h"
 
@@ -46,7 +47,11 @@ Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
 void insertOn(DeltaBuilder& builder, const Edge& edge, Node node) {
     const Node& source = *builder.graph().find(edge.from.node);
     const Node& target = *builder.graph().find(edge.to.node);
-    node.frame = source.frame == target.frame ? source.frame : FrameId::none;
+    // Where its source is made it can be read by whoever may read that; and outside of a loop that only reads
+    // it, it runs once.
+    const Bodies bodies(builder.graph());
+    const Body* body = bodies.around(source.id);
+    node.frame = source.frame == target.frame ? source.frame : body ? body->frame : FrameId::none;
     Position between{(source.position.x + target.position.x) / 2, target.position.y};
     if (node.lane == source.lane && node.lane == target.lane)
         between.y = (source.position.y + target.position.y) / 2;

@@ -38,8 +38,11 @@ private:
         while (!m_visits.empty()) {
             const std::uint32_t node = m_visits.back().node;
             const auto& outgoing = m_topology.links[node]->outgoing;
-            if (m_visits.back().edge < outgoing.size()) {
-                const std::uint32_t to = m_topology.indexOf(outgoing[m_visits.back().edge++].to.node);
+            const std::uint32_t owner = m_topology.ownerOf(node);
+            if (m_visits.back().edge < outgoing.size() + (owner == Topology::kNobody ? 0 : 1)) {
+                const std::size_t edge = m_visits.back().edge++;
+                const std::uint32_t to =
+                    edge < outgoing.size() ? m_topology.indexOf(outgoing[edge].to.node) : owner;
                 if (m_index[to] == kUnseen)
                     enter(to);
                 else if (m_onStack[to])
@@ -65,7 +68,8 @@ private:
             part.push_back(node);
         } while (node != root);
         const auto& outgoing = m_topology.links[root]->outgoing;
-        const bool loop = std::any_of(outgoing.begin(), outgoing.end(),
+        const bool loop = m_topology.ownerOf(root) == root ||
+                          std::any_of(outgoing.begin(), outgoing.end(),
                                       [&](const Edge& e) { return e.to.node == m_topology.nodes[root]->id; });
         if (part.size() < 2 && !loop) return;
         std::sort(part.begin(), part.end());
@@ -84,23 +88,32 @@ private:
 
 } // namespace
 
-Topology::Topology(const Graph& graph) {
+Topology::Topology(const Graph& graph, const Bodies& bodies) {
     nodes.reserve(graph.nodes().size());
     links.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) nodes.push_back(&node);
     for (const Links& l : graph.links()) links.push_back(&l); // same ids, same order
 
+    for (std::size_t i = 0; i < nodes.size() && !bodies.empty(); ++i) {
+        const Body* body = bodies.around(nodes[i]->id);
+        owners.push_back(body ? indexOf(body->owner) : kNobody);
+    }
     std::vector<std::uint32_t> missing(nodes.size(), 0);
+    for (const std::uint32_t owner : owners)
+        if (owner != kNobody) ++missing[owner];
     for (std::size_t i = 0; i < nodes.size(); ++i)
         for (const auto& from : links[i]->inputs) missing[i] += from ? 1U : 0U;
     order.reserve(nodes.size());
     for (std::uint32_t i = 0; i < nodes.size(); ++i)
         if (missing[i] == 0) order.push_back(i);
-    for (std::size_t next = 0; next < order.size(); ++next)
-        for (const Edge& edge : links[order[next]]->outgoing) {
-            const std::uint32_t to = indexOf(edge.to.node);
-            if (--missing[to] == 0) order.push_back(to);
-        }
+    const auto passed = [&](std::uint32_t to) {
+        if (--missing[to] == 0) order.push_back(to);
+    };
+    for (std::size_t next = 0; next < order.size(); ++next) {
+        const std::uint32_t node = order[next];
+        for (const Edge& edge : links[node]->outgoing) passed(indexOf(edge.to.node));
+        if (ownerOf(node) != kNobody) passed(ownerOf(node));
+    }
     if (order.size() == nodes.size()) return;
     std::vector<std::uint32_t> rest;
     for (std::uint32_t i = 0; i < nodes.size(); ++i)

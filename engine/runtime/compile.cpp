@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "core/hash.h"
+#include "graph/bodies.h"
 #include "placement/device_rule.h"
 #include "runtime/layout_plan.h"
 #include "runtime/memory_plan.h"
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace twb {
 namespace {
@@ -22,7 +25,7 @@ class Compiler {
 public:
     Compiler(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
              std::shared_ptr<const TensorFiles> files, const CompileOptions& options)
-        : m_graph(graph), m_analysis(analysis), m_options(options) {
+        : m_graph(graph), m_analysis(analysis), m_options(options), m_bodies(graph) {
         m_plan->revision = options.revision;
         m_plan->devices = devices;
         m_plan->files = std::move(files);
@@ -33,7 +36,19 @@ public:
 private:
     using ValueId = std::uint32_t;
 
+    /// Where steps are being added: a body of a control, or outside of all.
+    struct Scope {
+        std::uint32_t owner = kNone;
+        std::uint32_t body = 0;
+        auto operator<=>(const Scope&) const = default;
+    };
+
     void addNode(const NodeFacts& facts, const Node& node);
+    void addControl(const NodeFacts& facts, const Node& node);
+    void addBody(const NodeFacts& facts, PlanControl& control, Scope scope);
+    void addState(const NodeFacts& facts, PlanBody& body);
+    std::vector<ValueId> readFromOutside(std::uint32_t firstStep, const PlanControl& control) const;
+    void findBodies();
     void addTo(const NodeFacts& facts, const Node& node);
     void addStagedFile(const NodeFacts& facts, const Node& node);
     ValueId inputFor(const NodeFacts& facts, int port);
@@ -46,7 +61,9 @@ private:
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();
-    bool isSetup(ValueId value) const { return m_plan->steps[m_producer[value]].setup; }
+    bool isSetup(ValueId value) const {
+        return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup;
+    }
 
     const Graph& m_graph;
     const Analysis& m_analysis;
@@ -56,8 +73,11 @@ private:
     std::vector<std::uint64_t> m_signature; ///< by value
     std::vector<bool> m_blocking;           ///< by step
     std::map<std::pair<Device, QueueKind>, std::uint32_t> m_streams;
-    std::map<std::pair<PortRef, Device>, ValueId> m_implicit;
+    std::map<std::tuple<Scope, PortRef, Device>, ValueId> m_implicit;
     std::map<std::pair<PortRef, Device>, const ImplicitCopy*> m_wantedCopies;
+    const Bodies m_bodies;
+    std::map<FrameId, std::vector<const NodeFacts*>> m_inBody;
+    std::vector<Scope> m_scopes{Scope{}}; ///< around what is being added, innermost last
 };
 
 std::shared_ptr<const Plan> Compiler::run() {
@@ -68,8 +88,12 @@ std::shared_ptr<const Plan> Compiler::run() {
                                     m_analysis.errorCount() == 1 ? "" : "s", d.message));
     for (const ImplicitCopy& copy : m_analysis.implicitCopies)
         m_wantedCopies[{copy.from, copy.target}] = &copy;
-    for (const NodeFacts& facts : m_analysis.nodes) addNode(facts, *m_graph.find(facts.id));
+    for (const NodeFacts& facts : m_analysis.nodes)
+        if (const Body* body = m_bodies.around(facts.id)) m_inBody[body->frame].push_back(&facts);
+    for (const NodeFacts& facts : m_analysis.nodes)
+        if (!m_bodies.around(facts.id)) addNode(facts, *m_graph.find(facts.id));
     setupFirst();
+    findBodies();
     planLayouts(*m_plan);
     planMemory(*m_plan, !m_options.keepAll);
     planWaits(*m_plan, m_blocking);
@@ -116,6 +140,10 @@ Step& Compiler::addStep(const Op* op, NodeId node, std::uint32_t stream, std::ve
     step.outputs = std::move(outputs);
     step.label = std::move(label);
     step.setup = setup;
+    if (!setup) {
+        step.owner = m_scopes.back().owner;
+        step.body = m_scopes.back().body;
+    }
     const auto unsized = [&](ValueId v) { return v != kNone && !m_plan->values[v].type.isKnown(); };
     step.dynamic = std::any_of(step.inputs.begin(), step.inputs.end(), unsized) ||
                    std::any_of(step.outputs.begin(), step.outputs.end(), unsized);
@@ -151,6 +179,11 @@ void Compiler::sign(Step& step) {
             hash.add(m_plan->files ? m_plan->files->fingerprint(toString(value)) : std::string());
     }
     for (ValueId v : step.inputs) hash.add(v == kNone ? 0 : m_signature[v]);
+    // What a body makes is another thing each time, and so is what is made of it.
+    const bool changes = step.owner != kNone || step.control != kNone ||
+                         std::any_of(step.inputs.begin(), step.inputs.end(),
+                                     [&](ValueId v) { return v != kNone && m_signature[v] == 0; });
+    if (changes) return;
     step.signature = hash.value();
     for (std::size_t port = 0; port < step.outputs.size(); ++port)
         m_signature[step.outputs[port]] = ContentHash(hash).add(port).value();
@@ -211,15 +244,16 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     const auto copy = m_wantedCopies.find({from, wanted});
     if (copy == m_wantedCopies.end())
         return value; // a 0-dimensional cpu tensor, passed along with the launch
-    const auto known = m_implicit.find({from, wanted});
-    if (known != m_implicit.end()) return known->second;
+    for (const Scope& scope : m_scopes)
+        if (const auto known = m_implicit.find({scope, from, wanted}); known != m_implicit.end())
+            return known->second;
     Transfer transfer;
     transfer.kind = TransferKind::implicitTo;
     transfer.from = from;
     transfer.to = copy->second->edges.front().to;
-    const ValueId out =
-        addCopy(value, wanted, std::move(transfer), copy->second->hoisted && isSetup(value), false);
-    m_implicit[{from, wanted}] = out;
+    const bool setup = copy->second->hoisted && isSetup(value);
+    const ValueId out = addCopy(value, wanted, std::move(transfer), setup, false);
+    m_implicit[{setup ? Scope{} : m_scopes.back(), from, wanted}] = out;
     return out;
 }
 
@@ -265,6 +299,7 @@ void Compiler::addStagedFile(const NodeFacts& facts, const Node& node) {
 
 void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     if (facts.op->role == OpRole::transfer) return addTo(facts, node);
+    if (facts.op->role == OpRole::control) return addControl(facts, node);
     if (facts.op->attribute("path") && facts.op->role == OpRole::source && !facts.device.isCpu())
         return addStagedFile(facts, node);
     const bool setup = facts.op->role == OpRole::source;
@@ -297,6 +332,145 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     sign(step);
     if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect: it always runs
     m_plan->valuesOfNode[node.id] = std::move(outputs);
+}
+
+void Compiler::addState(const NodeFacts& facts, PlanBody& body) {
+    PlanState state;
+    state.value = addValue({facts.id, 0}, *facts.outputs[0], facts.device, labelOf(m_graph, facts.id));
+    m_plan->values[state.value].kept = false; // no step makes it
+    m_plan->valuesOfNode[facts.id] = {state.value};
+    state.stream = streamOf(facts.device, QueueKind::compute);
+    if (facts.op->name == "Iteration") {
+        state.kind = PlanState::Kind::iteration;
+    } else {
+        const Scope inside = m_scopes.back();
+        m_scopes.pop_back();
+        state.from = inputFor(facts, 0);
+        m_scopes.push_back(inside);
+    }
+    if (facts.op->name == "Carried")
+        state.result = static_cast<std::uint32_t>(facts.attributes.integer("index"));
+    if (facts.op->name == "ScanSlice") {
+        state.kind = PlanState::Kind::slice;
+        const int rank = m_plan->values[state.from].type.shape.rank();
+        state.axis = *normalizeAxis(facts.attributes.integer("axis"), rank);
+        state.reverse = facts.attributes.flag("reverse");
+    }
+    body.states.push_back(state);
+}
+
+/// The steps of one body, which end with what brings its results to where the owner stands.
+void Compiler::addBody(const NodeFacts& facts, PlanControl& control, Scope scope) {
+    const Body* body = m_bodies.of(facts.id, static_cast<int>(scope.body));
+    PlanBody& out = control.bodies[scope.body];
+    if (body) m_scopes.push_back(scope);
+    for (const NodeFacts* inside : body ? m_inBody[body->frame] : std::vector<const NodeFacts*>{}) {
+        if (inside->op->role == OpRole::state)
+            addState(*inside, out);
+        else
+            addNode(*inside, *m_graph.find(inside->id));
+    }
+    const int connected = static_cast<int>(facts.inputs.size());
+    for (int port = 0; port < connected; ++port) {
+        if (Bodies::bodyOfInput(*facts.op, port, connected) != static_cast<int>(scope.body)) continue;
+        const ValueId value = inputFor(facts, port);
+        if (port >= Bodies::firstResult(*facts.op))
+            out.results.push_back(value);
+        else
+            control.goesOn = value;
+    }
+    for (const ValueId v : out.results) {
+        const std::uint32_t producer = m_producer[v];
+        if (body && producer != kNone && m_plan->steps[producer].owner == scope.owner)
+            m_plan->values[v].handedOn = true;
+    }
+    if (body) m_scopes.pop_back();
+}
+
+/// What steps from `firstStep` on, and the control itself, read and none of them makes.
+std::vector<Compiler::ValueId> Compiler::readFromOutside(std::uint32_t firstStep,
+                                                         const PlanControl& control) const {
+    std::set<ValueId> out;
+    const auto read = [&](ValueId v) {
+        if (v == kNone || m_producer[v] == kNone) return;
+        const Step& producer = m_plan->steps[m_producer[v]];
+        if (producer.index < firstStep || producer.setup) out.insert(v);
+    };
+    for (std::size_t i = firstStep; i < m_plan->steps.size(); ++i)
+        for (const ValueId v : m_plan->steps[i].inputs) read(v);
+    for (const PlanBody& body : control.bodies) {
+        for (const PlanState& state : body.states) read(state.from);
+        for (const ValueId v : body.results) read(v);
+    }
+    read(control.goesOn);
+    return {out.begin(), out.end()};
+}
+
+void Compiler::addControl(const NodeFacts& facts, const Node& node) {
+    const auto index = static_cast<std::uint32_t>(m_plan->controls.size());
+    m_plan->controls.emplace_back(); // its place, before those inside
+    PlanControl control;
+    const auto firstStep = static_cast<std::uint32_t>(m_plan->steps.size());
+    std::vector<ValueId> inputs;
+    for (int port = 0; port < static_cast<int>(facts.inputs.size()) && port < Bodies::firstResult(*facts.op);
+         ++port) {
+        if (Bodies::bodyOfInput(*facts.op, port, 0) >= 0) continue;
+        const ValueId value = inputFor(facts, port);
+        inputs.push_back(value);
+        (facts.op->inputAt(port).name == "M" ? control.trips : control.condition) = value;
+    }
+    control.bodies.resize(facts.op->bodies.size());
+    for (std::uint32_t b = 0; b < control.bodies.size(); ++b) addBody(facts, control, {index, b});
+    if (facts.op->name == "If") {
+        control.kind = PlanControl::Kind::branch;
+    } else {
+        control.kind = facts.op->name == "Loop" ? PlanControl::Kind::loop : PlanControl::Kind::scan;
+        control.carried = static_cast<std::uint32_t>(facts.attributes.integer("carried"));
+        control.stacks.resize(facts.outputs.size() - control.carried);
+        for (std::size_t i = 0; i < control.stacks.size(); ++i) {
+            const int rank = facts.outputs[control.carried + i]->shape.rank();
+            if (facts.attributes.has("scan_output_axes"))
+                control.stacks[i].axis =
+                    *normalizeAxis(facts.attributes.integers("scan_output_axes")[i], rank);
+            if (facts.attributes.has("scan_output_directions"))
+                control.stacks[i].reverse = facts.attributes.integers("scan_output_directions")[i] == 1;
+        }
+    }
+    for (const ValueId v : readFromOutside(firstStep, control)) inputs.push_back(v);
+    const std::string label = labelOf(m_graph, node.id);
+    std::vector<ValueId> outputs;
+    for (std::size_t port = 0; port < facts.outputs.size(); ++port)
+        outputs.push_back(
+            addValue({node.id, static_cast<std::int32_t>(port)}, *facts.outputs[port], facts.device, label));
+    Step& step = addStep(facts.op, node.id, streamOf(facts.device, QueueKind::compute), std::move(inputs),
+                         outputs, label, false);
+    step.attributes = facts.attributes;
+    step.control = index;
+    price(step);
+    m_plan->controls[index] = std::move(control);
+    m_plan->valuesOfNode[node.id] = std::move(outputs);
+}
+
+/// Where the steps of each body are, once all of them have their place.
+void Compiler::findBodies() {
+    std::vector<std::uint32_t> around(m_plan->controls.size(),
+                                      kNone); // the control in whose body each stands
+    for (Step& step : m_plan->steps) {
+        if (step.control == kNone) continue;
+        m_plan->controls[step.control].step = step.index;
+        around[step.control] = step.owner;
+    }
+    std::vector<std::uint32_t> bodyOf(m_plan->controls.size(), 0);
+    for (const Step& step : m_plan->steps)
+        if (step.control != kNone) bodyOf[step.control] = step.body;
+    for (const Step& step : m_plan->steps) {
+        std::uint32_t body = step.body;
+        for (std::uint32_t owner = step.owner; owner != kNone; body = bodyOf[owner], owner = around[owner]) {
+            PlanBody& range = m_plan->controls[owner].bodies[body];
+            if (range.last == 0) range.first = step.index;
+            range.last = step.index + 1;
+        }
+    }
 }
 
 /// Orders setup steps before the rest and renumbers.

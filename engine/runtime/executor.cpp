@@ -21,6 +21,8 @@ std::string_view name(StepState state) noexcept {
         return "cached";
     case StepState::failed:
         return "failed";
+    case StepState::skipped:
+        return "skipped";
     case StepState::poisoned:
         return "poisoned";
     case StepState::cancelled:

@@ -19,6 +19,7 @@ enum class StepState : std::uint8_t {
     done,
     cached, ///< not run: the result of an earlier run still holds
     failed,
+    skipped,   ///< not run: it stands in a body that did not run, such as the other branch of an If
     poisoned,  ///< not run: an input failed
     cancelled, ///< not run: somebody stopped the run
 };

@@ -21,6 +21,9 @@ std::vector<bool> readersMayMeet(const Plan& plan) {
         for (std::uint32_t v : step.inputs)
             if (v != kNone) (meets ? read : refused)[v] = true;
     }
+    for (const PlanControl& control : plan.controls) // what a body gives back is handed on as it lies
+        for (const PlanBody& body : control.bodies)
+            for (const std::uint32_t v : body.results) refused[v] = true;
     for (std::size_t v = 0; v < read.size(); ++v) read[v] = read[v] && !refused[v];
     return read;
 }

@@ -23,7 +23,8 @@ std::vector<Life> livesOf(const Plan& plan) {
             Life& life = lives[v];
             ++life.readers;
             life.lastReader = step.index;
-            if (plan.steps[life.producer].stream != step.stream) life.oneStream = false;
+            if (life.producer == kNone || plan.steps[life.producer].stream != step.stream)
+                life.oneStream = false;
         }
     }
     return lives;
@@ -35,7 +36,7 @@ using Place = std::tuple<Device, MemoryKind, std::uint32_t>;
 
 bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
     const PlanValue& value = plan.values[v];
-    return !value.kept && !value.absent && life.oneStream && life.lastReader != kNone &&
+    return !value.kept && !value.absent && !value.handedOn && life.oneStream && life.lastReader != kNone &&
            value.type.isKnown() && !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
 }
 
@@ -50,6 +51,11 @@ void planMemory(Plan& plan, bool share) {
         plan.slots.push_back({value.device, value.memory, bytes});
         return static_cast<std::uint32_t>(plan.slots.size() - 1);
     };
+    for (std::uint32_t v = 0; v < plan.values.size(); ++v) {
+        if (lives[v].producer != kNone) continue; // a body's state: whoever hands it over has its memory
+        plan.values[v].slot = static_cast<std::uint32_t>(plan.slots.size());
+        plan.slots.push_back({plan.values[v].device, plan.values[v].memory, 0});
+    }
     for (Step& step : plan.steps) {
         for (std::uint32_t v : step.outputs) {
             PlanValue& value = plan.values[v];
@@ -106,7 +112,10 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     // free.
     std::vector<std::vector<std::uint32_t>> seen(streams, std::vector<std::uint32_t>(streams, 0));
     const auto waitFor = [&](Step& step, std::uint32_t other) {
+        if (other == kNone) return;
         Step& before = plan.steps[other];
+        // All streams rest where a body begins and where it ends.
+        if (before.owner != step.owner || before.body != step.body) return;
         if (before.stream == step.stream || before.setup != step.setup) return;
         std::uint32_t& reached = seen[step.stream][before.stream];
         if (reached > other) return;
@@ -119,7 +128,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         for (std::uint32_t v : step.inputs)
             if (v != kNone) waitFor(step, producer[v]);
         for (std::uint32_t v : step.outputs) producer[v] = step.index;
-        if (lastBlocking != kNone) waitFor(step, lastBlocking);
+        waitFor(step, lastBlocking);
         if (blocking[step.index]) lastBlocking = step.index;
     }
     // The next iteration writes the same memory: a writer waits for those of the iteration before that read
@@ -136,6 +145,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     const auto carry = [&](Step& step, std::uint32_t other) {
         Step& before = plan.steps[other];
         if (before.stream == step.stream || before.setup) return;
+        if (before.owner != kNone || step.owner != kNone) return; // the same
         std::uint32_t& reached = seen[step.stream][before.stream];
         if (reached > other) return;
         if (!step.last) reached = other + 1;

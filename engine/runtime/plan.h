@@ -52,6 +52,7 @@ struct PlanValue {
     bool kept = false;          ///< readable after the run
     bool channelsLast = false;  ///< lies as channelsLastStrides() says; else row-major
     bool absent = false;        ///< an optional output that nobody reads: it gets no memory
+    bool handedOn = false;      ///< a body's result: its memory goes on to the next time, shared with nobody
     std::string label;
 };
 
@@ -85,11 +86,55 @@ struct Step {
     bool setup = false;                      ///< runs once, before the first iteration
     bool last = false;                       ///< runs in the last iteration only (Save)
     bool dynamic = false;                    ///< output sizes are found when it is reached
+    std::uint32_t control = kNone;           ///< into Plan::controls, for an If, Loop or Scan
+    std::uint32_t owner = kNone;             ///< the control in whose body it runs
+    std::uint32_t body = 0;                  ///< which of that one's bodies
     std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output takes over
     Cost cost;
     double predictedNs = 0;
     std::uint64_t signature = 0; ///< of op, attributes, inputs' signatures and device; 0: not cacheable
     std::string label;           ///< "fc1"
+};
+
+/// What a body finds each time it runs, by a Carried, ScanSlice or Iteration in it.
+struct PlanState {
+    enum class Kind : std::uint8_t { carried, slice, iteration };
+    Kind kind = Kind::carried;
+    std::uint32_t value = kNone; ///< made by no step
+    std::uint32_t from = kNone;  ///< what it is the first time, or what it is a slice of
+    std::uint32_t stream = 0;    ///< slices are cut on
+    std::uint32_t result = 0;    ///< carried: as which the body gives it back
+    int axis = 0;                ///< of a slice
+    bool reverse = false;
+};
+
+/// One body of a control. Its steps are those of [first, last) that have it as owner; the others there belong
+/// to bodies inside.
+struct PlanBody {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::vector<PlanState> states;
+    std::vector<std::uint32_t> results; ///< values
+};
+
+/// A result of Loop or Scan of which there is one for each time that the body ran.
+struct PlanStack {
+    int axis = 0;
+    bool reverse = false;
+};
+
+/// What runs bodies: an If (two of them), a Loop or a Scan. The executor does so when it reaches its step,
+/// with all streams at rest before and after each body.
+struct PlanControl {
+    enum class Kind : std::uint8_t { branch, loop, scan };
+    Kind kind = Kind::branch;
+    std::uint32_t step = 0;
+    std::uint32_t trips = kNone;     ///< value of M; kNone: its attribute
+    std::uint32_t condition = kNone; ///< value of cond; kNone: its attribute
+    std::uint32_t goesOn = kNone;    ///< value of cond_out; kNone: its attribute
+    std::vector<PlanBody> bodies;
+    std::uint32_t carried = 0;     ///< results that are; the others of a Loop or Scan are stacked
+    std::vector<PlanStack> stacks; ///< by stacked result
 };
 
 /// What compile makes of a graph for one device map and policy: steps in order, their streams, their memory,
@@ -102,6 +147,7 @@ struct Plan {
     std::vector<std::uint32_t> producers; ///< by value: the step that makes it
     std::vector<Step> steps;              ///< each after all it waits for; setup steps first
     std::vector<Transfer> transfers;
+    std::vector<PlanControl> controls;
     std::uint32_t setupSteps = 0;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock
     DeviceMap devices;

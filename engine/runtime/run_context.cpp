@@ -47,6 +47,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     m_slots.resize(steps);
     m_cached.resize(steps, false);
     m_buffers.resize(m_plan->slots.size());
+    m_bodyRuns.resize(m_plan->controls.size());
     useCache();
     m_order.resize(m_streams.size());
     for (const Step& step : m_plan->steps) {
@@ -54,7 +55,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
             Backend& backend = m_plan->devices.at(m_plan->streams[step.stream].device);
             m_events[step.index] = {backend.createEvent(), backend.createEvent()};
         }
-        if (step.last || m_cached[step.index]) continue;
+        if (step.last || m_cached[step.index] || !m_plan->controls.empty()) continue;
         auto& order = m_order[step.stream];
         (step.setup ? order.setup : order.iteration).push_back(step.index);
     }
@@ -214,7 +215,9 @@ void RunContext::submit(std::uint32_t index, int parity) {
     Stream& stream = *m_streams[step.stream];
     const auto p = static_cast<std::size_t>(parity);
     for (std::uint32_t other : step.waits) stream.wait(*m_events[other][p]);
-    if (!m_cached[index]) {
+    if (step.control != kNone) {
+        runControl(index, parity);
+    } else if (!m_cached[index]) {
         if (step.dynamic) {
             // The launch of the iteration before is rewritten: it must have been passed.
             stream.synchronize();
@@ -250,9 +253,11 @@ void RunContext::submitIteration(std::int64_t iteration) {
     const int parity = static_cast<int>(iteration & 1);
     const bool isLast = iteration + 1 == m_options.iterations;
     const auto steps = static_cast<std::uint32_t>(m_plan->steps.size());
+    m_iteration = iteration;
+    for (auto& runs : m_bodyRuns) runs = {};
     for (std::uint32_t i = m_plan->setupSteps; i < steps; ++i) {
         const Step& step = m_plan->steps[i];
-        if (step.last && !isLast) continue;
+        if (step.owner != kNone || (step.last && !isLast)) continue;
         if (iteration > 0)
             for (std::uint32_t other : step.carriedWaits)
                 m_streams[step.stream]->wait(*m_events[other][static_cast<std::size_t>(1 - parity)]);
@@ -275,10 +280,14 @@ void RunContext::finishIteration(std::int64_t iteration) {
 
 StepState RunContext::stateOf(std::uint32_t step) const {
     const StepState state = m_guard.state(step);
-    return state == StepState::done && m_cached[step] ? StepState::cached : state;
+    if (state != StepState::done) return state;
+    const Step& s = m_plan->steps[step];
+    if (s.owner != kNone && m_bodyRuns[s.owner][s.body] == 0) return StepState::skipped;
+    return m_cached[step] ? StepState::cached : state;
 }
 
-void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity) {
+void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
+                         std::uint32_t owner, std::uint32_t body) {
     auto& timings = m_timings[static_cast<std::size_t>(parity)];
     for (const PlanStream& stream : m_plan->streams) m_plan->devices.at(stream.device).collect(timings);
     m_records.clear();
@@ -286,7 +295,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
     const bool onVirtual = m_plan->virtualClock;
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
-        if (step.last && !isLast) continue;
+        if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
         StepRecord record;
         record.step = i;
         record.iteration = static_cast<std::uint32_t>(iteration);
@@ -299,8 +308,9 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             if (step.transfer != kNone) {
                 record.bytes = m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                std::int64_t ready = m_plan->steps[producer].setup ? m_setupEnd : 0;
-                if (!m_plan->steps[producer].setup)
+                const bool isState = producer == kNone; // it was there when the body began
+                std::int64_t ready = !isState && m_plan->steps[producer].setup ? m_setupEnd : record.startNs;
+                if (!isState && !m_plan->steps[producer].setup)
                     ready = onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs;
                 record.waitNs = step.setup ? 0 : std::max<std::int64_t>(0, record.startNs - ready);
             }

@@ -18,6 +18,8 @@ public:
 
     bool mayRun(std::uint32_t step) noexcept override;
     void failed(std::uint32_t step, std::exception_ptr error) noexcept override;
+    /// Steps [first, last) did not run, for the reason that `state` is.
+    void skip(std::uint32_t first, std::uint32_t last, StepState state) noexcept;
     /// As failed(), with the sentence as it stands.
     void fail(std::uint32_t step, ErrorCode code, std::string sentence) noexcept;
     void cancel() noexcept;
@@ -71,7 +73,24 @@ private:
     void submitIteration(std::int64_t iteration);
     void finishIteration(std::int64_t iteration);
     void synchronizeAll();
-    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity);
+    /// Of the steps there that belong to a body of `owner`, or, by default, to none.
+    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
+                 std::uint32_t owner = kNone, std::uint32_t body = 0);
+    // In run_control.cpp.
+    void runControl(std::uint32_t step, int parity);
+    void runBranch(const Step& step, const PlanControl& control, int parity);
+    void repeat(const Step& step, const PlanControl& control, int parity);
+    bool runBody(const Step& step, std::uint32_t body, int parity);
+    std::int64_t slicesOf(const PlanBody& body) const;
+    void setState(const Step& step, const PlanState& state, std::int64_t iteration,
+                  const std::vector<Tensor>& carried);
+    void give(const Step& step, std::size_t port, const std::vector<Tensor>& parts, const PlanStack* stack);
+    Tensor launchInto(std::uint32_t step, std::uint32_t stream, const char* op,
+                      const std::vector<TensorView>& inputs, TensorType type, const Attributes& given);
+    void launchTo(std::uint32_t step, std::uint32_t stream, const Op& op,
+                  const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
+    std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
+    std::int64_t rest();
     void keepResults(RunResult& result);
     StepState stateOf(std::uint32_t step) const;
     Tensor tensorOf(std::uint32_t value) const;
@@ -92,6 +111,8 @@ private:
     std::array<std::vector<LaunchTiming>, 2> m_timings;          ///< by step
     std::vector<bool> m_cached;                                  ///< by step
     std::vector<StepRecord> m_records;
+    std::vector<std::array<std::int64_t, 2>> m_bodyRuns; ///< by control and body, in this iteration
+    std::int64_t m_iteration = 0;                        ///< being submitted
     std::int64_t m_startNs = 0;
     std::int64_t m_setupEnd = 0;  ///< on the run's clock
     std::int64_t m_clockEnd = 0;  ///< on the run's clock

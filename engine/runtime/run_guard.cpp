@@ -29,6 +29,11 @@ bool RunGuard::mayRun(std::uint32_t step) noexcept {
     return true;
 }
 
+void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state) noexcept {
+    for (std::uint32_t i = first; i < last; ++i) m_states[i].store(state, std::memory_order_release);
+    alert.store(true, std::memory_order_relaxed);
+}
+
 void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
     try {
         std::rethrow_exception(error);

@@ -160,6 +160,24 @@ private Q_SLOTS:
         QCOMPARE(differentLines(text, toProjectText(parseProject(kSmall, "memory"))), 1);
     }
 
+    void bodiesAreSaidWithTheirOwners() {
+        const std::string frame = R"({"id": 1, "title": "again", "owner": 1, "body": "body"})";
+        const std::string text = with(R"({"id": 1, "title": "f"})", frame);
+        const Graph graph = parseProject(text, "memory");
+        QVERIFY(graph.find(FrameId(1))->owner == NodeId(1));
+        QCOMPARE(graph.find(FrameId(1))->body, std::string("body"));
+        QVERIFY(toProjectText(graph).find(frame) != std::string::npos);
+        std::string wrong = text;
+        wrong.replace(wrong.find("\"owner\": 1"), 10, "\"owner\": 99");
+        try {
+            parseProject(wrong, "memory");
+            QFAIL("a body needs an owner");
+        } catch (const Error& e) {
+            QCOMPARE(QString::fromUtf8(e.what()),
+                     QStringLiteral("memory: frames[0].owner is 99, which is no node"));
+        }
+    }
+
     void roundTripIsExact() {
         for (unsigned seed = 1; seed <= 60; ++seed) {
             const Graph graph = RandomGraph(seed).make(1 + seed * 7 % 40);

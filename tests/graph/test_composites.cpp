@@ -34,8 +34,18 @@ Graph withInput(const Fragment& fragment, std::int64_t inputs) {
     ones.attributes = {{"shape", std::vector<std::int64_t>{5, inputs}}};
     const NodeId x = builder.addNode(ones);
     for (const NodeId id : added)
-        if (builder.graph().find(id)->op == "Gemm" && !builder.graph().sourceOf({id, 0}))
-            builder.connect({{x, 0}, {id, 0}});
+        for (const char* open : {"Gemm", "Carried", "Identity"})
+            if (builder.graph().find(id)->op == open && !builder.graph().sourceOf({id, 0}))
+                builder.connect({{x, 0}, {id, 0}});
+    Node yes;
+    yes.op = "Constant";
+    yes.name = "yes";
+    yes.lane = lane;
+    yes.attributes = {
+        {"value", std::int64_t{1}}, {"shape", std::vector<std::int64_t>{}}, {"dtype", std::string("bool")}};
+    const NodeId condition = builder.addNode(yes);
+    for (const NodeId id : added)
+        if (builder.graph().find(id)->op == "If") builder.connect({{condition, 0}, {id, 0}});
     graph.apply(builder.take());
     return graph;
 }

@@ -8,6 +8,18 @@
 
 namespace twb::test {
 
+FrameId GraphMaker::body(NodeId owner, const std::string& name, const std::vector<NodeId>& nodes) {
+    DeltaBuilder builder(m_graph, "Body");
+    const FrameId frame = builder.addFrame({FrameId::none, name, FrameId::none, owner, name});
+    for (const NodeId id : nodes) {
+        Node node = *builder.graph().find(id);
+        node.frame = frame;
+        builder.change(node);
+    }
+    m_graph.apply(builder.take());
+    return frame;
+}
+
 LaneId GraphMaker::lane(const std::string& device) {
     const Device wanted = Device::parse(device).value();
     for (const Lane& lane : m_graph.lanes())

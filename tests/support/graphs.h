@@ -21,6 +21,8 @@ public:
                 Attributes attributes = {}, const std::vector<NodeId>& inputs = {});
     void connect(NodeId from, NodeId to, int port, int output = 0);
     LaneId lane(const std::string& device);
+    /// Makes `nodes` a body of `owner`.
+    FrameId body(NodeId owner, const std::string& name, const std::vector<NodeId>& nodes);
     const Graph& graph() const { return m_graph; }
 
 private:

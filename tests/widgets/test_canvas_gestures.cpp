@@ -332,6 +332,29 @@ private Q_SLOTS:
         QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
     }
 
+    void doubleClickOpensWhatANodeRuns() {
+        SmallGraph g;
+        Graph graph = withFrame(g);
+        DeltaBuilder builder(graph, "own");
+        Frame body = *graph.frames().begin();
+        body.owner = g.a;
+        body.body = "body";
+        builder.change(body);
+        graph.apply(builder.take());
+        ShownCanvas c(graph);
+        QSignalSpy activated(&c.canvas, &CanvasWidget::nodeActivated);
+        const QRectF inside = c.canvas.scene().boundsOf({g.sum, g.out}, {});
+        const auto isInTheMiddle = [&] {
+            return std::abs(c.pixel(inside.center()).y() - c.canvas.height() / 2) <= 2;
+        };
+        QVERIFY(!isInTheMiddle());
+        QTest::mouseDClick(&c.canvas, Qt::LeftButton, {}, c.middle(g.a));
+        QVERIFY(isInTheMiddle());
+        QCOMPARE(activated.count(), 0);
+        QVERIFY(c.canvas.rect().contains(c.pixel(inside.topLeft())) &&
+                c.canvas.rect().contains(c.pixel(inside.bottomRight())));
+    }
+
     void anyHandIsUndoneToTheStart_data() {
         QTest::addColumn<int>("seed");
         for (const int seed : {1, 2, 3, 4}) QTest::addRow("seed %d", seed) << seed;

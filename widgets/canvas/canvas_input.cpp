@@ -187,7 +187,9 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
         Q_EMIT noteActivated(hit.note);
     else if (const NodeShape* shape = m_scene.node(hit.node); shape && shape->kind == NodeShape::Kind::row)
         apply(unfold(m_document.graph(), {hit.node}));
-    else if (hit.node != NodeId::none)
+    else if (hit.kind == Hit::Kind::frame)
+        zoomTo(m_scene.boundsOf(m_scene.nodesOf(hit.frame, m_document.graph()), {}));
+    else if (hit.node != NodeId::none && !openBodies(hit.node))
         Q_EMIT nodeActivated(hit.node);
 }
 

@@ -131,9 +131,22 @@ void CanvasWidget::zoomToSelection() {
         zoomToFit();
         return;
     }
+    zoomTo(area);
+}
+
+void CanvasWidget::zoomTo(const QRectF& area) {
     m_view.fit(area.adjusted(-40, -40, 40, 40), 1.0);
     m_view.centerOn(area.center());
     viewMoved();
+}
+
+bool CanvasWidget::openBodies(NodeId owner) {
+    QRectF area;
+    for (const Frame& frame : m_document.graph().frames())
+        if (frame.owner == owner) area |= m_scene.boundsOf(m_scene.nodesOf(frame.id, m_document.graph()), {});
+    if (area.isEmpty()) return false;
+    zoomTo(area);
+    return true;
 }
 
 void CanvasWidget::zoom100() {

@@ -92,6 +92,10 @@ protected:
     void dropEvent(QDropEvent* event) override;
 
 private:
+    void zoomTo(const QRectF& area);
+    /// Shows the bodies of an If, Loop or Scan. False for a node that has none.
+    bool openBodies(NodeId owner);
+
     Document& document() override { return m_document; }
     Scene& hostScene() override { return m_scene; }
     void panBy(QPointF pixels) override;

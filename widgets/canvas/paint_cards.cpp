@@ -115,6 +115,12 @@ void paintMark(QPainter& painter, const Theme& theme, const NodeRun& run, bool s
         painter.drawLine(at + QPointF(-3.4, -3.4), at + QPointF(3.4, 3.4));
         painter.drawLine(at + QPointF(-3.4, 3.4), at + QPointF(3.4, -3.4));
         return;
+    case StepState::skipped: // a step over
+        stroke(theme.secondaryText, 1.4);
+        painter.drawArc(QRectF(at.x() - 5, at.y() - 3, 10, 9), 0, 180 * 16);
+        painter.drawLine(at + QPointF(5, 1.5), at + QPointF(2.2, -0.6));
+        painter.drawLine(at + QPointF(5, 1.5), at + QPointF(5.8, -1.8));
+        return;
     case StepState::poisoned:
         stroke(theme.secondaryText, 1.4);
         painter.drawEllipse(at, 5, 5);

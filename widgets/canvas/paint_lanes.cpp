@@ -243,7 +243,9 @@ void paintFrames(const Pass& pass) {
     QPainter& painter = pass.painter;
     for (const FrameShape& frame : pass.scene.frames()) {
         if (frame.rect.isEmpty() || !frame.rect.adjusted(0, -12, 0, 0).intersects(pass.viewport)) continue;
-        painter.setPen(QPen(withAlpha(theme.secondaryText, 0.4), std::max(1.0, 1 / pass.zoom)));
+        QPen outline(withAlpha(theme.secondaryText, frame.isBody ? 0.7 : 0.4), std::max(1.0, 1 / pass.zoom));
+        if (frame.isBody) outline.setDashPattern({5, 4});
+        painter.setPen(outline);
         painter.setBrush(withAlpha(theme.secondaryText, 0.045));
         painter.drawRoundedRect(frame.rect.adjusted(0.5, 0.5, -0.5, -0.5), 12, 12);
         if (pass.zoom < kReadableZoom || frame.title.isEmpty()) continue;

@@ -123,6 +123,7 @@ struct FrameShape {
     QString title;
     FrameId parent = FrameId::none;
     int depth = 0;
+    bool isBody = false; ///< of an If, Loop or Scan
 };
 
 struct NoteShape {

@@ -137,6 +137,7 @@ void Scene::layOutFrames(const Graph& graph) {
         shape.id = frame.id;
         shape.title = elided(toQt(frame.title), TextRole::small, 220);
         shape.parent = frame.parent;
+        shape.isBody = frame.owner != NodeId::none;
         // A parent that leads back to itself ends after as many steps as there are frames.
         std::size_t steps = graph.frames().size();
         for (const Frame* up = graph.find(frame.parent); up && steps-- > 0; up = graph.find(up->parent))

@@ -1,26 +1,21 @@
 #include "formats/onnx/onnx_export.h"
 
 #include "backends/cpu/cpu_backend.h"
-#include "core/error.h"
+#include "formats/onnx/onnx_exporter.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
-#include "placement/analysis.h"
 
 #include <climits>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 
 namespace twb {
+namespace onnx_export {
 namespace {
-
-constexpr int kOpset = 17;
 
 /// Ops that came, or came to mean what they mean here, after kOpset.
 const std::map<std::string_view, int>& laterOps() {
@@ -54,42 +49,6 @@ std::string domainOf(std::string_view op) {
 
 bool isReduction(std::string_view op) { return op.starts_with("Reduce") && op != "ReduceSum"; }
 
-class Export {
-public:
-    Export(const Graph& graph, const TensorFiles* files)
-        : m_graph(graph), m_files(files),
-          m_analysis(analyze(graph, devicesOf(graph), Policy::implicit, files)) {}
-
-    std::string run();
-
-private:
-    /// Where tensors live does not matter here: every lane is real enough to check shapes and dtypes.
-    static DeviceMap devicesOf(const Graph& graph);
-    void add(const NodeFacts& facts, const Node& node);
-    void addSource(const NodeFacts& facts, const Node& node);
-    void addOutput(const NodeFacts& facts, const Node& node);
-    void addOp(const NodeFacts& facts, const Node& node);
-    void addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeProto& proto);
-    std::string hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base);
-    std::string unique(const std::string& wanted);
-    std::string initializer(const std::string& name, const TensorView& tensor);
-    static void describe(const TensorType& type, onnx::ValueInfoProto& value, const std::string& name);
-    [[noreturn]] void refuse(const Node& node, const std::string& problem) const {
-        throw Error(ErrorCode::badGraph,
-                    fmt::format("{} \"{}\" cannot be exported to ONNX: {}", node.op, node.name, problem));
-    }
-
-    const Graph& m_graph;
-    const TensorFiles* m_files;
-    const Analysis m_analysis;
-    onnx::ModelProto m_model;
-    onnx::GraphProto* m_out = nullptr;
-    std::map<PortRef, std::string> m_names;
-    std::set<std::string> m_taken;
-    std::set<std::string> m_domains;
-    int m_opset = kOpset;
-};
-
 /// An op's needs beyond kOpset that depend on how it is used.
 int opsetOf(const NodeFacts& facts) {
     const std::string& op = facts.op->name;
@@ -110,6 +69,8 @@ int opsetOf(const NodeFacts& facts) {
     return kOpset;
 }
 
+} // namespace
+
 DeviceMap Export::devicesOf(const Graph& graph) {
     DeviceMap devices;
     for (const Lane& lane : graph.lanes())
@@ -127,12 +88,11 @@ std::string Export::run() {
     m_model.set_doc_string(m_graph.info().description);
     m_out = m_model.mutable_graph();
     m_out->set_name(m_graph.info().title.empty() ? "graph" : m_graph.info().title);
-    for (const NodeFacts& facts : m_analysis.nodes)
-        if (facts.op->role != OpRole::sink) add(facts, *m_graph.find(facts.id));
+    for (const NodeFacts* facts : contentsOf(nullptr)) add(*facts, *m_graph.find(facts->id));
     // In the order in which they were added: the order of a model's outputs is part of what it is.
     for (const Node& node : m_graph.nodes()) {
         const NodeFacts& facts = *m_analysis.find(node.id);
-        if (facts.op->role == OpRole::sink) addOutput(facts, node);
+        if (facts.op->role == OpRole::sink && !m_bodies.around(node.id)) addOutput(facts, node);
     }
     if (m_out->output_size() == 0)
         throw Error(ErrorCode::badGraph,
@@ -180,6 +140,7 @@ void Export::describe(const TensorType& type, onnx::ValueInfoProto& value, const
 
 void Export::add(const NodeFacts& facts, const Node& node) {
     if (facts.op->role == OpRole::source) return addSource(facts, node);
+    if (facts.op->role == OpRole::control) return addControl(facts, node);
     if (facts.op->role == OpRole::transfer) {
         const PortRef from = *facts.inputs[0];
         const DType before = m_analysis.typeOf(from)->dtype;
@@ -206,7 +167,7 @@ void Export::addSource(const NodeFacts& facts, const Node& node) {
     const TensorType& type = *facts.outputs[0];
     if (node.op == "Input") {
         const std::string name = unique(node.name);
-        describe(type, *m_out->add_input(), name);
+        describe(type, *m_model.mutable_graph()->add_input(), name);
         m_names[{node.id, 0}] = name;
         return;
     }
@@ -301,6 +262,15 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
     addAttributes(facts, node, proto);
 }
 
+/// What stands directly in a body (null: outside of all), in an order to run in, without sinks: what a Probe
+/// in a body keeps is nobody's output.
+std::vector<const NodeFacts*> Export::contentsOf(const Body* body) const {
+    std::vector<const NodeFacts*> out;
+    for (const NodeFacts& facts : m_analysis.nodes)
+        if (facts.op->role != OpRole::sink && m_bodies.around(facts.id) == body) out.push_back(&facts);
+    return out;
+}
+
 void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeProto& proto) {
     for (const auto& [name, value] : facts.attributes) {
         const AttributeSpec* spec = facts.op->attribute(name);
@@ -377,9 +347,11 @@ void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeP
     }
 }
 
-} // namespace
+} // namespace onnx_export
 
-std::string toOnnx(const Graph& graph, const TensorFiles* files) { return Export(graph, files).run(); }
+std::string toOnnx(const Graph& graph, const TensorFiles* files) {
+    return onnx_export::Export(graph, files).run();
+}
 
 void exportOnnx(const Graph& graph, const TensorFiles* files, const std::filesystem::path& path) {
     writeFileAtomically(path, toOnnx(graph, files));

@@ -1,6 +1,5 @@
-#include "core/error.h"
 #include "formats/input_file.h"
-#include "formats/onnx/onnx_model.h"
+#include "formats/onnx/onnx_importer.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
@@ -12,31 +11,21 @@
 #include "ops/op_table.h"
 
 #include <climits>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <google/protobuf/io/coded_stream.h>
-#include <set>
-#include <unordered_map>
 
 namespace twb {
+namespace onnx_import {
 namespace {
-
-namespace fs = std::filesystem;
-using onnx::AttributeProto;
-using onnx::NodeProto;
 
 constexpr std::int64_t kOldestOpset = 1;
 /// Up to this many elements a constant is written into the graph, where a person can read and change it.
 constexpr std::int64_t kInlineElements = 64;
 constexpr double kMargin = 24; ///< between the lane's border and what stands first
 constexpr double kFrame = 18;  ///< what a frame needs beside that
-
-[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
-    throw Error(ErrorCode::badFile, fmt::format("{}: {}", place, problem));
-}
 
 template <class Message> Message parse(std::string_view bytes, const fs::path& path) {
     google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
@@ -55,45 +44,7 @@ std::string textOf(const std::string& bytes) {
     return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// A node as messages name it.
-std::string labelOf(const NodeProto& node) {
-    if (!node.name().empty()) return fmt::format("node \"{}\" ({})", node.name(), node.op_type());
-    return fmt::format("the {} that makes \"{}\"", node.op_type(),
-                       node.output_size() > 0 ? node.output(0) : std::string());
-}
-
-class Import {
-public:
-    Import(const fs::path& path, const OnnxImportOptions& options) : m_path(path), m_options(options) {}
-
-    ImportedModel run(std::string_view bytes);
-
-private:
-    void checkVersions(const onnx::ModelProto& model);
-    void addInitializer(const onnx::TensorProto& proto);
-    void addInput(const onnx::ValueInfoProto& value);
-    void addNode(const NodeProto& node);
-    void connect(const NodeProto& node, NodeId id);
-    void addOutput(const onnx::ValueInfoProto& value);
-    void layOut();
-
-    Node& newNode(const std::string& op, const std::string& name);
-    std::string uniqueName(const std::string& wanted, const std::string& op);
-    NodeId addTensor(const std::string& name, const Tensor& tensor);
-    void define(const std::string& name, PortRef output, const std::string& by);
-    void setAttribute(Node& node, const Op* op, const AttributeProto& attribute, const std::string& where);
-    std::string at(const std::string& what) const { return fmt::format("{}: {}", m_path.string(), what); }
-
-    const fs::path& m_path;
-    const OnnxImportOptions& m_options;
-    ImportedModel m_out;
-    Delta m_delta;
-    LaneId m_lane = LaneId::none;
-    std::unordered_map<std::string, PortRef> m_values;
-    std::vector<NodeId> m_parameters;
-    std::set<std::string> m_outputNames; ///< which belong to the Probes
-    std::set<std::string> m_taken;
-};
+} // namespace
 
 ImportedModel Import::run(std::string_view bytes) {
     auto model = parse<onnx::ModelProto>(bytes, m_path);
@@ -110,16 +61,9 @@ ImportedModel Import::run(std::string_view bytes) {
     m_delta.lanes.push_back({std::nullopt, lane});
     for (const auto& value : graph.output()) m_outputNames.insert(textOf(value.name()));
     for (const auto& proto : graph.initializer()) addInitializer(proto);
-    if (graph.sparse_initializer_size() > 0)
-        refuse(m_path.string(), "it has sparse initializers, which are not read; export it with dense ones");
     for (const auto& value : graph.input())
-        if (!m_values.contains(value.name())) addInput(value); // an initializer may be a default for an input
-    std::vector<NodeId> ids;
-    for (const NodeProto& node : graph.node()) {
-        addNode(node);
-        ids.push_back(m_delta.nodes.back().after->id);
-    }
-    for (int i = 0; i < graph.node_size(); ++i) connect(graph.node(i), ids[static_cast<std::size_t>(i)]);
+        if (!find(value.name())) addInput(value); // an initializer may be a default for an input
+    addContents(graph);
     for (const auto& value : graph.output()) addOutput(value);
     GraphInfo info = m_out.graph.info();
     info.title = graph.name().empty() ? m_path.stem().string() : textOf(graph.name());
@@ -128,6 +72,25 @@ ImportedModel Import::run(std::string_view bytes) {
     m_out.graph.apply(m_delta);
     layOut();
     return std::move(m_out);
+}
+
+/// The nodes of a graph; its initializers and inputs are there.
+void Import::addContents(const onnx::GraphProto& graph) {
+    if (graph.sparse_initializer_size() > 0)
+        refuse(m_path.string(), "it has sparse initializers, which are not read; export it with dense ones");
+    std::vector<NodeId> ids;
+    for (const NodeProto& node : graph.node()) {
+        addNode(node);
+        ids.push_back(m_delta.nodes.back().after->id);
+    }
+    for (int i = 0; i < graph.node_size(); ++i) {
+        const NodeProto& node = graph.node(i);
+        const NodeId id = ids[static_cast<std::size_t>(i)];
+        if (isControl(node))
+            addControl(node, id);
+        else
+            connect(node, id);
+    }
 }
 
 void Import::checkVersions(const onnx::ModelProto& model) {
@@ -162,14 +125,22 @@ Node& Import::newNode(const std::string& op, const std::string& name) {
     node.op = textOf(op);
     node.name = uniqueName(textOf(name), node.op);
     node.lane = m_lane;
+    node.frame = m_scopes.back().frame;
     m_delta.nodes.push_back({std::nullopt, std::move(node)});
     return *m_delta.nodes.back().after;
 }
 
 void Import::define(const std::string& name, PortRef output, const std::string& by) {
-    if (!m_values.emplace(name, output).second)
+    if (!m_scopes.back().values.emplace(name, output).second)
         refuse(at(by),
                fmt::format("it makes \"{}\", which is made already; each tensor has one source", name));
+}
+
+/// Names of the graphs around are seen, too.
+const PortRef* Import::find(const std::string& name) const {
+    for (auto scope = m_scopes.rbegin(); scope != m_scopes.rend(); ++scope)
+        if (const auto at = scope->values.find(name); at != scope->values.end()) return &at->second;
+    return nullptr;
 }
 
 /// A tensor that the model holds: as a Constant that can be read, or as a File.
@@ -320,8 +291,8 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
 void Import::addNode(const NodeProto& proto) {
     const std::string label = labelOf(proto);
     if (proto.op_type().empty()) refuse(at(label), "it names no operator");
-    const bool known = proto.domain().empty() || proto.domain() == "ai.onnx" ||
-                       proto.domain() == "ai.onnx.ml" || proto.domain() == "ai.onnx.preview.training";
+    const bool known = isDefaultDomain(proto.domain()) || proto.domain() == "ai.onnx.ml" ||
+                       proto.domain() == "ai.onnx.preview.training";
     if (known && proto.op_type() == "Constant" && proto.attribute_size() == 1 && proto.output_size() == 1) {
         const AttributeProto& value = proto.attribute(0);
         const std::string& name = proto.output(0);
@@ -350,7 +321,9 @@ void Import::addNode(const NodeProto& proto) {
     if (name.empty() && proto.output_size() > 0) name = proto.output(0);
     Node& node = newNode(known ? proto.op_type() : fmt::format("{}.{}", proto.domain(), proto.op_type()),
                          name.empty() ? proto.op_type() : name);
-    for (const AttributeProto& attribute : proto.attribute()) setAttribute(node, op, attribute, at(label));
+    if (!isControl(proto)) // whose attributes are for those who read its bodies
+        for (const AttributeProto& attribute : proto.attribute())
+            setAttribute(node, op, attribute, at(label));
     // Split has the attribute in ONNX, too; of others the outputs are counted here.
     if (op && op->attribute("num_outputs") && !node.attributes.has("num_outputs"))
         node.attributes.set("num_outputs", std::int64_t{proto.output_size()});
@@ -364,22 +337,26 @@ void Import::connect(const NodeProto& proto, NodeId id) {
     for (int port = 0; port < proto.input_size() && !isConstant; ++port) {
         const std::string& name = proto.input(port);
         if (name.empty()) continue;
-        const auto source = m_values.find(name);
-        if (source == m_values.end())
-            refuse(
-                at(labelOf(proto)),
-                fmt::format("its input {} is \"{}\", which no node, initializer or input makes", port, name));
-        m_delta.edgesAdded.push_back({source->second, {id, port}});
+        m_delta.edgesAdded.push_back({sourceOf(proto, port), {id, port}});
     }
 }
 
+PortRef Import::sourceOf(const NodeProto& node, int port) const {
+    const PortRef* source = find(node.input(port));
+    if (!source)
+        refuse(at(labelOf(node)),
+               fmt::format("its input {} is \"{}\", which no node, initializer or input makes", port,
+                           node.input(port)));
+    return *source;
+}
+
 void Import::addOutput(const onnx::ValueInfoProto& value) {
-    const auto source = m_values.find(value.name());
-    if (source == m_values.end())
+    const PortRef* source = find(value.name());
+    if (!source)
         refuse(at(fmt::format("output \"{}\"", value.name())), "no node, initializer or input makes it");
-    m_out.outputs.push_back({value.name(), source->second});
+    m_out.outputs.push_back({value.name(), *source});
     Node& probe = newNode("Probe", value.name());
-    m_delta.edgesAdded.push_back({source->second, {probe.id, 0}});
+    m_delta.edgesAdded.push_back({*source, {probe.id, 0}});
 }
 
 /// Parameters go into the ops that read them, modules get frames, and all of it a place.
@@ -409,6 +386,12 @@ void Import::layOut() {
     }
     graph.apply(beside);
 }
+
+} // namespace onnx_import
+
+namespace {
+
+using namespace onnx_import;
 
 class MemoryFiles final : public TensorFiles {
 public:

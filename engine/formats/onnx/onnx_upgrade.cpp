@@ -62,6 +62,8 @@ public:
         google::protobuf::RepeatedPtrField<NodeProto> nodes;
         nodes.Swap(m_graph.mutable_node());
         for (NodeProto& node : nodes) {
+            for (AttributeProto& attribute : *node.mutable_attribute())
+                if (attribute.has_g()) upgradeNodes(*attribute.mutable_g(), m_opset);
             if (node.domain().empty() || node.domain() == "ai.onnx") one(node);
             *m_graph.add_node() = std::move(node);
         }
@@ -91,6 +93,8 @@ private:
             coerced(node);
         } else if (op == "Upsample" || (op == "Resize" && m_opset < 11)) {
             resize(node);
+        } else if (op == "Scan" && m_opset < 9) {
+            batchedScan(node);
         } else if (op == "Scatter") {
             node.set_op_type("ScatterElements");
         } else if (op == "GridSample" && m_opset < 20) {
@@ -229,6 +233,47 @@ private:
         setText(node, "nearest_mode", "floor");
         const AttributeProto* mode = find(node, "mode");
         if (mode && mode->s() == "bilinear") setText(node, "mode", "linear");
+    }
+
+    /// Scan-8 ran once for each element of a batch, the first axis of all its inputs and outputs: a Scan over
+    /// the batch around a Scan as it is now. Sequences of different lengths are left to be refused.
+    void batchedScan(NodeProto& node) {
+        const AttributeProto* body = find(node, "body");
+        const AttributeProto* scanned = find(node, "num_scan_inputs");
+        if (!body || !scanned || (node.input_size() > 0 && !node.input(0).empty())) {
+            node.set_op_type("Scan-8 with sequence_lens");
+            return;
+        }
+        NodeProto inner;
+        inner.set_op_type("Scan");
+        inner.set_name(fresh());
+        *inner.add_attribute() = *body;
+        setInt(inner, "num_scan_inputs", scanned->i());
+        if (const AttributeProto* directions = find(node, "directions")) {
+            *inner.add_attribute() = *directions;
+            inner.mutable_attribute(inner.attribute_size() - 1)->set_name("scan_input_directions");
+        }
+        AttributeProto around;
+        around.set_name("body");
+        around.set_type(AttributeProto::GRAPH);
+        onnx::GraphProto& batch = *around.mutable_g();
+        NodeProto outer;
+        outer.set_op_type("Scan");
+        outer.set_name(node.name());
+        for (int i = 1; i < node.input_size(); ++i) {
+            outer.add_input(node.input(i));
+            inner.add_input(fresh());
+            batch.add_input()->set_name(inner.input(i - 1));
+        }
+        for (const std::string& name : node.output()) {
+            outer.add_output(name);
+            inner.add_output(fresh());
+            batch.add_output()->set_name(inner.output(inner.output_size() - 1));
+        }
+        *batch.add_node() = std::move(inner);
+        setInt(outer, "num_scan_inputs", outer.input_size());
+        *outer.add_attribute() = std::move(around);
+        node = std::move(outer);
     }
 
     /// Before opset 21 scale and bias had one element a group: each is repeated for the group's channels.

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/error.h"
+#include "graph/bodies.h"
+#include "placement/analysis.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <onnx/onnx_pb.h>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace twb::onnx_export {
+
+constexpr int kOpset = 17;
+
+/// Turns one graph into a model.
+class Export {
+public:
+    Export(const Graph& graph, const TensorFiles* files)
+        : m_graph(graph), m_files(files), m_bodies(graph),
+          m_analysis(analyze(graph, devicesOf(graph), Policy::implicit, files)) {}
+
+    std::string run();
+
+private:
+    /// Where tensors live does not matter here: every lane is real enough to check shapes and dtypes.
+    static DeviceMap devicesOf(const Graph& graph);
+    void add(const NodeFacts& facts, const Node& node);
+    void addSource(const NodeFacts& facts, const Node& node);
+    void addOutput(const NodeFacts& facts, const Node& node);
+    void addOp(const NodeFacts& facts, const Node& node);
+    void addControl(const NodeFacts& facts, const Node& node);
+    void addBody(const NodeFacts& facts, const Node& node, int index, onnx::NodeProto& proto);
+    std::vector<const NodeFacts*> contentsOf(const Body* body) const;
+    std::string addScalar(const std::string& name, DType dtype, std::int64_t value);
+    std::string addIdentity(const std::string& from, const std::string& wanted);
+    void addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeProto& proto);
+    std::string hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base);
+    std::string unique(const std::string& wanted);
+    std::string initializer(const std::string& name, const TensorView& tensor);
+    static void describe(const TensorType& type, onnx::ValueInfoProto& value, const std::string& name);
+    [[noreturn]] void refuse(const Node& node, const std::string& problem) const {
+        throw Error(ErrorCode::badGraph,
+                    fmt::format("{} \"{}\" cannot be exported to ONNX: {}", node.op, node.name, problem));
+    }
+
+    const Graph& m_graph;
+    const TensorFiles* m_files;
+    const Bodies m_bodies;
+    const Analysis m_analysis;
+    onnx::ModelProto m_model;
+    onnx::GraphProto* m_out = nullptr; ///< the model's, or that of the body that is being written
+    std::map<PortRef, std::string> m_names;
+    std::set<std::string> m_taken;
+    std::set<std::string> m_domains;
+    int m_opset = kOpset;
+};
+
+} // namespace twb::onnx_export

@@ -1,0 +1,204 @@
+#include "placement/body_rule.h"
+
+#include "ops/op_table.h"
+#include "placement/device_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+
+BodyRule::BodyRule(const Graph& graph, const Bodies& bodies, Analysis& analysis)
+    : m_graph(graph), m_bodies(bodies), m_out(analysis) {
+    if (bodies.empty()) return;
+    for (const Node& node : graph.nodes())
+        if (const Body* body = node.op == "Carried" ? bodies.around(node.id) : nullptr)
+            m_carried[body->frame].push_back(node.id);
+}
+
+Diagnostic& BodyRule::add(NodeId node, int port, std::string message) {
+    Diagnostic d;
+    d.code = "body";
+    d.node = node;
+    d.port = port;
+    d.message = std::move(message);
+    return m_out.diagnostics.emplace_back(std::move(d));
+}
+
+void BodyRule::offerMove(Diagnostic& d, const Node& node, Device device) const {
+    Fix fix;
+    fix.kind = Fix::Kind::moveNode;
+    fix.title = fmt::format("move {} to {}", labelOf(m_graph, node.id), device.toString());
+    fix.node = node.id;
+    fix.device = device;
+    d.fixes.push_back(std::move(fix));
+}
+
+bool BodyRule::check(NodeFacts& facts, const Node& node) {
+    bool fine = checkReads(facts, node);
+    if (facts.op->role == OpRole::state) fine = checkState(node) && fine;
+    if (facts.op->role == OpRole::control) fine = checkOwner(facts, node) && fine;
+    const Body* body = m_bodies.around(node.id);
+    if (body && facts.op->role == OpRole::sink && facts.op->attribute("path")) {
+        add(node.id, -1,
+            fmt::format("{} stands in a body of {}; a file is written once, at the end of a run: take it out",
+                        quoted(node), quoted(*m_graph.find(body->owner))));
+        fine = false;
+    }
+    return fine;
+}
+
+bool BodyRule::checkReads(const NodeFacts& facts, const Node& node) {
+    bool fine = true;
+    const Body* here = m_bodies.around(node.id);
+    // What the first iteration finds comes from outside.
+    if (facts.op->role == OpRole::state && here) here = m_bodies.around(*here);
+    for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
+        const auto& from = facts.inputs[p];
+        const Body* made = from ? m_bodies.around(from->node) : nullptr;
+        if (!made) continue;
+        const int port = static_cast<int>(p);
+        const Body* reads = here;
+        if (facts.op->role == OpRole::control) {
+            const int index = Bodies::bodyOfInput(*facts.op, port, static_cast<int>(facts.inputs.size()));
+            const Body* own = index < 0 ? nullptr : m_bodies.of(node.id, index);
+            if (own) reads = own;
+        }
+        if (m_bodies.sees(reads, made)) continue;
+        fine = false;
+        const Node& owner = *m_graph.find(made->owner);
+        Diagnostic& d =
+            add(node.id, port,
+                fmt::format("{} is made in {} of {}, which runs never, once or often; {} stands outside and "
+                            "cannot read it: connect it to a result of {} and read that",
+                            labelOf(m_graph, from->node), m_graph.find(made->frame)->body, quoted(owner),
+                            quoted(node), labelOf(m_graph, owner.id)));
+        d.edge = Edge{*from, {node.id, port}};
+        Fix fix;
+        fix.kind = Fix::Kind::disconnect;
+        fix.title =
+            fmt::format("disconnect {} -> {}", labelOf(m_graph, from->node), labelOf(m_graph, node.id));
+        fix.edge = *d.edge;
+        fix.node = node.id;
+        d.fixes.push_back(std::move(fix));
+    }
+    return fine;
+}
+
+bool BodyRule::checkState(const Node& node) {
+    const Body* body = m_bodies.around(node.id);
+    const Node* owner = body ? m_graph.find(body->owner) : nullptr;
+    const bool inScan = owner && owner->op == "Scan";
+    const bool inLoop = owner && owner->op == "Loop";
+    const bool fits = node.op == "Carried" ? inLoop || inScan : node.op == "ScanSlice" ? inScan : inLoop;
+    if (!fits) {
+        const char* wanted = node.op == "Carried"     ? "a Loop or a Scan"
+                             : node.op == "ScanSlice" ? "a Scan"
+                                                      : "a Loop";
+        add(node.id, -1,
+            fmt::format("{} stands {}; it means something only in the body of {}", quoted(node),
+                        owner ? "in a body of " + quoted(*owner) : "in no body", wanted));
+        return false;
+    }
+    return true;
+}
+
+bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
+    for (int index = 0; index < static_cast<int>(facts.op->bodies.size()); ++index) {
+        const auto isIt = [&](const Body& body) { return body.owner == node.id && body.index == index; };
+        if (std::count_if(m_bodies.all().begin(), m_bodies.all().end(), isIt) < 2) continue;
+        add(node.id, -1,
+            fmt::format("{} has two frames that are its {}; it can have one", quoted(node),
+                        facts.op->bodies[static_cast<std::size_t>(index)]));
+        return false;
+    }
+    if (node.op == "If") return true;
+    const Body* body = m_bodies.of(node.id, 0);
+    if (!body) {
+        add(node.id, -1,
+            fmt::format("{} has no body: make a frame around what it shall repeat", quoted(node)));
+        return false;
+    }
+    return checkCarried(facts, node, *body);
+}
+
+/// What is carried comes in as it went out; each result that is carried has its Carried.
+bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body) {
+    if (facts.attributes.empty()) return false; // said already
+    const std::int64_t carried = facts.attributes.integer("carried");
+    std::vector<const NodeFacts*> states(static_cast<std::size_t>(carried), nullptr);
+    bool fine = true;
+    for (const NodeId id : m_carried[body.frame]) {
+        const NodeFacts* state = m_out.find(id);
+        if (!state || !state->attributes.has("index")) return false;
+        const std::int64_t index = state->attributes.integer("index");
+        const bool isOurs = index < carried;
+        if (isOurs && !states[static_cast<std::size_t>(index)]) {
+            states[static_cast<std::size_t>(index)] = state;
+            continue;
+        }
+        fine = false;
+        add(id, -1,
+            isOurs ? fmt::format("{} has index {}, as {} has; each carried value has one Carried",
+                                 quoted(*m_graph.find(id)), index,
+                                 labelOf(m_graph, states[static_cast<std::size_t>(index)]->id))
+                   : fmt::format("{} has index {}, but {} carries {} values; set its attribute \"carried\"",
+                                 quoted(*m_graph.find(id)), index, quoted(node), carried));
+    }
+    for (std::int64_t k = 0; k < carried; ++k) {
+        const auto i = static_cast<std::size_t>(k);
+        const int port = Bodies::firstResult(*facts.op) + static_cast<int>(k);
+        const auto p = static_cast<std::size_t>(port);
+        if (!states[i]) {
+            fine = false;
+            add(node.id, port,
+                fmt::format("{} carries {} values, but its body has no Carried with index {}", quoted(node),
+                            carried, k));
+            continue;
+        }
+        if (states[i]->device != facts.device) {
+            fine = false;
+            const Node& state = *m_graph.find(states[i]->id);
+            offerMove(add(state.id, -1,
+                          fmt::format("{} stands on {}, but {} gives it back on {}; both must stand on one "
+                                      "device",
+                                      quoted(state), states[i]->device.toString(), quoted(node),
+                                      facts.device.toString())),
+                      state, facts.device);
+        }
+        if (p >= facts.inputs.size() || !facts.inputs[p]) return false; // said already
+        const auto& before = states[i]->outputs[0];
+        const auto& after = m_out.typeOf(*facts.inputs[p]);
+        if (!before || !after) return false;
+        const bool varies = states[i]->attributes.flag("varies");
+        if (before->dtype != after->dtype || before->shape.rank() != after->shape.rank() ||
+            (!varies && before->shape != after->shape && before->shape.isKnown() && after->shape.isKnown())) {
+            fine = false;
+            Diagnostic& d = add(
+                node.id, port,
+                fmt::format("the body of {} takes {} as {} {} and gives it back as {} {}{}", quoted(node),
+                            labelOf(m_graph, states[i]->id), name(before->dtype),
+                            before->shape.toTorchString(), name(after->dtype), after->shape.toTorchString(),
+                            before->dtype == after->dtype && before->shape.rank() == after->shape.rank()
+                                ? "; where sizes change, the Carried must say so with \"varies\""
+                                : "; dtype and rank must stay the same"));
+            d.edge = Edge{*facts.inputs[p], {node.id, port}};
+            if (before->dtype != after->dtype || before->shape.rank() != after->shape.rank()) continue;
+            Fix fix;
+            fix.kind = Fix::Kind::setAttribute;
+            fix.title = fmt::format("let the sizes of {} vary", labelOf(m_graph, states[i]->id));
+            fix.node = states[i]->id;
+            fix.attribute = "varies";
+            fix.value = AttributeValue(true);
+            d.fixes.push_back(std::move(fix));
+            continue;
+        }
+        // With no iteration at all it is what it was at first.
+        auto& output = facts.outputs[i];
+        if (output) *output = *before;
+    }
+    return fine;
+}
+
+} // namespace twb

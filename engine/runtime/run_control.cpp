@@ -1,0 +1,287 @@
+#include "backends/cpu/host_stream.h"
+#include "ops/op_table.h"
+#include "runtime/run_context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+// How If, Loop and Scan run. All streams rest when a body begins and when it ends: the host must read the
+// condition, and what a body gave back becomes what it finds the next time.
+
+namespace twb {
+namespace {
+
+/// Views whose strides follow from their shapes, one axis more than `part` has.
+TensorView withAxis(const TensorView& part, int axis) {
+    std::vector<std::int64_t> dims = part.shape.dims();
+    dims.insert(dims.begin() + axis, 1);
+    TensorView out = part;
+    out.shape = Shape(std::move(dims));
+    out.strides = denseStrides(out.shape);
+    return out;
+}
+
+} // namespace
+
+/// One element that the host reads: of a value, or of the attribute that stands in for it.
+std::int64_t RunContext::hostInteger(std::uint32_t value, const Attributes& attributes,
+                                     const char* attribute) const {
+    if (value == kNone) {
+        if (!attributes.has(attribute)) return std::numeric_limits<std::int64_t>::max();
+        const AttributeValue& given = *attributes.find(attribute);
+        return std::holds_alternative<bool>(given) ? std::int64_t{attributes.flag(attribute)}
+                                                   : attributes.integer(attribute);
+    }
+    const Tensor tensor = toHost(tensorOf(value), m_plan->devices);
+    if (!tensor || tensor.elementCount() != 1)
+        throw Error(ErrorCode::failed, fmt::format("{} must be one element, but has shape {}", attribute,
+                                                   m_types[value].shape.toTorchString()));
+    return tensor.toIntegers()[0];
+}
+
+/// All streams rest, and their virtual clocks agree. Returns these.
+std::int64_t RunContext::rest() {
+    synchronizeAll();
+    std::int64_t latest = 0;
+    for (auto& stream : m_streams) latest = std::max(latest, stream->clock());
+    for (auto& stream : m_streams) stream->resetClock(latest);
+    return latest;
+}
+
+void RunContext::runControl(std::uint32_t index, int parity) {
+    const Step& step = m_plan->steps[index];
+    const PlanControl& control = m_plan->controls[step.control];
+    LaunchTiming& timing = m_timings[static_cast<std::size_t>(parity)][index];
+    timing.virtualStart = rest();
+    timing.start = steadyNs();
+    if (!m_guard.mayRun(index)) {
+        for (const PlanBody& body : control.bodies) m_guard.skip(body.first, body.last, m_guard.state(index));
+        return;
+    }
+    try {
+        if (control.kind == PlanControl::Kind::branch)
+            runBranch(step, control, parity);
+        else
+            repeat(step, control, parity);
+    } catch (const Error& e) {
+        m_guard.fail(index, e.code(), e.what());
+    } catch (const std::bad_alloc&) {
+        m_guard.fail(index, ErrorCode::outOfMemory, "the host is out of memory");
+    }
+    timing.virtualEnd = rest();
+    timing.end = steadyNs();
+}
+
+void RunContext::runBranch(const Step& step, const PlanControl& control, int parity) {
+    const bool taken = hostInteger(control.condition, step.attributes, "cond") != 0;
+    const std::uint32_t b = taken ? 0 : 1;
+    if (!runBody(step, b, parity)) return;
+    const PlanBody& body = control.bodies[b];
+    for (std::size_t i = 0; i < body.results.size(); ++i) give(step, i, {tensorOf(body.results[i])}, nullptr);
+}
+
+void RunContext::repeat(const Step& step, const PlanControl& control, int parity) {
+    const PlanBody& body = control.bodies[0];
+    std::vector<Tensor> carried(control.carried);
+    for (const PlanState& state : body.states)
+        if (state.kind == PlanState::Kind::carried) carried[state.result] = tensorOf(state.from);
+    std::vector<std::vector<Tensor>> stacks(control.stacks.size());
+
+    std::int64_t trips = std::numeric_limits<std::int64_t>::max();
+    bool goesOn = true;
+    if (control.kind == PlanControl::Kind::loop) {
+        trips = hostInteger(control.trips, step.attributes, "M");
+        goesOn = hostInteger(control.condition, step.attributes, "cond") != 0;
+    } else {
+        trips = slicesOf(body);
+    }
+    for (std::int64_t i = 0; i < trips && goesOn; ++i) {
+        for (const PlanState& state : body.states) setState(step, state, i, carried);
+        if (!runBody(step, 0, parity)) return;
+        if (control.kind == PlanControl::Kind::loop)
+            goesOn = hostInteger(control.goesOn, step.attributes, "cond_out") != 0;
+        std::vector<Tensor> results;
+        for (const std::uint32_t v : body.results) results.push_back(tensorOf(v));
+        // The next time the body writes elsewhere.
+        for (const std::uint32_t v : body.results)
+            if (m_plan->values[v].handedOn) m_buffers[m_plan->values[v].slot].reset();
+        std::move(results.begin(), results.begin() + control.carried, carried.begin());
+        for (std::size_t s = 0; s < stacks.size(); ++s)
+            stacks[s].push_back(std::move(results[control.carried + s]));
+    }
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+        // As the last iteration left it, for those who look at it.
+        const std::uint32_t v = body.results[i];
+        if (m_plan->values[v].handedOn && carried[i]) m_buffers[m_plan->values[v].slot] = carried[i].buffer();
+        give(step, i, {carried[i]}, nullptr);
+    }
+    for (std::size_t s = 0; s < stacks.size(); ++s) {
+        if (control.stacks[s].reverse) std::reverse(stacks[s].begin(), stacks[s].end());
+        give(step, carried.size() + s, stacks[s], &control.stacks[s]);
+    }
+}
+
+/// How many slices the ScanSlices of a body have; all have as many.
+std::int64_t RunContext::slicesOf(const PlanBody& body) const {
+    std::int64_t count = -1;
+    for (const PlanState& state : body.states) {
+        if (state.kind != PlanState::Kind::slice) continue;
+        const std::int64_t size = m_types[state.from].shape[state.axis];
+        if (count >= 0 && size != count)
+            throw Error(ErrorCode::failed,
+                        fmt::format("its inputs have {} and {} slices; all must have as many", count, size));
+        count = size;
+    }
+    if (count < 0)
+        throw Error(ErrorCode::failed, "its body has no ScanSlice, which would say how often it runs");
+    return count;
+}
+
+/// What a state of a body is the next time that this runs.
+void RunContext::setState(const Step& step, const PlanState& state, std::int64_t iteration,
+                          const std::vector<Tensor>& carried) {
+    const PlanValue& value = m_plan->values[state.value];
+    Tensor now;
+    switch (state.kind) {
+    case PlanState::Kind::iteration:
+        now = launchInto(
+            step.index, state.stream, "Full", {}, value.type,
+            {{"value", iteration}, {"dtype", std::string("i64")}, {"shape", std::vector<std::int64_t>{}}});
+        break;
+    case PlanState::Kind::carried:
+        now = carried[state.result];
+        if (!now) throw Error(ErrorCode::failed, fmt::format("\"{}\" was not computed", value.label));
+        if (value.type.isKnown() && now.type() != value.type)
+            throw Error(
+                ErrorCode::failed,
+                fmt::format("the body gives \"{}\" back as {}, but takes it as {}; where sizes change, "
+                            "set its attribute \"varies\"",
+                            value.label, now.type().toString(), value.type.toString()));
+        break;
+    case PlanState::Kind::slice: {
+        const Tensor all = tensorOf(state.from);
+        TensorView slice = all.view();
+        const auto axis = static_cast<std::ptrdiff_t>(state.axis);
+        const std::int64_t at = state.reverse ? slice.shape[state.axis] - 1 - iteration : iteration;
+        slice.data = slice.as<std::byte>() + at * slice.strides[static_cast<std::size_t>(axis)] *
+                                                 static_cast<std::int64_t>(sizeOf(slice.dtype));
+        std::vector<std::int64_t> dims = slice.shape.dims();
+        dims.erase(dims.begin() + axis);
+        slice.shape = Shape(std::move(dims));
+        slice.strides.erase(slice.strides.begin() + axis);
+        now = launchInto(step.index, state.stream, "Identity", {slice}, {slice.dtype, slice.shape}, {});
+        break;
+    }
+    }
+    m_buffers[value.slot] = now.buffer();
+    m_types[state.value] = now.type();
+}
+
+/// Runs a body once. False when a step of it did not run to its end.
+bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
+    const PlanBody& body = m_plan->controls[step.control].bodies[b];
+    ++m_bodyRuns[step.control][b];
+    const auto isHere = [&](std::uint32_t i) {
+        return m_plan->steps[i].owner == step.control && m_plan->steps[i].body == b;
+    };
+    for (const std::uint32_t v : body.results) {
+        const PlanSlot& slot = m_plan->slots[m_plan->values[v].slot];
+        BufferPtr& buffer = m_buffers[m_plan->values[v].slot];
+        if (m_plan->values[v].handedOn && slot.bytes > 0 && !buffer)
+            buffer = m_plan->devices.at(slot.device).memory().allocate(slot.bytes, slot.memory);
+    }
+    for (std::uint32_t i = body.first; i < body.last; ++i)
+        if (isHere(i) && !m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
+    for (std::uint32_t i = body.first; i < body.last; ++i)
+        if (isHere(i)) submit(i, parity);
+    rest();
+    collect(body.first, body.last, m_iteration, parity, step.control, b);
+    StepState worst = m_guard.isCancelled() ? StepState::cancelled : StepState::done;
+    for (std::uint32_t i = body.first; i < body.last; ++i)
+        if (isHere(i) && m_guard.state(i) != StepState::done)
+            worst = m_guard.state(i) == StepState::cancelled ? StepState::cancelled : StepState::poisoned;
+    if (worst == StepState::done) return true;
+    m_guard.skip(step.index, step.index + 1, worst);
+    return false;
+}
+
+/// Runs an op's kernel on `inputs` into a tensor of its own, and waits for it.
+Tensor RunContext::launchInto(std::uint32_t step, std::uint32_t stream, const char* op,
+                              const std::vector<TensorView>& inputs, TensorType type,
+                              const Attributes& given) {
+    const Op& entry = *findOp(op);
+    Backend& backend = m_plan->devices.at(m_plan->streams[stream].device);
+    const auto bytes = static_cast<std::size_t>(type.byteCount());
+    if (bytes == 0) return Tensor::onHost(type);
+    Tensor out(backend.memory().allocate(bytes, m_plan->streams[stream].device.isCpu() ? MemoryKind::pageable
+                                                                                       : MemoryKind::device),
+               type);
+    launchTo(step, stream, entry, inputs, out.view(), given);
+    return out;
+}
+
+void RunContext::launchTo(std::uint32_t step, std::uint32_t stream, const Op& op,
+                          const std::vector<TensorView>& inputs, const TensorView& out,
+                          const Attributes& given) {
+    const Attributes attributes = completeAttributes(op, given);
+    const std::array<TensorView, 1> outputs{out};
+    std::vector<TensorType> types;
+    for (const TensorView& in : inputs) types.push_back({in.dtype, in.shape});
+    const TensorType type{out.dtype, out.shape};
+    Launch launch;
+    launch.step = step;
+    launch.op = op.name.c_str();
+    launch.kernel = op.kernel;
+    launch.inputs = inputs;
+    launch.outputs = outputs;
+    launch.attributes = &attributes;
+    launch.cost = costOf(op, types, std::span(&type, 1), attributes);
+    launch.guard = &m_guard;
+    m_streams[stream]->launch(launch);
+    m_streams[stream]->flush();
+    m_streams[stream]->synchronize();
+}
+
+/// Writes an output of a control: the only part as it is, or all of them along a new axis.
+void RunContext::give(const Step& step, std::size_t port, const std::vector<Tensor>& parts,
+                      const PlanStack* stack) {
+    const std::uint32_t v = step.outputs[port];
+    const PlanValue& value = m_plan->values[v];
+    TensorType type = parts.empty() ? value.type : parts.front().type();
+    std::vector<TensorView> views;
+    for (const Tensor& part : parts) {
+        if (!part) throw Error(ErrorCode::failed, "a result of its body was not computed");
+        if (part.type() != parts.front().type())
+            throw Error(ErrorCode::failed,
+                        fmt::format("results of {} and {} cannot be stacked: each must have the same sizes",
+                                    parts.front().type().toString(), part.type().toString()));
+        views.push_back(stack ? withAxis(part.view(), stack->axis) : part.view());
+    }
+    if (stack && !parts.empty()) {
+        type.shape = views.front().shape;
+        type.shape[stack->axis] = static_cast<std::int64_t>(parts.size());
+    } else if (stack) {
+        for (int axis = 0; axis < type.shape.rank(); ++axis)
+            if (type.shape[axis] == kUnknownDim || axis == stack->axis) type.shape[axis] = 0;
+    }
+    if (value.type.isKnown() && type != value.type)
+        throw Error(ErrorCode::failed, fmt::format("output {} became {}, but was planned as {}", port,
+                                                   type.toString(), value.type.toString()));
+    m_types[v] = type;
+    BufferPtr& buffer = m_buffers[value.slot];
+    const PlanSlot& slot = m_plan->slots[value.slot];
+    if (slot.bytes == 0)
+        buffer = type.byteCount() == 0
+                     ? nullptr
+                     : m_plan->devices.at(slot.device)
+                           .memory()
+                           .allocate(static_cast<std::size_t>(type.byteCount()), slot.memory);
+    if (type.byteCount() == 0) return;
+    if (!buffer) return; // its allocation failed when the run began
+    launchTo(step.index, step.stream, *findOp(stack ? "Concat" : "Identity"), views, tensorOf(v).view(),
+             stack ? Attributes{{"axis", std::int64_t{stack->axis}}} : Attributes{});
+}
+
+} // namespace twb

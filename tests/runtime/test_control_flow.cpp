@@ -1,0 +1,376 @@
+#include "runtime/runs.h"
+#include "support/test_main.h"
+
+#include <QElapsedTimer>
+#include <QObject>
+
+#include <thread>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Attributes full(double value, Ints shape = {}) { return {{"value", value}, {"shape", std::move(shape)}}; }
+Attributes integer(std::int64_t value) {
+    return {{"value", value}, {"shape", Ints{}}, {"dtype", std::string("i64")}};
+}
+Attributes index(std::int64_t i) { return {{"index", i}}; }
+
+/// A Loop that carries `initial` through `times` runs of x * factor.
+struct Power {
+    GraphMaker g;
+    NodeId initial, x, factor, product, loop;
+    explicit Power(const char* device, std::int64_t times) {
+        initial = g.node("Full", "initial", device, full(1, {4}));
+        x = g.node("Carried", "x", device, index(0), {initial});
+        factor = g.node("Full", "factor", device, full(2));
+        product = g.node("Mul", "product", device, {}, {x, factor});
+        loop = g.node("Loop", "loop", device, {{"M", times}, {"carried", std::int64_t{1}}});
+        g.connect(product, loop, 3);
+        g.body(loop, "body", {x, factor, product});
+    }
+};
+
+RunResult run(const GraphMaker& g, const DeviceMap& map, std::int64_t iterations = 1,
+              RunObserver* observer = nullptr) {
+    return runToEnd(planOf(g.graph(), map, {.keepAll = true}), {.iterations = iterations}, observer);
+}
+
+} // namespace
+
+class TestControlFlow : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void anIfRunsOneBranch_data() { devices(); }
+    void anIfRunsOneBranch();
+    void aLoopCarriesValues_data() { devices(); }
+    void aLoopCarriesValues();
+    void noIterationsGiveTheInitialValue();
+    void aConditionEndsALoop();
+    void resultsAreStacked();
+    void sizesMayVary();
+    void carriedValuesMayChangePlaces();
+    void bodiesMayBeNested();
+    void aScanTakesSlices_data() { devices(); }
+    void aScanTakesSlices();
+    void whatIsReadFromOutsideKeepsItsMemory();
+    void transfersInABodyAreCounted();
+    void stepsAfterABodyAreNotCached();
+    void anErrorInABodyPoisonsItsOwner();
+    void anEndlessLoopCanBeCancelled();
+
+private:
+    static void devices() {
+        QTest::addColumn<QString>("device");
+        QTest::newRow("cpu") << "cpu";
+        QTest::newRow("cuda:0") << "cuda:0";
+    }
+};
+
+void TestControlFlow::anIfRunsOneBranch() {
+    QFETCH(QString, device);
+    const std::string d = device.toStdString();
+    for (const bool taken : {true, false}) {
+        GraphMaker g;
+        const NodeId cond =
+            g.node("Full", "cond", "cpu",
+                   {{"value", taken ? 1.0 : 0.0}, {"shape", Ints{}}, {"dtype", std::string("bool")}});
+        const NodeId a = g.node("Full", "a", d, full(3, {2}));
+        const NodeId then = g.node("Neg", "then", d, {}, {a});
+        const NodeId other = g.node("Exp", "other", d, {}, {a});
+        const NodeId choice = g.node("If", "choice", d, {}, {cond, then, other});
+        const NodeId after = g.node("Abs", "after", d, {}, {choice});
+        g.body(choice, "then_branch", {then});
+        g.body(choice, "else_branch", {other});
+        const DeviceMap map = simulatedMap();
+        const auto plan = planOf(g.graph(), map, {.keepAll = true});
+        Recorder recorder;
+        const RunResult result = runToEnd(plan, {.iterations = 3}, &recorder);
+        QCOMPARE(result.status, RunStatus::finished);
+        const float expected = taken ? 3.0F : std::exp(3.0F);
+        QCOMPARE(floats(result, after, map), (std::vector<float>{expected, expected}));
+        QCOMPARE(result.states[stepNamed(*plan, "then").index], taken ? StepState::done : StepState::skipped);
+        QCOMPARE(result.states[stepNamed(*plan, "other").index],
+                 taken ? StepState::skipped : StepState::done);
+        const std::uint32_t skipped = stepNamed(*plan, taken ? "other" : "then").index;
+        for (const StepRecord& record : recorder.records) QVERIFY(record.step != skipped);
+    }
+}
+
+void TestControlFlow::aLoopCarriesValues() {
+    QFETCH(QString, device);
+    const Power power(qPrintable(device), 5);
+    const DeviceMap map = simulatedMap();
+    Recorder recorder;
+    const auto plan = planOf(power.g.graph(), map, {.keepAll = true});
+    const RunResult result = runToEnd(plan, {.iterations = 4}, &recorder);
+    QCOMPARE(result.status, RunStatus::finished);
+    QCOMPARE(floats(result, power.loop, map), (std::vector<float>{32, 32, 32, 32}));
+    QCOMPARE(floats(result, power.product, map), (std::vector<float>{32, 32, 32, 32})); // the last time's
+    const std::uint32_t product = stepNamed(*plan, "product").index;
+    const auto ran =
+        std::count_if(recorder.records.begin(), recorder.records.end(), [&](const StepRecord& r) {
+            return r.step == product && r.state == StepState::done && r.endNs >= r.startNs;
+        });
+    QCOMPARE(ran, 4 * 5);
+    const std::uint32_t loop = stepNamed(*plan, "loop").index;
+    for (const StepRecord& r : recorder.records)
+        if (r.step == loop) QVERIFY(r.endNs > r.startNs);
+}
+
+void TestControlFlow::noIterationsGiveTheInitialValue() {
+    Power power("cuda:0", 0);
+    power.g.connect(power.product, power.loop, 4);
+    DeltaBuilder builder(power.g.graph(), "");
+    Node loop = *power.g.graph().find(power.loop);
+    loop.attributes.set("num_outputs", std::int64_t{2});
+    builder.change(loop);
+    Graph graph = power.g.graph();
+    graph.apply(builder.take());
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(graph, map, {.keepAll = true});
+    const RunResult result = runToEnd(plan, {});
+    QCOMPARE(result.status, RunStatus::finished);
+    QCOMPARE(floats(result, power.loop, map), (std::vector<float>{1, 1, 1, 1}));
+    QCOMPARE(result.tensor({power.loop, 1})->shape(), (Shape{0, 4}));
+    QCOMPARE(result.states[stepNamed(*plan, "product").index], StepState::skipped);
+}
+
+void TestControlFlow::aConditionEndsALoop() {
+    GraphMaker g;
+    const NodeId initial = g.node("Full", "initial", "cpu", full(1));
+    const NodeId limit = g.node("Full", "limit", "cpu", full(100));
+    const NodeId x = g.node("Carried", "x", "cpu", index(0), {initial});
+    const NodeId sum = g.node("Add", "sum", "cpu", {}, {x, x});
+    const NodeId goesOn = g.node("Less", "goes on", "cpu", {}, {sum, limit});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"carried", std::int64_t{1}}});
+    g.connect(goesOn, loop, 2);
+    g.connect(sum, loop, 3);
+    g.body(loop, "body", {x, sum, goesOn});
+    const DeviceMap map = simulatedMap();
+    QCOMPARE(floats(run(g, map), loop, map), (std::vector<float>{128}));
+}
+
+void TestControlFlow::resultsAreStacked() {
+    GraphMaker g;
+    const NodeId i = g.node("Iteration", "i");
+    const NodeId f = g.node("Cast", "f", "cpu", {{"to", std::string("f32")}}, {i});
+    const NodeId base = g.node("Arange", "base", "cpu", {{"limit", 2.0}, {"dtype", std::string("f32")}});
+    const NodeId row = g.node("Add", "row", "cpu", {}, {base, f});
+    const NodeId times = g.node("Constant", "times", "cpu", integer(3));
+    const NodeId loop = g.node("Loop", "loop");
+    g.connect(times, loop, 0);
+    g.connect(row, loop, 3);
+    g.body(loop, "body", {i, f, row});
+    const DeviceMap map = simulatedMap();
+    const Analysis analysis = analyze(g.graph(), map, Policy::strict, nullptr);
+    QCOMPARE(analysis.typeOf({loop, 0})->shape, (Shape{3, 2})); // known before the run
+    const RunResult result = run(g, map, 2);
+    QCOMPARE(floats(result, loop, map), (std::vector<float>{0, 1, 1, 2, 2, 3}));
+}
+
+void TestControlFlow::sizesMayVary() {
+    GraphMaker g;
+    const NodeId initial = g.node("Full", "initial", "cuda:0", full(7, {1}));
+    const NodeId x = g.node("Carried", "x", "cuda:0", {{"varies", true}}, {initial});
+    const NodeId longer = g.node("Concat", "longer", "cuda:0", {{"axis", std::int64_t{0}}}, {x, initial});
+    const NodeId loop =
+        g.node("Loop", "loop", "cuda:0", {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
+    g.connect(longer, loop, 3);
+    g.body(loop, "body", {x, longer});
+    const NodeId after = g.node("Neg", "after", "cuda:0", {}, {loop});
+    const DeviceMap map = simulatedMap();
+    QCOMPARE(floats(run(g, map, 3), after, map), (std::vector<float>{-7, -7, -7, -7}));
+}
+
+void TestControlFlow::carriedValuesMayChangePlaces() {
+    GraphMaker g; // Fibonacci's numbers: (a, b) becomes (b, a + b)
+    const NodeId zero = g.node("Full", "zero", "cpu", full(0));
+    const NodeId one = g.node("Full", "one", "cpu", full(1));
+    const NodeId a = g.node("Carried", "a", "cpu", index(0), {zero});
+    const NodeId b = g.node("Carried", "b", "cpu", index(1), {one});
+    const NodeId next = g.node("Add", "next", "cpu", {}, {a, b});
+    const NodeId loop =
+        g.node("Loop", "loop", "cpu",
+               {{"M", std::int64_t{10}}, {"carried", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}});
+    g.connect(b, loop, 3);
+    g.connect(next, loop, 4);
+    g.connect(a, loop, 5); // and all of them, stacked
+    g.body(loop, "body", {a, b, next});
+    const DeviceMap map = simulatedMap();
+    const RunResult result = run(g, map, 2);
+    QCOMPARE(floats(result, loop, map), (std::vector<float>{55}));
+    const auto all = toHost(*result.tensor({loop, 2}), map).values<float>();
+    QCOMPARE(std::vector<float>(all.begin(), all.end()),
+             (std::vector<float>{0, 1, 1, 2, 3, 5, 8, 13, 21, 34}));
+}
+
+void TestControlFlow::bodiesMayBeNested() {
+    GraphMaker g; // adds the odd numbers below 6
+    const NodeId initial = g.node("Constant", "initial", "cpu", integer(0));
+    const NodeId two = g.node("Constant", "two", "cpu", integer(2));
+    const NodeId i = g.node("Iteration", "i");
+    const NodeId sum = g.node("Carried", "sum", "cpu", index(0), {initial});
+    const NodeId rest = g.node("Mod", "rest", "cpu", {}, {i, two});
+    const NodeId odd = g.node("Cast", "odd", "cpu", {{"to", std::string("bool")}}, {rest});
+    const NodeId more = g.node("Add", "more", "cpu", {}, {sum, i});
+    const NodeId choice = g.node("If", "choice", "cpu", {}, {odd, more, sum});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{6}}, {"carried", std::int64_t{1}}});
+    g.connect(choice, loop, 3);
+    const FrameId outer = g.body(loop, "body", {i, sum, rest, odd, choice});
+    const FrameId inner = g.body(choice, "then_branch", {more});
+    DeltaBuilder builder(g.graph(), "");
+    Frame frame = *g.graph().find(inner);
+    frame.parent = outer;
+    builder.change(frame);
+    Graph graph = g.graph();
+    graph.apply(builder.take());
+    const RunResult result = runToEnd(planOf(graph, simulatedMap(), {.keepAll = true}), {.iterations = 2});
+    QCOMPARE(result.status, RunStatus::finished);
+    QCOMPARE(result.tensor({loop, 0})->toIntegers(), (Ints{1 + 3 + 5}));
+}
+
+void TestControlFlow::aScanTakesSlices() {
+    QFETCH(QString, device);
+    const std::string d = device.toStdString();
+    for (const bool reverse : {false, true}) {
+        GraphMaker g; // running sums of the columns of [[0, 1, 2], [3, 4, 5]]
+        const NodeId flat = g.node("Arange", "flat", d, {{"limit", 6.0}, {"dtype", std::string("f32")}});
+        const NodeId all = g.node("Reshape", "all", d, {{"shape", Ints{2, 3}}}, {flat});
+        const NodeId zero = g.node("Full", "zero", d, full(0, {2}));
+        const NodeId before = g.node("Carried", "before", d, index(0), {zero});
+        const NodeId column =
+            g.node("ScanSlice", "column", d, {{"axis", std::int64_t{1}}, {"reverse", reverse}}, {all});
+        const NodeId sum = g.node("Add", "sum", d, {}, {before, column});
+        const NodeId scan = g.node("Scan", "scan", d,
+                                   {{"carried", std::int64_t{1}},
+                                    {"num_outputs", std::int64_t{2}},
+                                    {"scan_output_axes", Ints{1}},
+                                    {"scan_output_directions", Ints{reverse ? 1 : 0}}},
+                                   {sum, sum});
+        g.body(scan, "body", {before, column, sum});
+        const DeviceMap map = simulatedMap();
+        const RunResult result = run(g, map, 2);
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(floats(result, scan, map), (std::vector<float>{3, 12}));
+        const auto sums = toHost(*result.tensor({scan, 1}), map).values<float>();
+        QCOMPARE(std::vector<float>(sums.begin(), sums.end()),
+                 reverse ? (std::vector<float>{3, 3, 2, 12, 9, 5}) : (std::vector<float>{0, 1, 3, 3, 7, 12}));
+    }
+}
+
+void TestControlFlow::whatIsReadFromOutsideKeepsItsMemory() {
+    // Nothing is kept, so that memory is shared wherever it may be; what the body reads of the outside must
+    // outlive each of its runs.
+    GraphMaker g;
+    const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", Ints{64}}});
+    const NodeId outside = g.node("Neg", "outside", "cpu", {}, {ones});
+    const NodeId initial = g.node("Neg", "initial", "cpu", {}, {outside});
+    const NodeId x = g.node("Carried", "x", "cpu", index(0), {initial});
+    const NodeId a = g.node("Exp", "a", "cpu", {}, {x});
+    const NodeId b = g.node("Log", "b", "cpu", {}, {a});
+    const NodeId c = g.node("Sub", "c", "cpu", {}, {b, outside});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{5}}, {"carried", std::int64_t{1}}});
+    g.connect(c, loop, 3);
+    g.body(loop, "body", {x, a, b, c});
+    const NodeId later = g.node("Neg", "later", "cpu", {}, {loop});
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map, {.keep = {{later, 0}}});
+    const RunResult result = runToEnd(plan, {.iterations = 3});
+    for (const float v : floats(result, later, map)) QVERIFY(std::abs(v + 6) < 1e-5F);
+    QCOMPARE(floats(result, later, map).size(), std::size_t{64});
+}
+
+void TestControlFlow::transfersInABodyAreCounted() {
+    Power power("cuda:0", 5);
+    GraphMaker& g = power.g;
+    const NodeId to = g.node("To", "to the host", "cpu", {}, {power.product});
+    const NodeId watched = g.node("Neg", "watched", "cpu", {}, {to});
+    DeltaBuilder builder(g.graph(), "");
+    for (const NodeId id : {to, watched}) {
+        Node node = *g.graph().find(id);
+        node.frame = g.graph().find(power.product)->frame;
+        builder.change(node);
+    }
+    Graph graph = g.graph();
+    graph.apply(builder.take());
+    const auto plan = planOf(graph, simulatedMap(), {.keepAll = true});
+    Recorder recorder;
+    const RunResult result = runToEnd(plan, {.iterations = 2}, &recorder);
+    QCOMPARE(result.status, RunStatus::finished);
+    std::uint64_t bytes = 0;
+    std::size_t copies = 0;
+    for (const StepRecord& record : recorder.records) {
+        if (plan->steps[record.step].transfer == kNone) continue;
+        bytes += record.bytes;
+        ++copies;
+        QVERIFY(record.endNs > record.startNs && record.waitNs >= 0);
+    }
+    QCOMPARE(copies, std::size_t{2 * 5});
+    QCOMPARE(bytes, std::uint64_t{2 * 5 * 4 * 4});
+}
+
+void TestControlFlow::stepsAfterABodyAreNotCached() {
+    // What is carried is part of no signature: another M must give another result.
+    Executor executor;
+    const DeviceMap map = simulatedMap();
+    for (const std::int64_t times : {3, 4}) {
+        Power power("cpu", times);
+        const NodeId after = power.g.node("Neg", "after", "cpu", {}, {power.loop});
+        Recorder recorder;
+        executor.start(planOf(power.g.graph(), map, {.keepAll = true}), {.iterations = 1, .cache = true},
+                       recorder);
+        executor.wait();
+        const float expected = times == 3 ? -8.0F : -16.0F;
+        QCOMPARE(floats(recorder.result, after, map), (std::vector<float>(4, expected)));
+    }
+}
+
+void TestControlFlow::anErrorInABodyPoisonsItsOwner() {
+    GraphMaker g;
+    const NodeId one = g.node("Constant", "one", "cpu", integer(1));
+    const NodeId i = g.node("Iteration", "i");
+    const NodeId left = g.node("Sub", "left", "cpu", {}, {i, g.node("Constant", "two", "cpu", integer(2))});
+    const NodeId bad = g.node("Div", "bad", "cpu", {}, {one, left}); // 1 / 0 in the third run
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{10}}});
+    g.connect(bad, loop, 3);
+    g.body(loop, "body", {i, left, bad});
+    g.node("Neg", "after", "cpu", {}, {loop});
+    const NodeId apart = g.node("Neg", "apart", "cpu", {}, {one});
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map, {.keepAll = true});
+    const RunResult result = runToEnd(plan, {.iterations = 3});
+    QCOMPARE(result.status, RunStatus::failed);
+    QCOMPARE(result.errors.size(), std::size_t{1});
+    QVERIFY(result.errors[0].node == bad);
+    QCOMPARE(result.states[stepNamed(*plan, "loop").index], StepState::poisoned);
+    QCOMPARE(result.states[stepNamed(*plan, "after").index], StepState::poisoned);
+    QVERIFY(result.tensor({apart, 0}) && !result.tensor({loop, 0}));
+}
+
+void TestControlFlow::anEndlessLoopCanBeCancelled() {
+    Power power("cuda:0", 1);
+    DeltaBuilder builder(power.g.graph(), "");
+    Node loop = *power.g.graph().find(power.loop);
+    loop.attributes.erase("M"); // and nothing else ends it
+    builder.change(loop);
+    Graph graph = power.g.graph();
+    graph.apply(builder.take());
+    const auto plan = planOf(graph, simulatedMap(), {.keepAll = true});
+    Executor executor;
+    Recorder recorder;
+    executor.start(plan, {}, recorder);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    QElapsedTimer timer;
+    timer.start();
+    executor.cancel();
+    executor.wait();
+    QVERIFY(timer.elapsed() < 5000);
+    QCOMPARE(recorder.result.status, RunStatus::cancelled);
+    QCOMPARE(recorder.result.states[stepNamed(*plan, "loop").index], StepState::cancelled);
+}
+
+TWB_TEST_MAIN(TestControlFlow)
+#include "test_control_flow.moc"
