@@ -57,7 +57,11 @@ void RunContext::runControl(std::uint32_t index, int parity) {
     timing.virtualStart = rest();
     timing.start = steadyNs();
     if (!m_guard.mayRun(index)) {
-        for (const PlanBody& body : control.bodies) m_guard.skip(body.first, body.last, m_guard.state(index));
+        for (std::uint32_t b = 0; b < control.bodies.size(); ++b) {
+            const PlanBody& body = control.bodies[b];
+            m_guard.skip(body.first, body.last, m_guard.state(index));
+            collect(body.first, body.last, m_iteration, parity, step.control, b);
+        }
         return;
     }
     try {

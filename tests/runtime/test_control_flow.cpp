@@ -1,3 +1,4 @@
+#include "profile/report.h"
 #include "runtime/runs.h"
 #include "support/test_main.h"
 
@@ -59,6 +60,7 @@ private Q_SLOTS:
     void transfersInABodyAreCounted();
     void stepsAfterABodyAreNotCached();
     void anErrorInABodyPoisonsItsOwner();
+    void whatABodyReadsFailed();
     void anEndlessLoopCanBeCancelled();
 
 private:
@@ -95,7 +97,10 @@ void TestControlFlow::anIfRunsOneBranch() {
         QCOMPARE(result.states[stepNamed(*plan, "other").index],
                  taken ? StepState::skipped : StepState::done);
         const std::uint32_t skipped = stepNamed(*plan, taken ? "other" : "then").index;
-        for (const StepRecord& record : recorder.records) QVERIFY(record.step != skipped);
+        StepTimes times(plan);
+        times.add(recorder.records);
+        QCOMPARE(times.rows()[skipped].state, StepState::skipped);
+        QCOMPARE(times.rows()[skipped].count, std::uint64_t{0});
     }
 }
 
@@ -348,6 +353,28 @@ void TestControlFlow::anErrorInABodyPoisonsItsOwner() {
     QCOMPARE(result.states[stepNamed(*plan, "loop").index], StepState::poisoned);
     QCOMPARE(result.states[stepNamed(*plan, "after").index], StepState::poisoned);
     QVERIFY(result.tensor({apart, 0}) && !result.tensor({loop, 0}));
+}
+
+void TestControlFlow::whatABodyReadsFailed() {
+    GraphMaker g;
+    const NodeId zero = g.node("Constant", "zero", "cpu", integer(0));
+    const NodeId bad = g.node("Div", "bad", "cpu", {}, {zero, zero});
+    const NodeId i = g.node("Iteration", "i");
+    const NodeId sum = g.node("Add", "sum", "cpu", {}, {i, bad});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{10}}});
+    g.connect(sum, loop, 3);
+    g.body(loop, "body", {i, sum});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keepAll = true});
+    Recorder recorder;
+    const RunResult result = runToEnd(plan, {}, &recorder);
+    QCOMPARE(result.errors.size(), std::size_t{1});
+    for (const char* name : {"sum", "loop"}) {
+        const std::uint32_t step = stepNamed(*plan, name).index;
+        QCOMPARE(result.states[step], StepState::poisoned);
+        QVERIFY(std::any_of(recorder.records.begin(), recorder.records.end(), [&](const StepRecord& r) {
+            return r.step == step && r.state == StepState::poisoned;
+        }));
+    }
 }
 
 void TestControlFlow::anEndlessLoopCanBeCancelled() {
