@@ -1,4 +1,5 @@
 #include "formats/input_file.h"
+#include "formats/onnx/onnx_functions.h"
 #include "formats/onnx/onnx_importer.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
@@ -54,6 +55,7 @@ ImportedModel Import::run(std::string_view bytes) {
     onnx::GraphProto& graph = *model.mutable_graph();
     for (const auto& import : model.opset_import())
         if (import.domain().empty() || import.domain() == "ai.onnx") upgradeNodes(graph, import.version());
+    inlineFunctions(model, m_path);
 
     Lane lane;
     lane.id = m_lane = m_out.graph.newLaneId();

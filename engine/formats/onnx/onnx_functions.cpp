@@ -1,0 +1,203 @@
+#include "formats/onnx/onnx_functions.h"
+
+#include "core/error.h"
+#include "formats/onnx/onnx_upgrade.h"
+
+#include <fmt/format.h>
+
+#include <google/protobuf/unknown_field_set.h>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::FunctionProto;
+using onnx::NodeProto;
+using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
+using Names = std::unordered_map<std::string, std::string>;
+
+constexpr int kDeepestCalls = 64;
+constexpr std::size_t kMostNodes = 200'000;
+/// FunctionProto.attribute_proto, which is younger than the library that parses here.
+constexpr int kAttributeDefaults = 11;
+
+class Inliner {
+public:
+    Inliner(onnx::ModelProto& model, const std::filesystem::path& path) : m_path(path) {
+        for (FunctionProto& function : *model.mutable_functions()) {
+            Function& known = m_functions[{function.domain(), function.name()}];
+            if (known.proto)
+                refuse(fmt::format("it has two functions \"{}\" of domain \"{}\"; overloads are not read",
+                                   function.name(), function.domain()));
+            known = {&function, defaultsOf(function)};
+            upgrade(function);
+        }
+        take(model.graph());
+    }
+
+    void expand(Nodes& nodes, int depth) {
+        if (depth > kDeepestCalls)
+            refuse(fmt::format("its functions call each other deeper than {} levels, or themselves",
+                               kDeepestCalls));
+        Nodes out;
+        for (NodeProto& node : nodes) {
+            for (AttributeProto& attribute : *node.mutable_attribute())
+                if (attribute.has_g()) expand(*attribute.mutable_g()->mutable_node(), depth + 1);
+            const auto function = m_functions.find({node.domain(), node.op_type()});
+            if (function == m_functions.end()) {
+                if (++m_count > kMostNodes)
+                    refuse(fmt::format("its functions come to more than {} nodes", kMostNodes));
+                *out.Add() = std::move(node);
+                continue;
+            }
+            Nodes body = instantiate(node, function->second);
+            expand(body, depth + 1);
+            for (NodeProto& inside : body) *out.Add() = std::move(inside);
+        }
+        nodes.Swap(&out);
+    }
+
+private:
+    struct Function {
+        const FunctionProto* proto = nullptr;
+        std::map<std::string, AttributeProto> defaults{};
+    };
+
+    [[noreturn]] void refuse(const std::string& problem) const {
+        throw Error(ErrorCode::badFile, fmt::format("{}: {}", m_path.string(), problem));
+    }
+
+    std::map<std::string, AttributeProto> defaultsOf(const FunctionProto& function) const {
+        std::map<std::string, AttributeProto> out;
+        const auto& unknown = FunctionProto::GetReflection()->GetUnknownFields(function);
+        for (int i = 0; i < unknown.field_count(); ++i) {
+            const google::protobuf::UnknownField& field = unknown.field(i);
+            if (field.number() != kAttributeDefaults) continue;
+            AttributeProto attribute;
+            const bool isText = field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED;
+            if (!isText || !attribute.ParseFromString(field.length_delimited()))
+                refuse(fmt::format("function \"{}\" has a default that does not parse", function.name()));
+            out[attribute.name()] = std::move(attribute);
+        }
+        return out;
+    }
+
+    static void upgrade(FunctionProto& function) {
+        for (const auto& import : function.opset_import()) {
+            if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
+            onnx::GraphProto graph;
+            graph.mutable_node()->Swap(function.mutable_node());
+            upgradeNodes(graph, import.version());
+            for (const onnx::TensorProto& tensor : graph.initializer()) { // which a function cannot have
+                NodeProto& constant = *function.add_node();
+                constant.set_op_type("Constant");
+                constant.add_output(tensor.name());
+                AttributeProto& value = *constant.add_attribute();
+                value.set_name("value");
+                value.set_type(AttributeProto::TENSOR);
+                *value.mutable_t() = tensor;
+            }
+            for (NodeProto& node : *graph.mutable_node()) *function.add_node() = std::move(node);
+        }
+    }
+
+    void take(const onnx::GraphProto& graph) {
+        for (const auto& input : graph.input()) m_taken.insert(input.name());
+        for (const auto& tensor : graph.initializer()) m_taken.insert(tensor.name());
+        for (const NodeProto& node : graph.node()) {
+            m_taken.insert(node.output().begin(), node.output().end());
+            for (const AttributeProto& attribute : node.attribute())
+                if (attribute.has_g()) take(attribute.g());
+        }
+    }
+
+    std::string fresh(std::string name) {
+        while (!m_taken.insert(name).second) name += '_';
+        return name;
+    }
+
+    /// A function's nodes with the names, inputs, outputs and attributes of one call.
+    Nodes instantiate(const NodeProto& call, const Function& function) {
+        const FunctionProto& proto = *function.proto;
+        if (call.input_size() > proto.input_size() || call.output_size() > proto.output_size())
+            refuse(fmt::format("node \"{}\" calls function \"{}\" with more inputs or outputs than it has",
+                               call.name(), proto.name()));
+        const std::string prefix =
+            call.name().empty() ? fmt::format("{}_{}", proto.name(), ++m_calls) : call.name();
+        Nodes out;
+        Names names;
+        for (int i = 0; i < proto.input_size(); ++i)
+            names[proto.input(i)] = i < call.input_size() ? call.input(i) : std::string();
+        for (int i = 0; i < proto.output_size(); ++i) {
+            const bool wanted = i < call.output_size() && !call.output(i).empty();
+            if (const auto passed = names.find(proto.output(i)); passed != names.end()) {
+                if (!wanted) continue;
+                NodeProto& identity = *out.Add(); // an input that is handed back, or one output twice
+                identity.set_op_type("Identity");
+                identity.set_name(prefix + "/Identity");
+                identity.add_input(passed->second);
+                identity.add_output(call.output(i));
+                continue;
+            }
+            names[proto.output(i)] = wanted ? call.output(i) : fresh(prefix + "/" + proto.output(i));
+        }
+        for (const NodeProto& node : proto.node())
+            for (const std::string& name : node.output())
+                if (!name.empty() && !names.contains(name)) names[name] = fresh(prefix + "/" + name);
+        for (const NodeProto& node : proto.node()) {
+            NodeProto& copy = *out.Add() = node;
+            copy.set_name(fmt::format("{}/{}", prefix, node.name().empty() ? node.op_type() : node.name()));
+            bind(copy, names, call, function);
+        }
+        return out;
+    }
+
+    void bind(NodeProto& node, const Names& names, const NodeProto& call, const Function& function) const {
+        const auto rename = [&](std::string& name) {
+            if (const auto at = names.find(name); at != names.end()) name = at->second;
+        };
+        for (std::string& name : *node.mutable_input()) rename(name);
+        for (std::string& name : *node.mutable_output()) rename(name);
+        for (int i = node.attribute_size() - 1; i >= 0; --i) {
+            AttributeProto& attribute = *node.mutable_attribute(i);
+            if (attribute.has_g()) {
+                onnx::GraphProto& graph = *attribute.mutable_g();
+                for (NodeProto& inside : *graph.mutable_node()) bind(inside, names, call, function);
+                for (auto& output : *graph.mutable_output()) rename(*output.mutable_name());
+            }
+            if (attribute.ref_attr_name().empty()) continue;
+            const AttributeProto* given = nullptr;
+            for (const AttributeProto& candidate : call.attribute())
+                if (candidate.name() == attribute.ref_attr_name()) given = &candidate;
+            if (const auto usual = function.defaults.find(attribute.ref_attr_name());
+                !given && usual != function.defaults.end())
+                given = &usual->second;
+            if (!given) { // then it has the op's own default
+                node.mutable_attribute()->DeleteSubrange(i, 1);
+                continue;
+            }
+            const std::string name = attribute.name();
+            attribute = *given;
+            attribute.set_name(name);
+        }
+    }
+
+    const std::filesystem::path& m_path;
+    std::map<std::pair<std::string, std::string>, Function> m_functions; ///< by domain and name
+    std::set<std::string> m_taken;
+    std::size_t m_count = 0;
+    int m_calls = 0;
+};
+
+} // namespace
+
+void inlineFunctions(onnx::ModelProto& model, const std::filesystem::path& path) {
+    if (model.functions_size() == 0) return;
+    Inliner(model, path).expand(*model.mutable_graph()->mutable_node(), 0);
+}
+
+} // namespace twb

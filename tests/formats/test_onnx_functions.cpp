@@ -1,0 +1,161 @@
+#include "core/error.h"
+#include "formats/onnx/onnx_model.h"
+#include "support/onnx_models.h"
+#include "support/test_main.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+onnx::NodeProto node(const std::string& domain, const std::string& op, const std::string& name,
+                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+    onnx::NodeProto out;
+    out.set_domain(domain);
+    out.set_op_type(op);
+    out.set_name(name);
+    for (const std::string& input : inputs) out.add_input(input);
+    for (const std::string& output : outputs) out.add_output(output);
+    return out;
+}
+
+/// Two(x) = Leaky(Leaky(x)), Leaky(x; alpha = 0.25) = LeakyRelu(x), called on the sum of the small model.
+onnx::ModelProto modelWithFunctions() {
+    onnx::ModelProto model = smallModel();
+    auto& import = *model.add_opset_import();
+    import.set_domain("ours");
+    import.set_version(1);
+    onnx::FunctionProto& leaky = *model.add_functions();
+    leaky.set_domain("ours");
+    leaky.set_name("Leaky");
+    leaky.add_input("x");
+    leaky.add_output("y");
+    leaky.add_attribute("alpha");
+    leaky.add_opset_import()->set_version(17);
+    auto& relu = *leaky.add_node() = node("", "LeakyRelu", "relu", {"x"}, {"y"});
+    auto& alpha = *relu.add_attribute();
+    alpha.set_name("alpha");
+    alpha.set_type(onnx::AttributeProto::FLOAT);
+    alpha.set_ref_attr_name("alpha");
+    onnx::AttributeProto usual;
+    usual.set_name("alpha");
+    usual.set_type(onnx::AttributeProto::FLOAT);
+    usual.set_f(0.25F);
+    *onnx::FunctionProto::GetReflection()->MutableUnknownFields(&leaky)->AddLengthDelimited(11) =
+        usual.SerializeAsString();
+    onnx::FunctionProto& two = *model.add_functions();
+    two.set_domain("ours");
+    two.set_name("Two");
+    two.add_input("x");
+    two.add_output("y");
+    two.add_opset_import()->set_version(17);
+    *two.add_node() = node("ours", "Leaky", "first", {"x"}, {"between"});
+    auto& second = *two.add_node() = node("ours", "Leaky", "second", {"between"}, {"y"});
+    auto& given = *second.add_attribute();
+    given.set_name("alpha");
+    given.set_type(onnx::AttributeProto::FLOAT);
+    given.set_f(0.5F);
+    onnx::GraphProto& graph = *model.mutable_graph();
+    *graph.mutable_node(1) = node("ours", "Two", "block", {"sum"}, {"middle"});
+    *graph.add_node() = node("ours", "Two", "block2", {"middle"}, {"y"});
+    return model;
+}
+
+ImportedModel parse(const onnx::ModelProto& model) {
+    return parseOnnx(model.SerializeAsString(), "memory.onnx");
+}
+
+QString refusalOf(const onnx::ModelProto& model) {
+    try {
+        parse(model);
+    } catch (const Error& e) {
+        return QString::fromUtf8(e.what());
+    }
+    return {};
+}
+
+} // namespace
+
+class TestOnnxFunctions : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void callsBecomeModules() {
+        const ImportedModel model = parse(modelWithFunctions());
+        const Graph& graph = model.graph;
+        std::vector<std::pair<std::string, double>> alphas;
+        for (const char* name :
+             {"block/first/relu", "block/second/relu", "block2/first/relu", "block2/second/relu"}) {
+            const Node* relu = graph.findByName(name);
+            QVERIFY2(relu && relu->op == "LeakyRelu", name);
+            QVERIFY(relu->frame != FrameId::none);
+            alphas.emplace_back(name, relu->attributes.number("alpha"));
+        }
+        // What the call says goes before the function's default.
+        QCOMPARE(alphas[0].second, 0.25);
+        QCOMPARE(alphas[1].second, 0.5);
+        QCOMPARE(graph.sourceOf({graph.findByName("block2/first/relu")->id, 0})->node,
+                 graph.findByName("block/second/relu")->id);
+        QCOMPARE(graph.find(graph.findByName("block/first/relu")->frame)->title, std::string("block"));
+    }
+
+    void anInputMayBeHandedBack() {
+        onnx::ModelProto model = modelWithFunctions();
+        onnx::FunctionProto& same = *model.add_functions();
+        same.set_domain("ours");
+        same.set_name("Same");
+        same.add_input("x");
+        same.add_output("x");
+        *model.mutable_graph()->mutable_node(2) = node("ours", "Same", "same", {"middle"}, {"y"});
+        const ImportedModel imported = parse(model);
+        QCOMPARE(imported.graph.find(imported.outputs.at(0).from.node)->op, std::string("Identity"));
+    }
+
+    void functionsOfAnOlderOpsetAreUpgraded() {
+        onnx::ModelProto model = modelWithFunctions();
+        onnx::FunctionProto& leaky = *model.mutable_functions(0);
+        leaky.mutable_opset_import(0)->set_version(9);
+        *leaky.mutable_node(0) = node("", "Clip", "clip", {"x"}, {"y"});
+        auto& most = *leaky.mutable_node(0)->add_attribute();
+        most.set_name("max");
+        most.set_type(onnx::AttributeProto::FLOAT);
+        most.set_f(6);
+        const ImportedModel imported = parse(model);
+        const Node* clip = imported.graph.findByName("block/first/clip");
+        QVERIFY(clip && imported.graph.sourceOf({clip->id, 2}));
+    }
+
+    void functionsThatDoNotEndAreRefused() {
+        onnx::ModelProto itself = modelWithFunctions();
+        itself.mutable_functions(0)->mutable_node(0)->set_domain("ours");
+        itself.mutable_functions(0)->mutable_node(0)->set_op_type("Two");
+        QVERIFY2(refusalOf(itself).contains(QStringLiteral("or themselves")), qPrintable(refusalOf(itself)));
+
+        onnx::ModelProto bomb = modelWithFunctions(); // each level calls the next one twice
+        for (int level = 0; level < 40; ++level) {
+            onnx::FunctionProto& function = *bomb.add_functions();
+            function.set_domain("ours");
+            function.set_name("F" + std::to_string(level));
+            function.add_input("x");
+            function.add_output("y");
+            const std::string next = level == 39 ? "Leaky" : "F" + std::to_string(level + 1);
+            *function.add_node() = node("ours", next, "a", {"x"}, {"m"});
+            *function.add_node() = node("ours", next, "b", {"m"}, {"y"});
+        }
+        bomb.mutable_graph()->mutable_node(1)->set_op_type("F0");
+        QVERIFY2(refusalOf(bomb).contains(QStringLiteral("more than 200000 nodes")),
+                 qPrintable(refusalOf(bomb)));
+
+        onnx::ModelProto many = modelWithFunctions();
+        many.mutable_graph()->mutable_node(1)->add_input("sum");
+        QVERIFY(refusalOf(many).contains(QStringLiteral("more inputs or outputs than it has")));
+        onnx::ModelProto twice = modelWithFunctions();
+        *twice.add_functions() = twice.functions(0);
+        QVERIFY(refusalOf(twice).contains(QStringLiteral("overloads are not read")));
+    }
+};
+
+TWB_TEST_MAIN(TestOnnxFunctions)
+#include "test_onnx_functions.moc"
