@@ -16,8 +16,8 @@ namespace twb::test {
 using Ints = std::vector<std::int64_t>;
 
 inline std::shared_ptr<const Plan> planOf(const Graph& graph, const DeviceMap& map,
-                                          CompileOptions options = {},
-                                          std::shared_ptr<const TensorFiles> files = nullptr) {
+                                          const CompileOptions& options = {},
+                                          const std::shared_ptr<const TensorFiles>& files = nullptr) {
     return compile(graph, analyze(graph, map, options.policy, files.get()), map, files, options);
 }
 

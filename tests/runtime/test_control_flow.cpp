@@ -313,8 +313,8 @@ void TestControlFlow::transfersInABodyAreCounted() {
         ++copies;
         QVERIFY(record.endNs > record.startNs && record.waitNs >= 0);
     }
-    QCOMPARE(copies, std::size_t{2 * 5});
-    QCOMPARE(bytes, std::uint64_t{2 * 5 * 4 * 4});
+    QCOMPARE(copies, std::size_t{10});
+    QCOMPARE(bytes, std::uint64_t{10 * 16});
 }
 
 void TestControlFlow::stepsAfterABodyAreNotCached() {
