@@ -179,7 +179,7 @@ ExitCode run(const RunCommand& command) {
         makeProjectFiles(fs::absolute(command.file).parent_path(), command.allowOutside), inputs);
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
-    if (analysis.hasErrors()) {
+    if (!analysis.mayRun()) {
         printMessage(fmt::format("{}: not run, because the graph has {}: {}", command.file,
                                  analysis.errorCount() == 1
                                      ? "an error"
@@ -208,6 +208,9 @@ ExitCode run(const RunCommand& command) {
     report.ledger = &watch.ledger();
     report.steps = &watch.times();
     report.result = watch.result();
+    const bool isWhole = !analysis.hasErrors();
+    const auto left = std::count_if(analysis.nodes.begin(), analysis.nodes.end(),
+                                    [](const NodeFacts& facts) { return !facts.sound; });
     report.diagnostics = std::move(analysis.diagnostics);
     for (const auto& [name, source] : probes)
         if (const Tensor* tensor = report.result.tensor(source))
@@ -218,7 +221,11 @@ ExitCode run(const RunCommand& command) {
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
     for (const StepError& error : report.result.errors) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
-    return exitCodeOf(report.result);
+    if (!isWhole)
+        printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders, and what depends on them",
+                                 command.file, left, graph.nodes().size()));
+    const ExitCode code = exitCodeOf(report.result);
+    return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
 
 } // namespace

@@ -107,7 +107,7 @@ std::shared_ptr<const Plan> RunController::compileLook() const {
 void RunController::start(std::int64_t iterations, bool continuous) {
     if (isRunning()) return;
     const std::size_t errors = m_document.analysis().errorCount();
-    if (errors > 0) {
+    if (!m_document.analysis().mayRun()) {
         const QString sentence =
             errors == 1
                 ? tr("The graph has 1 problem; it runs once that is solved.")
@@ -130,6 +130,8 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         return;
     }
 
+    if (errors > 0)
+        log(Severity::warning, tr("Placeholders, and what depends on them, do not run; the rest does."));
     const std::shared_ptr<const Plan> plan = once ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
     m_figures = std::make_unique<RunFigures>(plan, continuous ? 0 : iterations);

@@ -150,10 +150,13 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
         // A placeholder has the outputs that its edges say it has, of types nobody knows.
         if (!links.outgoing.empty())
             facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
+        const AttributeValue* opset = node.attributes.find("opset"); // as the import of a model leaves it
+        const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
         Diagnostic d =
             error("unknown-op", node.id, -1,
-                  fmt::format("there is no op \"{}\" (node \"{}\"); it is kept as it is, but cannot run",
-                              node.op, node.name));
+                  fmt::format("there is no op \"{}\"{} (node \"{}\"); it is kept as it is, and what does not "
+                              "depend on it can run",
+                              node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
         Fix remove;
         remove.kind = Fix::Kind::removeNode;
         remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));
@@ -469,6 +472,12 @@ std::size_t Analysis::errorCount() const noexcept {
     return static_cast<std::size_t>(
         std::count_if(diagnostics.begin(), diagnostics.end(),
                       [](const Diagnostic& d) { return d.severity == Severity::error; }));
+}
+
+bool Analysis::mayRun() const noexcept {
+    return std::none_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) {
+        return d.severity == Severity::error && d.code != "unknown-op";
+    });
 }
 
 Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files) {

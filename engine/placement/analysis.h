@@ -52,6 +52,8 @@ struct Analysis {
     const std::optional<TensorType>& typeOf(PortRef output) const noexcept;
     std::size_t errorCount() const noexcept;
     bool hasErrors() const noexcept { return errorCount() > 0; }
+    /// No errors but placeholders (unknown-op): what does not depend on these can run.
+    bool mayRun() const noexcept;
 
     std::unordered_map<NodeId, std::uint32_t> index; ///< into nodes
 };

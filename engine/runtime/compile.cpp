@@ -82,16 +82,18 @@ private:
 
 std::shared_ptr<const Plan> Compiler::run() {
     for (const Diagnostic& d : m_analysis.diagnostics)
-        if (d.severity == Severity::error)
+        if (d.severity == Severity::error && !m_analysis.mayRun())
             throw Error(ErrorCode::badGraph,
                         fmt::format("the graph has {} error{}; the first: {}", m_analysis.errorCount(),
                                     m_analysis.errorCount() == 1 ? "" : "s", d.message));
     for (const ImplicitCopy& copy : m_analysis.implicitCopies)
         m_wantedCopies[{copy.from, copy.target}] = &copy;
+    // Placeholders and what depends on them are not sound, and left out.
     for (const NodeFacts& facts : m_analysis.nodes)
-        if (const Body* body = m_bodies.around(facts.id)) m_inBody[body->frame].push_back(&facts);
+        if (const Body* body = facts.sound ? m_bodies.around(facts.id) : nullptr)
+            m_inBody[body->frame].push_back(&facts);
     for (const NodeFacts& facts : m_analysis.nodes)
-        if (!m_bodies.around(facts.id)) addNode(facts, *m_graph.find(facts.id));
+        if (facts.sound && !m_bodies.around(facts.id)) addNode(facts, *m_graph.find(facts.id));
     setupFirst();
     findBodies();
     planLayouts(*m_plan);

@@ -170,8 +170,9 @@ struct CompileOptions {
     std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are
 };
 
-/// Turns a graph into a plan. Throws Error(badGraph) with the number of errors and the first one when the
-/// analysis has errors; `analysis` must be of this graph, device map and policy.
+/// Turns a graph into a plan, without placeholders and what depends on them. Throws Error(badGraph) with the
+/// number of errors and the first one when the analysis has other errors (Analysis::mayRun); `analysis` must
+/// be of this graph, device map and policy.
 std::shared_ptr<const Plan> compile(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                     std::shared_ptr<const TensorFiles> files, const CompileOptions& options);
 

@@ -26,6 +26,7 @@ private Q_SLOTS:
     void saveWritesOnceAfterTheLastIteration();
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
+    void whatDoesNotNeedAPlaceholderRuns();
 };
 
 void TestExecutor::runsOnBothKindsOfDevice() {
@@ -246,6 +247,23 @@ void TestExecutor::compileRefusesErrors() {
     GraphMaker g;
     g.node("Relu", "r");
     QVERIFY_EXCEPTION_THROWN(planOf(g.graph(), simulatedMap()), Error);
+}
+
+void TestExecutor::whatDoesNotNeedAPlaceholderRuns() {
+    GraphMaker g;
+    const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{2}}});
+    const NodeId before = g.node("Neg", "before", "cpu", {}, {x});
+    const NodeId odd = g.node("Odd", "odd", "cpu", {{"opset", std::int64_t{3}}}, {before});
+    const NodeId after = g.node("Neg", "after", "cpu", {}, {odd});
+    const DeviceMap map = simulatedMap();
+    const Analysis analysis = analyze(g.graph(), map, Policy::strict, nullptr);
+    QVERIFY(analysis.hasErrors() && analysis.mayRun());
+    QVERIFY(QString::fromStdString(analysis.diagnostics[0].message)
+                .startsWith(QStringLiteral("there is no op \"Odd\" of opset 3 (node \"odd\")")));
+    const RunResult result = runToEnd(planOf(g.graph(), map, {.keepAll = true}), {});
+    QCOMPARE(result.status, RunStatus::finished);
+    QCOMPARE(floats(result, before, map), (std::vector<float>{-1, -1}));
+    QVERIFY(!result.tensor({after, 0}));
 }
 
 TWB_TEST_MAIN(TestExecutor)

@@ -97,6 +97,7 @@ void Import::addContents(const onnx::GraphProto& graph) {
 
 void Import::checkVersions(const onnx::ModelProto& model) {
     for (const auto& import : model.opset_import()) {
+        m_opsets[isDefaultDomain(import.domain()) ? std::string() : import.domain()] = import.version();
         if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
         if (import.version() < kOldestOpset)
             refuse(m_path.string(),
@@ -326,6 +327,8 @@ void Import::addNode(const NodeProto& proto) {
     if (!isControl(proto)) // whose attributes are for those who read its bodies
         for (const AttributeProto& attribute : proto.attribute())
             setAttribute(node, op, attribute, at(label));
+    const auto opset = m_opsets.find(isDefaultDomain(proto.domain()) ? std::string() : proto.domain());
+    if (!op && opset != m_opsets.end()) node.attributes.set("opset", opset->second); // to be said of it
     // Split has the attribute in ONNX, too; of others the outputs are counted here.
     if (op && op->attribute("num_outputs") && !node.attributes.has("num_outputs"))
         node.attributes.set("num_outputs", std::int64_t{proto.output_size()});

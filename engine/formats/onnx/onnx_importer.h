@@ -81,6 +81,7 @@ private:
     std::vector<NodeId> m_parameters;
     std::set<std::string> m_outputNames; ///< which belong to the Probes
     std::set<std::string> m_taken;
+    std::map<std::string, std::int64_t> m_opsets; ///< by domain
 };
 
 } // namespace twb::onnx_import
