@@ -117,7 +117,7 @@ void RunContext::bind(std::uint32_t index) {
     };
     slot.inputs.clear();
     slot.outputs.clear();
-    slot.memory = {};
+    if (step.dynamic) slot.memory = {}; // for other shapes than those of the launch before
     for (std::uint32_t v : step.inputs) slot.inputs.push_back(view(v));
     for (std::uint32_t v : step.outputs) slot.outputs.push_back(view(v));
     if (step.op) {

@@ -57,6 +57,7 @@ private Q_SLOTS:
     void aScanTakesSlices_data() { devices(); }
     void aScanTakesSlices();
     void whatIsReadFromOutsideKeepsItsMemory();
+    void weightsStayPackedFromOneRunToTheNext();
     void transfersInABodyAreCounted();
     void stepsAfterABodyAreNotCached();
     void anErrorInABodyPoisonsItsOwner();
@@ -286,6 +287,30 @@ void TestControlFlow::whatIsReadFromOutsideKeepsItsMemory() {
     const RunResult result = runToEnd(plan, {.iterations = 3});
     for (const float v : floats(result, later, map)) QVERIFY(std::abs(v + 6) < 1e-5F);
     QCOMPARE(floats(result, later, map).size(), std::size_t{64});
+}
+
+void TestControlFlow::weightsStayPackedFromOneRunToTheNext() {
+    const DeviceMap map = simulatedMap();
+    const Attributes image{{"shape", Ints{1, 8, 6, 6}}, {"seed", std::int64_t{1}}};
+    const Attributes weights{{"shape", Ints{8, 8, 3, 3}}, {"scale", 0.1}, {"seed", std::int64_t{2}}};
+    const Attributes same{{"pads", Ints{1, 1, 1, 1}}};
+    GraphMaker looped;
+    const NodeId initial = looped.node("RandomNormal", "initial", "cpu", image);
+    const NodeId w = looped.node("RandomNormal", "w", "cpu", weights);
+    const NodeId x = looped.node("Carried", "x", "cpu", index(0), {initial});
+    const NodeId conv = looped.node("Conv", "conv", "cpu", same, {x, w});
+    const NodeId loop =
+        looped.node("Loop", "loop", "cpu", {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
+    looped.connect(conv, loop, 3);
+    looped.body(loop, "body", {x, conv});
+    GraphMaker unrolled;
+    const NodeId filter = unrolled.node("RandomNormal", "w", "cpu", weights);
+    NodeId at = unrolled.node("RandomNormal", "initial", "cpu", image);
+    for (int i = 0; i < 3; ++i) at = unrolled.node("Conv", "conv", "cpu", same, {at, filter});
+    const std::vector<float> wanted = floats(run(unrolled, map), at, map);
+    const std::vector<float> got = floats(run(looped, map, 2), loop, map);
+    QCOMPARE(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) QVERIFY(std::abs(got[i] - wanted[i]) < 1e-5F);
 }
 
 void TestControlFlow::transfersInABodyAreCounted() {
