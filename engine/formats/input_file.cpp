@@ -1,6 +1,7 @@
 #include "formats/input_file.h"
 
 #include "core/error.h"
+#include "formats/mapped_copy.h"
 #include "formats/project.h"
 
 #include <fmt/format.h>
@@ -42,6 +43,12 @@ std::size_t InputFile::readAt(std::uint64_t offset, void* to, std::size_t count)
         filled += static_cast<std::size_t>(got);
     }
     return filled;
+}
+
+std::size_t InputFile::readMapped(std::uint64_t offset, void* to, std::size_t count) const {
+    const std::ptrdiff_t got = copyMapped(m_file, offset, to, count);
+    // Some file systems map nothing.
+    return got < 0 ? readAt(offset, to, count) : static_cast<std::size_t>(got);
 }
 
 void InputFile::fail(const char* reason) const {

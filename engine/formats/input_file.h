@@ -18,6 +18,8 @@ public:
     std::uint64_t size() const noexcept { return m_size; }
     /// Reads up to `count` bytes from `offset` on; fewer only at the file's end. Thread-safe.
     std::size_t readAt(std::uint64_t offset, void* to, std::size_t count) const;
+    /// The same through a mapping of the file, for what is large.
+    std::size_t readMapped(std::uint64_t offset, void* to, std::size_t count) const;
 
 private:
     [[noreturn]] void fail(const char* reason) const;

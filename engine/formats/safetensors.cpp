@@ -107,7 +107,7 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
         refuse(m_path, fmt::format("\"{}\" is {}, but {} was there when the graph was checked", name,
                                    type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(type.byteCount());
-    if (m_file.readAt(m_offsets.at(name), out.data, bytes) != bytes)
+    if (m_file.readMapped(m_offsets.at(name), out.data, bytes) != bytes)
         refuse(m_path, "it became shorter while it was read");
     if (type.dtype != DType::boolean) return;
     // A C++ bool may be nothing but 0 and 1.

@@ -6,6 +6,10 @@
 #include <QFile>
 #include <QTemporaryDir>
 
+#include <atomic>
+#include <thread>
+#include <unistd.h>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -25,6 +29,7 @@ class TestSafetensors : public QObject {
 private Q_SLOTS:
     void everyDTypeComesBack();
     void aGraphNamesOneTensor();
+    void aFileThatShrinksIsAnError();
     void refusesWhatIsWrong_data();
     void refusesWhatIsWrong();
 
@@ -71,6 +76,46 @@ void TestSafetensors::aGraphNamesOneTensor() {
              }).section(QStringLiteral(": "), 2),
              "it has no tensor \"d\"; it has a.b#c");
     QVERIFY_EXCEPTION_THROWN(files->typeOf("../w.safetensors#a.b#c"), Error);
+}
+
+/// A mapping whose pages are gone ends a program that does not see to it.
+void TestSafetensors::aFileThatShrinksIsAnError() {
+    const Tensor tensor = Tensor::onHost({DType::u8, Shape{8 << 20}});
+    std::fill_n(static_cast<char*>(tensor.data()), tensor.byteCount(), char(1));
+    const auto name = path("shrinks.safetensors");
+    writeSafetensors(name, {{"a", tensor.view()}});
+    const auto size = static_cast<off_t>(std::filesystem::file_size(name));
+    const Safetensors file(name);
+    const auto isRead = [&] {
+        try {
+            file.read("a", tensor.view());
+            return true;
+        } catch (const Error& e) {
+            if (!QString(e.what()).endsWith("shrinks.safetensors: it became shorter while it was read"))
+                throw;
+            return false;
+        }
+    };
+    QVERIFY(isRead());
+    for (const off_t left : {size - 1, size / 2, off_t(1), off_t(0)}) { // in a last page, and without one
+        QCOMPARE(::truncate(name.c_str(), left), 0);
+        QVERIFY(!isRead());
+    }
+    QCOMPARE(::truncate(name.c_str(), size), 0);
+    QVERIFY(isRead());
+
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+        while (!done) {
+            if (::truncate(name.c_str(), 4096) != 0 || ::truncate(name.c_str(), size) != 0) return;
+            std::this_thread::yield();
+        }
+    });
+    int shortened = 0;
+    for (int i = 0; i < 200; ++i) shortened += !isRead();
+    done = true;
+    other.join();
+    qInfo("%d of 200 reads met a file that had become shorter", shortened);
 }
 
 void TestSafetensors::refusesWhatIsWrong_data() {
