@@ -7,6 +7,7 @@
 #include "app/terminal.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "formats/tensor_archive.h"
 #include "placement/analysis.h"
 #include "runtime/plan.h"
 
@@ -70,7 +71,7 @@ std::vector<WantedOutput> wantedOutputs(const Graph& graph, const std::vector<st
     std::vector<WantedOutput> out;
     for (const std::string& text : texts) {
         NamedFile file = parseNamedFile(text, "--output");
-        checkWritable(file.path, "--output");
+        checkWritable(splitTensorPath(file.path.string()).file, "--output");
         const PortRef port =
             tensorOf(graph, nodeNamed(graph, file.node, "--output " + file.node), "--output");
         out.push_back({std::move(file), port});
@@ -122,7 +123,7 @@ void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& res
         if (!tensor)
             throw Error(ErrorCode::failed,
                         fmt::format("--output {}: the run left no tensor there", output.file.node));
-        writeNpy(output.file.path, toHost(*tensor, plan.devices).view());
+        writeTensor(splitTensorPath(output.file.path.string()), toHost(*tensor, plan.devices).view());
     }
 }
 
@@ -141,8 +142,10 @@ void checkDistinct(const RunCommand& command) {
     std::map<fs::path, std::string> taken;
     const auto claim = [&](const fs::path& path, const std::string& what) {
         std::error_code failed;
-        const fs::path place = fs::weakly_canonical(path, failed);
+        const TensorPath tensor = splitTensorPath(path.string());
+        fs::path place = fs::weakly_canonical(fs::absolute(tensor.file), failed);
         if (failed || (fs::exists(place, failed) && !fs::is_regular_file(place, failed))) return; // /dev/null
+        if (tensor.tensor) place += "#" + *tensor.tensor; // a file of many has room for several
         const auto [known, fresh] = taken.try_emplace(place, what);
         if (!fresh)
             throw Error(ErrorCode::invalidArgument,
@@ -241,8 +244,10 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     };
     many("--set", options->sets, "NODE.ATTRIBUTE=VALUE",
          "Another value for an attribute in this run; node.device=cuda:0 moves a node");
-    many("--input", options->inputs, "NODE=FILE.npy", "Read a source node's tensor from this file");
-    many("--output", options->outputs, "NODE=FILE.npy", "Write a node's result to this file after the run");
+    many("--input", options->inputs, "NODE=FILE",
+         "Read a source node's tensor from this file: a.npy, a.npz#name or a.safetensors#name");
+    many("--output", options->outputs, "NODE=FILE",
+         "Write a node's result to this file after the run, named likewise; others in it stay");
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");

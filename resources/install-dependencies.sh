@@ -10,6 +10,7 @@ packages=(
     libqcustomplot-dev
     libonnx-dev libprotobuf-dev libgraphviz-dev
     libopenblas-openmp-dev libdnnl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+    libzip-dev pkg-config
     fonts-inter fonts-jetbrains-mono
 )
 for option in "$@"; do

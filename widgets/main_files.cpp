@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "formats/project.h"
+#include "formats/tensor_archive.h"
 #include "widgets/canvas/export_picture.h"
 #include "widgets/icon.h"
 #include "widgets/main_window.h"
@@ -38,7 +39,9 @@ QStringList filesRead(const Document& document) {
         if (node.op != "File") continue;
         const AttributeValue* path = node.attributes.find("path");
         const auto* text = path ? std::get_if<std::string>(path) : nullptr;
-        if (text && !out.contains(toQt(*text))) out << toQt(*text);
+        if (!text) continue;
+        const QString file = toQt(splitTensorPath(*text).file);
+        if (!out.contains(file)) out << file;
     }
     return out;
 }

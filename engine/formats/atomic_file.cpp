@@ -83,6 +83,10 @@ void AtomicFile::write(const void* bytes, std::size_t count) {
     }
 }
 
+void AtomicFile::seek(std::uint64_t offset) {
+    if (::lseek(m_file, static_cast<off_t>(offset), SEEK_SET) < 0) fail(errno);
+}
+
 void AtomicFile::commit() {
     if (!m_inPlace && ::fsync(m_file) != 0) fail(errno);
     const int file = std::exchange(m_file, -1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 
 namespace twb {
@@ -16,6 +17,8 @@ public:
     AtomicFile& operator=(const AtomicFile&) = delete;
 
     void write(const void* bytes, std::size_t count);
+    /// From here on write() goes on at `offset`; not of a device or a pipe.
+    void seek(std::uint64_t offset);
     /// Flushes to the disk and renames: from here on, whatever happens, the new file is there.
     void commit();
 

@@ -4,6 +4,7 @@
 #include "formats/atomic_file.h"
 #include "formats/input_file.h"
 #include "formats/npy_header.h"
+#include "formats/npy_stream.h"
 
 #include <fmt/format.h>
 
@@ -14,37 +15,18 @@
 namespace twb {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& problem) {
-    throw Error(ErrorCode::badFile, fmt::format("{}: {}", path.string(), problem));
+[[noreturn]] void refuse(const std::string& origin, const std::string& problem) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, problem));
 }
 
-NpyHeader readHeader(const InputFile& file, const std::filesystem::path& path) {
-    std::array<unsigned char, 12> start{};
-    const std::size_t got = file.readAt(0, start.data(), start.size());
-    if (got < kNpyPreamble || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
-        refuse(path, "this is not a .npy file: it does not start with NumPy's mark");
-    const int version = start[6];
-    if (version < 1 || version > 3)
-        refuse(path, fmt::format("its .npy version is {}.{}; 1.0 to 3.0 are read", version, start[7]));
-    const std::size_t lengthBytes = version == 1 ? 2 : 4;
-    if (got < kNpyPreamble + lengthBytes) refuse(path, "it ends within its header");
-    std::size_t length = 0;
-    for (std::size_t i = 0; i < lengthBytes; ++i)
-        length |= static_cast<std::size_t>(start[kNpyPreamble + i]) << (8 * i);
-    if (length > kLongestNpyHeader)
-        refuse(path, fmt::format("its header says that it has {} bytes; at most {} make sense", length,
-                                 kLongestNpyHeader));
-    std::string dictionary(length, '\0');
-    if (file.readAt(kNpyPreamble + lengthBytes, dictionary.data(), length) != length)
-        refuse(path, "it ends within its header");
-
-    NpyHeader header = parseNpyHeader(dictionary, path.string());
-    header.dataOffset = kNpyPreamble + lengthBytes + length;
-    const auto bytes = static_cast<std::uint64_t>(header.type.byteCount());
-    if (file.size() - header.dataOffset < bytes)
-        refuse(path, fmt::format("it is truncated: its header promises {} bytes of data ({}), but it has {}",
-                                 bytes, header.type.toString(), file.size() - header.dataOffset));
-    return header;
+/// The stream of a file, which must live as long.
+NpyStream streamOf(const InputFile& file, const std::filesystem::path& path) {
+    const auto next = [&file, at = std::uint64_t(0)](void* to, std::size_t count) mutable {
+        const std::size_t got = file.readAt(at, to, count);
+        at += got;
+        return got;
+    };
+    return {next, file.size(), path.string()};
 }
 
 template <std::size_t Size> void swapEach(unsigned char* bytes, std::size_t count) {
@@ -82,44 +64,82 @@ void reorder(const unsigned char* from, unsigned char* to, const Shape& shape, s
     }
 }
 
-void readData(const InputFile& file, const NpyHeader& header, const std::filesystem::path& path, void* to) {
+} // namespace
+
+NpyHeader readNpyHeader(const NpyStream& stream) {
+    const auto take = [&](void* to, std::size_t count) {
+        if (stream.next(to, count) != count) refuse(stream.origin, "it ends within its header");
+    };
+    std::array<unsigned char, kNpyPreamble> start{};
+    const std::size_t got = stream.next(start.data(), start.size());
+    if (got < start.size() || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
+        refuse(stream.origin, "this is not a .npy file: it does not start with NumPy's mark");
+    const int version = start[6];
+    if (version < 1 || version > 3)
+        refuse(stream.origin,
+               fmt::format("its .npy version is {}.{}; 1.0 to 3.0 are read", version, start[7]));
+    const std::size_t lengthBytes = version == 1 ? 2 : 4;
+    std::array<unsigned char, 4> lengthField{};
+    take(lengthField.data(), lengthBytes);
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < lengthBytes; ++i)
+        length |= static_cast<std::size_t>(lengthField[i]) << (8 * i);
+    if (length > kLongestNpyHeader)
+        refuse(stream.origin, fmt::format("its header says that it has {} bytes; at most {} make sense",
+                                          length, kLongestNpyHeader));
+    std::string dictionary(length, '\0');
+    take(dictionary.data(), length);
+
+    NpyHeader header = parseNpyHeader(dictionary, stream.origin);
+    header.dataOffset = kNpyPreamble + lengthBytes + length;
+    const auto bytes = static_cast<std::uint64_t>(header.type.byteCount());
+    const std::uint64_t available = stream.size > header.dataOffset ? stream.size - header.dataOffset : 0;
+    if (available < bytes)
+        refuse(stream.origin,
+               fmt::format("it is truncated: its header promises {} bytes of data ({}), but it has {}", bytes,
+                           header.type.toString(), available));
+    return header;
+}
+
+void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorView& out) {
+    const TensorType wanted{out.dtype, out.shape};
+    if (!(header.type == wanted) || !out.isDense())
+        refuse(stream.origin, fmt::format("it holds {}, but {} was there when the graph was checked",
+                                          header.type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(header.type.byteCount());
     const std::size_t elementSize = sizeOf(header.type.dtype);
     // One axis, or none, is the same in both orders.
     const bool columnMajor = header.fortranOrder && header.type.shape.rank() > 1;
     std::vector<unsigned char> columns(columnMajor ? bytes : 0);
-    void* target = columnMajor ? columns.data() : to;
-    if (file.readAt(header.dataOffset, target, bytes) != bytes)
-        refuse(path, "it became shorter while it was read");
+    void* target = columnMajor ? columns.data() : out.data;
+    if (stream.next(target, bytes) != bytes)
+        refuse(stream.origin, "it ends before the data that its header promises");
     if (header.bigEndian) swapBytes(target, bytes / elementSize, elementSize);
-    if (columnMajor) reorder(columns.data(), static_cast<unsigned char*>(to), header.type.shape, elementSize);
+    auto* to = static_cast<unsigned char*>(out.data);
+    if (columnMajor) reorder(columns.data(), to, header.type.shape, elementSize);
     if (header.type.dtype != DType::boolean) return;
     // A C++ bool may be nothing but 0 and 1.
-    auto* flags = static_cast<unsigned char*>(to);
-    std::transform(flags, flags + bytes, flags,
-                   [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
+    std::transform(to, to + bytes, to, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
 }
 
-} // namespace
-
-NpyHeader readNpyHeader(const std::filesystem::path& path) { return readHeader(InputFile(path), path); }
+NpyHeader readNpyHeader(const std::filesystem::path& path) {
+    const InputFile file(path);
+    return readNpyHeader(streamOf(file, path));
+}
 
 Tensor readNpy(const std::filesystem::path& path) {
     const InputFile file(path);
-    const NpyHeader header = readHeader(file, path);
+    const NpyStream stream = streamOf(file, path);
+    const NpyHeader header = readNpyHeader(stream);
     Tensor tensor = Tensor::onHost(header.type);
-    readData(file, header, path, tensor.data());
+    readNpyData(stream, header, tensor.view());
     return tensor;
 }
 
 void readNpyInto(const std::filesystem::path& path, const TensorView& out) {
     const InputFile file(path);
-    const NpyHeader header = readHeader(file, path);
-    const TensorType wanted{out.dtype, out.shape};
-    if (!(header.type == wanted) || !out.isDense())
-        refuse(path, fmt::format("it holds {}, but {} was there when the graph was checked",
-                                 header.type.toString(), wanted.toString()));
-    readData(file, header, path, out.data);
+    const NpyStream stream = streamOf(file, path);
+    readNpyData(stream, readNpyHeader(stream), out);
 }
 
 void writeNpy(const std::filesystem::path& path, const TensorView& tensor) {

@@ -26,8 +26,9 @@ void readNpyInto(const std::filesystem::path& path, const TensorView& out);
 /// Version 1.0, atomically.
 void writeNpy(const std::filesystem::path& path, const TensorView& tensor);
 
-/// .npy files, and tensors of .safetensors files ("model.safetensors#name"), relative to a project's folder.
-/// A path that leaves it, through ".." or a link, is refused with Error(badFile) unless `allowOutside`.
+/// .npy files, and tensors of .npz and .safetensors files ("weights.npz#name"), relative to a project's
+/// folder. A path that leaves it, through ".." or a link, is refused with Error(badFile) unless
+/// `allowOutside`.
 std::shared_ptr<const TensorFiles> makeProjectFiles(std::filesystem::path folder, bool allowOutside = false);
 
 } // namespace twb

@@ -1,12 +1,11 @@
 #include "core/error.h"
 #include "formats/npy.h"
-#include "formats/safetensors.h"
+#include "formats/tensor_archive.h"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <mutex>
-#include <optional>
 #include <sys/stat.h>
 #include <system_error>
 
@@ -21,7 +20,11 @@ public:
         : m_folder(folder.empty() ? fs::path(".") : std::move(folder)), m_allowOutside(allowOutside) {}
 
     TensorType typeOf(std::string_view path) const override {
-        if (const auto member = memberOf(path)) return archive(member->first)->typeOf(member->second);
+        const TensorPath at = splitTensorPath(path);
+        if (at.isInArchive()) {
+            const auto known = archive(at.file);
+            return known->typeOf(nameIn(*known, at));
+        }
         const fs::path file = resolve(path);
         const std::string now = fingerprintOf(file);
         {
@@ -37,23 +40,27 @@ public:
     }
 
     void read(std::string_view path, const TensorView& out) const override {
-        if (const auto member = memberOf(path)) return archive(member->first)->read(member->second, out);
-        readNpyInto(resolve(path), out);
+        const TensorPath at = splitTensorPath(path);
+        if (!at.isInArchive()) return readNpyInto(resolve(path), out);
+        const auto known = archive(at.file);
+        known->read(nameIn(*known, at), out);
     }
 
     void write(std::string_view path, const TensorView& tensor) const override {
-        const fs::path file = resolve(path);
-        if (file.extension() != ".npy")
+        const TensorPath at = splitTensorPath(path);
+        const fs::path file = resolve(at.file);
+        if (!at.isInArchive() && file.extension() != ".npy")
             throw Error(ErrorCode::io,
-                        fmt::format("\"{}\" is not written: a tensor's file name ends in .npy", path));
+                        fmt::format("\"{}\" is not written: a tensor's file name ends in .npy, or "
+                                    "in .npz or .safetensors and then \"#\" and a name",
+                                    path));
         std::error_code failed;
         fs::create_directories(file.parent_path(), failed); // if this failed, the next line says why
-        writeNpy(file, tensor);
+        writeTensor({file.string(), at.tensor}, tensor);
     }
 
     std::string fingerprint(std::string_view path) const override {
-        const auto member = memberOf(path);
-        return fingerprintOf(resolve(member ? std::string_view(member->first) : path));
+        return fingerprintOf(resolve(splitTensorPath(path).file));
     }
 
 private:
@@ -64,24 +71,19 @@ private:
 
     struct KnownArchive {
         std::string fingerprint;
-        std::shared_ptr<const Safetensors> file;
+        std::shared_ptr<const TensorArchive> file;
     };
 
-    /// File and tensor of a path such as "model.safetensors#conv1.weight".
-    static std::optional<std::pair<std::string, std::string>> memberOf(std::string_view path) {
-        constexpr std::string_view mark = ".safetensors#";
-        const std::size_t at = path.find(mark);
-        if (at == std::string_view::npos) return std::nullopt;
-        const std::size_t end = at + mark.size();
-        return std::pair{std::string(path.substr(0, end - 1)), std::string(path.substr(end))};
+    static std::string nameIn(const TensorArchive& archive, const TensorPath& path) {
+        return path.tensor ? *path.tensor : onlyTensorOf(archive, path.file);
     }
 
-    std::shared_ptr<const Safetensors> archive(const std::string& path) const {
+    std::shared_ptr<const TensorArchive> archive(const std::string& path) const {
         const fs::path file = resolve(path);
         const std::string now = fingerprintOf(file);
         const std::lock_guard lock(m_mutex);
         KnownArchive& known = m_archives[file];
-        if (!known.file || known.fingerprint != now) known = {now, std::make_shared<Safetensors>(file)};
+        if (!known.file || known.fingerprint != now) known = {now, openTensorArchive(file)};
         return known.file;
     }
 

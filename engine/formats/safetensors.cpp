@@ -10,8 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::array<const char*, kDTypeCount> kNames{"F32", "F64", "F16", "BF16
                                                       "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
 /// What the reference implementation accepts, in bytes.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
+/// What is copied at once from file to file.
+constexpr std::uint64_t kSlice = 16 << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& problem) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", path.string(), problem));
@@ -53,7 +56,10 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
     const std::uint64_t available = m_file.size() - start;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
     for (const auto& [name, entry] : json.items()) {
-        if (name == "__metadata__") continue;
+        if (name == "__metadata__") {
+            m_metadata = entry.dump();
+            continue;
+        }
         const std::string what = fmt::format("tensor \"{}\"", name);
         const auto isCount = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
         const auto listOf = [&, &entry = entry](const char* field) {
@@ -91,24 +97,25 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
         if (spans[i].first < spans[i - 1].second) refuse(path, "two of its tensors share bytes");
 }
 
-const TensorType& Safetensors::typeOf(const std::string& name) const {
-    if (const auto at = m_types.find(name); at != m_types.end()) return at->second;
+std::vector<std::string> Safetensors::names() const {
     std::vector<std::string> names;
-    for (const auto& [known, type] : m_types)
-        if (names.size() < 8) names.push_back(known);
-    refuse(m_path, fmt::format("it has no tensor \"{}\"; it has {}{}", name, fmt::join(names, ", "),
-                               m_types.size() > names.size() ? ", …" : ""));
+    for (const auto& [name, type] : m_types) names.push_back(name);
+    return names;
+}
+
+TensorType Safetensors::typeOf(const std::string& name) const {
+    if (const auto at = m_types.find(name); at != m_types.end()) return at->second;
+    refuseMissingTensor(m_path, name, names());
 }
 
 void Safetensors::read(const std::string& name, const TensorView& out) const {
-    const TensorType& type = typeOf(name);
+    const TensorType type = typeOf(name);
     const TensorType wanted{out.dtype, out.shape};
     if (!(type == wanted) || !out.isDense())
         refuse(m_path, fmt::format("\"{}\" is {}, but {} was there when the graph was checked", name,
                                    type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(type.byteCount());
-    if (m_file.readMapped(m_offsets.at(name), out.data, bytes) != bytes)
-        refuse(m_path, "it became shorter while it was read");
+    readBytes(name, 0, out.data, bytes);
     if (type.dtype != DType::boolean) return;
     // A C++ bool may be nothing but 0 and 1.
     auto* flags = static_cast<unsigned char*>(out.data);
@@ -116,28 +123,46 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
                    [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
 }
 
-void writeSafetensors(const std::filesystem::path& path,
-                      const std::vector<std::pair<std::string, TensorView>>& tensors) {
+void Safetensors::readBytes(const std::string& name, std::uint64_t offset, void* to,
+                            std::size_t count) const {
+    if (m_file.readMapped(m_offsets.at(name) + offset, to, count) != count)
+        refuse(m_path, "it became shorter while it was read");
+}
+
+namespace {
+
+/// A tensor to write, wherever its bytes come from.
+struct Part {
+    std::string name;
+    TensorType type;
+    std::function<void(AtomicFile&)> write;
+};
+
+std::uint64_t bytesOf(const Part& part) { return static_cast<std::uint64_t>(part.type.byteCount()); }
+
+Part partOf(const std::filesystem::path& path, const std::string& name, const TensorView& tensor) {
+    if (!tensor.isDense())
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{}: only dense tensors can be written", path.string()));
+    TensorType type{tensor.dtype, tensor.shape};
+    const auto bytes = static_cast<std::size_t>(type.byteCount());
+    return {name, std::move(type),
+            [data = tensor.data, bytes](AtomicFile& file) { file.write(data, bytes); }};
+}
+
+void writeParts(const std::filesystem::path& path, std::vector<Part> parts, const std::string& metadata) {
     // Wide elements first, so that each tensor lies on a multiple of its element's size.
-    std::vector<const std::pair<std::string, TensorView>*> order;
-    for (const auto& tensor : tensors) {
-        if (!tensor.second.isDense())
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("{}: only dense tensors can be written", path.string()));
-        order.push_back(&tensor);
-    }
-    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-        return sizeOf(a->second.dtype) > sizeOf(b->second.dtype);
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+        return sizeOf(a.type.dtype) > sizeOf(b.type.dtype);
     });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    if (!metadata.empty()) header["__metadata__"] = nlohmann::ordered_json::parse(metadata);
     std::uint64_t offset = 0;
-    for (const auto* tensor : order) {
-        const TensorView& view = tensor->second;
-        const auto bytes = static_cast<std::uint64_t>(view.shape.byteCount(view.dtype));
-        header[tensor->first] = {{"dtype", kNames[static_cast<std::size_t>(view.dtype)]},
-                                 {"shape", view.shape.dims()},
-                                 {"data_offsets", {offset, offset + bytes}}};
-        offset += bytes;
+    for (const Part& part : parts) {
+        header[part.name] = {{"dtype", kNames[static_cast<std::size_t>(part.type.dtype)]},
+                             {"shape", part.type.shape.dims()},
+                             {"data_offsets", {offset, offset + bytesOf(part)}}};
+        offset += bytesOf(part);
     }
     std::string text = header.dump();
     text.resize((text.size() + 7) / 8 * 8, ' '); // the data starts on a multiple of 8
@@ -145,10 +170,44 @@ void writeSafetensors(const std::filesystem::path& path,
     AtomicFile file(path);
     file.write(&length, sizeof length);
     file.write(text.data(), text.size());
-    for (const auto* tensor : order)
-        file.write(tensor->second.data,
-                   static_cast<std::size_t>(tensor->second.shape.byteCount(tensor->second.dtype)));
+    for (const Part& part : parts) part.write(file);
     file.commit();
+}
+
+} // namespace
+
+void writeSafetensors(const std::filesystem::path& path,
+                      const std::vector<std::pair<std::string, TensorView>>& tensors) {
+    std::vector<Part> parts;
+    for (const auto& [name, tensor] : tensors) parts.push_back(partOf(path, name, tensor));
+    writeParts(path, std::move(parts), {});
+}
+
+void addToSafetensors(const std::filesystem::path& path, const std::string& name, const TensorView& tensor) {
+    if (name == "__metadata__")
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{}: \"{}\" is no name for a tensor: the format keeps it for itself; take "
+                                "another",
+                                path.string(), name));
+    std::vector<Part> parts;
+    std::optional<const Safetensors> old;
+    if (std::filesystem::exists(path)) old.emplace(path);
+    if (old)
+        for (const auto& [known, type] : old->types()) {
+            if (known == name) continue;
+            const auto copy = [&old = *old, &known = known, &type = type](AtomicFile& file) {
+                const auto total = static_cast<std::uint64_t>(type.byteCount());
+                std::vector<char> slice(std::min<std::uint64_t>(total, kSlice));
+                for (std::uint64_t at = 0; at < total; at += slice.size()) {
+                    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(total - at, kSlice));
+                    old.readBytes(known, at, slice.data(), count);
+                    file.write(slice.data(), count);
+                }
+            };
+            parts.push_back({known, type, copy});
+        }
+    parts.push_back(partOf(path, name, tensor));
+    writeParts(path, std::move(parts), old ? old->metadata() : std::string());
 }
 
 } // namespace twb

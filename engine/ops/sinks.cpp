@@ -44,8 +44,10 @@ void addSinks(std::vector<Op>& table) {
     probe.kernel = probeKernel;
     table.push_back(std::move(probe));
 
-    Op save = makeSink("Save", "Writes its tensor to a .npy file of the project's folder");
-    save.attributes = {fileAttribute("path", "The .npy file, relative to the project's folder")};
+    Op save =
+        makeSink("Save", "Writes its tensor to a .npy, .npz or .safetensors file of the project's folder");
+    save.attributes = {fileAttribute(
+        "path", "The file, relative to the project's folder: a.npy, a.npz#name or a.safetensors#name")};
     save.kernel = saveKernel;
     table.push_back(std::move(save));
 }

@@ -197,9 +197,10 @@ AttributeSpec shapeOfSource() {
 } // namespace
 
 void addSources(std::vector<Op>& table) {
-    Op file = makeSource("File", 0, "A tensor from a .npy or .safetensors file, read on the host", kAll);
-    file.attributes = {
-        fileAttribute("path", "The file, relative to the project's folder: a.npy, or a.safetensors#name")};
+    Op file =
+        makeSource("File", 0, "A tensor from a .npy, .npz or .safetensors file, read on the host", kAll);
+    file.attributes = {fileAttribute(
+        "path", "The file, relative to the project's folder: a.npy, a.npz#name or a.safetensors#name")};
     file.infer = inferFile;
     file.kernel = fileKernel;
     table.push_back(std::move(file));

@@ -255,6 +255,29 @@ private Q_SLOTS:
         QCOMPARE(twb.tensor("moved.npy"), (std::vector<double>{3, 3, 3, 3}));
     }
 
+    void archivesHoldSeveral() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        for (const QString file : {"all.npz", "all.safetensors"}) {
+            const Ended ended = twb.run({"run", "a.twb", "--quiet", "--output", "scaled=" + file + "#layer/y",
+                                         "--output", "base=" + file + "#x"});
+            QCOMPARE(ended.err, "");
+            QCOMPARE(ended.exit, 0);
+            const Ended again = twb.run({"run", "a.twb", "--quiet", "--input", "base=" + file + "#layer/y",
+                                         "--output", "scaled=out.npy"});
+            QCOMPARE(again.err, "");
+            QCOMPARE(twb.tensor("out.npy"), (std::vector<double>{12, 12, 12, 12}));
+        }
+        const Ended unnamed = twb.run({"run", "a.twb", "--quiet", "--input", "base=all.npz"});
+        QVERIFY2(unnamed.err.contains("it has 2 tensors, layer/y, x; name one of them"),
+                 qPrintable(unnamed.err));
+        QCOMPARE(unnamed.exit, 4);
+        const Ended twice =
+            twb.run({"run", "a.twb", "--output", "scaled=o.npz#x", "--output", "base=./o.npz#x"});
+        QVERIFY2(twice.err.contains("are the same file"), qPrintable(twice.err));
+        QCOMPARE(twice.exit, 2);
+    }
+
     void wrongInputsAndOutputs_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<int>("exit");

@@ -147,6 +147,23 @@ private Q_SLOTS:
         QVERIFY(sound < kRounds / 2);
     }
 
+    void damagedArchives() {
+        const QTemporaryDir folder;
+        const fs::path path = fs::path(folder.path().toStdString()) / "a.npz";
+        const fs::path data = fs::path(TWB_SOURCE_DIR) / "tests/data";
+        writeTensor({path, "a"}, Tensor::of<float>({3}, {1, 2, 3}).view());
+        writeTensor({path, "b"}, Tensor::of<std::int64_t>({2, 2}, {1, 2, 3, 4}).view());
+        const std::string whole = readFile(path, 10000);
+        const std::string other = readFile(data / "numpy_deflated.npz", 10000);
+        QVERIFY(fuzz::npz(whole, path));
+        Mutator mutator(17);
+        int sound = 0;
+        for (int i = 0; i < 4000; ++i) sound += fuzz::npz(mutator.mutate(i % 2 ? whole : other, other), path);
+        qInfo("%d of 4000 damaged archives still are one", sound);
+        QVERIFY(sound > 20);
+        QVERIFY(sound < 2000);
+    }
+
     void damagedTensorFiles() {
         QTemporaryDir folder;
         const fs::path path = fs::path(folder.path().toStdString()) / "a.npy";

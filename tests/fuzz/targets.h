@@ -2,12 +2,15 @@
 
 #include "core/error.h"
 #include "formats/npy_header.h"
+#include "formats/npz.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
 #include "placement/analysis.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -54,6 +57,34 @@ inline bool npyHeader(std::string_view bytes) {
     const NpyHeader back = parseNpyHeader(std::string_view(whole).substr(kNpyPreamble + 2), "saved");
     require(back.type == header.type, "a header that was written reads back as the same type");
     return true;
+}
+
+/// Whether the bytes, which are put into `file`, were a .npz file all of whose tensors can be read.
+inline bool npz(std::string_view bytes, const std::filesystem::path& file) {
+    std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bool whole = true;
+    const auto attempt = [&](const auto& act) {
+        try {
+            act();
+        } catch (const Error& e) {
+            require(e.code() == ErrorCode::badFile, "a bad archive is an Error(badFile)");
+            require(std::string_view(e.what()).starts_with(file.string()), "the sentence names the file");
+            whole = false;
+        }
+    };
+    attempt([&] {
+        const Npz archive(file);
+        for (const std::string& name : archive.names())
+            attempt([&] {
+                const TensorType type = archive.typeOf(name);
+                const auto size = static_cast<std::uint64_t>(type.byteCount());
+                require(size <= 1032 * bytes.size(), "no tensor is larger than its bytes can make it");
+                const Tensor tensor = Tensor::onHost(type);
+                archive.read(name, tensor.view());
+            });
+        whole = whole && !archive.names().empty();
+    });
+    return whole;
 }
 
 /// Whether the bytes were an ONNX model.

@@ -1,0 +1,118 @@
+#include "formats/tensor_archive.h"
+
+#include "core/error.h"
+#include "formats/npy.h"
+#include "formats/npz.h"
+#include "formats/safetensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <fcntl.h>
+#include <mutex>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 2> kEndings{".npz", ".safetensors"};
+
+bool isNpz(const fs::path& file) { return file.extension() == ".npz"; }
+
+/// The most names that a sentence lists.
+constexpr std::size_t kMostNames = 8;
+
+std::string listed(const std::vector<std::string>& names) {
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNames));
+    return fmt::format("{}{}", fmt::join(names.begin(), end, ", "), names.size() > kMostNames ? ", …" : "");
+}
+
+/// To add a tensor is to read the archive and to write it: two who do so at once would lose one of theirs.
+/// The mutex keeps threads apart, the lock of the folder other processes of ours, such as the runs of a
+/// batch; the file itself cannot be locked, since it is replaced. A file system without locks has the mutex
+/// alone.
+class AddLock {
+public:
+    explicit AddLock(const fs::path& file)
+        : m_lock(mutex()), m_folder(::open(folderOf(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        if (m_folder >= 0) ::flock(m_folder, LOCK_EX);
+    }
+    ~AddLock() {
+        if (m_folder >= 0) ::close(m_folder);
+    }
+    AddLock(const AddLock&) = delete;
+    AddLock& operator=(const AddLock&) = delete;
+
+private:
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+    /// Of what a link leads to: there it is written.
+    static fs::path folderOf(const fs::path& file) {
+        std::error_code failed;
+        const fs::path target = fs::weakly_canonical(file, failed);
+        const fs::path folder = (failed ? file : target).parent_path();
+        return folder.empty() ? fs::path(".") : folder;
+    }
+
+    std::lock_guard<std::mutex> m_lock;
+    int m_folder;
+};
+
+} // namespace
+
+bool TensorPath::isInArchive() const {
+    const std::string ending = fs::path(file).extension();
+    return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+TensorPath splitTensorPath(std::string_view path) {
+    std::size_t end = std::string_view::npos;
+    for (const std::string_view ending : kEndings)
+        if (const auto at = path.find(std::string(ending) + '#'); at != std::string_view::npos)
+            end = std::min(end, at + ending.size());
+    if (end == std::string_view::npos) return {std::string(path), std::nullopt};
+    return {std::string(path.substr(0, end)), std::string(path.substr(end + 1))};
+}
+
+std::shared_ptr<const TensorArchive> openTensorArchive(const fs::path& file) {
+    if (isNpz(file)) return std::make_shared<Npz>(file);
+    return std::make_shared<Safetensors>(file);
+}
+
+std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
+    std::vector<std::string> names = archive.names();
+    if (names.size() == 1) return std::move(names.front());
+    if (names.empty())
+        throw Error(ErrorCode::badFile, fmt::format("{}: there is no tensor in it", file.string()));
+    throw Error(ErrorCode::badFile,
+                fmt::format("{}: it has {} tensors, {}; name one of them: {}#{}", file.string(), names.size(),
+                            listed(names), file.filename().string(), names.front()));
+}
+
+void writeTensor(const TensorPath& path, const TensorView& tensor) {
+    if (!path.isInArchive()) return writeNpy(path.file, tensor);
+    if (!path.tensor || path.tensor->empty())
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("{}: a file of many tensors is written one by one; name the tensor: {}#result",
+                        path.file, fs::path(path.file).filename().string()));
+    const AddLock lock(path.file);
+    if (isNpz(path.file))
+        addToNpz(path.file, *path.tensor, tensor);
+    else
+        addToSafetensors(path.file, *path.tensor, tensor);
+}
+
+void refuseMissingTensor(const fs::path& file, const std::string& name,
+                         const std::vector<std::string>& names) {
+    throw Error(ErrorCode::badFile, fmt::format("{}: it has no tensor \"{}\"; it has {}", file.string(), name,
+                                                names.empty() ? "none" : listed(names)));
+}
+
+} // namespace twb

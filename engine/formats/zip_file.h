@@ -1,0 +1,52 @@
+#pragma once
+
+#include "formats/atomic_file.h"
+#include "formats/input_file.h"
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <zip.h>
+
+namespace twb {
+
+/// A zip archive, open through libzip. What is changed is written as an AtomicFile: commit() makes it appear,
+/// whole, and without one nothing happened. Not thread-safe. Errors: Error(io), Error(badFile) for what is no
+/// zip archive.
+class ZipFile {
+public:
+    enum class Mode { read, change }; ///< to change what is not there makes it
+    ZipFile(const std::filesystem::path& path, Mode mode);
+    ~ZipFile();
+    ZipFile(const ZipFile&) = delete;
+    ZipFile& operator=(const ZipFile&) = delete;
+
+    zip_t* get() const noexcept { return m_archive; }
+    /// Of the file as it was opened; 0 of one that was not there.
+    std::uint64_t size() const noexcept { return m_input ? m_input->size() : 0; }
+    void commit();
+    /// Throws what stopped libzip: the file's own error where there was one, else Error(badFile) with
+    /// `reason`.
+    [[noreturn]] void fail(const std::string& reason) const;
+
+private:
+    static zip_int64_t answer(void* self, void* data, zip_uint64_t length, zip_source_cmd_t command);
+    zip_int64_t answer(void* data, zip_uint64_t length, zip_source_cmd_t command);
+    zip_int64_t seek(std::uint64_t& at, std::uint64_t end, void* data, zip_uint64_t length);
+    zip_int64_t refuse(int zipCode, int systemCode);
+
+    std::filesystem::path m_path;
+    std::optional<InputFile> m_input;
+    std::optional<AtomicFile> m_output;
+    std::uint64_t m_readAt = 0;
+    std::uint64_t m_writeAt = 0;
+    std::uint64_t m_written = 0;
+    zip_error_t m_error{}; ///< the last one, which libzip asks for
+    std::exception_ptr m_failure;
+    zip_t* m_archive = nullptr;
+};
+
+} // namespace twb
