@@ -170,8 +170,8 @@ void AttributeEditor::setRefusal(const QString& sentence) {
 }
 
 void AttributeEditor::chooseFile() {
-    const QString file = QFileDialog::getOpenFileName(this, tr("Choose a tensor"), m_folder,
-                                                      tr("Tensors (*.npy *.npz *.safetensors);;All files (*)"));
+    const QString file = QFileDialog::getOpenFileName(
+        this, tr("Choose a tensor"), m_folder, tr("Tensors (*.npy *.npz *.safetensors);;All files (*)"));
     if (file.isEmpty()) return;
     m_line->setText(QDir(m_folder).relativeFilePath(file));
     commitText();
