@@ -157,4 +157,10 @@ void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
     Q_EMIT devicesChanged();
 }
 
+std::size_t Document::problemCount() const noexcept {
+    const std::vector<Diagnostic>& all = m_analysis.diagnostics;
+    return std::size_t(std::count_if(all.begin(), all.end(),
+                                     [](const Diagnostic& d) { return d.severity != Severity::note; }));
+}
+
 } // namespace twb

@@ -63,6 +63,9 @@ public:
 
     /// What stands behind the lanes; revalidates.
     void setDeviceChoices(std::vector<DeviceChoice> choices);
+    /// Diagnostics but for notes, which are no trouble.
+    std::size_t problemCount() const noexcept;
+    std::size_t noteCount() const noexcept { return m_analysis.diagnostics.size() - problemCount(); }
     const std::vector<DeviceChoice>& deviceChoices() const noexcept { return m_choices; }
 
 Q_SIGNALS:

@@ -243,6 +243,7 @@ void RunController::updateNodes(bool final) {
         // A staging copy has a price of its own, and would mix modelled time with the reading's measured one.
         if (step.transfer != kNone && plan.transfers[step.transfer].kind == TransferKind::staging) continue;
         node.modelled = plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
+        node.once = step.setup;
         node.ns = final ? node.ns + timeOf(index) : timeOf(index);
     }
 }

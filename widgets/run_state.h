@@ -17,7 +17,8 @@ struct NodeRun {
     StepState state = StepState::pending;
     double ns = 0; ///< median over the iterations; 0 before the first
     bool modelled = false;
-    QString error; ///< why it failed
+    bool once = false; ///< it is no part of the iteration
+    QString error;     ///< why it failed
 };
 
 /// What is known of one edge that crosses lanes: predicted before a run, measured (or modelled) after it.

@@ -110,10 +110,11 @@ void StatusLine::refreshGraph() {
     const auto count = [](std::size_t n, const QString& one, const QString& many) {
         return n == 1 ? QStringLiteral("1 ") + one : grouped(std::int64_t(n)) + QLatin1Char(' ') + many;
     };
-    const QStringList parts{count(graph.nodes().size(), tr("node"), tr("nodes")),
-                            count(graph.edgeCount(), tr("edge"), tr("edges")),
-                            count(m_document.analysis().diagnostics.size(), tr("problem"), tr("problems")),
-                            tr("revision %1").arg(m_document.revision())};
+    QStringList parts{count(graph.nodes().size(), tr("node"), tr("nodes")),
+                      count(graph.edgeCount(), tr("edge"), tr("edges")),
+                      count(m_document.problemCount(), tr("problem"), tr("problems"))};
+    if (const std::size_t notes = m_document.noteCount()) parts << count(notes, tr("note"), tr("notes"));
+    parts << tr("revision %1").arg(m_document.revision());
     m_counts->setText(parts.join(QStringLiteral(" · ")));
 }
 

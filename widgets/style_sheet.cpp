@@ -145,6 +145,7 @@ QFrame[role="problem"][severity="warning"] { background: @warning-wash; border-l
 QFrame[role="problem"][severity="note"] { background: @accent-12; border-left: 3px solid @accent; border-top-right-radius: 8px; border-bottom-right-radius: 8px; }
 QLabel[role="badge"] { background: @error; color: @badge-text; border-radius: 8px; padding: 1px 6px; font-weight: 600; }
 QLabel[role="badge"][severity="warning"] { background: @warning; }
+QLabel[role="badge"][severity="note"] { background: @accent; }
 QLabel[role="modelled"] { background: @warning-18; color: @warning-ink; border-radius: 8px; padding: 2px 8px; font-weight: 600; }
 )";
 

@@ -135,6 +135,10 @@ QColor Theme::deviceInk(Device device) const {
     return isDark ? accent : accent.darker(128);
 }
 
+QColor Theme::severity(Severity severity) const {
+    return severity == Severity::error ? error : severity == Severity::warning ? warning : accent;
+}
+
 QColor Theme::warningInk() const { return isDark ? warning : warning.darker(128); }
 
 QColor Theme::laneBackground(Device device) const {

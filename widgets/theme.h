@@ -2,6 +2,7 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "graph/diagnostic.h"
 
 #include <QColor>
 #include <QFont>
@@ -28,6 +29,8 @@ struct Theme {
     /// The same for words: at least 4.5:1 on lane headers and cards.
     QColor deviceInk(Device device) const;
     QColor warningInk() const;
+    /// Of a diagnostic; a note is no trouble and has the accent.
+    QColor severity(Severity severity) const;
     QColor laneBackground(Device device) const;
     QColor wire(DType dtype) const;
     /// Of the index-th curve of a plot and its row in a legend.

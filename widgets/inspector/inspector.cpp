@@ -8,6 +8,7 @@
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/labels.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 
 #include <QComboBox>
@@ -17,6 +18,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -184,8 +186,13 @@ void Inspector::refresh() {
                           (d.edge && selection.nodes.contains(d.edge->from.node));
         if (selection.empty() || mine) problems.push_back(&d);
     }
+    if (m_problemsElsewhere) problems.clear();
     m_problems->setProblems(problems);
     m_problemsSection->setVisible(!problems.empty());
+}
+
+void Inspector::setProblemsElsewhere(bool elsewhere) {
+    if (std::exchange(m_problemsElsewhere, elsewhere) != elsewhere) refresh();
 }
 
 void Inspector::showNode(const Node& node) {
@@ -343,9 +350,8 @@ void Inspector::refreshFigures() {
             rows.push_back({tr("copies"), tr("nothing: one lane")});
         else {
             const EdgeRun& run = found->second;
-            const QString kind = run.predicted  ? tr("predicted")
-                                 : run.modelled ? tr("modelled")
-                                                : tr("measured");
+            const QString known = priceKind(run.predicted, run.modelled);
+            const QString kind = known.isEmpty() ? tr("measured") : known;
             rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
             rows.push_back({tr("time, %1").arg(kind), toQt(formatMs(run.ns))});
             rows.push_back({tr("rate, %1").arg(kind), toQt(formatRate(run.gbPerSecond))});
@@ -397,7 +403,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     else
         rows.push_back(
             {tr("computed"),
-             (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns)))});
+             (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
+                 (run->second.once ? tr(", once") : QString())});
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

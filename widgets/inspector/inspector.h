@@ -32,6 +32,8 @@ public:
 
     /// Puts the cursor into the name of the selected node.
     void editName();
+    /// Problems that another panel shows at the moment are not shown here, too.
+    void setProblemsElsewhere(bool elsewhere);
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
@@ -79,6 +81,7 @@ private:
     TensorPanel* m_tensor;
     ProblemCards* m_problems;
     QWidget* m_problemsSection;
+    bool m_problemsElsewhere = false;
 };
 
 } // namespace twb

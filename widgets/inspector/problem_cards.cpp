@@ -1,7 +1,7 @@
 #include "widgets/inspector/problem_cards.h"
 
-#include "profile/report.h"
 #include "widgets/labels.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 
 #include <QFrame>
@@ -10,12 +10,16 @@
 #include <QStyleOptionButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace twb {
 namespace {
 
 /// More cards than these nobody reads; the table below has them all.
 constexpr std::size_t kMostCards = 12;
 constexpr int kPadding = 8;
+constexpr int kLine = 30;
+constexpr int kTwoLines = 44;
 
 /// "insert To(cuda:0) on images -> fc1" as a button says it.
 QString captionOf(const Fix& fix) {
@@ -28,29 +32,30 @@ QString severityName(Severity severity) { return toQt(name(severity)); }
 
 } // namespace
 
-QString priceText(const Price& price) {
-    if (!price.isKnown) return {};
-    return toQt(formatBytes(double(price.bytes))) + QStringLiteral("  ") + toQt(formatMs(price.ns));
-}
-
 FixButton::FixButton(const Fix& fix, QWidget* parent) : QPushButton(parent), m_fix(fix) {
     setProperty("role", QStringLiteral("fix"));
     setText(captionOf(fix));
-    // A fix that copies nothing has no price worth a word.
-    if (fix.price.bytes > 0 && fix.price.isKnown)
-        m_prices = {priceText(fix.price), toQt(formatMs(fix.price.ns))};
-    const QString price = m_prices.isEmpty()   ? QString()
-                          : fix.price.modelled ? tr("%1 in each iteration, modelled").arg(m_prices.first())
-                                               : tr("%1 in each iteration").arg(m_prices.first());
-    setToolTip(price.isEmpty() ? text() : text() + QLatin1Char('\n') + price);
+    m_price = priceText(fix.price);
+    setToolTip(m_price.isEmpty() ? text() : text() + QLatin1Char('\n') + m_price);
     setAccessibleName(text());
-    setAccessibleDescription(price);
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    setAccessibleDescription(m_price);
+    QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    policy.setHeightForWidth(true);
+    setSizePolicy(policy);
 }
 
-QSize FixButton::sizeHint() const { return {120, 30}; }
+QSize FixButton::sizeHint() const { return {240, heightForWidth(240)}; }
 
-QSize FixButton::minimumSizeHint() const { return sizeHint(); }
+QSize FixButton::minimumSizeHint() const { return {120, kLine}; }
+
+bool FixButton::isOneLine(int width) const {
+    if (m_price.isEmpty()) return true;
+    const QFontMetrics strong(twb::font(TextRole::strong));
+    const QFontMetrics small(twb::font(TextRole::smallFigure));
+    return strong.horizontalAdvance(text()) + small.horizontalAdvance(m_price) + 4 * kPadding <= width;
+}
+
+int FixButton::heightForWidth(int width) const { return isOneLine(width) ? kLine : kTwoLines; }
 
 void FixButton::paintEvent(QPaintEvent*) {
     QPainter painter(this);
@@ -59,32 +64,25 @@ void FixButton::paintEvent(QPaintEvent*) {
     option.text.clear();
     style()->drawControl(QStyle::CE_PushButton, &option, &painter, this);
     const Theme& theme = Theme::current();
-    QRect room = rect().adjusted(kPadding, 0, -kPadding, 0);
-    const QFontMetrics strong(twb::font(TextRole::strong));
-    const QFontMetrics small(twb::font(TextRole::smallFigure));
-    for (const QString& price : m_prices) {
-        const int width = small.horizontalAdvance(price);
-        if (price != m_prices.last() && strong.horizontalAdvance(text()) + kPadding + width > room.width())
-            continue;
-        painter.setFont(twb::font(TextRole::smallFigure));
-        painter.setPen(theme.secondaryText);
-        painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, price);
-        room.setRight(room.right() - width - kPadding);
-        break;
-    }
+    const QRect room = rect().adjusted(kPadding, 0, -kPadding, 0);
+    const bool oneLine = isOneLine(width());
+    const QRect upper = oneLine ? room : QRect(room.left(), 5, room.width(), 18);
+    const QRect lower = oneLine ? room : QRect(room.left(), 23, room.width(), 16);
+    painter.setFont(twb::font(TextRole::smallFigure));
+    painter.setPen(theme.secondaryText);
+    drawElided(painter, lower, (oneLine ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, m_price);
     painter.setFont(twb::font(TextRole::strong));
     painter.setPen(theme.accent);
-    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(text(), Qt::ElideRight, room.width()));
+    drawElided(painter, upper, Qt::AlignLeft | Qt::AlignVCenter, text());
 }
 
 ProblemCards::ProblemCards(QWidget* parent)
-    : QWidget(parent), m_badge(makeLabel({}, TextRole::small, QStringLiteral("badge"))),
-      m_cards(new QVBoxLayout) {
+    : QWidget(parent), m_heading(makeHeading({})),
+      m_badge(makeLabel({}, TextRole::small, QStringLiteral("badge"))), m_cards(new QVBoxLayout) {
     auto* header = new QHBoxLayout;
     header->setContentsMargins(0, 0, 0, 0);
     header->setSpacing(8);
-    header->addWidget(makeHeading(tr("Problems")));
+    header->addWidget(m_heading);
     header->addWidget(m_badge);
     header->addStretch(1);
     m_cards->setContentsMargins(0, 0, 0, 0);
@@ -103,10 +101,15 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
         item->widget()->deleteLater();
         delete item;
     }
-    const bool anyError = std::any_of(problems.begin(), problems.end(),
-                                      [](const Diagnostic* d) { return d->severity == Severity::error; });
-    m_badge->setText(grouped(qint64(problems.size())));
-    setStyleProperty(m_badge, "severity", anyError ? QStringLiteral("error") : QStringLiteral("warning"));
+    // Notes are counted only where there is nothing worse.
+    const auto notes = std::count_if(problems.begin(), problems.end(),
+                                     [](const Diagnostic* d) { return d->severity == Severity::note; });
+    const auto worse = std::ptrdiff_t(problems.size()) - notes;
+    Severity worst = Severity::note;
+    for (const Diagnostic* d : problems) worst = std::max(worst, d->severity);
+    m_heading->setText(worse > 0 ? tr("Problems") : tr("Notes"));
+    m_badge->setText(grouped(worse > 0 ? worse : notes));
+    setStyleProperty(m_badge, "severity", severityName(worst));
     setVisible(!problems.empty());
     for (std::size_t i = 0; i < std::min(problems.size(), kMostCards); ++i)
         m_cards->addWidget(makeCard(*problems[i]));
@@ -115,6 +118,11 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
     more->setProperty("role", QStringLiteral("link"));
     connect(more, &QPushButton::clicked, this, &ProblemCards::allRequested);
     m_cards->addWidget(more);
+}
+
+void ProblemCards::setHeadingVisible(bool visible) {
+    m_heading->setVisible(visible);
+    m_badge->setVisible(visible);
 }
 
 QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
@@ -126,7 +134,8 @@ QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
     layout->setContentsMargins(12, 12, 12, 12);
     layout->setSpacing(6);
 
-    auto* message = makeLabel(toQt(problem.message), TextRole::strong);
+    const bool isNote = problem.severity == Severity::note;
+    auto* message = makeLabel(toQt(problem.message), isNote ? TextRole::body : TextRole::strong);
     message->setWordWrap(true);
     message->setTextFormat(Qt::PlainText);
     message->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -4,7 +4,6 @@
 #include "graph/graph.h"
 
 #include <QPushButton>
-#include <QStringList>
 #include <QWidget>
 
 #include <vector>
@@ -14,7 +13,7 @@ class QVBoxLayout;
 
 namespace twb {
 
-/// A button of two texts: what it does on the left, what that costs on the right.
+/// A button of two texts: what it does, and what that costs.
 class FixButton : public QPushButton {
     Q_OBJECT
 
@@ -23,25 +22,29 @@ public:
     const Fix& fix() const noexcept { return m_fix; }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
+    bool hasHeightForWidth() const override { return true; }
+    int heightForWidth(int width) const override;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    /// Whether the price has room beside the words; below them otherwise.
+    bool isOneLine(int width) const;
+
     Fix m_fix;
-    QStringList m_prices; ///< the long form first; what has room is shown
+    QString m_price;
 };
 
-/// "92.2 kB  0.012 ms", as fixes and edges are priced; "modelled" is said where there is room for it.
-QString priceText(const Price& price);
-
-/// Diagnostics as cards: the message, where the trouble comes from, and the fixes one click away.
+/// Diagnostics as cards, the form that they have everywhere: the message, where the trouble comes from, and
+/// the fixes one click away.
 class ProblemCards : public QWidget {
     Q_OBJECT
 
 public:
     explicit ProblemCards(QWidget* parent = nullptr);
     void setProblems(const std::vector<const Diagnostic*>& problems);
+    void setHeadingVisible(bool visible);
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
@@ -50,6 +53,7 @@ Q_SIGNALS:
 private:
     QWidget* makeCard(const Diagnostic& problem);
 
+    QLabel* m_heading;
     QLabel* m_badge;
     QVBoxLayout* m_cards;
 };

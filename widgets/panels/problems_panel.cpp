@@ -8,21 +8,16 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QScrollArea>
 #include <QTableView>
 #include <QVBoxLayout>
 
 namespace twb {
 namespace {
 
-constexpr int kSideWidth = 336;
+constexpr int kSideWidth = 480;
 constexpr int kRowHeight = 26;
-
-QColor colorOf(Severity severity) {
-    const Theme& theme = Theme::current();
-    return severity == Severity::error     ? theme.error
-           : severity == Severity::warning ? theme.warning
-                                           : theme.accent;
-}
+constexpr int kRoomForCodes = 1000;
 
 } // namespace
 
@@ -66,7 +61,9 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
         }
         return {};
     case Qt::DecorationRole:
-        return column == SeverityColumn ? QVariant(icon(severity, colorOf(problem->severity))) : QVariant();
+        return column == SeverityColumn
+                   ? QVariant(icon(severity, Theme::current().severity(problem->severity)))
+                   : QVariant();
     case Qt::ToolTipRole:
         return toQt(toText(*problem));
     default:
@@ -84,7 +81,7 @@ QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int
 
 ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new ProblemsModel(document, this)),
-      m_table(new QTableView), m_side(new QWidget), m_fixes(new QVBoxLayout(m_side)),
+      m_table(new QTableView), m_side(new QScrollArea), m_card(new ProblemCards),
       m_empty(makeLabel(tr("No problems: the graph can run."), TextRole::body, QStringLiteral("secondary"))) {
     m_table->setObjectName(QStringLiteral("problemsTable"));
     m_table->setAccessibleName(tr("Problems of the graph"));
@@ -101,21 +98,32 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {96, 132, 112};
+    const int widths[] = {88, 128, 104};
     for (int column = 0; column < 3; ++column) m_table->setColumnWidth(column, widths[column]);
 
+    auto* side = new QWidget;
+    side->setProperty("surface", QStringLiteral("panel"));
+    side->setAttribute(Qt::WA_StyledBackground);
+    auto* card = new QVBoxLayout(side);
+    card->setContentsMargins(12, 8, 12, 8);
+    card->addWidget(m_card);
+    card->addStretch(1);
+    m_card->setHeadingVisible(false); // the tab says it
+    m_side->setWidget(side);
+    m_side->setWidgetResizable(true);
+    m_side->setFrameShape(QFrame::NoFrame);
+    m_side->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_side->setMinimumWidth(kSideWidth / 2);
     m_side->setMaximumWidth(kSideWidth);
-    m_fixes->setContentsMargins(12, 8, 12, 8);
-    m_fixes->setSpacing(8);
     m_empty->setAlignment(Qt::AlignCenter);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(0);
     layout->addWidget(m_table, 2);
-    layout->addWidget(m_side, 1);
+    layout->addWidget(m_side, 3);
     layout->addWidget(m_empty, 1);
 
+    connect(m_card, &ProblemCards::fixRequested, this, &ProblemsPanel::fixRequested);
     connect(&m_document, &Document::changed, this, &ProblemsPanel::refresh);
     connect(&m_document, &Document::reset, this, &ProblemsPanel::refresh);
     connect(&m_document, &Document::devicesChanged, this, &ProblemsPanel::refresh);
@@ -131,7 +139,7 @@ void ProblemsPanel::refresh() {
     m_table->setVisible(any);
     m_side->setVisible(any);
     m_empty->setVisible(!any);
-    showFixes(any ? 0 : -1);
+    showCard(any ? 0 : -1);
 }
 
 void ProblemsPanel::step(int by) {
@@ -143,7 +151,7 @@ void ProblemsPanel::step(int by) {
 }
 
 void ProblemsPanel::choose(int row) {
-    showFixes(row);
+    showCard(row);
     const Diagnostic* problem = m_model->at(row);
     if (!problem || problem->node == NodeId::none) return;
     NodeId node = problem->node;
@@ -155,23 +163,25 @@ void ProblemsPanel::choose(int row) {
     m_document.select(std::move(selection));
 }
 
-void ProblemsPanel::showFixes(int row) {
-    while (QLayoutItem* item = m_fixes->takeAt(0)) {
-        if (item->widget()) {
-            item->widget()->hide();
-            item->widget()->deleteLater();
-        }
-        delete item;
-    }
+void ProblemsPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    // The message says more than its code, which is for programs.
+    m_table->setColumnHidden(ProblemsModel::CodeColumn, width() < kRoomForCodes);
+}
+
+void ProblemsPanel::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    Q_EMIT shown(true);
+}
+
+void ProblemsPanel::hideEvent(QHideEvent* event) {
+    QWidget::hideEvent(event);
+    Q_EMIT shown(false);
+}
+
+void ProblemsPanel::showCard(int row) {
     const Diagnostic* problem = m_model->at(row);
-    if (!problem) return;
-    m_fixes->addWidget(makeHeading(problem->fixes.empty() ? tr("No fix by itself") : tr("Fixes")));
-    for (const Fix& fix : problem->fixes) {
-        auto* button = new FixButton(fix);
-        connect(button, &FixButton::clicked, this, [this, button] { Q_EMIT fixRequested(button->fix()); });
-        m_fixes->addWidget(button);
-    }
-    m_fixes->addStretch(1);
+    m_card->setProblems(problem ? std::vector<const Diagnostic*>{problem} : std::vector<const Diagnostic*>());
 }
 
 } // namespace twb

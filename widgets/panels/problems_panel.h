@@ -7,10 +7,12 @@
 #include <QWidget>
 
 class QLabel;
+class QScrollArea;
 class QTableView;
-class QVBoxLayout;
 
 namespace twb {
+
+class ProblemCards;
 
 /// The analysis' diagnostics as rows.
 class ProblemsModel : public QAbstractTableModel {
@@ -33,7 +35,7 @@ private:
     int m_rows = 0;
 };
 
-/// Every problem of the graph: a row selects the node, its fixes stand beside it.
+/// Every problem of the graph: a row selects the node, its card stands beside it.
 class ProblemsPanel : public QWidget {
     Q_OBJECT
 
@@ -44,17 +46,23 @@ public:
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
+    void shown(bool isShown); ///< it came into sight or went out of it
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
 
 private:
     void refresh();
     void choose(int row);
-    void showFixes(int row);
+    void showCard(int row);
 
     Document& m_document;
     ProblemsModel* m_model;
     QTableView* m_table;
-    QWidget* m_side;
-    QVBoxLayout* m_fixes;
+    QScrollArea* m_side;
+    ProblemCards* m_card;
     QLabel* m_empty;
 };
 

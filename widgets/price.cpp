@@ -1,0 +1,32 @@
+#include "widgets/price.h"
+
+#include "core/format.h"
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+
+namespace twb {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("Price", text); }
+
+const QString kDot = QStringLiteral(" · ");
+
+} // namespace
+
+QString priceFigures(double bytes, double ns) { return toQt(formatBytes(bytes)) + kDot + toQt(formatMs(ns)); }
+
+QString priceKind(bool predicted, bool modelled) {
+    if (predicted && modelled) return tr("predicted") + kDot + tr("modelled");
+    if (predicted) return tr("predicted");
+    return modelled ? tr("modelled") : QString();
+}
+
+QString priceText(const Price& price) {
+    if (!price.isKnown) return {};
+    if (price.bytes == 0) return tr("no transfer in the iteration");
+    const QString kind = price.modelled ? tr("modelled") : tr("predicted");
+    return priceFigures(double(price.bytes), price.ns) + kDot + kind;
+}
+
+} // namespace twb
