@@ -5,12 +5,30 @@
 #include "widgets/theme.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace twb {
 namespace {
 
-QString ms(double ns) {
-    return ns > 0 ? QString::number(ns / 1e6, 'f', ns >= 1e8 ? 1 : ns >= 1e7 ? 2 : 4) : QStringLiteral("–");
+/// The digits that the figure has in every view; its unit is in the column's head.
+QString digits(const std::string& figure) { return toQt(figure).section(QLatin1Char(' '), 0, 0); }
+
+QString ms(double ns) { return ns > 0 ? digits(formatMs(ns)) : QStringLiteral("–"); }
+
+/// Copies of one tensor to one device are told apart by who reads them.
+void tellApart(std::vector<LedgerModel::Row>& rows, const Graph& graph) {
+    std::unordered_map<QString, int> count;
+    for (const LedgerModel::Row& row : rows) ++count[row.name];
+    std::unordered_map<QString, int> taken;
+    for (LedgerModel::Row& row : rows) {
+        if (count[row.name] < 2) continue;
+        const Node* reader = graph.find(row.edge.to.node);
+        if (reader && reader->op == "To" && !graph.outgoing(reader->id).empty())
+            reader = graph.find(graph.outgoing(reader->id).front().to.node);
+        if (reader) row.name += LedgerModel::tr(" for %1").arg(toQt(reader->name));
+        if (const int before = taken[row.name]++; before > 0)
+            row.name += QStringLiteral(" (%1)").arg(before + 1);
+    }
 }
 
 } // namespace
@@ -68,6 +86,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         rows.push_back(std::move(row));
     }
     std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
+    tellApart(rows, m_document.graph());
     return rows;
 }
 
@@ -88,6 +107,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         rows.push_back(std::move(row));
     }
     std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
+    tellApart(rows, m_document.graph());
     return rows;
 }
 
@@ -112,8 +132,7 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
         case P95Column:
             return ms(row.p95Ns);
         case RateColumn:
-            return row.rate > 0 ? QString::number(row.rate, 'f', row.rate >= 10 ? 1 : 2)
-                                : QStringLiteral("–");
+            return row.rate > 0 ? digits(formatRate(row.rate)) : QStringLiteral("–");
         case ColumnCount:
             break;
         }
@@ -125,6 +144,8 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
         return twb::font(column == EdgeColumn ? TextRole::body : TextRole::smallFigure);
     case Qt::TextAlignmentRole:
         return int(Qt::AlignVCenter | (column == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
+    case kMarkRole:
+        return index.row();
     case kDimRole:
         return row.predicted;
     case Qt::ToolTipRole: {
@@ -142,8 +163,6 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
-    if (role == Qt::ToolTipRole && (section == MedianColumn || section == P95Column))
-        return tr("milliseconds");
     if (role != Qt::DisplayRole) return {};
     switch (Column(section)) {
     case EdgeColumn:
@@ -151,9 +170,9 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     case BytesColumn:
         return tr("bytes");
     case MedianColumn:
-        return m_runs.figures() ? tr("median") : tr("predicted");
+        return m_runs.figures() ? tr("median ms") : tr("predicted ms");
     case P95Column:
-        return tr("p95");
+        return tr("p95 ms");
     case RateColumn:
         return tr("GB/s");
     case ColumnCount:

@@ -16,7 +16,8 @@ class LedgerModel : public QAbstractTableModel {
 
 public:
     enum Column { EdgeColumn, BytesColumn, MedianColumn, P95Column, RateColumn, ColumnCount };
-    static constexpr int kDimRole = Qt::UserRole; ///< predicted only: drawn fainter
+    static constexpr int kDimRole = Qt::UserRole;      ///< predicted only: drawn fainter
+    static constexpr int kMarkRole = Qt::UserRole + 1; ///< which mark its curve has, see seriesMark
 
     LedgerModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
 

@@ -7,6 +7,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <cmath>
 
 namespace twb {
 namespace {
@@ -14,6 +15,15 @@ namespace {
 constexpr int kMargin = 16;
 constexpr int kRowHeight = 56;
 constexpr int kBarHeight = 8;
+constexpr int kTicks = 4;
+
+/// 1, 2 or 5 times a power of ten, not below `step`.
+double roundStep(double step) {
+    const double power = std::pow(10.0, std::floor(std::log10(std::max(step, 1.0))));
+    for (const double digit : {1.0, 2.0, 5.0})
+        if (digit * power >= step) return digit * power;
+    return 10 * power;
+}
 
 } // namespace
 
@@ -58,15 +68,37 @@ void MemoryPanel::paintEvent(QPaintEvent*) {
     }
     double most = 1;
     for (const Row& row : m_rows) most = std::max(most, double(std::max(row.planned, row.peak)));
+    const double step = roundStep(most / kTicks);
+    const double scale = step * std::ceil(most / step);
     QRectF box(kMargin, 8, width() - 2 * kMargin, kRowHeight);
+    paintScale(painter, QRectF(box.topLeft(), QSizeF(box.width(), kRowHeight * double(m_rows.size()))), step,
+               scale);
     for (const Row& row : m_rows) {
-        paintRow(painter, row, box, most);
+        paintRow(painter, row, box, scale);
         box.translate(0, kRowHeight);
     }
 }
 
-/// The bar is to the scale of the fullest device's run: against 141 GB nothing would show.
-void MemoryPanel::paintRow(QPainter& painter, const Row& row, const QRectF& box, double most) const {
+void MemoryPanel::paintScale(QPainter& painter, const QRectF& box, double step, double scale) const {
+    const Theme& theme = Theme::current();
+    painter.setFont(twb::font(TextRole::smallFigure));
+    for (int tick = 0; tick * step <= scale * 1.0001; ++tick) {
+        const double x = box.left() + (box.width() - 1) * tick * step / scale;
+        painter.setPen(QPen(theme.border, 1));
+        painter.drawLine(QPointF(x, box.top() + 28), QPointF(x, box.bottom() - 8));
+        painter.setPen(theme.secondaryText);
+        const QString bytes = toQt(formatBytes(tick * step));
+        const double width = painter.fontMetrics().horizontalAdvance(bytes);
+        const double left = std::clamp(x - width / 2, box.left(), box.right() - width);
+        painter.drawText(QPointF(left, box.bottom() + 4 + painter.fontMetrics().ascent() / 2.0), bytes);
+    }
+    painter.setFont(twb::font(TextRole::small));
+    painter.drawText(QRectF(box.left(), box.bottom() + 16, box.width(), 18), Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("One scale for all devices. Bar: used at most. Mark: planned."));
+}
+
+/// The bars are to one scale, that of the fullest device's run: against 141 GB nothing would show.
+void MemoryPanel::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
     const Theme& theme = Theme::current();
     const QColor color = theme.device(row.device);
     painter.setFont(twb::font(TextRole::strong));
@@ -93,7 +125,7 @@ void MemoryPanel::paintRow(QPainter& painter, const Row& row, const QRectF& box,
     painter.setBrush(theme.border);
     painter.drawRoundedRect(bar, kBarHeight / 2.0, kBarHeight / 2.0);
     const auto share = [&](std::size_t bytes) {
-        return bytes == 0 ? 0.0 : std::max(double(kBarHeight), bar.width() * double(bytes) / most);
+        return bytes == 0 ? 0.0 : std::max(double(kBarHeight), bar.width() * double(bytes) / scale);
     };
     painter.setBrush(color);
     painter.drawRoundedRect(QRectF(bar.topLeft(), QSizeF(share(row.peak), kBarHeight)), kBarHeight / 2.0,

@@ -29,7 +29,8 @@ private:
         std::size_t total = 0;
     };
     void refresh();
-    void paintRow(QPainter& painter, const Row& row, const QRectF& box, double most) const;
+    void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
+    void paintScale(QPainter& painter, const QRectF& box, double step, double scale) const;
 
     Document& m_document;
     RunController& m_runs;

@@ -3,6 +3,7 @@
 #include "widgets/theme.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace twb {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::size_t kPoints = 60'000; ///< of all curves together
 constexpr std::size_t kPredictedLines = 12;
+constexpr int kMarks = 3; ///< along a curve
 
 /// Iterations are counted: there is nothing to write between two of them.
 class WholeTicker : public QCPAxisTicker {
@@ -19,7 +21,42 @@ protected:
     }
 };
 
+QPainterPath polygon(std::initializer_list<QPointF> points) {
+    QPainterPath path;
+    path.addPolygon(QPolygonF(QList<QPointF>(points)));
+    path.closeSubpath();
+    return path;
+}
+
+std::array<QPainterPath, 6> makeMarks() {
+    QPainterPath disc, square;
+    disc.addEllipse(QPointF(), 3.5, 3.5);
+    square.addRect(-3, -3, 6, 6);
+    return {disc,
+            square,
+            polygon({{0, -4.2}, {4, 3}, {-4, 3}}),
+            polygon({{0, -4.4}, {4.4, 0}, {0, 4.4}, {-4.4, 0}}),
+            polygon({{0, 4.2}, {4, -3}, {-4, -3}}),
+            polygon({{-1.3, -4},
+                     {1.3, -4},
+                     {1.3, -1.3},
+                     {4, -1.3},
+                     {4, 1.3},
+                     {1.3, 1.3},
+                     {1.3, 4},
+                     {-1.3, 4},
+                     {-1.3, 1.3},
+                     {-4, 1.3},
+                     {-4, -1.3},
+                     {-1.3, -1.3}})};
+}
+
 } // namespace
+
+const QPainterPath& seriesMark(std::size_t index) {
+    static const std::array<QPainterPath, 6> marks = makeMarks();
+    return marks[index % marks.size()];
+}
 
 TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
     setAccessibleName(tr("Time of each transfer over the iterations"));
@@ -47,7 +84,7 @@ TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
     });
     connect(this, &QCustomPlot::plottableClick, this, [this](QCPAbstractPlottable* plottable) {
         for (std::size_t i = 0; i < m_curves.size(); ++i)
-            if (m_curves[i].line == plottable) Q_EMIT curveClicked(int(i));
+            if (m_curves[i].line == plottable || m_curves[i].marks == plottable) Q_EMIT curveClicked(int(i));
     });
     style();
 }
@@ -68,6 +105,10 @@ void TransferPlot::begin(const std::vector<LedgerModel::Row>& rows, std::int64_t
             curve.line = addGraph();
             curve.line->setAdaptiveSampling(true);
             if (curves <= kPredictedLines && row.predictedNs > 0) curve.predicted = addGraph();
+            if (curves <= kPredictedLines) {
+                curve.marks = addGraph();
+                curve.marks->setLineStyle(QCPGraph::lsNone);
+            }
         }
         m_curves.push_back(std::move(curve));
     }
@@ -179,6 +220,28 @@ void TransferPlot::fitAxes() {
         xAxis->setRange(std::max(0.0, double(m_last) - span), std::max(span / 10, double(m_last)));
 }
 
+/// Lines that lie on each other hide all but one; their marks stand side by side.
+void TransferPlot::placeMarks() {
+    const auto shown =
+        std::count_if(m_curves.begin(), m_curves.end(), [](const Curve& c) { return c.marks != nullptr; });
+    const double from = xAxis->range().lower;
+    const double span = xAxis->range().size();
+    double place = 0.5;
+    for (Curve& curve : m_curves) {
+        if (!curve.marks) continue;
+        const QCPGraphDataContainer& points = *curve.line->data();
+        QVector<QCPGraphData> marked;
+        for (int i = 0; i < kMarks && !points.isEmpty(); ++i) {
+            const double x = from + span * (i + place / double(shown)) / kMarks;
+            const auto at = points.findBegin(x, false);
+            if (at != points.constEnd() && at->key <= from + span) marked.push_back({at->key, at->value});
+        }
+        if (marked.isEmpty() && !points.isEmpty()) marked.push_back(*(points.constEnd() - 1));
+        curve.marks->data()->set(marked, true);
+        place += 1;
+    }
+}
+
 void TransferPlot::refresh() {
     if (!m_dirty || !isVisible()) return;
     m_dirty = false;
@@ -194,6 +257,7 @@ void TransferPlot::refresh() {
         curve.predicted->setVisible(y >= 0);
         curve.predicted->setData({from, to}, {y, y}, true);
     }
+    placeMarks();
     switch (m_unit) {
     case Unit::milliseconds:
         m_unitLabel->setText(m_cell == 1 ? tr("ms") : tr("ms, slowest of %1").arg(m_cell));
@@ -216,6 +280,9 @@ void TransferPlot::stylePens() {
         const bool faint = m_highlighted >= 0 && m_highlighted != int(i);
         if (faint) color.setAlphaF(0.3f);
         curve.line->setPen(QPen(color, 1));
+        if (curve.marks)
+            curve.marks->setScatterStyle(
+                QCPScatterStyle(seriesMark(i), QPen(Theme::current().panel, 1), color, 8));
         if (!curve.predicted) continue;
         color.setAlphaF(faint ? 0.2f : 0.6f);
         curve.predicted->setPen(QPen(color, 1, Qt::DashLine));

@@ -3,10 +3,15 @@
 #include "widgets/panels/custom_plot.h"
 #include "widgets/panels/ledger_model.h"
 
+#include <QPainterPath>
+
 #include <deque>
 #include <vector>
 
 namespace twb {
+
+/// The shape that marks a curve beside its colour, about the origin.
+const QPainterPath& seriesMark(std::size_t index);
 
 /// The live plot: what each transfer took, over the iterations of a run. Points are appended and trimmed; the
 /// curves are made anew only when a run starts or the unit changes.
@@ -38,6 +43,7 @@ private:
     struct Curve {
         LedgerModel::Row row;
         QCPGraph* line = nullptr;
+        QCPGraph* marks = nullptr;     ///< a few along it, none where another curve has one
         QCPGraph* predicted = nullptr; ///< dashed; null where there are too many curves to tell apart
         std::deque<TransferSample> samples;
     };
@@ -45,6 +51,7 @@ private:
     void stylePens();
     double valueOf(const Curve& curve, const TransferSample& sample) const;
     void refill(Curve& curve);
+    void placeMarks();
     void fitAxes();
 
     std::vector<Curve> m_curves; ///< by row of the ledger

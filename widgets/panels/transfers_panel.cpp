@@ -22,11 +22,11 @@
 namespace twb {
 namespace {
 
-constexpr int kLedgerWidth = 424;
+constexpr int kLedgerWidth = 504;
 constexpr int kLeastLedgerWidth = 320;
 constexpr int kRowHeight = 24;
 
-/// A dot in the curve's colour, the name or the figure, and the selection as one wash over the whole row.
+/// The mark of the curve, the name or the figure, and the selection as one wash over the whole row.
 class LedgerDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -42,7 +42,10 @@ public:
             painter->setRenderHint(QPainter::Antialiasing);
             painter->setPen(QPen(color.value<QColor>(), 1.5));
             painter->setBrush(dim ? QBrush(Qt::NoBrush) : QBrush(color.value<QColor>()));
-            painter->drawEllipse(QPointF(room.left() + 4, room.center().y() + 0.5), 3.25, 3.25);
+            const QPointF at(room.left() + 4, room.center().y() + 0.5);
+            painter->translate(at);
+            painter->drawPath(seriesMark(index.data(LedgerModel::kMarkRole).toUInt()));
+            painter->translate(-at);
             room.setLeft(room.left() + 16);
         }
         painter->setFont(index.data(Qt::FontRole).value<QFont>());
@@ -124,7 +127,7 @@ QWidget* TransfersPanel::makeLedger() {
     m_table->horizontalHeader()->setMinimumSectionSize(40);
     m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_table->horizontalHeader()->setSectionResizeMode(LedgerModel::EdgeColumn, QHeaderView::Stretch);
-    const int widths[] = {0, 64, 72, 64, 52};
+    const int widths[] = {0, 64, 96, 64, 52};
     for (int column = 1; column < LedgerModel::ColumnCount; ++column)
         m_table->setColumnWidth(column, widths[column]);
 
