@@ -87,15 +87,37 @@ void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
     }
 }
 
+/// Nodes that were just pasted and their modules, as far as they are in no other. A body stands where its
+/// owner does.
+void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const std::vector<NodeId>& pasted) {
+    if (frame == FrameId::none) return;
+    for (const NodeId id : pasted) {
+        Node node = *builder.graph().find(id);
+        if (node.frame != FrameId::none) continue;
+        node.frame = frame;
+        builder.change(node);
+    }
+    const auto& now = builder.graph().frames();
+    for (Frame module : std::vector<Frame>(now.begin(), now.end())) {
+        if (before.find(module.id) || module.parent != FrameId::none || module.owner != NodeId::none)
+            continue;
+        module.parent = frame;
+        builder.change(module);
+    }
+}
+
 } // namespace
 
-Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position,
+Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position, FrameId frame,
             std::vector<NodeId>* added) {
     const std::string name = op.toStdString();
     DeltaBuilder builder(graph, "Add " + name);
     const Position place = freePlace(graph, lane, position);
     if (const Composite* composite = findComposite(name)) {
-        paste(builder, composite->fragment, place, lane, added);
+        std::vector<NodeId> pasted;
+        paste(builder, composite->fragment, place, lane, &pasted);
+        putInto(builder, frame, graph, pasted);
+        if (added) added->insert(added->end(), pasted.begin(), pasted.end());
         return builder.take();
     }
     if (!findOp(name))
@@ -105,6 +127,7 @@ Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position positio
     node.name = graph.uniqueName(lowered(name));
     node.lane = lane;
     node.position = place;
+    node.frame = frame;
     const NodeId id = builder.addNode(node);
     if (added) added->push_back(id);
     return builder.take();

@@ -27,8 +27,11 @@
 namespace twb {
 namespace {
 
+constexpr int kWideWindow = 1600; ///< where the palette and the inspector have the widths that they like
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
+constexpr int kLeastPalette = 152;
+constexpr int kLeastInspector = 248;
 constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few of its rows
 constexpr double kBottomShare = 0.26; ///< of the window's height, when it is first shown
 
@@ -48,7 +51,10 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     m_canvas->setFocus();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+    // The panels go after the document does, and the last thing that one of them does is to hide.
+    m_problems->disconnect(m_inspector);
+}
 
 void MainWindow::buildPanels() {
     m_bar = new RunBar(m_document, m_runs);
@@ -57,12 +63,12 @@ void MainWindow::buildPanels() {
     m_find->setMaximumWidth(232);
     m_bar->setTrailing(m_find);
     m_palette = new OpPalette;
-    m_palette->setMinimumWidth(136);
+    m_palette->setMinimumWidth(kLeastPalette);
     m_canvas = new CanvasWidget(m_document);
     m_canvas->setObjectName(QStringLiteral("canvas"));
     m_canvas->setRunState(&m_runs.state());
     m_inspector = new Inspector(m_document, m_runs);
-    m_inspector->setMinimumWidth(248);
+    m_inspector->setMinimumWidth(kLeastInspector);
     m_status = new StatusLine(m_document, m_runs);
 
     m_bottom = new BottomPanel;
@@ -89,7 +95,6 @@ void MainWindow::buildPanels() {
         m_columns->addWidget(column);
     m_columns->setStretchFactor(1, 1);
     m_columns->setHandleWidth(1);
-    m_columns->setSizes({kPaletteWidth, 1000, kInspectorWidth});
     m_columns->setCollapsible(1, false);
 
     auto* central = new QWidget;
@@ -118,6 +123,7 @@ void MainWindow::connectPanels() {
     connect(m_inspector, &Inspector::refused, this,
             [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
     connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
+    connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
     connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);
     connect(m_bar, &RunBar::continuousRequested, this, &MainWindow::runContinuously);
@@ -240,7 +246,8 @@ void MainWindow::addOpAt(const QString& op, LaneId lane, Position position) {
     }
     attempt(tr("The op cannot be added"), [&] {
         std::vector<NodeId> added;
-        Delta delta = addOp(m_document.graph(), op, lane, position, &added);
+        Delta delta =
+            addOp(m_document.graph(), op, lane, position, m_canvas->frameAt(lane, position), &added);
         edit(std::move(delta), added);
         if (!added.empty()) m_canvas->reveal(added.front());
     });
@@ -399,9 +406,12 @@ void MainWindow::updateTitle() {
 }
 
 void MainWindow::updateProblemCount() {
-    const std::size_t count = m_document.analysis().diagnostics.size();
-    m_bottom->setTitle(m_problems,
-                       count == 0 ? tr("Problems") : tr("Problems (%1)").arg(grouped(qint64(count))));
+    const auto problems = qint64(m_document.problemCount());
+    const auto notes = qint64(m_document.noteCount());
+    m_bottom->setTitle(m_problems, problems > 0 ? tr("Problems (%1)").arg(grouped(problems))
+                                   : notes == 1 ? tr("Problems (1 note)")
+                                   : notes > 1  ? tr("Problems (%1 notes)").arg(grouped(notes))
+                                                : tr("Problems"));
 }
 
 void MainWindow::showEvent(QShowEvent* event) {
@@ -409,6 +419,11 @@ void MainWindow::showEvent(QShowEvent* event) {
     if (std::exchange(m_shown, true)) return;
     const int bottom = std::max(kLeastBottom, int(kBottomShare * height()));
     m_middle->setSizes({height() - bottom, bottom});
+    // In a small window what is beside the graph gives way first.
+    const int palette = std::clamp(kPaletteWidth * width() / kWideWindow, kLeastPalette, kPaletteWidth);
+    const int inspector =
+        std::clamp(kInspectorWidth * width() / kWideWindow, kLeastInspector, kInspectorWidth);
+    m_columns->setSizes({palette, width() - palette - inspector, inspector});
 }
 
 void MainWindow::changeEvent(QEvent* event) {

@@ -16,7 +16,7 @@ CardSize cardSizeOf(const Graph& graph, const Node& node) {
     const double body =
         card::height + card::portSpacing * static_cast<double>(std::max<std::size_t>(ports, 3) - 3);
     const double rows = folded ? card::rowHeight * static_cast<double>(folded) + card::rowsBottom : 0.0;
-    return {folded ? card::maxWidthWithRows : card::maxWidth, body + rows, body / 2};
+    return {card::maxWidth, body + rows, body / 2};
 }
 
 } // namespace twb

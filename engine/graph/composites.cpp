@@ -12,7 +12,7 @@ namespace twb {
 namespace {
 
 // A layer's parameters stand in one column, what uses them in the next.
-constexpr double kColumn = 224;
+constexpr double kColumn = 264;
 constexpr double kRow = 96;
 
 class Builder {

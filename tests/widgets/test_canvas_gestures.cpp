@@ -332,6 +332,31 @@ private Q_SLOTS:
         QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
     }
 
+    void fitShowsAllOfItAndLastsUntilSomebodyMoves() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+        addNode(builder, lane, "Ones", "far right", 900, 16);
+        addNode(builder, lane, "Ones", "far below", 1400, 2000);
+        graph.apply(builder.take());
+        ShownCanvas c(graph);
+        const auto isAllSeen = [&] {
+            const QRectF all = c.canvas.scene().extent();
+            const QRectF seen = c.canvas.viewport();
+            return seen.left() <= all.left() && seen.right() >= all.right() && seen.top() <= all.top() &&
+                   seen.bottom() >= all.bottom() - 1;
+        };
+        QVERIFY(isAllSeen());
+        const double before = c.canvas.zoom();
+        c.canvas.resize(700, 400);
+        QVERIFY(isAllSeen());
+        QVERIFY(c.canvas.zoom() < before);
+        c.canvas.zoomIn();
+        const double own = c.canvas.zoom();
+        c.canvas.resize(1000, 700);
+        QCOMPARE(c.canvas.zoom(), own);
+    }
+
     void doubleClickOpensWhatANodeRuns() {
         SmallGraph g;
         Graph graph = withFrame(g);

@@ -261,12 +261,12 @@ private Q_SLOTS:
                 scene.nodeLabel(static_cast<std::uint32_t>(scene.node(to) - scene.nodes().data()));
             return label ? label->remark.text() : QStringLiteral("no label");
         };
-        QCOMPARE(remark(nullptr), QStringLiteral("predicted"));
+        QCOMPARE(remark(nullptr), QStringLiteral("predicted · modelled"));
         // The same figures before and after the run: the words tell them apart.
         RunState run;
         EdgeRun& price = run.edges[{{g.a, 0}, {to, 0}}];
         price = {24, 12000, 0.002, true, true};
-        QCOMPARE(remark(&run), QStringLiteral("predicted"));
+        QCOMPARE(remark(&run), QStringLiteral("predicted · modelled"));
         price.predicted = false;
         QVERIFY(remark(&run).endsWith(QStringLiteral("modelled")));
         price.modelled = false;
@@ -296,13 +296,17 @@ private Q_SLOTS:
             return *scene.card(static_cast<std::uint32_t>(scene.node(g.out) - scene.nodes().data()));
         };
         QCOMPARE(card().time.text(), QString());
-        QCOMPARE(card().modelledWord.text(), QString());
-        run.nodes[g.out] = {StepState::done, 12000, true, {}};
+        QCOMPARE(card().remark.text(), QString());
+        run.nodes[g.out] = {StepState::done, 12000, true, false, {}};
         QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
-        QCOMPARE(card().modelledWord.text(), QStringLiteral("modelled"));
+        QCOMPARE(card().remark.text(), QStringLiteral("modelled"));
         run.nodes[g.out].modelled = false; // the same figure, now measured
         QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
-        QCOMPARE(card().modelledWord.text(), QString());
+        QCOMPARE(card().remark.text(), QString());
+        run.nodes[g.out].once = true;
+        QCOMPARE(card().remark.text(), QStringLiteral("once"));
+        run.nodes[g.out].modelled = true;
+        QCOMPARE(card().remark.text(), QStringLiteral("modelled, once"));
         run.nodes[g.out] = {};
         QCOMPARE(card().time.text(), QString());
     }
@@ -328,7 +332,7 @@ private Q_SLOTS:
         QVERIFY(label(staged));
         QVERIFY2(label(staged)->figures.text().startsWith(QStringLiteral("32.8 kB · ")),
                  qPrintable(label(staged)->figures.text()));
-        QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · predicted"));
+        QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · predicted · modelled"));
         run.edges[stagingOf(staged)] = {32768, 15000, 2.2, true, false};
         QCOMPARE(label(staged)->figures.text(), QStringLiteral("32.8 kB · 0.015 ms"));
         QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · 2.2 GB/s · modelled"));

@@ -389,6 +389,7 @@ void CanvasWidget::dragMoveEvent(QDragMoveEvent* event) {
     const Position position = positionAt(at);
     m_dropPreview.lanes.clear();
     if (band) m_dropPreview.lanes.push_back(band->id);
+    m_dropPreview.frame = frameAt(band ? band->id : LaneId::none, position);
     m_dropPreview.drop =
         QRectF(position.x, (band ? band->top : 0) + position.y, card::minWidth, card::height);
     event->acceptProposedAction();

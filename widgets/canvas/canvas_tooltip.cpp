@@ -1,5 +1,6 @@
 #include "profile/report.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/price.h"
 
 namespace twb {
 namespace {
@@ -11,20 +12,17 @@ QString typeText(const std::optional<TensorType>& type) {
 }
 
 QString diagnosticText(const Diagnostic& diagnostic) {
-    const bool isError = diagnostic.severity == Severity::error;
-    const Theme& theme = Theme::current();
-    const QColor color =
-        isError ? theme.error : (diagnostic.severity == Severity::warning ? theme.warning : theme.accent);
-    return QStringLiteral("<p style='margin:4px 0 0 0'><span style='color:%1'>%2</span> %3</p>")
-        .arg(color.name(), isError ? QStringLiteral("Error:") : QStringLiteral("Note:"),
-             escaped(diagnostic.message));
+    QString word = QString::fromUtf8(name(diagnostic.severity));
+    word[0] = word[0].toUpper();
+    return QStringLiteral("<p style='margin:4px 0 0 0'><span style='color:%1'>%2:</span> %3</p>")
+        .arg(Theme::current().severity(diagnostic.severity).name(), word, escaped(diagnostic.message));
 }
 
 QString priceText(const EdgeRun& run) {
-    QString text = escaped(formatBytes(run.bytes) + " · " + formatMs(run.ns));
+    QString text = priceFigures(run.bytes, run.ns);
     if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + escaped(formatRate(run.gbPerSecond));
-    if (run.predicted) return text + QStringLiteral(" (predicted)");
-    return run.modelled ? text + QStringLiteral(" (modelled)") : text;
+    const QString kind = priceKind(run.predicted, run.modelled);
+    return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
 } // namespace
@@ -81,7 +79,8 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         const auto run = m_run->nodes.find(hit.node);
         if (run != m_run->nodes.end() && run->second.ns > 0)
             text += QStringLiteral("<br>") + escaped(formatMs(run->second.ns)) +
-                    (run->second.modelled ? tr(" (modelled)") : tr(" (measured)"));
+                    (run->second.modelled ? tr(" (modelled)") : tr(" (measured)")) +
+                    (run->second.once ? tr(", once before the iterations") : QString());
         if (run != m_run->nodes.end() && !run->second.error.isEmpty())
             text += QStringLiteral("<br>") + run->second.error.toHtmlEscaped();
     }

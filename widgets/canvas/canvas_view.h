@@ -47,7 +47,8 @@ public:
         const double wanted =
             std::min({most, width / std::max(1.0, area.width()), height / std::max(1.0, area.height())});
         m_zoom = std::clamp(wanted, kLeastZoom, kMostZoom);
-        const double left = std::min(area.left(), kMargin / m_zoom);
+        const double spare = std::max(0.0, width / m_zoom - area.width());
+        const double left = std::max(std::min(area.left(), kMargin / m_zoom), area.left() - spare);
         setOrigin({left - (m_headerWidth + kMargin) / m_zoom, area.top()});
     }
     /// Keeps something of `content` in sight.

@@ -49,8 +49,7 @@ void CanvasWidget::documentReset() {
     m_hover = {};
     m_scene.rebuild(source());
     readMemory();
-    m_fitWhenShown = true;
-    if (isVisible()) zoomToFit();
+    zoomToFit();
     setAccessibleDescription(tr("%n node(s) on lanes, one lane per device", nullptr,
                                 static_cast<int>(m_document.graph().nodes().size())));
     update();
@@ -107,6 +106,11 @@ const QRectF& CanvasWidget::content() const {
 }
 
 void CanvasWidget::viewMoved() {
+    m_isFitted = false;
+    showView();
+}
+
+void CanvasWidget::showView() {
     m_view.keepInSight(content());
     placeMinimap();
     m_minimap->viewMoved();
@@ -118,8 +122,8 @@ void CanvasWidget::zoomToFit() {
     m_view.setSize(size(), devicePixelRatioF());
     m_view.setHeaderWidth(headerWidthFor(width()));
     m_view.fit(content(), 1.0);
-    m_fitWhenShown = !isVisible();
-    viewMoved();
+    m_isFitted = true;
+    showView();
 }
 
 void CanvasWidget::zoomToSelection() {
@@ -194,6 +198,12 @@ Position CanvasWidget::positionAt(QPoint point) const {
     const auto onGrid = [](double x) { return std::max(kGrid, std::round(x / kGrid) * kGrid); };
     // The card's middle comes under the pointer.
     return {onGrid(at.x() - card::minWidth / 2), onGrid(at.y() - (band ? band->top : 0) - card::height / 2)};
+}
+
+FrameId CanvasWidget::frameAt(LaneId lane, Position position) const {
+    const LaneBand* band = m_scene.lane(lane);
+    if (!band) return FrameId::none;
+    return m_scene.frameAround({position.x + card::minWidth / 2, band->top + position.y + card::height / 2});
 }
 
 void CanvasWidget::selectAll() {
@@ -325,13 +335,10 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
 }
 
 void CanvasWidget::resizeEvent(QResizeEvent*) {
+    if (m_isFitted) return zoomToFit();
     m_view.setSize(size(), devicePixelRatioF());
     m_view.setHeaderWidth(headerWidthFor(width()));
-    if (m_fitWhenShown) {
-        m_view.fit(content(), 1.0);
-        if (isVisible()) m_fitWhenShown = false;
-    }
-    viewMoved();
+    showView();
 }
 
 void CanvasWidget::changeEvent(QEvent* event) {

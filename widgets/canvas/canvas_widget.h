@@ -45,6 +45,8 @@ public:
     LaneId laneAt(QPoint point) const;
     /// Where in its lane something dropped here would stand, on the grid.
     Position positionAt(QPoint point) const;
+    /// The innermost frame around the middle of a card there; none where there is none.
+    FrameId frameAt(LaneId lane, Position position) const;
     double zoom() const override { return m_view.zoom(); }
     QPointF toScene(QPointF pixel) const { return m_view.toScene(pixel); }
     QPointF toPixel(QPointF at) const { return m_view.toPixel(at); }
@@ -116,6 +118,7 @@ private:
     void updateCursor();
     void scrollAtRim();
     void viewMoved();
+    void showView();
     void readMemory();
     void placeMinimap();
     bool mayStandHere(const QRect& minimap) const;
@@ -133,7 +136,8 @@ private:
     Qt::KeyboardModifiers m_lastModifiers;
     LaneId m_pressedHeader = LaneId::none;
     bool m_spaceIsDown = false;
-    bool m_fitWhenShown = true; ///< not shown, or not sized, since the graph came
+    bool m_isFitted =
+        true; ///< shows the whole graph until somebody goes elsewhere, whatever its size becomes
     bool m_showsFocus = false;
     std::map<Device, MemoryStats> m_memory;
     QTimer m_rimTimer;

@@ -94,6 +94,12 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
     return {name, isGlance ? text : typeCaption(facts, analysis)};
 }
 
+QString timeRemark(bool modelled, bool once) {
+    if (modelled && once) return QStringLiteral("modelled, once");
+    if (modelled) return QStringLiteral("modelled");
+    return once ? QStringLiteral("once") : QString();
+}
+
 double roughWidth(std::string_view utf8, TextRole role) {
     struct Widths {
         std::array<double, 128> ascii{};

@@ -26,6 +26,10 @@ struct RowWords {
 };
 RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded);
 
+/// What stands under a card's time: "modelled", "once", both; nothing of a time that was measured in each
+/// iteration.
+QString timeRemark(bool modelled, bool once);
+
 /// How wide a text is, near enough to size a card by and much faster than shaping it. ASCII only; others
 /// count as the font's widest letter.
 double roughWidth(std::string_view utf8, TextRole role);

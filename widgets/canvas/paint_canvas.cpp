@@ -66,7 +66,7 @@ QColor wireColor(const Theme& theme, WireClass kind) {
 }
 
 double headerWidthFor(double viewWidth) noexcept {
-    return std::clamp(viewWidth * 0.25, kNarrowHeader, kHeaderWidth);
+    return std::clamp(viewWidth * 0.175, kNarrowHeader, kHeaderWidth);
 }
 
 void paintOverview(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,

@@ -31,7 +31,8 @@ struct Preview {
     PortSide targetSide = PortSide::input;
     std::optional<PortRef> snapped;
     std::optional<QRectF> rubberBand;
-    std::optional<QRectF> drop; ///< where an op from the palette would stand
+    FrameId frame = FrameId::none; ///< that would take what is dragged
+    std::optional<QRectF> drop;    ///< where an op from the palette would stand
     QString dropTitle;
 };
 

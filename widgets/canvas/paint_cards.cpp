@@ -296,10 +296,10 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
             painter.drawStaticText(QPointF(r.right() - kTextRight - card->timeWidth, r.top() + 11),
                                    card->time);
         }
-        if (card->modelledWidth > 0) {
+        if (card->remarkWidth > 0) {
             painter.setFont(font(TextRole::small));
-            painter.drawStaticText(QPointF(r.right() - kTextRight - card->modelledWidth, r.top() + 29),
-                                   card->modelledWord);
+            painter.drawStaticText(QPointF(r.right() - kTextRight - card->remarkWidth, r.top() + 29),
+                                   card->remark);
             painter.setFont(font(TextRole::smallFigure));
         }
         if (card->chipWidth > 0) {

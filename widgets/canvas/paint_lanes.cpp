@@ -136,15 +136,10 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     const QColor accent = theme.device(band.device);
     painter.fillRect(box, theme.laneHeader);
     if (band.simulated) {
+        // Faint enough for the words that stand on it.
         painter.save();
         painter.setBrushOrigin(box.topLeft());
-        painter.fillRect(box, hatching(withAlpha(accent, theme.isDark ? 0.22 : 0.22)));
-        // Words stand on calm ground.
-        QLinearGradient calm(box.topLeft(), box.topRight());
-        calm.setColorAt(0, withAlpha(theme.laneHeader, 0.92));
-        calm.setColorAt(0.6, withAlpha(theme.laneHeader, 0.7));
-        calm.setColorAt(1, withAlpha(theme.laneHeader, 0.0));
-        painter.fillRect(box, calm);
+        painter.fillRect(box, hatching(withAlpha(accent, theme.isDark ? 0.1 : 0.13)));
         painter.restore();
     }
     painter.fillRect(QRectF(box.left(), box.top(), 3, box.height()), accent);
@@ -245,8 +240,11 @@ void paintFrames(const Pass& pass) {
         if (frame.rect.isEmpty() || !frame.rect.adjusted(0, -12, 0, 0).intersects(pass.viewport)) continue;
         QPen outline(withAlpha(theme.secondaryText, frame.isBody ? 0.7 : 0.4), std::max(1.0, 1 / pass.zoom));
         if (frame.isBody) outline.setDashPattern({5, 4});
+        const bool takes = pass.state.preview && pass.state.preview->frame == frame.id;
+        if (takes) outline.setColor(theme.accent);
+        if (takes) outline.setWidthF(2);
         painter.setPen(outline);
-        painter.setBrush(withAlpha(theme.secondaryText, 0.045));
+        painter.setBrush(takes ? withAlpha(theme.accent, 0.08) : withAlpha(theme.secondaryText, 0.045));
         painter.drawRoundedRect(frame.rect.adjusted(0.5, 0.5, -0.5, -0.5), 12, 12);
         if (pass.zoom < kReadableZoom || frame.title.isEmpty()) continue;
         const bool isHovered =
@@ -276,11 +274,11 @@ void paintNotes(const Pass& pass) {
         const double inset = line / 2;
         painter.drawRoundedRect(note.rect.adjusted(inset, inset, -inset, -inset), metrics::cardRadius,
                                 metrics::cardRadius);
+        if (pass.zoom < kReadableZoom) continue; // a stripe alone would look like a caret
         painter.setPen(Qt::NoPen);
         painter.setBrush(withAlpha(theme.accent, 0.7));
         painter.drawRoundedRect(
             QRectF(note.rect.left() + 4, note.rect.top() + 10, 3, note.rect.height() - 20), 1.5, 1.5);
-        if (pass.zoom < kReadableZoom) continue;
         painter.setPen(theme.isDark ? QColor(theme.text.darker(112)) : theme.text);
         painter.setFont(font(TextRole::body));
         painter.drawStaticText(note.rect.topLeft() + QPointF(16, 12), note.text);

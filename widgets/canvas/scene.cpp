@@ -29,9 +29,12 @@ double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& so
     const double title = 16 + roughWidth(shortNameOf(source.graph, node), TextRole::nodeTitle) + 10 +
                          roughWidth("<0.001 ms", TextRole::smallFigure) + 12;
     double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
-    // Beside it stands that the time is modelled.
-    if (facts && !isStaged(*facts) && source.devices.isSimulated(facts->device))
-        caption += roughWidth("modelled", TextRole::small) + 8;
+    // Beside it stands what kind of time it is.
+    if (facts) {
+        const bool modelled = !isStaged(*facts) && source.devices.isSimulated(facts->device);
+        const QString remark = timeRemark(modelled, facts->op && facts->op->role == OpRole::source);
+        if (!remark.isEmpty()) caption += roughWidth(remark.toStdString(), TextRole::small) + 8;
+    }
     const double chip =
         16 + 14 + roughWidth(typeCaption(facts, source.analysis).toStdString(), TextRole::smallFigure) + 34;
     double row = 0;
@@ -44,7 +47,7 @@ double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& so
                                 roughWidth(words.value.toStdString(), TextRole::smallFigure));
     }
     const double wanted = std::ceil(std::max({title, caption, chip, row}) / 8) * 8;
-    return std::clamp(wanted, card::minWidth, folded ? card::maxWidthWithRows : card::maxWidth);
+    return std::clamp(wanted, card::minWidth, card::maxWidth);
 }
 
 } // namespace
@@ -183,8 +186,37 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     }
     const int folded = std::popcount(shape.folded);
     const int ports = std::max<int>(shape.inputs - folded, shape.outputs);
-    shape.rect = {x, y, cardWidth(node, facts, source, shape.folded),
+    shape.ownWidth = cardWidth(node, facts, source, shape.folded);
+    shape.rect = {x, y, shape.ownWidth,
                   card::height + std::max(0, ports - 3) * card::portSpacing + rowsHeight(folded)};
+}
+
+/// Cards that stand one below the other in a lane have one width, so that both their sides line up.
+void Scene::alignColumns() {
+    const auto columnOf = [](const NodeShape& shape) {
+        return mixed(value(shape.lane), std::bit_cast<std::uint64_t>(shape.at.x));
+    };
+    const auto isCard = [](const NodeShape& shape) {
+        return shape.id != NodeId::none && shape.kind == NodeShape::Kind::card;
+    };
+    std::unordered_map<std::uint64_t, double> widest;
+    widest.reserve(m_slotOf.size());
+    for (const NodeShape& shape : m_nodes) {
+        if (!isCard(shape)) continue;
+        double& width = widest[columnOf(shape)];
+        width = std::max(width, shape.ownWidth);
+    }
+    for (std::uint32_t slot = 0; slot < m_nodes.size(); ++slot) {
+        NodeShape& shape = m_nodes[slot];
+        if (!isCard(shape)) continue;
+        const double width = widest[columnOf(shape)];
+        if (shape.rect.width() == width) continue;
+        if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
+        shape.placed = false;
+        shape.rect.setWidth(width);
+        m_cards.erase(slot);
+        touch(slot);
+    }
 }
 
 void Scene::finish(const SceneSource& source) {
@@ -236,6 +268,7 @@ void Scene::finish(const SceneSource& source) {
         touch(known->second);
     }
 
+    alignColumns();
     readNotes(graph);
     stackLanes(graph);
     for (std::uint32_t slot : m_touched) place(slot);

@@ -76,6 +76,7 @@ struct NodeShape {
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool placed = false;      ///< in the grid
+    double ownWidth = 0;      ///< what its words need; it is as wide as the widest card of its column
     std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
     std::uint32_t card = kNoSlot; ///< of a row: the slot of the card that it is on
     std::int32_t row = 0;         ///< of a row: its number from the top
@@ -123,7 +124,8 @@ struct FrameShape {
     QString title;
     FrameId parent = FrameId::none;
     int depth = 0;
-    bool isBody = false; ///< of an If, Loop or Scan
+    bool isBody = false;    ///< of an If, Loop or Scan
+    bool isCarried = false; ///< all that stands in it is being moved
 };
 
 struct NoteShape {
@@ -157,9 +159,10 @@ struct NodeCard {
     QStaticText time;
     double timeWidth = 0;
     double timeNs = -1;
-    bool isModelled = false;  ///< the time: it is never written without the word
-    QStaticText modelledWord; ///< under the time
-    double modelledWidth = 0;
+    bool isModelled = false; ///< the time: it is never written without the word
+    bool isOnce = false;     ///< the time is no part of an iteration's
+    QStaticText remark;      ///< under the time
+    double remarkWidth = 0;
     std::vector<PortLook> inputs;
     std::vector<PortLook> outputs;
 };
@@ -216,6 +219,7 @@ public:
     const WireShape* wire(const Edge& edge) const noexcept;
     /// Whether what a row stands for does not fit the node that reads it.
     bool isMismatch(const NodeShape& row) const noexcept;
+    const FrameShape* frame(FrameId id) const noexcept;
     const LaneBand* lane(LaneId id) const noexcept;
     /// The band at a height; the first or last one beyond them, null when there are none.
     const LaneBand* laneAt(double y) const noexcept;
@@ -224,6 +228,8 @@ public:
     QRectF extent() const;
     /// The bounds of a selection's nodes and notes.
     QRectF boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const;
+    /// The innermost frame around a point, of those that stand still; none where there is none.
+    FrameId frameAround(QPointF at) const noexcept;
     /// All nodes of a module and of the modules inside it.
     std::vector<NodeId> nodesOf(FrameId frame, const Graph& graph) const;
 
@@ -272,6 +278,7 @@ private:
     void readNotes(const Graph& graph);
     void readFrames(const Graph& graph);
     void layOutFrames(const Graph& graph);
+    void markCarriedFrames(const std::unordered_map<FrameId, std::size_t>& indexOf);
     void readGhosts(const SceneSource& source);
     void addWire(const Edge& edge);
     void removeWire(const Edge& edge);
@@ -279,6 +286,7 @@ private:
     QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
     void routeWireOf(std::uint32_t wire);
     void routeTouched(const Graph& graph);
+    void alignColumns();
     void finish(const SceneSource& source);
     bool isFree(const QRectF& rect) const;
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
@@ -290,7 +298,9 @@ private:
     void prepareGhostLabel(const SceneSource& source, std::size_t ghost, const RunState* run);
     bool mustPlace(PriceLabel& label, double scale) const;
     void placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const;
-    bool isFreeForLabel(const QRectF& rect, std::uint32_t pill) const;
+    void placeOnWire(PriceLabel& label, std::uint32_t slot) const;
+    struct Surroundings;
+    const Surroundings& surroundings(const QRectF& area, std::uint32_t pill, std::uint32_t own) const;
 
     std::vector<LaneBand> m_lanes;
     std::vector<NodeShape> m_nodes;

@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-constexpr double kLaneMargin = 16; ///< under the lowest card of a lane
+constexpr double kLaneMargin = 20; ///< under the lowest card of a lane, clear of a pill on the border
 constexpr double kLeastLane = 104; ///< high enough for a header and a card
 constexpr double kLabelRoom = 40;  ///< what the price under a pill needs
 constexpr double kFramePadding = 14;
@@ -150,13 +150,17 @@ void Scene::layOutFrames(const Graph& graph) {
 
     std::unordered_map<FrameId, std::size_t> indexOf;
     for (std::size_t i = 0; i < m_frames.size(); ++i) indexOf[m_frames[i].id] = i;
+    markCarriedFrames(indexOf);
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
         if (shape.kind == NodeShape::Kind::row) continue;
         const auto at = indexOf.find(shape.frame);
         if (at == indexOf.end()) continue;
-        m_frames[at->second].rect |= shape.rect;
-        if (shape.isStaged) m_frames[at->second].rect |= shape.rect.adjusted(-12, 0, 12, kLabelRoom - 4);
+        FrameShape& frame = m_frames[at->second];
+        // A frame that stays does not run after a node that may be on its way out.
+        const QRectF rect = frame.isCarried ? shape.rect : shape.rect.translated(-shape.drag);
+        frame.rect |= rect;
+        if (shape.isStaged) frame.rect |= rect.adjusted(-12, 0, 12, kLabelRoom - 4);
     }
     // Inner ones first, so that each outline encloses those inside it.
     for (std::size_t i = m_frames.size(); i-- > 0;) {
@@ -170,6 +174,24 @@ void Scene::layOutFrames(const Graph& graph) {
         const auto parent = frame ? indexOf.find(frame->parent) : indexOf.end();
         if (parent != indexOf.end() && m_frames[parent->second].depth < shape.depth)
             m_frames[parent->second].rect |= shape.rect;
+    }
+}
+
+void Scene::markCarriedFrames(const std::unordered_map<FrameId, std::size_t>& indexOf) {
+    std::vector<std::pair<int, int>> counts(m_frames.size()); // its nodes, and those of them that are dragged
+    for (const NodeShape& shape : m_nodes) {
+        if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
+        const auto at = indexOf.find(shape.frame);
+        if (at == indexOf.end()) continue;
+        ++counts[at->second].first;
+        counts[at->second].second += shape.dragged ? 1 : 0;
+    }
+    for (std::size_t i = m_frames.size(); i-- > 0;) {
+        m_frames[i].isCarried = counts[i].second > 0 && counts[i].first == counts[i].second;
+        const auto parent = indexOf.find(m_frames[i].parent);
+        if (parent == indexOf.end() || m_frames[parent->second].depth >= m_frames[i].depth) continue;
+        counts[parent->second].first += counts[i].first;
+        counts[parent->second].second += counts[i].second;
     }
 }
 

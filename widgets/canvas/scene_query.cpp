@@ -36,6 +36,12 @@ const WireShape* Scene::wire(const Edge& edge) const noexcept {
     return &m_wires[found->second];
 }
 
+const FrameShape* Scene::frame(FrameId id) const noexcept {
+    const auto found =
+        std::find_if(m_frames.begin(), m_frames.end(), [id](const FrameShape& f) { return f.id == id; });
+    return found == m_frames.end() ? nullptr : &*found;
+}
+
 const LaneBand* Scene::lane(LaneId id) const noexcept {
     const auto found =
         std::find_if(m_lanes.begin(), m_lanes.end(), [id](const LaneBand& b) { return b.id == id; });
@@ -73,6 +79,12 @@ QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteI
         if (std::find(notes.begin(), notes.end(), note.id) != notes.end()) all |= note.rect;
     }
     return all;
+}
+
+FrameId Scene::frameAround(QPointF at) const noexcept {
+    for (auto frame = m_frames.rbegin(); frame != m_frames.rend(); ++frame)
+        if (!frame->isCarried && frame->rect.contains(at)) return frame->id;
+    return FrameId::none;
 }
 
 std::vector<NodeId> Scene::nodesOf(FrameId frame, const Graph& graph) const {

@@ -3,6 +3,7 @@
 #include "widgets/canvas/caption.h"
 #include "widgets/canvas/detail.h"
 #include "widgets/canvas/scene.h"
+#include "widgets/price.h"
 #include "widgets/theme.h"
 
 #include <QCoreApplication>
@@ -14,9 +15,8 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kMostCards = 4096;      ///< words kept ready; beyond it those out of view are dropped
-constexpr std::uint32_t kNoPill = 0xffffffff; ///< for labels that belong to no pill: they give way to all
-constexpr double kLegibleZoom = 0.75;         ///< of labels
+constexpr std::size_t kMostCards = 4096; ///< words kept ready; beyond it those out of view are dropped
+constexpr double kLegibleZoom = 0.75;    ///< of labels
 constexpr double kTextLeft = 16;
 constexpr double kTextRight = 12;
 
@@ -58,14 +58,11 @@ Words priceWords(const EdgeRun& price, bool isKnown) {
         words.figures = QStringLiteral("size known when it runs");
         return words;
     }
-    words.figures = toQt(formatBytes(price.bytes)) + QStringLiteral(" · ") + toQt(formatMs(price.ns));
-    if (price.predicted) {
-        words.remark = QStringLiteral("predicted");
-        return words;
-    }
-    if (price.gbPerSecond > 0) words.remark = toQt(formatRate(price.gbPerSecond));
-    if (price.modelled)
-        words.remark += words.remark.isEmpty() ? QStringLiteral("modelled") : QStringLiteral(" · modelled");
+    words.figures = priceFigures(price.bytes, price.ns);
+    const QString kind = priceKind(price.predicted, price.modelled);
+    if (!price.predicted && price.gbPerSecond > 0) words.remark = toQt(formatRate(price.gbPerSecond));
+    if (!words.remark.isEmpty() && !kind.isEmpty()) words.remark += QStringLiteral(" · ");
+    words.remark += kind;
     return words;
 }
 
@@ -145,31 +142,34 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
     NodeCard& card = at->second;
     double ns = 0;
     bool modelled = false;
+    bool once = false;
     if (run) {
         if (const auto known = run->nodes.find(shape.id); known != run->nodes.end()) {
             ns = known->second.ns;
             modelled = known->second.modelled;
+            once = known->second.once;
         }
     }
-    const bool timeChanged = ns != card.timeNs || modelled != card.isModelled;
+    const bool timeChanged = ns != card.timeNs || modelled != card.isModelled || once != card.isOnce;
     if (!isNew && !timeChanged) return;
     const Node* node = source.graph.find(shape.id);
     if (!node) return;
     const bool isPill = shape.kind == NodeShape::Kind::pill;
     if (timeChanged && !isPill) {
         const double before = card.timeWidth;
-        const double wordBefore = card.modelledWidth;
+        const double wordBefore = card.remarkWidth;
         card.timeNs = ns;
         card.isModelled = modelled;
+        card.isOnce = once;
         const QString time = ns > 0 ? cardTime(ns) : QString();
         card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
         setText(card.time, time, TextRole::smallFigure);
         // A modelled time must not pass for a measured one, not even on a card.
-        const QString word = modelled && ns > 0 ? tr("modelled") : QString();
-        card.modelledWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
-        setText(card.modelledWord, word, TextRole::small);
+        const QString word = ns > 0 ? timeRemark(modelled, once) : QString();
+        card.remarkWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
+        setText(card.remark, word, TextRole::small);
         // The title and the caption keep the room they have.
-        if (!isNew && card.timeWidth <= before && card.modelledWidth == wordBefore) return;
+        if (!isNew && card.timeWidth <= before && card.remarkWidth == wordBefore) return;
     }
     if (shape.kind == NodeShape::Kind::row) return prepareRow(source, *node, shape, card);
     const NodeFacts* facts = source.analysis.find(shape.id);
@@ -184,7 +184,7 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         setText(card.title, elided(name, TextRole::nodeTitle, titleRoom), TextRole::nodeTitle);
         setText(card.shortTitle, elided(name, TextRole::nodeTitle, room / kShortTitleScale),
                 TextRole::nodeTitle);
-        const double captionRoom = room - (card.modelledWidth > 0 ? card.modelledWidth + 8 : 0);
+        const double captionRoom = room - (card.remarkWidth > 0 ? card.remarkWidth + 8 : 0);
         setText(card.subtitle, elided(captionOf(*node, facts), TextRole::body, captionRoom), TextRole::body);
         const QString chip = elided(typeCaption(facts, source.analysis), TextRole::smallFigure, room - 34);
         card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
@@ -280,46 +280,6 @@ void Scene::prepareStagingLabel(const SceneSource& source, std::uint32_t slot, c
     if (mustPlace(label, 1)) placeLabel(label, shape.rect, slot); // the lane has room for it at this size
 }
 
-bool Scene::mustPlace(PriceLabel& label, double scale) const {
-    if (label.placed == m_version && label.scale == scale) return false;
-    label.placed = m_version;
-    label.scale = scale;
-    label.rect.setSize(label.size * scale);
-    return true;
-}
-
-void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const {
-    const double w = label.rect.width();
-    const double h = label.rect.height();
-    const QPointF below(around.center().x() - w / 2, around.bottom() + 4);
-    const QPointF spots[] = {below,
-                             {around.center().x() - w / 2, around.top() - 4 - h},
-                             {around.left() - w / 2 + 8, around.bottom() + 4},
-                             {around.right() - w / 2 - 8, around.bottom() + 4},
-                             {around.right() + 10, around.bottom() - h / 2 + 12},
-                             {around.left() - w - 10, around.bottom() - h / 2 + 12}};
-    for (const QPointF spot : spots) {
-        label.rect.moveTopLeft(spot);
-        if (isFreeForLabel(label.rect, pill)) return;
-    }
-    label.rect.moveTopLeft(below);
-}
-
-bool Scene::isFreeForLabel(const QRectF& rect, std::uint32_t pill) const {
-    bool free = true;
-    // Every pill before this one has the first right to the room under it.
-    visitNodes(rect.adjusted(-80, -40, 80, 6), [&](std::uint32_t slot) {
-        const NodeShape& shape = m_nodes[slot];
-        QRectF taken = shape.rect;
-        if (shape.kind == NodeShape::Kind::pill && slot < pill) taken.adjust(-20, 0, 20, 36);
-        if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
-        free = free && !taken.intersects(rect);
-    });
-    for (const GhostShape& ghost : m_ghosts) free = free && !ghost.rect.intersects(rect);
-    for (const NoteShape& note : m_notes) free = free && !note.rect.intersects(rect);
-    return free;
-}
-
 void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run) {
     const WireShape& wire = m_wires[slot];
     PriceLabel& label = m_wireLabels[slot];
@@ -354,17 +314,7 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
         layOut(label, words, 1);
     }
     if (!mustPlace(label, m_labelScale)) return;
-    const WirePath way = path(wire);
-    // On the wire, as near to its middle as cards allow; failing that a little above or below it.
-    for (const double aside : {0.0, -16.0, 16.0}) {
-        for (int step = 0; step <= 14; ++step) {
-            const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
-            const double t = 0.5 + turn * 0.06;
-            label.rect.moveCenter(way.at(t) + QPointF(0, aside));
-            if (isFreeForLabel(label.rect.adjusted(-4, -3, 4, 3), kNoPill)) return;
-        }
-    }
-    label.rect.moveCenter(way.at(0.5));
+    placeOnWire(label, slot);
 }
 
 void Scene::prepareGhostLabel(const SceneSource& source, std::size_t index, const RunState* run) {
@@ -394,7 +344,7 @@ void Scene::prepareGhostLabel(const SceneSource& source, std::size_t index, cons
         layOut(label, words, signature);
     }
     if (!mustPlace(label, m_labelScale)) return;
-    placeLabel(label, ghost.rect, kNoPill);
+    placeLabel(label, ghost.rect, kNoSlot);
 }
 
 } // namespace twb

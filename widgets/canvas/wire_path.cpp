@@ -15,6 +15,26 @@ QPointF cubicAt(const QPointF* p, double t) {
     return u * u * u * p[0] + 3 * u * u * t * p[1] + 3 * u * t * t * p[2] + t * t * t * p[3];
 }
 
+/// The middles of pieces that are at most `kPiece` long, of those that may lie in `area`. So far from the
+/// origin that no piece can be as short, `halvings` and kMost end it.
+void sampleCubic(const std::array<QPointF, 4>& p, const QRectF& area, std::vector<QPointF>& out,
+                 int halvings = 24) {
+    constexpr double kPiece = 8;
+    constexpr std::size_t kMost = 4096;
+    const auto [left, right] = std::minmax({p[0].x(), p[1].x(), p[2].x(), p[3].x()});
+    const auto [top, bottom] = std::minmax({p[0].y(), p[1].y(), p[2].y(), p[3].y()});
+    if (left > area.right() || right < area.left() || top > area.bottom() || bottom < area.top()) return;
+    const QPointF ab = (p[0] + p[1]) / 2, bc = (p[1] + p[2]) / 2, cd = (p[2] + p[3]) / 2;
+    const QPointF abc = (ab + bc) / 2, bcd = (bc + cd) / 2, middle = (abc + bcd) / 2;
+    if (out.size() >= kMost) return;
+    if (halvings == 0 || (right - left <= kPiece && bottom - top <= kPiece)) {
+        out.push_back(middle);
+        return;
+    }
+    sampleCubic({p[0], ab, abc, middle}, area, out, halvings - 1);
+    sampleCubic({middle, bcd, cd, p[3]}, area, out, halvings - 1);
+}
+
 double distanceToSegment(QPointF p, QPointF a, QPointF b) {
     const QPointF along = b - a;
     const double length = QPointF::dotProduct(along, along);
@@ -43,6 +63,13 @@ void WirePath::cubicTo(QPointF control1, QPointF control2, QPointF end) {
     m_points[at + 2] = control2;
     m_points[at + 3] = end;
     ++m_cubics;
+}
+
+void WirePath::sampleIn(const QRectF& area, std::vector<QPointF>& out) const {
+    for (int c = 0; c < m_cubics; ++c) {
+        const QPointF* p = cubic(c);
+        sampleCubic({p[0], p[1], p[2], p[3]}, area, out);
+    }
 }
 
 QPointF WirePath::at(double t) const noexcept {

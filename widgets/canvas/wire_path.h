@@ -5,6 +5,7 @@
 #include <QRectF>
 
 #include <array>
+#include <vector>
 
 namespace twb {
 
@@ -21,6 +22,8 @@ public:
     QPointF at(double t) const noexcept;
     QRectF bounds() const noexcept; ///< of all control points, so never too small
     double distanceTo(QPointF point) const noexcept;
+    /// Adds points of the way, a few pixels apart, as far as it may run through `area`.
+    void sampleIn(const QRectF& area, std::vector<QPointF>& out) const;
     void appendTo(QPainterPath& path) const;
 
 private:

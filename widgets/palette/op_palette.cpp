@@ -12,6 +12,7 @@
 #include <QListView>
 #include <QMimeData>
 #include <QPainter>
+#include <QScrollBar>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
@@ -73,6 +74,22 @@ public:
     using QListView::QListView;
 
 protected:
+    /// A row at the lower edge fades out instead of being cut, as long as there is more below.
+    void paintEvent(QPaintEvent* event) override {
+        QListView::paintEvent(event);
+        if (verticalScrollBar()->value() == verticalScrollBar()->maximum()) return;
+        const QRectF edge(0, viewport()->height() - kRowHeight, viewport()->width(), kRowHeight);
+        QColor panel = Theme::current().panel;
+        QLinearGradient fade(edge.topLeft(), edge.bottomLeft());
+        fade.setColorAt(1, panel);
+        panel.setAlpha(0);
+        fade.setColorAt(0, panel);
+        QPainter(viewport()).fillRect(edge, fade);
+    }
+    void scrollContentsBy(int dx, int dy) override {
+        QListView::scrollContentsBy(dx, dy);
+        viewport()->update(); // what was moved has the fade in it
+    }
     void startDrag(Qt::DropActions) override {
         const QModelIndexList indexes = selectedIndexes();
         QMimeData* data = model()->mimeData(indexes);

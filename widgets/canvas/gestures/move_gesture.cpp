@@ -112,8 +112,45 @@ void MoveGesture::show() {
             std::find(m_preview.lanes.begin(), m_preview.lanes.end(), to->id) == m_preview.lanes.end())
             m_preview.lanes.push_back(to->id);
     }
-    m_host.hostScene().drag(m_host.document().graph(), nodes, notes, devices);
+    const Graph& graph = m_host.document().graph();
+    m_host.hostScene().drag(graph, nodes, notes, devices);
+    m_preview.frame = FrameId::none;
+    for (const Item& item : m_items) {
+        const Node* node = graph.find(item.node);
+        if (node && frameFor(*node) != node->frame) m_preview.frame = frameFor(*node);
+    }
+    for (const Frame& frame : graph.frames())
+        if (parentFor(frame) != frame.parent) m_preview.frame = parentFor(frame);
     m_host.repaint();
+}
+
+FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const {
+    const Scene& scene = m_host.hostScene();
+    const FrameId before = scene.frameAround(from);
+    const FrameId now = scene.frameAround(to);
+    return before == now ? home : now;
+}
+
+FrameId MoveGesture::frameFor(const Node& node) const {
+    const Scene& scene = m_host.hostScene();
+    const NodeShape* shape = scene.node(node.id);
+    const FrameShape* home = scene.frame(node.frame);
+    if (!shape || (home && home->isCarried)) return node.frame;
+    return frameBetween(node.frame, shape->rect.center() - shape->drag, shape->rect.center());
+}
+
+FrameId MoveGesture::parentFor(const Frame& frame) const {
+    const Scene& scene = m_host.hostScene();
+    const FrameShape* shape = scene.frame(frame.id);
+    const FrameShape* parent = scene.frame(frame.parent);
+    // What is inside of something carried stays in it, and a body stands where its owner does.
+    if (!shape || !shape->isCarried || shape->isBody || (parent && parent->isCarried)) return frame.parent;
+    for (const Item& item : m_items) {
+        const NodeShape* node = scene.node(item.node);
+        if (!node || !shape->rect.contains(node->rect)) continue;
+        return frameBetween(frame.parent, shape->rect.center() - node->drag, shape->rect.center());
+    }
+    return frame.parent;
 }
 
 void MoveGesture::move(const Pointer& pointer) {
@@ -130,30 +167,42 @@ void MoveGesture::finish(const Pointer& pointer) {
         return;
     }
     settle(pointer.at - m_start, pointer.at.y());
+    show();
     const Graph& graph = m_host.document().graph();
+    std::unordered_map<NodeId, FrameId> frames;
+    for (const Item& item : m_items)
+        if (const Node* node = graph.find(item.node)) frames[node->id] = frameFor(*node);
+    Delta delta;
+    for (const Frame& frame : graph.frames()) {
+        Frame after = frame;
+        after.parent = parentFor(frame);
+        if (after.parent != frame.parent) delta.frames.push_back({frame, after});
+    }
+    const FrameId joined = m_preview.frame;
     m_host.hostScene().endDrag(graph);
     m_preview.lanes.clear();
+    m_preview.frame = FrameId::none;
     Selection moved;
     Device device;
     bool changesDevice = false;
-    Delta delta;
     for (const Item& item : m_items) {
         if (item.newLane == LaneId::none || (item.newLane == item.lane && item.newAt == item.at)) continue;
         if (item.node != NodeId::none) {
             Node after = *graph.find(item.node);
             after.lane = item.newLane;
             after.position = item.newAt;
+            after.frame = frames[item.node];
             const Device before = graph.find(item.lane)->device;
             device = graph.find(item.newLane)->device;
             changesDevice = changesDevice || before != device;
             moved.nodes.insert(item.node);
             delta.nodes.push_back({*graph.find(item.node), after});
-            if (item.newLane == item.lane) continue;
+            const Node& was = *graph.find(item.node);
             for (const NodeId id : foldedIn(graph, item.node)) {
                 Node parameter = *graph.find(id);
-                if (parameter.lane == item.newLane) continue;
-                parameter.lane = item.newLane;
-                delta.nodes.push_back({*graph.find(id), parameter});
+                if (item.newLane != item.lane) parameter.lane = item.newLane;
+                if (after.frame != was.frame) parameter.frame = after.frame;
+                if (parameter != *graph.find(id)) delta.nodes.push_back({*graph.find(id), parameter});
             }
         } else {
             Note after = *graph.find(item.note);
@@ -166,6 +215,7 @@ void MoveGesture::finish(const Pointer& pointer) {
     if (!moved.empty()) {
         delta.title = titleOf(graph, moved);
         if (changesDevice) delta.title += " to " + device.toString();
+        if (const Frame* frame = graph.find(joined)) delta.title += " into " + frame->title;
         m_host.apply(std::move(delta));
     }
     m_host.repaint();
@@ -173,6 +223,7 @@ void MoveGesture::finish(const Pointer& pointer) {
 
 void MoveGesture::cancel() {
     m_preview.lanes.clear();
+    m_preview.frame = FrameId::none;
     m_host.hostScene().endDrag(m_host.document().graph());
     m_host.repaint();
 }

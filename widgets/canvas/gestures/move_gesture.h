@@ -33,6 +33,12 @@ private:
     };
     void settle(QPointF offset, double pointerY);
     void show();
+    /// The frame that a node would belong to where it is now: the one that it was dragged into, or none when
+    /// it was dragged out of one. Within a frame, or along with all of it, it stays what it is.
+    FrameId frameFor(const Node& node) const;
+    /// The same for a module all of whose nodes are moved.
+    FrameId parentFor(const Frame& frame) const;
+    FrameId frameBetween(FrameId home, QPointF from, QPointF to) const;
 
     QPointF m_start;
     QPointF m_startPixel;

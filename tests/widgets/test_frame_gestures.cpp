@@ -1,0 +1,126 @@
+#include "graph/composites.h"
+#include "support/test_main.h"
+#include "widgets/canvas_fixture.h"
+#include "widgets/graph_edits.h"
+#include "widgets/palette/op_list_model.h"
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// A Repeat on a cpu lane, a Relu beside it, and a module of two more below.
+struct Looped {
+    Graph graph;
+    LaneId lane;
+    NodeId relu, first, second;
+    FrameId body, module;
+
+    Looped() {
+        DeltaBuilder builder(graph, "make");
+        lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 640});
+        graph.apply(builder.take());
+        graph.apply(addOp(graph, QStringLiteral("Repeat"), lane, {40, 40}, FrameId::none, nullptr));
+        body = graph.frames().begin()->id;
+        DeltaBuilder more(graph, "more");
+        module = more.addFrame({FrameId::none, "block", FrameId::none});
+        relu = addNode(more, lane, "Relu", "relu", 40, 300);
+        first = addNode(more, lane, "Abs", "first", 280, 300, {}, module);
+        second = addNode(more, lane, "Exp", "second", 280, 420, {}, module);
+        graph.apply(more.take());
+    }
+};
+
+} // namespace
+
+class TestFrameGestures : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aNodeDraggedIntoABodyIsItsMember() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        const QRectF frame = c.canvas.scene().frame(g.body)->rect;
+        const QPoint inside = c.pixel({frame.center().x(), frame.center().y() + 20});
+        c.drag(c.middle(g.relu), inside);
+        QCOMPARE(c.node(g.relu).frame, g.body);
+        QCOMPARE(c.undoSteps(), 1);
+        QVERIFY(c.document.undoStack().undoText().endsWith(QStringLiteral("into body of loop")));
+        // Within the frame it stays one, and the frame does not run after it until it is let go.
+        c.press(c.middle(g.relu));
+        const QRectF before = c.canvas.scene().frame(g.body)->rect;
+        c.moveTo(c.middle(g.relu) + QPoint(0, 300));
+        QCOMPARE(c.canvas.scene().frame(g.body)->rect, before);
+        c.canvas.grab();
+        c.moveTo(inside);
+        c.release(inside);
+        QCOMPARE(c.node(g.relu).frame, g.body);
+        // Out of it, it is none.
+        c.drag(c.middle(g.relu), c.pixel({frame.center().x(), frame.bottom() + 200}));
+        QCOMPARE(c.node(g.relu).frame, FrameId::none);
+        c.document.undoStack().undo();
+        QCOMPARE(c.node(g.relu).frame, g.body);
+        c.document.undoStack().setIndex(0);
+        QCOMPARE(c.node(g.relu).frame, FrameId::none);
+        QCOMPARE(c.node(g.relu).position, (Position{40, 300}));
+    }
+
+    void aModuleDraggedIntoABodyGoesAsAWhole() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        const QPointF to = c.canvas.scene().frame(g.body)->rect.center();
+        const FrameShape& module = *c.canvas.scene().frame(g.module);
+        const QPointF by = to - module.rect.center();
+        const QPointF title = module.titleRect.center();
+        c.drag(c.pixel(title), c.pixel(title + by));
+        QCOMPARE(c.document.graph().find(g.module)->parent, g.body);
+        QCOMPARE(c.node(g.first).frame, g.module);
+        QCOMPARE(c.undoSteps(), 1);
+        c.document.undoStack().undo();
+        QCOMPARE(c.document.graph().find(g.module)->parent, FrameId::none);
+    }
+
+    void cancelLeavesMembershipAlone() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        c.press(c.middle(g.first));
+        c.moveTo(c.middle(g.relu));
+        c.moveTo(c.middle(g.relu) + QPoint(10, 0));
+        c.key(Qt::Key_Escape);
+        QCOMPARE(c.node(g.first).frame, g.module);
+        QCOMPARE(c.undoSteps(), 0);
+    }
+
+    void anOpDroppedIntoABodyIsItsMember() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        const QRectF frame = c.canvas.scene().frame(g.body)->rect;
+        const Position at = c.canvas.positionAt(c.pixel(frame.center()));
+        const FrameId found = c.canvas.frameAt(g.lane, at);
+        QCOMPARE(found, g.body);
+        QCOMPARE(c.canvas.frameAt(g.lane, {600, 560}), FrameId::none);
+        std::vector<NodeId> added;
+        c.document.apply(addOp(c.document.graph(), QStringLiteral("Relu"), g.lane, at, found, &added));
+        QCOMPARE(c.node(added.front()).frame, g.body);
+        // Of a composite its modules and what is in none.
+        added.clear();
+        c.document.apply(addOp(c.document.graph(), QStringLiteral("Linear"), g.lane, at, found, &added));
+        const FrameId linear = c.node(added.front()).frame;
+        QVERIFY(linear != g.body);
+        QCOMPARE(c.document.graph().find(linear)->parent, g.body);
+    }
+
+    void doubleClickOnATitleZoomsToItsFrame() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        for (int i = 0; i < 6; ++i) c.canvas.zoomOut();
+        const double before = c.canvas.zoom();
+        QTest::mouseDClick(&c.canvas, Qt::LeftButton, {},
+                           c.pixel(c.canvas.scene().frame(g.body)->titleRect.center()));
+        QVERIFY(c.canvas.zoom() > before);
+        QVERIFY(c.canvas.viewport().contains(c.canvas.scene().frame(g.body)->rect));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestFrameGestures)
+#include "test_frame_gestures.moc"

@@ -1,0 +1,133 @@
+#include "widgets/canvas/scene.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace twb {
+namespace {
+
+constexpr double kGap = 4;         ///< between a pill and its price
+constexpr double kClear = 3;       ///< between a price and a wire
+constexpr double kHidesCard = 1e3; ///< against a wire's point, of which there is one every few pixels
+
+} // namespace
+
+/// What is in the way of a label.
+struct Scene::Surroundings {
+    std::vector<QRectF> taken;  ///< cards, pills, notes, titles, other labels
+    std::vector<QPointF> lines; ///< points of wires and of the outlines of frames
+
+    /// 0 where nothing is hidden.
+    double hiddenBy(const QRectF& label) const {
+        double hidden = label.left() < 0 ? kHidesCard : 0; // there the lanes' headers begin
+        for (const QRectF& other : taken) hidden += other.intersects(label) ? kHidesCard : 0;
+        const QRectF around = label.adjusted(-kClear, -kClear, kClear, kClear);
+        for (const QPointF point : lines) hidden += around.contains(point) ? 1 : 0;
+        return hidden;
+    }
+};
+
+bool Scene::mustPlace(PriceLabel& label, double scale) const {
+    if (label.placed == m_version && label.scale == scale) return false;
+    label.placed = m_version;
+    label.scale = scale;
+    label.rect.setSize(label.size * scale);
+    return true;
+}
+
+/// For a label of the node `pill`, or of the wire `own`, which it may lie on.
+const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t pill,
+                                               std::uint32_t own) const {
+    static thread_local Surroundings found;
+    found.taken.clear();
+    found.lines.clear();
+    const auto addLabel = [&](const auto& labels, auto key) {
+        const auto at = labels.find(key);
+        if (at == labels.end() || at->second.signature == 0 || at->second.placed != m_version) return false;
+        found.taken.push_back(at->second.rect);
+        return true;
+    };
+    visitNodes(area, [&](std::uint32_t slot) {
+        const NodeShape& shape = m_nodes[slot];
+        if (shape.kind == NodeShape::Kind::row) return;
+        QRectF taken = shape.rect;
+        const bool hasLabel = slot != pill && addLabel(m_nodeLabels, slot);
+        // Of pills whose prices have no place yet the one before has the first right to the room under it.
+        if (shape.kind == NodeShape::Kind::pill && !hasLabel && slot < pill) taken.adjust(-20, 0, 20, 36);
+        if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
+        found.taken.push_back(taken);
+    });
+    visitWires(area, [&](std::uint32_t slot) {
+        if (slot == own) return;
+        addLabel(m_wireLabels, slot);
+        path(m_wires[slot]).sampleIn(area, found.lines);
+    });
+    for (std::size_t i = 0; i < m_ghosts.size(); ++i) {
+        if (!m_ghosts[i].rect.intersects(area)) continue;
+        found.taken.push_back(m_ghosts[i].rect);
+    }
+    for (const NoteShape& note : m_notes) found.taken.push_back(note.rect);
+    for (const FrameShape& frame : m_frames) {
+        if (!frame.rect.adjusted(0, -12, 0, 0).intersects(area)) continue;
+        found.taken.push_back(frame.titleRect);
+        const QRectF seen = frame.rect.intersected(area);
+        constexpr double kStep = 8;
+        for (double x = seen.left(); x < seen.right(); x += kStep)
+            for (const double y : {frame.rect.top(), frame.rect.bottom()}) found.lines.emplace_back(x, y);
+        for (double y = seen.top(); y < seen.bottom(); y += kStep)
+            for (const double x : {frame.rect.left(), frame.rect.right()}) found.lines.emplace_back(x, y);
+    }
+    return found;
+}
+
+void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const {
+    const double w = label.rect.width();
+    const double h = label.rect.height();
+    const Surroundings& rest = surroundings(around.adjusted(-w - 20, -h - 24, w + 20, h + 24), pill, kNoSlot);
+    QRectF best;
+    double least = std::numeric_limits<double>::max();
+    const auto isClear = [&](double x, double y) {
+        label.rect.moveTopLeft({x, y});
+        const double hidden = rest.hiddenBy(label.rect);
+        if (hidden < least) best = label.rect;
+        least = std::min(least, hidden);
+        return hidden == 0;
+    };
+    // Under it or over it, aside only as far as an edge of it still stands at its middle, then farther off.
+    for (const double gap : {kGap, 4 * kGap}) {
+        for (const double shift : {0.0, 0.25, -0.25, 0.5, -0.5}) {
+            const double x = around.center().x() - w / 2 + shift * w;
+            if (isClear(x, around.bottom() + gap) || isClear(x, around.top() - gap - h)) return;
+        }
+    }
+    if (isClear(around.right() + 10, around.bottom() - h / 2 + 12) ||
+        isClear(around.left() - w - 10, around.bottom() - h / 2 + 12))
+        return;
+    label.rect = best;
+}
+
+void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
+    const WirePath way = path(m_wires[slot]);
+    const QPointF middle = way.at(0.5);
+    constexpr double kFar = 400;
+    const QRectF near(middle.x() - kFar, middle.y() - kFar, 2 * kFar, 2 * kFar);
+    const Surroundings& rest = surroundings(
+        way.bounds().intersected(near).adjusted(-label.rect.width(), -40, label.rect.width(), 40), kNoSlot,
+        slot);
+    QRectF best;
+    double least = std::numeric_limits<double>::max();
+    // As near to the middle as the rest allows; failing that a little above or below the wire.
+    for (const double aside : {0.0, -16.0, 16.0}) {
+        for (int step = 0; step <= 14; ++step) {
+            const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
+            label.rect.moveCenter(way.at(0.5 + turn * 0.06) + QPointF(0, aside));
+            const double hidden = rest.hiddenBy(label.rect.adjusted(-4, -3, 4, 3));
+            if (hidden < least) best = label.rect;
+            least = std::min(least, hidden);
+            if (hidden == 0) return;
+        }
+    }
+    label.rect = best;
+}
+
+} // namespace twb
