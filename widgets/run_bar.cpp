@@ -14,10 +14,14 @@
 #include <QSignalBlocker>
 #include <QSpinBox>
 
+#include <algorithm>
+
 namespace twb {
 namespace {
 
 constexpr int kHeight = 48;
+constexpr double kTitleShare = 0.16; ///< of the bar: what follows does not move with the name
+
 constexpr int kMostIterations = 1'000'000'000;
 
 QString behind(const Document& document, Device device) {
@@ -51,7 +55,7 @@ void addDeviceChoices(QMenu& menu, const Document& document, Device device,
 }
 
 RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
-    : QWidget(parent), m_document(document), m_runs(runs), m_title(new ElidedLabel),
+    : QWidget(parent), m_document(document), m_runs(runs), m_name(new QWidget), m_title(new ElidedLabel),
       m_edited(makeLabel(tr("· edited"), TextRole::body, QStringLiteral("secondary"))),
       m_run(new QPushButton(tr("Run"))), m_continuous(new QPushButton(tr("Run continuously"))),
       m_stop(new QPushButton), m_iterations(new QSpinBox), m_policy(new QComboBox),
@@ -62,7 +66,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     setAccessibleName(tr("Run bar"));
 
     m_title->setFont(twb::font(TextRole::nodeTitle));
-    m_title->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+    m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     m_run->setObjectName(QStringLiteral("run"));
     m_run->setProperty("role", QStringLiteral("primary"));
     m_run->setToolTip(tr("Run the graph (F5)"));
@@ -93,9 +97,13 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_devices->setSpacing(8);
     m_layout->setContentsMargins(16, 0, 12, 0);
     m_layout->setSpacing(8);
-    m_layout->addWidget(m_title);
-    m_layout->addWidget(m_edited);
-    m_layout->addStretch(1);
+    auto* name = new QHBoxLayout(m_name);
+    name->setContentsMargins(0, 0, 0, 0);
+    name->setSpacing(6);
+    name->addWidget(m_title, 1000);
+    name->addWidget(m_edited);
+    name->addStretch(1);
+    m_layout->addWidget(m_name);
     m_layout->addWidget(m_run);
     m_layout->addWidget(m_continuous);
     m_layout->addWidget(m_stop);
@@ -119,6 +127,10 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     connect(&m_document, &Document::reset, this, &RunBar::refresh);
     connect(&m_document, &Document::pathChanged, this, &RunBar::refresh);
     connect(&m_document, &Document::modifiedChanged, this, &RunBar::refresh);
+    connect(&m_document, &Document::reset, this, &RunBar::refreshDevices);
+    connect(&m_document, &Document::changed, this, [this](const Delta& delta) {
+        if (!delta.lanes.empty()) refreshDevices();
+    });
     connect(&m_document, &Document::devicesChanged, this, &RunBar::refreshDevices);
     connect(&m_runs, &RunController::started, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::finished, this, &RunBar::refreshRun);
@@ -148,7 +160,7 @@ void RunBar::setIcons() {
 
 void RunBar::refresh() {
     m_title->setText(m_document.title());
-    m_title->setMaximumWidth(std::min(280, m_title->fontMetrics().horizontalAdvance(m_document.title()) + 2));
+    m_title->setMaximumWidth(m_title->fontMetrics().horizontalAdvance(m_document.title()) + 2);
     m_edited->setVisible(m_document.isModified());
     const QSignalBlocker blocker(m_iterations);
     m_iterations->setValue(
@@ -165,6 +177,11 @@ void RunBar::refreshDevices() {
     std::vector<Device> gpus;
     for (const Device device : m_document.devices().devices())
         if (device.isCuda()) gpus.push_back(device);
+    // Where auto took cpu for want of a GPU, one can be simulated.
+    const auto& lanes = m_document.graph().lanes();
+    if (gpus.empty() &&
+        std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.device.isAuto(); }))
+        gpus.push_back(Device::cuda(0));
     // More buttons than two have no room; one then holds a menu for each.
     const bool together = gpus.size() > 2;
     auto choose = [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); };
@@ -196,6 +213,11 @@ void RunBar::refreshRun() {
     m_run->setEnabled(!running);
     m_continuous->setEnabled(!running);
     m_stop->setEnabled(running);
+}
+
+void RunBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    m_name->setFixedWidth(int(kTitleShare * width()));
 }
 
 void RunBar::changeEvent(QEvent* event) {

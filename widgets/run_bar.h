@@ -40,6 +40,7 @@ Q_SIGNALS:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void setIcons();
@@ -49,6 +50,7 @@ private:
 
     Document& m_document;
     RunController& m_runs;
+    QWidget* m_name; ///< the title, and whether it is edited
     ElidedLabel* m_title;
     QLabel* m_edited;
     QPushButton* m_run;

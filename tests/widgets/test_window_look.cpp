@@ -1,0 +1,135 @@
+#include "support/test_main.h"
+#include "widgets/inspector/problem_cards.h"
+#include "widgets/labels.h"
+#include "widgets/panels/ledger_model.h"
+#include "widgets/window_fixture.h"
+
+#include <QLabel>
+#include <QSet>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+const char* const kAuto = "resources/examples/05-auto-use-the-gpu-if-there-is-one.twb";
+const char* const kTightLoop = "resources/examples/06-a-transfer-in-a-tight-loop.twb";
+
+std::vector<FixButton*> visibleFixes(MainWindow& window) {
+    std::vector<FixButton*> out;
+    for (FixButton* button : window.findChildren<FixButton*>())
+        if (button->isVisible()) out.push_back(button);
+    return out;
+}
+
+QStringList visibleLabels(QWidget& in) {
+    QStringList out;
+    for (const QLabel* label : in.findChildren<QLabel*>())
+        if (label->isVisible()) out << label->text();
+    return out;
+}
+
+} // namespace
+
+/// One thing is said once, in one form, and stands where it stood.
+class TestWindowLook : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { isolateSettings(); }
+
+    void aProblemIsShownOnceAndPricedTheSame() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kMismatch));
+        QCoreApplication::processEvents();
+        QStringList beside;
+        for (FixButton* button : visibleFixes(*window)) beside << button->accessibleDescription();
+        QCOMPARE(beside.size(), 3);
+        QCOMPARE(beside[0], QStringLiteral("4.10 kB · 0.012 ms · modelled"));
+        QCOMPARE(beside[1], QStringLiteral("no transfer in the iteration"));
+        window->showProblems();
+        QCoreApplication::processEvents();
+        QStringList below;
+        for (FixButton* button : visibleFixes(*window)) below << button->accessibleDescription();
+        QCOMPARE(below, beside); // three, not six
+        window->bottom().showPage(QStringLiteral("log"));
+        QCoreApplication::processEvents();
+        QCOMPARE(visibleFixes(*window).size(), std::size_t(3));
+    }
+
+    void aPriceHasRoomOfItsOwnWhereTheButtonIsNarrow() {
+        Fix fix;
+        fix.title = "insert To(cuda:0) on a -> a + b";
+        fix.price = {4096, 12'300, true, true};
+        FixButton button(fix);
+        QVERIFY(button.heightForWidth(200) > button.heightForWidth(600));
+    }
+
+    void aNoteIsNoProblem() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kAuto));
+        QCoreApplication::processEvents();
+        QCOMPARE(window->document().problemCount(), std::size_t(0));
+        QCOMPARE(window->document().noteCount(), std::size_t(1));
+        const QStringList labels = visibleLabels(*window);
+        QVERIFY(labels.contains(QStringLiteral("Notes")));
+        QVERIFY(!labels.contains(QStringLiteral("Problems")));
+        QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral("0 problems · 1 note")));
+    }
+
+    void whatAutoMayTakeIsInTheToolbar() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kAuto));
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // the buttons before
+        auto* button = find<QPushButton>(*window, "device.cuda:0");
+        QCOMPARE(button->text(), QStringLiteral("cuda:0: nothing"));
+        // The note names it.
+        QVERIFY(window->document().graph().notes().begin()->text.find(button->text().toStdString()) !=
+                std::string::npos);
+        window->document().setDeviceChoices({{Device::cuda(0), "h200"}});
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        QVERIFY(!find<QPushButton>(*window, "device.cuda:0")->text().contains(QLatin1String("nothing")));
+    }
+
+    void theToolbarDoesNotMoveWithTheName() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        QCoreApplication::processEvents();
+        const auto* run = find<QPushButton>(*window, "run");
+        const int before = run->mapTo(window.get(), QPoint()).x();
+        window->load(sourcePath(kAuto));
+        QCoreApplication::processEvents();
+        QCOMPARE(run->mapTo(window.get(), QPoint()).x(), before);
+        window->selectNode(QStringLiteral("relu"));
+        action(*window, QStringLiteral("Duplicate"))->trigger();
+        QCoreApplication::processEvents();
+        QCOMPARE(run->mapTo(window.get(), QPoint()).x(), before);
+    }
+
+    void transfersHaveNamesOfTheirOwn() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kTightLoop));
+        window->runs().run(3);
+        QVERIFY(waitForRun(*window));
+        QCoreApplication::processEvents();
+        const QAbstractItemModel* model = find<QTableView>(*window, "ledgerTable")->model();
+        QSet<QString> names;
+        for (int row = 0; row < model->rowCount(); ++row)
+            names.insert(model->index(row, LedgerModel::EdgeColumn).data().toString());
+        QCOMPARE(names.size(), qsizetype(model->rowCount()));
+        QVERIFY(names.contains(QStringLiteral("x → cuda:0 for halve")));
+        // The figure that the canvas has, its unit in the head.
+        QCOMPARE(model->index(0, LedgerModel::MedianColumn).data().toString(), QStringLiteral("0.345"));
+    }
+
+    void aSmallWindowGivesItsRoomToTheGraph() {
+        MainWindow window(profiles());
+        window.resize(1280, 800);
+        window.show();
+        QCoreApplication::processEvents();
+        QVERIFY(window.canvas().width() > 830);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestWindowLook)
+#include "test_window_look.moc"
