@@ -8,7 +8,7 @@ namespace twb {
 namespace card {
 inline constexpr double height = 74; ///< with up to three ports on a side
 inline constexpr double minWidth = 120;
-inline constexpr double maxWidth = 224; ///< a name of twenty letters, and its time beside it
+inline constexpr double maxWidth = 224;  ///< a name of twenty letters, and its time beside it
 inline constexpr double pillHeight = 34; ///< of a To
 inline constexpr double portSpacing = 20;
 inline constexpr double rowHeight = 22; ///< of a folded parameter
