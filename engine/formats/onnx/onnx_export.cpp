@@ -42,8 +42,6 @@ const std::map<std::string_view, int>& laterOps() {
 std::string domainOf(std::string_view op) {
     for (std::string_view name : {"Adagrad", "Adam", "Momentum"})
         if (op == name) return "ai.onnx.preview.training";
-    for (std::string_view name : {"ArrayFeatureExtractor", "Binarizer", "Normalizer", "Scaler"})
-        if (op == name) return "ai.onnx.ml";
     return {};
 }
 
