@@ -52,8 +52,8 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
 }
 
 MainWindow::~MainWindow() {
-    // The panels go after the document does, and the last thing that one of them does is to hide.
-    m_problems->disconnect(m_inspector);
+    // What is shown asks the document and the runs until its end, and these are members: it goes before them.
+    qDeleteAll(findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
 }
 
 void MainWindow::buildPanels() {
