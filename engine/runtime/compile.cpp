@@ -1,17 +1,13 @@
 #include "core/error.h"
 #include "core/hash.h"
-#include "graph/bodies.h"
 #include "placement/device_rule.h"
+#include "runtime/compiler.h"
 #include "runtime/layout_plan.h"
 #include "runtime/memory_plan.h"
-#include "runtime/plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <tuple>
 
 namespace twb {
 namespace {
@@ -21,71 +17,14 @@ const Op& castOp() {
     return *op;
 }
 
-class Compiler {
-public:
-    Compiler(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-             std::shared_ptr<const TensorFiles> files, const CompileOptions& options)
-        : m_graph(graph), m_analysis(analysis), m_options(options), m_bodies(graph) {
-        m_plan->revision = options.revision;
-        m_plan->devices = devices;
-        m_plan->files = std::move(files);
-    }
-
-    std::shared_ptr<const Plan> run();
-
-private:
-    using ValueId = std::uint32_t;
-
-    /// Where steps are being added: a body of a control, or outside of all.
-    struct Scope {
-        std::uint32_t owner = kNone;
-        std::uint32_t body = 0;
-        auto operator<=>(const Scope&) const = default;
-    };
-
-    void addNode(const NodeFacts& facts, const Node& node);
-    void addControl(const NodeFacts& facts, const Node& node);
-    void addBody(const NodeFacts& facts, PlanControl& control, Scope scope);
-    void addState(const NodeFacts& facts, PlanBody& body);
-    std::vector<ValueId> readFromOutside(std::uint32_t firstStep, const PlanControl& control) const;
-    void findBodies();
-    void addTo(const NodeFacts& facts, const Node& node);
-    void addStagedFile(const NodeFacts& facts, const Node& node);
-    ValueId inputFor(const NodeFacts& facts, int port);
-    ValueId addValue(PortRef source, TensorType type, Device device, std::string label);
-    Step& addStep(const Op* op, NodeId node, std::uint32_t stream, std::vector<ValueId> inputs,
-                  std::vector<ValueId> outputs, std::string label, bool setup);
-    ValueId addCopy(ValueId from, Device target, Transfer transfer, bool setup, bool blocking);
-    ValueId addCast(ValueId from, DType to, NodeId node, bool setup);
-    std::uint32_t streamOf(Device device, QueueKind queue);
-    void price(Step& step);
-    void sign(Step& step);
-    void setupFirst();
-    bool isSetup(ValueId value) const {
-        return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup;
-    }
-
-    const Graph& m_graph;
-    const Analysis& m_analysis;
-    const CompileOptions& m_options;
-    std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
-    std::vector<std::uint32_t> m_producer;  ///< by value: its step, in order of creation
-    std::vector<std::uint64_t> m_signature; ///< by value
-    std::vector<bool> m_blocking;           ///< by step
-    std::map<std::pair<Device, QueueKind>, std::uint32_t> m_streams;
-    std::map<std::tuple<Scope, PortRef, Device>, ValueId> m_implicit;
-    std::map<std::pair<PortRef, Device>, const ImplicitCopy*> m_wantedCopies;
-    const Bodies m_bodies;
-    std::map<FrameId, std::vector<const NodeFacts*>> m_inBody;
-    std::vector<Scope> m_scopes{Scope{}}; ///< around what is being added, innermost last
-};
+} // namespace
 
 std::shared_ptr<const Plan> Compiler::run() {
-    for (const Diagnostic& d : m_analysis.diagnostics)
-        if (d.severity == Severity::error && !m_analysis.mayRun())
-            throw Error(ErrorCode::badGraph,
-                        fmt::format("the graph has {} error{}; the first: {}", m_analysis.errorCount(),
-                                    m_analysis.errorCount() == 1 ? "" : "s", d.message));
+    if (!m_analysis.mayRun()) // errors come first
+        throw Error(ErrorCode::badGraph,
+                    fmt::format("the graph has {} error{}; the first: {}", m_analysis.errorCount(),
+                                m_analysis.errorCount() == 1 ? "" : "s",
+                                m_analysis.diagnostics.front().message));
     for (const ImplicitCopy& copy : m_analysis.implicitCopies)
         m_wantedCopies[{copy.from, copy.target}] = &copy;
     // Placeholders and what depends on them are not sound, and left out.
@@ -336,145 +275,6 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     m_plan->valuesOfNode[node.id] = std::move(outputs);
 }
 
-void Compiler::addState(const NodeFacts& facts, PlanBody& body) {
-    PlanState state;
-    state.value = addValue({facts.id, 0}, *facts.outputs[0], facts.device, labelOf(m_graph, facts.id));
-    m_plan->values[state.value].kept = false; // no step makes it
-    m_plan->valuesOfNode[facts.id] = {state.value};
-    state.stream = streamOf(facts.device, QueueKind::compute);
-    if (facts.op->name == "Iteration") {
-        state.kind = PlanState::Kind::iteration;
-    } else {
-        const Scope inside = m_scopes.back();
-        m_scopes.pop_back();
-        state.from = inputFor(facts, 0);
-        m_scopes.push_back(inside);
-    }
-    if (facts.op->name == "Carried")
-        state.result = static_cast<std::uint32_t>(facts.attributes.integer("index"));
-    if (facts.op->name == "ScanSlice") {
-        state.kind = PlanState::Kind::slice;
-        const int rank = m_plan->values[state.from].type.shape.rank();
-        state.axis = *normalizeAxis(facts.attributes.integer("axis"), rank);
-        state.reverse = facts.attributes.flag("reverse");
-    }
-    body.states.push_back(state);
-}
-
-/// The steps of one body, which end with what brings its results to where the owner stands.
-void Compiler::addBody(const NodeFacts& facts, PlanControl& control, Scope scope) {
-    const Body* body = m_bodies.of(facts.id, static_cast<int>(scope.body));
-    PlanBody& out = control.bodies[scope.body];
-    if (body) m_scopes.push_back(scope);
-    for (const NodeFacts* inside : body ? m_inBody[body->frame] : std::vector<const NodeFacts*>{}) {
-        if (inside->op->role == OpRole::state)
-            addState(*inside, out);
-        else
-            addNode(*inside, *m_graph.find(inside->id));
-    }
-    const int connected = static_cast<int>(facts.inputs.size());
-    for (int port = 0; port < connected; ++port) {
-        if (Bodies::bodyOfInput(*facts.op, port, connected) != static_cast<int>(scope.body)) continue;
-        const ValueId value = inputFor(facts, port);
-        if (port >= Bodies::firstResult(*facts.op))
-            out.results.push_back(value);
-        else
-            control.goesOn = value;
-    }
-    for (const ValueId v : out.results) {
-        const std::uint32_t producer = m_producer[v];
-        if (body && producer != kNone && m_plan->steps[producer].owner == scope.owner)
-            m_plan->values[v].handedOn = true;
-    }
-    if (body) m_scopes.pop_back();
-}
-
-/// What steps from `firstStep` on, and the control itself, read and none of them makes.
-std::vector<Compiler::ValueId> Compiler::readFromOutside(std::uint32_t firstStep,
-                                                         const PlanControl& control) const {
-    std::set<ValueId> out;
-    const auto read = [&](ValueId v) {
-        if (v == kNone || m_producer[v] == kNone) return;
-        const Step& producer = m_plan->steps[m_producer[v]];
-        if (producer.index < firstStep || producer.setup) out.insert(v);
-    };
-    for (std::size_t i = firstStep; i < m_plan->steps.size(); ++i)
-        for (const ValueId v : m_plan->steps[i].inputs) read(v);
-    for (const PlanBody& body : control.bodies) {
-        for (const PlanState& state : body.states) read(state.from);
-        for (const ValueId v : body.results) read(v);
-    }
-    read(control.goesOn);
-    return {out.begin(), out.end()};
-}
-
-void Compiler::addControl(const NodeFacts& facts, const Node& node) {
-    const auto index = static_cast<std::uint32_t>(m_plan->controls.size());
-    m_plan->controls.emplace_back(); // its place, before those inside
-    PlanControl control;
-    const auto firstStep = static_cast<std::uint32_t>(m_plan->steps.size());
-    std::vector<ValueId> inputs;
-    for (int port = 0; port < static_cast<int>(facts.inputs.size()) && port < Bodies::firstResult(*facts.op);
-         ++port) {
-        if (Bodies::bodyOfInput(*facts.op, port, 0) >= 0) continue;
-        const ValueId value = inputFor(facts, port);
-        inputs.push_back(value);
-        (facts.op->inputAt(port).name == "M" ? control.trips : control.condition) = value;
-    }
-    control.bodies.resize(facts.op->bodies.size());
-    for (std::uint32_t b = 0; b < control.bodies.size(); ++b) addBody(facts, control, {index, b});
-    if (facts.op->name == "If") {
-        control.kind = PlanControl::Kind::branch;
-    } else {
-        control.kind = facts.op->name == "Loop" ? PlanControl::Kind::loop : PlanControl::Kind::scan;
-        control.carried = static_cast<std::uint32_t>(facts.attributes.integer("carried"));
-        control.stacks.resize(facts.outputs.size() - control.carried);
-        for (std::size_t i = 0; i < control.stacks.size(); ++i) {
-            const int rank = facts.outputs[control.carried + i]->shape.rank();
-            if (facts.attributes.has("scan_output_axes"))
-                control.stacks[i].axis =
-                    *normalizeAxis(facts.attributes.integers("scan_output_axes")[i], rank);
-            if (facts.attributes.has("scan_output_directions"))
-                control.stacks[i].reverse = facts.attributes.integers("scan_output_directions")[i] == 1;
-        }
-    }
-    for (const ValueId v : readFromOutside(firstStep, control)) inputs.push_back(v);
-    const std::string label = labelOf(m_graph, node.id);
-    std::vector<ValueId> outputs;
-    for (std::size_t port = 0; port < facts.outputs.size(); ++port)
-        outputs.push_back(
-            addValue({node.id, static_cast<std::int32_t>(port)}, *facts.outputs[port], facts.device, label));
-    Step& step = addStep(facts.op, node.id, streamOf(facts.device, QueueKind::compute), std::move(inputs),
-                         outputs, label, false);
-    step.attributes = facts.attributes;
-    step.control = index;
-    price(step);
-    m_plan->controls[index] = std::move(control);
-    m_plan->valuesOfNode[node.id] = std::move(outputs);
-}
-
-/// Where the steps of each body are, once all of them have their place.
-void Compiler::findBodies() {
-    std::vector<std::uint32_t> around(m_plan->controls.size(),
-                                      kNone); // the control in whose body each stands
-    for (Step& step : m_plan->steps) {
-        if (step.control == kNone) continue;
-        m_plan->controls[step.control].step = step.index;
-        around[step.control] = step.owner;
-    }
-    std::vector<std::uint32_t> bodyOf(m_plan->controls.size(), 0);
-    for (const Step& step : m_plan->steps)
-        if (step.control != kNone) bodyOf[step.control] = step.body;
-    for (const Step& step : m_plan->steps) {
-        std::uint32_t body = step.body;
-        for (std::uint32_t owner = step.owner; owner != kNone; body = bodyOf[owner], owner = around[owner]) {
-            PlanBody& range = m_plan->controls[owner].bodies[body];
-            if (range.last == 0) range.first = step.index;
-            range.last = step.index + 1;
-        }
-    }
-}
-
 /// Orders setup steps before the rest and renumbers.
 void Compiler::setupFirst() {
     auto& steps = m_plan->steps;
@@ -494,8 +294,6 @@ void Compiler::setupFirst() {
     steps = std::move(sorted);
     m_blocking = std::move(blocking);
 }
-
-} // namespace
 
 std::shared_ptr<const Plan> compile(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                     std::shared_ptr<const TensorFiles> files, const CompileOptions& options) {

@@ -128,7 +128,6 @@ struct PlanStack {
 struct PlanControl {
     enum class Kind : std::uint8_t { branch, loop, scan };
     Kind kind = Kind::branch;
-    std::uint32_t step = 0;
     std::uint32_t trips = kNone;     ///< value of M; kNone: its attribute
     std::uint32_t condition = kNone; ///< value of cond; kNone: its attribute
     std::uint32_t goesOn = kNone;    ///< value of cond_out; kNone: its attribute

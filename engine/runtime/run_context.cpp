@@ -47,7 +47,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     m_slots.resize(steps);
     m_cached.resize(steps, false);
     m_buffers.resize(m_plan->slots.size());
-    m_bodyRuns.resize(m_plan->controls.size());
+    m_bodyRan.resize(m_plan->controls.size());
     useCache();
     m_order.resize(m_streams.size());
     for (const Step& step : m_plan->steps) {
@@ -237,13 +237,19 @@ void RunContext::synchronizeAll() {
     for (auto& stream : m_streams) stream->synchronize();
 }
 
-void RunContext::runSetup() {
-    for (std::uint32_t i = 0; i < m_plan->setupSteps; ++i) submit(i, 0);
+/// All streams rest, and their virtual clocks agree. Returns these.
+std::int64_t RunContext::rest() {
     synchronizeAll();
-    // All streams start the first iteration at the same moment of the virtual clock.
     std::int64_t latest = 0;
     for (auto& stream : m_streams) latest = std::max(latest, stream->clock());
     for (auto& stream : m_streams) stream->resetClock(latest);
+    return latest;
+}
+
+void RunContext::runSetup() {
+    for (std::uint32_t i = 0; i < m_plan->setupSteps; ++i) submit(i, 0);
+    // All streams start the first iteration at the same moment of the virtual clock.
+    const std::int64_t latest = rest();
     m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs;
     m_clockEnd = m_setupEnd;
     collect(0, m_plan->setupSteps, 0, 0);
@@ -254,7 +260,7 @@ void RunContext::submitIteration(std::int64_t iteration) {
     const bool isLast = iteration + 1 == m_options.iterations;
     const auto steps = static_cast<std::uint32_t>(m_plan->steps.size());
     m_iteration = iteration;
-    for (auto& runs : m_bodyRuns) runs = {};
+    for (auto& ran : m_bodyRan) ran = {};
     for (std::uint32_t i = m_plan->setupSteps; i < steps; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != kNone || (step.last && !isLast)) continue;
@@ -282,7 +288,7 @@ StepState RunContext::stateOf(std::uint32_t step) const {
     const StepState state = m_guard.state(step);
     if (state != StepState::done) return state;
     const Step& s = m_plan->steps[step];
-    if (s.owner != kNone && m_bodyRuns[s.owner][s.body] == 0) return StepState::skipped;
+    if (s.owner != kNone && !m_bodyRan[s.owner][s.body]) return StepState::skipped;
     return m_cached[step] ? StepState::cached : state;
 }
 

@@ -73,6 +73,7 @@ private:
     void submitIteration(std::int64_t iteration);
     void finishIteration(std::int64_t iteration);
     void synchronizeAll();
+    std::int64_t rest();
     /// Of the steps there that belong to a body of `owner`, or, by default, to none.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
@@ -90,7 +91,6 @@ private:
     void launchTo(std::uint32_t step, std::uint32_t stream, const Op& op,
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
-    std::int64_t rest();
     void keepResults(RunResult& result);
     StepState stateOf(std::uint32_t step) const;
     Tensor tensorOf(std::uint32_t value) const;
@@ -111,8 +111,8 @@ private:
     std::array<std::vector<LaunchTiming>, 2> m_timings;          ///< by step
     std::vector<bool> m_cached;                                  ///< by step
     std::vector<StepRecord> m_records;
-    std::vector<std::array<std::int64_t, 2>> m_bodyRuns; ///< by control and body, in this iteration
-    std::int64_t m_iteration = 0;                        ///< being submitted
+    std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: in this iteration
+    std::int64_t m_iteration = 0;               ///< being submitted
     std::int64_t m_startNs = 0;
     std::int64_t m_setupEnd = 0;  ///< on the run's clock
     std::int64_t m_clockEnd = 0;  ///< on the run's clock

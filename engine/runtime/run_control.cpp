@@ -41,15 +41,6 @@ std::int64_t RunContext::hostInteger(std::uint32_t value, const Attributes& attr
     return tensor.toIntegers()[0];
 }
 
-/// All streams rest, and their virtual clocks agree. Returns these.
-std::int64_t RunContext::rest() {
-    synchronizeAll();
-    std::int64_t latest = 0;
-    for (auto& stream : m_streams) latest = std::max(latest, stream->clock());
-    for (auto& stream : m_streams) stream->resetClock(latest);
-    return latest;
-}
-
 void RunContext::runControl(std::uint32_t index, int parity) {
     const Step& step = m_plan->steps[index];
     const PlanControl& control = m_plan->controls[step.control];
@@ -186,7 +177,7 @@ void RunContext::setState(const Step& step, const PlanState& state, std::int64_t
 /// Runs a body once. False when a step of it did not run to its end.
 bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
     const PlanBody& body = m_plan->controls[step.control].bodies[b];
-    ++m_bodyRuns[step.control][b];
+    m_bodyRan[step.control][b] = true;
     const auto isHere = [&](std::uint32_t i) {
         return m_plan->steps[i].owner == step.control && m_plan->steps[i].body == b;
     };

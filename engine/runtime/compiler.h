@@ -1,0 +1,71 @@
+#pragma once
+
+#include "graph/bodies.h"
+#include "runtime/plan.h"
+
+#include <map>
+#include <tuple>
+
+namespace twb {
+
+/// Makes one plan: what compile() is. In compile.cpp, and for If, Loop and Scan in compile_bodies.cpp.
+class Compiler {
+public:
+    Compiler(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+             std::shared_ptr<const TensorFiles> files, const CompileOptions& options)
+        : m_graph(graph), m_analysis(analysis), m_options(options), m_bodies(graph) {
+        m_plan->revision = options.revision;
+        m_plan->devices = devices;
+        m_plan->files = std::move(files);
+    }
+
+    std::shared_ptr<const Plan> run();
+
+private:
+    using ValueId = std::uint32_t;
+
+    /// Where steps are being added: a body of a control, or outside of all.
+    struct Scope {
+        std::uint32_t owner = kNone;
+        std::uint32_t body = 0;
+        auto operator<=>(const Scope&) const = default;
+    };
+
+    void addNode(const NodeFacts& facts, const Node& node);
+    void addControl(const NodeFacts& facts, const Node& node);
+    void addBody(const NodeFacts& facts, PlanControl& control, Scope scope);
+    void addState(const NodeFacts& facts, PlanBody& body);
+    std::vector<ValueId> readFromOutside(std::uint32_t firstStep, const PlanControl& control) const;
+    void findBodies();
+    void addTo(const NodeFacts& facts, const Node& node);
+    void addStagedFile(const NodeFacts& facts, const Node& node);
+    ValueId inputFor(const NodeFacts& facts, int port);
+    ValueId addValue(PortRef source, TensorType type, Device device, std::string label);
+    Step& addStep(const Op* op, NodeId node, std::uint32_t stream, std::vector<ValueId> inputs,
+                  std::vector<ValueId> outputs, std::string label, bool setup);
+    ValueId addCopy(ValueId from, Device target, Transfer transfer, bool setup, bool blocking);
+    ValueId addCast(ValueId from, DType to, NodeId node, bool setup);
+    std::uint32_t streamOf(Device device, QueueKind queue);
+    void price(Step& step);
+    void sign(Step& step);
+    void setupFirst();
+    bool isSetup(ValueId value) const {
+        return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup;
+    }
+
+    const Graph& m_graph;
+    const Analysis& m_analysis;
+    const CompileOptions& m_options;
+    std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
+    std::vector<std::uint32_t> m_producer;  ///< by value: its step, in order of creation
+    std::vector<std::uint64_t> m_signature; ///< by value
+    std::vector<bool> m_blocking;           ///< by step
+    std::map<std::pair<Device, QueueKind>, std::uint32_t> m_streams;
+    std::map<std::tuple<Scope, PortRef, Device>, ValueId> m_implicit;
+    std::map<std::pair<PortRef, Device>, const ImplicitCopy*> m_wantedCopies;
+    const Bodies m_bodies;
+    std::map<FrameId, std::vector<const NodeFacts*>> m_inBody;
+    std::vector<Scope> m_scopes{Scope{}}; ///< around what is being added, innermost last
+};
+
+} // namespace twb
