@@ -9,7 +9,7 @@ packages=(
     qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
     libqcustomplot-dev
     libonnx-dev libprotobuf-dev libgraphviz-dev
-    libopenblas-openmp-dev libdnnl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+    libopenblas-openmp-dev libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
     libzip-dev pkg-config
     fonts-inter fonts-jetbrains-mono
 )
