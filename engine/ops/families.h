@@ -48,6 +48,7 @@ void addPooling(std::vector<Op>& table);
 void addRegionPooling(std::vector<Op>& table);
 void addNormalizations(std::vector<Op>& table);
 void addRowNormalizations(std::vector<Op>& table);
+void addLocalResponse(std::vector<Op>& table);
 void addRecurrent(std::vector<Op>& table);
 void addAttention(std::vector<Op>& table);
 void addRotaryEmbedding(std::vector<Op>& table);

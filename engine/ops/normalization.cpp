@@ -1,5 +1,6 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/lane_sum.h"
+#include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
@@ -33,9 +34,10 @@ template <class T> Moments momentsOf(const T* x, std::int64_t count) {
 std::vector<double> numbersOf(const TensorView& given) {
     const DenseInput in(given);
     std::vector<double> values(static_cast<std::size_t>(in.view().elementCount()));
-    withFloat(in.view().dtype, [&](auto zero) {
+    withAny(in.view().dtype, [&](auto zero) {
         using T = decltype(zero);
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = in.as<T>()[i];
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<double>(widened(in.as<T>()[i]));
     });
     return values;
 }
@@ -109,7 +111,7 @@ void writeNumbers(const TensorView& to, const std::vector<double>& values) {
     });
 }
 
-void batchNormalizationKernel(const KernelContext& ctx) {
+void batchNormalizationLoops(const KernelContext& ctx) {
     const TensorView& given = ctx.inputs[0];
     const TensorView& y = ctx.outputs[0];
     const bool training = ctx.attributes.flag("training_mode");
@@ -157,6 +159,25 @@ void batchNormalizationKernel(const KernelContext& ctx) {
     });
     if (ctx.outputs.size() > 1 && ctx.outputs[1].data) writeNumbers(ctx.outputs[1], runningMean);
     if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], runningVariance);
+}
+
+/// bf16 that lies channels last. For everything else oneDNN's loops take longer than those above.
+bool normalizedNatively(const KernelContext& ctx) {
+    const TensorView& y = ctx.outputs[0];
+    if (y.dtype != DType::bf16 || y.elementCount() == 0 || ctx.attributes.flag("training_mode")) return false;
+    for (std::size_t i = 1; i < ctx.outputs.size(); ++i)
+        if (ctx.outputs[i].data) return false;
+    const auto floats = [&](std::size_t port) {
+        const std::vector<double> values = numbersOf(ctx.inputs[port]);
+        return std::vector<float>(values.begin(), values.end());
+    };
+    return onednn::normalizeChannels(
+        ctx.inputs[0], {.mean = floats(3), .variance = floats(4), .scale = floats(1), .bias = floats(2)},
+        ctx.attributes.number("epsilon"), y);
+}
+
+void batchNormalizationKernel(const KernelContext& ctx) {
+    if (!normalizedNatively(ctx)) viaFloat<batchNormalizationLoops>(ctx);
 }
 
 /// Rows that are normalised on their own, each with its factors: calls one(row, x, y, length).
@@ -340,50 +361,6 @@ void meanVarianceKernel(const KernelContext& ctx) {
     });
 }
 
-void inferLrn(InferContext& ctx) {
-    const TensorType& x = *ctx.input(0);
-    if (x.shape.rank() < 3)
-        ctx.fail(
-            "shape-mismatch", 0,
-            fmt::format("Expected 3D or higher dimensionality input (got {} dimensions)", x.shape.rank()));
-    ctx.output(0, x);
-}
-
-void lrnKernel(const KernelContext& ctx) {
-    if (ctx.outputs[0].elementCount() == 0) return;
-    const DenseInput x(ctx.inputs[0]);
-    const Planes p(x.shape());
-    const std::int64_t size = ctx.attributes.integer("size");
-    const double alpha = ctx.attributes.number("alpha") / static_cast<double>(size);
-    const double beta = ctx.attributes.number("beta");
-    const double bias = ctx.attributes.number("bias");
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        parallelRangesThrowing(
-            p.batch * p.channels, ctx.outputs[0].elementCount() * 32, 1,
-            [&](std::int64_t begin, std::int64_t end) {
-                std::vector<double> squares(static_cast<std::size_t>(p.size));
-                for (std::int64_t plane = begin; plane < end; ++plane) {
-                    const std::int64_t c = plane % p.channels;
-                    const T* const image = x.as<T>() + (plane - c) * p.size;
-                    std::fill(squares.begin(), squares.end(), 0.0);
-                    const std::int64_t first = std::max<std::int64_t>(c - (size - 1) / 2, 0);
-                    const std::int64_t last = std::min(c + size / 2, p.channels - 1);
-                    for (std::int64_t k = first; k <= last; ++k)
-                        for (std::int64_t i = 0; i < p.size; ++i) {
-                            const double v = image[k * p.size + i];
-                            squares[static_cast<std::size_t>(i)] += v * v;
-                        }
-                    T* const y = ctx.outputs[0].as<T>() + plane * p.size;
-                    for (std::int64_t i = 0; i < p.size; ++i)
-                        y[i] = static_cast<T>(
-                            image[c * p.size + i] /
-                            std::pow(bias + alpha * squares[static_cast<std::size_t>(i)], beta));
-                }
-            });
-    });
-}
-
 Op makeNormalization(std::string name, int opset, std::string doc, std::string formula, double flops) {
     Op op = makeOp(std::move(name), "Normalization", opset, std::move(doc), std::move(formula));
     op.tolerance = {1e-5, 1e-5};
@@ -419,7 +396,7 @@ void addNormalizations(std::vector<Op>& table) {
     batch.inPlace = {0};
     batch.channelsLast = ChannelsLast::either;
     batch.infer = inferBatchNormalization;
-    batch.kernel = viaFloat<batchNormalizationKernel>;
+    batch.kernel = batchNormalizationKernel;
     table.push_back(std::move(batch));
 
     Op instance = makeNormalization("InstanceNormalization", 22,
@@ -471,21 +448,6 @@ void addNormalizations(std::vector<Op>& table) {
     meanVariance.infer = inferMeanVariance;
     meanVariance.kernel = viaFloat<meanVarianceKernel>;
     table.push_back(std::move(meanVariance));
-
-    Op lrn = makeNormalization(
-        "LRN", 13, "Divides by the squares of neighbouring channels, as PyTorch's LocalResponseNorm",
-        "Y = X / (bias + alpha / size · Σ X²) ^ beta", 30);
-    lrn.inputs = {port("X", "input", kFloats, "T")};
-    lrn.outputs = {port("Y", "", kFloats, "T")};
-    AttributeSpec size = integerAttribute("size", 5, "Channels that are summed over");
-    size.minimum = 1;
-    size.maximum = 65536;
-    lrn.attributes = {numberAttribute("alpha", 1e-4, "Factor of the squares"),
-                      numberAttribute("beta", 0.75, "The exponent"),
-                      numberAttribute("bias", 1, "Added to the squares"), std::move(size)};
-    lrn.infer = inferLrn;
-    lrn.kernel = viaFloat<lrnKernel>;
-    table.push_back(std::move(lrn));
 }
 
 } // namespace twb

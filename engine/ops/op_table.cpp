@@ -71,6 +71,7 @@ std::vector<Op> buildTable() {
                       addRegionPooling,
                       addNormalizations,
                       addRowNormalizations,
+                      addLocalResponse,
                       addRecurrent,
                       addAttention,
                       addRotaryEmbedding,

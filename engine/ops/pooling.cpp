@@ -1,5 +1,6 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/lane_sum.h"
+#include "backends/cpu/onednn.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
@@ -84,6 +85,14 @@ template <class T> constexpr T leastOf() {
         return std::numeric_limits<T>::min();
 }
 
+/// f32 and bf16, where oneDNN has a primitive.
+bool pooledNatively(const KernelContext& ctx, onednn::Pooling kind) {
+    const DType dtype = ctx.outputs[0].dtype;
+    if (dtype != DType::f32 && dtype != DType::bf16) return false;
+    const PooledInput x(ctx);
+    return onednn::pool(kind, slidingWindow(ctx.attributes, ctx.inputs[0].shape), x.view(), ctx.outputs[0]);
+}
+
 template <class T> void maxPool(const KernelContext& ctx, const Window& window) {
     T* const y = ctx.outputs[0].as<T>();
     auto* const indices = ctx.outputs.size() > 1 ? ctx.outputs[1].as<std::int64_t>() : nullptr;
@@ -119,8 +128,7 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
     });
 }
 
-void maxPoolKernel(const KernelContext& ctx) {
-    if (ctx.outputs[0].elementCount() == 0) return;
+void maxPoolLoops(const KernelContext& ctx) {
     const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
     switch (ctx.outputs[0].dtype) {
     case DType::i8:
@@ -130,6 +138,13 @@ void maxPoolKernel(const KernelContext& ctx) {
     default:
         withFloat(ctx.outputs[0].dtype, [&](auto zero) { maxPool<decltype(zero)>(ctx, window); });
     }
+}
+
+void maxPoolKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const bool indices = ctx.outputs.size() > 1 && ctx.outputs[1].data;
+    if (!indices && pooledNatively(ctx, onednn::Pooling::max)) return;
+    viaFloat<maxPoolLoops>(ctx);
 }
 
 /// What a mean over a position is divided by: the elements under the window, with those of the padding or
@@ -172,8 +187,7 @@ void sumPool(const KernelContext& ctx, const Window& window, const Term& term, c
     });
 }
 
-void averagePoolKernel(const KernelContext& ctx) {
-    if (ctx.outputs[0].elementCount() == 0) return;
+void averagePoolLoops(const KernelContext& ctx) {
     const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
     const bool countPadding = ctx.attributes.flag("count_include_pad");
     sumPool(
@@ -181,6 +195,13 @@ void averagePoolKernel(const KernelContext& ctx) {
         [&](double sum, const GridPlace& position) {
             return sum / static_cast<double>(divisorOf(window, position, countPadding));
         });
+}
+
+void averagePoolKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0) return;
+    const auto kind = ctx.attributes.flag("count_include_pad") ? onednn::Pooling::averageWithPadding
+                                                               : onednn::Pooling::average;
+    if (!pooledNatively(ctx, kind)) viaFloat<averagePoolLoops>(ctx);
 }
 
 /// One term of a p-norm, and what a sum of them comes to.
@@ -389,7 +410,7 @@ AttributeSpec normAttribute() {
 
 void addPooling(std::vector<Op>& table) {
     Op max = makePool("MaxPool", "The largest element under a window; NaN wins", "Y = max X", kMaxPoolTypes,
-                      viaFloat<maxPoolKernel>);
+                      maxPoolKernel);
     PortSpec indices = port("Indices", "", DTypeSet{DType::i64});
     indices.optional = true;
     max.outputs.push_back(std::move(indices));
@@ -401,10 +422,10 @@ void addPooling(std::vector<Op>& table) {
     table.push_back(std::move(max));
 
     Op average = makePool("AveragePool", "The mean of the elements under a window", "Y = Σ X / n", kFloats,
-                          viaFloat<averagePoolKernel>);
+                          averagePoolKernel);
     average.attributes.push_back(
         flagAttribute("count_include_pad", false, "Count the padding's zeros in the mean"));
-    average.tolerance = {1e-6, 1e-6};
+    average.tolerance = {1e-5, 1e-6}; // oneDNN adds in f32
     table.push_back(std::move(average));
 
     Op lp = makePool("LpPool", "The p-norm of the elements under a window", "Y = (Σ |X|^p)^(1/p)", kFloats,

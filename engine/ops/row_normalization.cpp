@@ -1,6 +1,8 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/lane_sum.h"
+#include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/schema.h"
@@ -64,13 +66,15 @@ public:
     std::int64_t count = 1;
     std::int64_t length = 1;
 
-    /// A factor spelt out for one row when it is the same in all of them, else for all.
+    /// A factor, in the dtype asked for: spelt out for one row when it is the same in all of them, else for
+    /// all.
     class Factor {
     public:
         template <class T> const T* of(std::int64_t row) const noexcept {
             return static_cast<const T*>(m_values.data()) + row * m_step;
         }
         explicit operator bool() const noexcept { return static_cast<bool>(m_values); }
+        bool isSameInAll() const noexcept { return m_step == 0; }
 
     private:
         friend class Rows;
@@ -78,7 +82,7 @@ public:
         std::int64_t m_step = 0;
     };
 
-    Factor spread(const TensorView& factor) const {
+    Factor spread(const TensorView& factor, DType as) const {
         Factor out;
         if (!factor.data) return out;
         bool sameInAll = true;
@@ -95,8 +99,8 @@ public:
             const auto at = static_cast<std::size_t>(target.rank() - view.shape.rank() + i);
             if (view.shape[i] != 1) wide.strides[at] = view.strides[static_cast<std::size_t>(i)];
         }
-        out.m_values = Tensor::onHost({view.dtype, target});
-        copyElements(wide, out.m_values.view());
+        out.m_values = Tensor::onHost({as, target});
+        convertElements(wide, out.m_values.view());
         out.m_step = sameInAll ? 0 : length;
         return out;
     }
@@ -117,11 +121,12 @@ int rowAxis(const KernelContext& ctx) {
     return *normalizeAxis(ctx.attributes.integer("axis"), std::max(ctx.inputs[0].shape.rank(), 1));
 }
 
-void layerNormalizationKernel(const KernelContext& ctx) {
+void layerNormalizationLoops(const KernelContext& ctx) {
     const DenseInput x(ctx.inputs[0]);
     const Rows rows(x.shape(), rowAxis(ctx));
-    const Rows::Factor scale = rows.spread(ctx.inputs[1]);
-    const Rows::Factor bias = rows.spread(ctx.inputs.size() > 2 ? ctx.inputs[2] : TensorView{});
+    const Rows::Factor scale = rows.spread(ctx.inputs[1], ctx.inputs[1].dtype);
+    const Rows::Factor bias =
+        rows.spread(ctx.inputs.size() > 2 ? ctx.inputs[2] : TensorView{}, ctx.outputs[0].dtype);
     const double epsilon = ctx.attributes.number("epsilon");
     const auto moments = [&](std::size_t i) {
         return ctx.outputs.size() > i ? ctx.outputs[i].as<float>() : nullptr;
@@ -154,10 +159,36 @@ void layerNormalizationKernel(const KernelContext& ctx) {
     });
 }
 
+/// f32 and bf16, where nobody asks for the moments and a row's factors are those of all rows.
+bool normalizedNatively(const KernelContext& ctx) {
+    const TensorView& y = ctx.outputs[0];
+    for (std::size_t i = 1; i < ctx.outputs.size(); ++i)
+        if (ctx.outputs[i].data) return false;
+    const DenseInput x(ctx.inputs[0]);
+    const Rows rows(x.shape(), rowAxis(ctx));
+    const auto factor = [&](std::size_t port) {
+        return rows.spread(port < ctx.inputs.size() ? ctx.inputs[port] : TensorView{}, DType::f32);
+    };
+    const Rows::Factor scale = factor(1);
+    const Rows::Factor bias = factor(2);
+    if (!scale.isSameInAll() || !bias.isSameInAll()) return false;
+    return onednn::normalizeRows(y.dtype, rows.count, rows.length, x.view().data, scale.of<float>(0),
+                                 bias ? bias.of<float>(0) : nullptr, ctx.attributes.number("epsilon"),
+                                 y.data);
+}
+
+void layerNormalizationKernel(const KernelContext& ctx) {
+    const DType dtype = ctx.outputs[0].dtype;
+    if ((dtype == DType::f32 || dtype == DType::bf16) && ctx.outputs[0].elementCount() > 0 &&
+        normalizedNatively(ctx))
+        return;
+    viaFloat<layerNormalizationLoops>(ctx);
+}
+
 template <class T, class V> void rmsRows(const KernelContext& ctx) {
     const DenseInput x(ctx.inputs[0]);
     const Rows rows(x.shape(), rowAxis(ctx));
-    const Rows::Factor scale = rows.spread(ctx.inputs[1]);
+    const Rows::Factor scale = rows.spread(ctx.inputs[1], ctx.inputs[1].dtype);
     const double epsilon = ctx.attributes.number("epsilon");
     rows.each([&](std::int64_t row) {
         const T* const from = x.as<T>() + row * rows.length;
@@ -209,7 +240,7 @@ void addRowNormalizations(std::vector<Op>& table) {
     layer.outputs = {port("Y", "", kFloats, "T"), port("Mean", "", stash), port("InvStdDev", "", stash)};
     layer.outputs[1].optional = layer.outputs[2].optional = true;
     layer.infer = inferLayerNormalization;
-    layer.kernel = viaFloat<layerNormalizationKernel>;
+    layer.kernel = layerNormalizationKernel;
     table.push_back(std::move(layer));
 
     Op rms =

@@ -94,6 +94,7 @@ public:
         m_given = copy;
     }
     PlaneLayout layout() const { return {m_given.shape, m_channelsLast}; }
+    const TensorView& view() const noexcept { return m_given; }
     template <class T> const T* as() const noexcept { return m_given.as<const T>(); }
 
 private:

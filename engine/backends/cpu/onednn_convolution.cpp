@@ -1,28 +1,13 @@
 #include "backends/cpu/onednn.h"
-
+#include "backends/cpu/onednn_context.h"
 #include "backends/cpu/strided.h"
 #include "core/tensor.h"
 
-#include <dnnl.hpp>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-#include <list>
-#include <map>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 namespace twb::onednn {
 namespace {
-
-using dnnl::memory;
-
-const dnnl::engine& engine() {
-    static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-    return cpu;
-}
 
 /// Everything that decides on a primitive; never what the tensors hold.
 struct Wanted {
@@ -32,7 +17,6 @@ struct Wanted {
     bool xChannelsLast = false;
     bool yChannelsLast = false;
 };
-using Key = std::vector<std::int64_t>;
 
 /// A convolution made ready for one set of sizes: safe to run from several threads at a time, since every run
 /// brings its own scratch memory.
@@ -44,19 +28,6 @@ struct Prepared {
     dnnl::reorder reorderX, reorderW, reorderY;
     memory::desc scratch;
 };
-
-memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member) {
-    memory::dims dims;
-    for (const WindowAxis& axis : window.axes) dims.push_back(axis.*member);
-    return dims;
-}
-
-memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
-                    memory::data_type type, bool channelsLast) {
-    memory::dims dims{batch, channels};
-    dims.insert(dims.end(), sizes.begin(), sizes.end());
-    return {dims, type, channelsLast ? channelsLastStrides(Shape(dims)) : denseStrides(Shape(dims))};
-}
 
 /// w of convolution.h. oneDNN writes the result's channels first, which for the transpose are the inner ones.
 memory::desc weights(const Convolution& s, memory::data_type type, bool transposed) {
@@ -94,7 +65,7 @@ bool copiesPay(const Convolution& s) {
 
 std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& wanted) {
     auto made = std::make_shared<Prepared>();
-    const auto type = wanted.dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+    const auto type = typeOf(wanted.dtype);
     const bool transposed = wanted.transposed;
     const bool hasBias = wanted.hasBias;
     const std::int64_t outer = s.groups * s.outChannels;
@@ -121,8 +92,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
         const auto keep = [&](const auto& described, auto primitive) {
-            const std::string_view name = described.impl_info_str();
-            if (name.starts_with("ref")) return false;
+            if (isReference(described.impl_info_str())) return false;
             made->primitive = std::move(primitive);
             made->primitiveX = described.src_desc();
             made->primitiveW = described.weights_desc();
@@ -185,73 +155,19 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     return made;
 }
 
-/// Making a primitive costs as much as a small convolution, so the last ones used are kept.
-class Cache {
-public:
-    std::shared_ptr<const Prepared> find(const Convolution& s, const Wanted& wanted) {
-        Key key{static_cast<std::int64_t>(wanted.dtype),
-                wanted.hasBias,
-                wanted.transposed,
-                wanted.xChannelsLast,
-                wanted.yChannelsLast,
-                threads(),
-                s.batch,
-                s.groups,
-                s.inChannels,
-                s.outChannels};
-        for (const WindowAxis& axis : s.window.axes)
-            key.insert(key.end(),
-                       {axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.padBegin});
-        {
-            const std::scoped_lock lock(m_mutex);
-            if (const auto at = m_entries.find(key); at != m_entries.end()) {
-                m_order.splice(m_order.begin(), m_order, at->second);
-                return at->second->second;
-            }
-        }
-        auto made = prepare(s, wanted);
-        const std::scoped_lock lock(m_mutex);
-        if (const auto at = m_entries.find(key); at != m_entries.end()) return at->second->second;
-        m_order.emplace_front(key, made);
-        m_entries.emplace(std::move(key), m_order.begin());
-        if (m_order.size() > kEntries) {
-            m_entries.erase(m_order.back().first);
-            m_order.pop_back();
-        }
-        return made;
-    }
-
-private:
-    /// A primitive divides its work when it is made.
-    static std::int64_t threads() {
-#ifdef _OPENMP
-        return omp_get_max_threads();
-#else
-        return 1;
-#endif
-    }
-    static constexpr std::size_t kEntries = 512;
-    using Entry = std::pair<Key, std::shared_ptr<const Prepared>>;
-
-    std::mutex m_mutex;
-    std::list<Entry> m_order; ///< last used first
-    std::map<Key, std::list<Entry>::iterator> m_entries;
-};
-
-Cache& cache() {
-    static Cache instance;
-    return instance;
-}
-
-dnnl::stream& stream() {
-    static thread_local dnnl::stream own(engine());
-    return own;
-}
-
-/// Memory of the process's caching allocator, for oneDNN to write; null for none.
-BufferPtr room(const memory::desc& desc) {
-    const std::size_t bytes = desc.get_size();
-    return bytes == 0 ? nullptr : hostAllocator().allocate(bytes, MemoryKind::pageable);
+std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wanted) {
+    static Cache<Prepared> cache;
+    Key key{static_cast<std::int64_t>(wanted.dtype),
+            wanted.hasBias,
+            wanted.transposed,
+            wanted.xChannelsLast,
+            wanted.yChannelsLast,
+            s.batch,
+            s.groups,
+            s.inChannels,
+            s.outChannels};
+    append(key, s.window);
+    return cache.find(std::move(key), [&] { return prepare(s, wanted); });
 }
 
 /// A primitive with handles of the memory that it reads and writes; making these takes longer than a small
@@ -313,8 +229,8 @@ private:
 
 std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
     if (sizes.window.rank() > 3) return nullptr;
-    auto prepared = cache().find(sizes, wanted);
-    return prepared->exists ? std::make_unique<Convolving>(std::move(prepared)) : nullptr;
+    auto made = prepared(sizes, wanted);
+    return made->exists ? std::make_unique<Convolving>(std::move(made)) : nullptr;
 }
 
 } // namespace

@@ -1,0 +1,73 @@
+#include "backends/cpu/onednn_context.h"
+
+#include "core/tensor.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <unordered_map>
+
+namespace twb::onednn {
+
+const dnnl::engine& engine() {
+    static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+    return cpu;
+}
+
+dnnl::stream& stream() {
+    static thread_local dnnl::stream own(engine());
+    return own;
+}
+
+memory::data_type typeOf(DType dtype) {
+    return dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+BufferPtr room(const memory::desc& desc) {
+    const std::size_t bytes = desc.get_size();
+    return bytes == 0 ? nullptr : hostAllocator().allocate(bytes, MemoryKind::pageable);
+}
+
+bool isReference(std::string_view implementation) {
+    return implementation.starts_with("ref") || implementation.find("_ref") != std::string_view::npos;
+}
+
+memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
+                    memory::data_type type, bool channelsLast) {
+    memory::dims dims{batch, channels};
+    dims.insert(dims.end(), sizes.begin(), sizes.end());
+    return {dims, type, channelsLast ? channelsLastStrides(Shape(dims)) : denseStrides(Shape(dims))};
+}
+
+memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member) {
+    memory::dims dims;
+    for (const WindowAxis& axis : window.axes) dims.push_back(axis.*member);
+    return dims;
+}
+
+void append(Key& key, const Window& window) {
+    for (const WindowAxis& axis : window.axes)
+        key.insert(key.end(), {axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.padBegin});
+}
+
+std::int64_t threads() {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void Ready::run(const std::map<int, const void*>& data) const {
+    std::unordered_map<int, memory> arguments;
+    // oneDNN has one type for what it reads and what it writes.
+    for (const auto& [which, address] : data)
+        arguments.emplace(which, memory(m_arguments.at(which), engine(), const_cast<void*>(address)));
+    const BufferPtr scratch = room(m_scratch);
+    if (scratch) arguments.emplace(DNNL_ARG_SCRATCHPAD, memory(m_scratch, engine(), scratch->data()));
+    m_primitive.execute(stream(), arguments);
+    stream().wait();
+}
+
+} // namespace twb::onednn

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "backends/cpu/window.h"
+#include "core/buffer.h"
+#include "core/dtype.h"
+
+#include <cstdint>
+#include <dnnl.hpp>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace twb::onednn {
+
+// What the files that call oneDNN share; nothing else includes this.
+
+using dnnl::memory;
+
+const dnnl::engine& engine();
+/// The calling thread's own.
+dnnl::stream& stream();
+
+/// Of f32 and bf16.
+memory::data_type typeOf(DType dtype);
+
+/// Memory of the process's caching allocator, for oneDNN to write; null for none.
+BufferPtr room(const memory::desc& desc);
+
+/// Whether an implementation is a loop that is there to compare others with: our own kernels are faster.
+bool isReference(std::string_view implementation);
+
+/// batch × channels × sizes, row-major or channels last.
+memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
+                    memory::data_type type, bool channelsLast);
+/// One figure of each axis.
+memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member);
+
+/// Everything that decides on a primitive: sizes, types, layouts; never what the tensors hold.
+using Key = std::vector<std::int64_t>;
+void append(Key& key, const Window& window);
+/// How many threads a primitive that is made now divides its work among.
+std::int64_t threads();
+
+/// The primitives used last: making one takes as long as a small convolution.
+template <class Made> class Cache {
+public:
+    /// What `make` made for this key, or makes now.
+    template <class Make> std::shared_ptr<const Made> find(Key key, const Make& make) {
+        key.push_back(threads());
+        {
+            const std::scoped_lock lock(m_mutex);
+            if (const auto at = m_entries.find(key); at != m_entries.end()) {
+                m_order.splice(m_order.begin(), m_order, at->second);
+                return at->second->second;
+            }
+        }
+        std::shared_ptr<const Made> made = make();
+        const std::scoped_lock lock(m_mutex);
+        if (const auto at = m_entries.find(key); at != m_entries.end()) return at->second->second;
+        m_order.emplace_front(key, made);
+        m_entries.emplace(std::move(key), m_order.begin());
+        if (m_order.size() > kEntries) {
+            m_entries.erase(m_order.back().first);
+            m_order.pop_back();
+        }
+        return made;
+    }
+
+private:
+    static constexpr std::size_t kEntries = 512;
+    using Entry = std::pair<Key, std::shared_ptr<const Made>>;
+
+    std::mutex m_mutex;
+    std::list<Entry> m_order; ///< last used first
+    std::map<Key, typename std::list<Entry>::iterator> m_entries;
+};
+
+/// A primitive that takes tensors as they lie; safe to run from several threads at a time, since every run
+/// brings its own scratch memory.
+class Ready {
+public:
+    /// `arguments` by oneDNN's numbers of them.
+    Ready(dnnl::primitive primitive, std::map<int, memory::desc> arguments, memory::desc scratch)
+        : m_primitive(std::move(primitive)), m_arguments(std::move(arguments)),
+          m_scratch(std::move(scratch)) {}
+    /// One address for each argument.
+    void run(const std::map<int, const void*>& data) const;
+
+private:
+    dnnl::primitive m_primitive;
+    std::map<int, memory::desc> m_arguments;
+    memory::desc m_scratch;
+};
+
+/// The primitive that `desc` describes, null where oneDNN has only a reference for it. `arguments` as Ready.
+template <class Primitive>
+std::shared_ptr<const Ready> ready(const typename Primitive::desc& desc,
+                                   std::map<int, memory::desc> arguments) {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const typename Primitive::primitive_desc described(desc, attributes, engine());
+    if (isReference(described.impl_info_str())) return nullptr;
+    return std::make_shared<const Ready>(Primitive(described), std::move(arguments),
+                                         described.scratchpad_desc());
+}
+
+} // namespace twb::onednn

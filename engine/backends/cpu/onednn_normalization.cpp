@@ -1,0 +1,112 @@
+#include "backends/cpu/onednn.h"
+#include "backends/cpu/onednn_context.h"
+#include "backends/cpu/strided.h"
+
+#include <bit>
+
+namespace twb::onednn {
+namespace {
+
+memory::desc vectorOf(std::int64_t count) { return {{count}, memory::data_type::f32, memory::format_tag::a}; }
+
+Key keyOf(DType dtype, double epsilon) {
+    return {static_cast<std::int64_t>(dtype), std::bit_cast<std::int64_t>(epsilon)};
+}
+
+bool isServed(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
+
+} // namespace
+
+bool normalizeChannels(const TensorView& x, const ChannelFactors& factors, double epsilon,
+                       const TensorView& y) {
+    if (!isServed(y.dtype) || x.shape.rank() < 3 || x.shape.rank() > 5 || !isChannelsLast(x) ||
+        !isChannelsLast(y))
+        return false;
+    static Cache<Ready> cache;
+    Key key = keyOf(y.dtype, epsilon);
+    const std::vector<std::int64_t> sizes = x.shape.dims();
+    key.insert(key.end(), sizes.begin(), sizes.end());
+    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+        using Flags = dnnl::normalization_flags;
+        using P = dnnl::batch_normalization_forward;
+        const memory::desc tensor =
+            planes(sizes[0], sizes[1], {sizes.begin() + 2, sizes.end()}, typeOf(y.dtype), true);
+        const memory::desc channel = vectorOf(sizes[1]);
+        try {
+            return ready<P>({dnnl::prop_kind::forward_inference, tensor, static_cast<float>(epsilon),
+                             Flags::use_global_stats | Flags::use_scale | Flags::use_shift},
+                            {{DNNL_ARG_SRC, tensor},
+                             {DNNL_ARG_DST, tensor},
+                             {DNNL_ARG_MEAN, channel},
+                             {DNNL_ARG_VARIANCE, channel},
+                             {DNNL_ARG_SCALE, channel},
+                             {DNNL_ARG_SHIFT, channel}});
+        } catch (const dnnl::error&) {
+            return nullptr;
+        }
+    });
+    if (!primitive) return false;
+    primitive->run({{DNNL_ARG_SRC, x.data},
+                    {DNNL_ARG_DST, y.data},
+                    {DNNL_ARG_MEAN, factors.mean.data()},
+                    {DNNL_ARG_VARIANCE, factors.variance.data()},
+                    {DNNL_ARG_SCALE, factors.scale.data()},
+                    {DNNL_ARG_SHIFT, factors.bias.data()}});
+    return true;
+}
+
+bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const void* x, const float* scale,
+                   const float* bias, double epsilon, void* y) {
+    if (!isServed(dtype)) return false;
+    static Cache<Ready> cache;
+    Key key = keyOf(dtype, epsilon);
+    key.insert(key.end(), {rows, length, bias != nullptr});
+    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+        using Flags = dnnl::normalization_flags;
+        using P = dnnl::layer_normalization_forward;
+        const memory::desc tensor{{rows, length}, typeOf(dtype), memory::format_tag::ab};
+        const auto flags = bias ? Flags::use_scale | Flags::use_shift : Flags::use_scale;
+        try {
+            return ready<P>({dnnl::prop_kind::forward_inference, tensor, static_cast<float>(epsilon), flags},
+                            {{DNNL_ARG_SRC, tensor},
+                             {DNNL_ARG_DST, tensor},
+                             {DNNL_ARG_SCALE, vectorOf(length)},
+                             {DNNL_ARG_SHIFT, vectorOf(length)}});
+        } catch (const dnnl::error&) {
+            return nullptr;
+        }
+    });
+    if (!primitive) return false;
+    std::map<int, const void*> data{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, scale}};
+    if (bias) data.emplace(DNNL_ARG_SHIFT, bias);
+    primitive->run(data);
+    return true;
+}
+
+bool normalizeAcrossChannels(const LocalResponse& response, const TensorView& x, const TensorView& y) {
+    // Of an even number of channels, ONNX has the odd one behind, oneDNN before.
+    if (!isServed(y.dtype) || response.size % 2 == 0 || !isDense(x) || !isDense(y)) return false;
+    static Cache<Ready> cache;
+    Key key = keyOf(y.dtype, response.alpha);
+    key.insert(key.end(),
+               {response.size, std::bit_cast<std::int64_t>(response.beta),
+                std::bit_cast<std::int64_t>(response.bias), x.shape[0], x.shape[1], x.elementCount()});
+    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+        using P = dnnl::lrn_forward;
+        const std::int64_t plane = x.elementCount() / (x.shape[0] * x.shape[1]);
+        const memory::desc tensor = planes(x.shape[0], x.shape[1], {plane, 1}, typeOf(y.dtype), false);
+        try {
+            return ready<P>({dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, tensor,
+                             response.size, static_cast<float>(response.alpha),
+                             static_cast<float>(response.beta), static_cast<float>(response.bias)},
+                            {{DNNL_ARG_SRC, tensor}, {DNNL_ARG_DST, tensor}});
+        } catch (const dnnl::error&) {
+            return nullptr;
+        }
+    });
+    if (!primitive) return false;
+    primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});
+    return true;
+}
+
+} // namespace twb::onednn

@@ -1,0 +1,88 @@
+#include "backends/cpu/onednn.h"
+#include "backends/cpu/onednn_context.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+#include "core/half.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+namespace twb::onednn {
+namespace {
+
+/// No element is NaN or −∞, in place of which oneDNN's maximum gives another one.
+template <class T> bool allAbove(const T* x, std::int64_t count) {
+    std::atomic<bool> above{true};
+    parallelRanges(count, count, 4096, [&](std::int64_t begin, std::int64_t end) {
+        bool all = true;
+        for (std::int64_t i = begin; i < end; ++i)
+            all &= static_cast<float>(x[i]) >= std::numeric_limits<float>::lowest();
+        if (!all) above = false;
+    });
+    return above;
+}
+
+bool allAbove(const TensorView& x) {
+    const std::int64_t count = x.elementCount();
+    return x.dtype == DType::bf16 ? allAbove(x.as<const BFloat16>(), count)
+                                  : allAbove(x.as<const float>(), count);
+}
+
+/// What windows read behind the end; they may leave elements there unread.
+std::int64_t readBehind(const WindowAxis& axis) {
+    return std::max<std::int64_t>((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin, 0);
+}
+
+/// Whether oneDNN means the same by the window as ONNX: every position lies over the input, and what counts
+/// as padding was asked for.
+bool fits(const Window& window, Pooling kind) {
+    return std::all_of(window.axes.begin(), window.axes.end(), [&](const WindowAxis& axis) {
+        const std::int64_t behind = readBehind(axis);
+        return axis.dilation == 1 && axis.padBegin >= 0 && axis.padBegin < axis.kernel &&
+               behind < axis.kernel && (kind != Pooling::averageWithPadding || behind <= axis.padEnd);
+    });
+}
+
+std::shared_ptr<const Ready> make(Pooling kind, const Window& window, const memory::desc& x,
+                                  const memory::desc& y) {
+    const auto algorithm = kind == Pooling::max       ? dnnl::algorithm::pooling_max
+                           : kind == Pooling::average ? dnnl::algorithm::pooling_avg_exclude_padding
+                                                      : dnnl::algorithm::pooling_avg_include_padding;
+    memory::dims behind;
+    for (const WindowAxis& axis : window.axes) behind.push_back(readBehind(axis));
+    using P = dnnl::pooling_forward;
+    try {
+        return ready<P>({dnnl::prop_kind::forward_inference, algorithm, x, y,
+                         dimsOf(window, &WindowAxis::stride), dimsOf(window, &WindowAxis::kernel),
+                         dimsOf(window, &WindowAxis::padBegin), behind},
+                        {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}});
+    } catch (const dnnl::error&) {
+        return nullptr;
+    }
+}
+
+} // namespace
+
+bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorView& y) {
+    const bool channelsLast = !isDense(x) || !isDense(y);
+    if (window.rank() > 3 || (y.dtype != DType::f32 && y.dtype != DType::bf16) || !fits(window, kind) ||
+        (channelsLast && !(isChannelsLast(x) && isChannelsLast(y))))
+        return false;
+    if (kind == Pooling::max && !allAbove(x)) return false;
+    static Cache<Ready> cache;
+    Key key{static_cast<std::int64_t>(kind), static_cast<std::int64_t>(y.dtype), channelsLast, x.shape[0],
+            x.shape[1]};
+    append(key, window);
+    const auto primitive = cache.find(std::move(key), [&] {
+        const auto type = typeOf(y.dtype);
+        return make(kind, window,
+                    planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::in), type, channelsLast),
+                    planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::out), type, channelsLast));
+    });
+    if (!primitive) return false;
+    primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});
+    return true;
+}
+
+} // namespace twb::onednn
