@@ -27,13 +27,6 @@ std::optional<double> specialNumber(std::string_view text) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-bool isEmptyList(const AttributeValue& value) {
-    const auto isEmpty = [](const auto* list) { return list && list->empty(); };
-    return isEmpty(std::get_if<std::vector<std::int64_t>>(&value)) ||
-           isEmpty(std::get_if<std::vector<double>>(&value)) ||
-           isEmpty(std::get_if<std::vector<std::string>>(&value));
-}
-
 bool same(const AttributeValue& a, const AttributeValue& b) {
     // Of what kind an empty list is cannot be seen in a file.
     if (a.index() != b.index()) return isEmptyList(a) && isEmptyList(b);
@@ -47,6 +40,13 @@ bool same(const AttributeValue& a, const AttributeValue& b) {
 }
 
 } // namespace
+
+bool isEmptyList(const AttributeValue& value) noexcept {
+    const auto isEmpty = [](const auto* list) { return list && list->empty(); };
+    return isEmpty(std::get_if<std::vector<std::int64_t>>(&value)) ||
+           isEmpty(std::get_if<std::vector<double>>(&value)) ||
+           isEmpty(std::get_if<std::vector<std::string>>(&value));
+}
 
 Attributes::Attributes(std::initializer_list<Item> items) {
     for (const Item& item : items) set(item.first, item.second);

@@ -55,6 +55,9 @@ private:
     std::vector<Item> m_items; ///< sorted by name
 };
 
+/// Of any kind: an empty list has no element to tell which kind it is.
+bool isEmptyList(const AttributeValue& value) noexcept;
+
 /// As a person would type it: `1.5`, `[2, 3]`, `true`, `same`.
 std::string toString(const AttributeValue& value);
 

@@ -79,14 +79,6 @@ void checkRange(const Op& op, const AttributeSpec& spec, double value) {
                        fmt::join(spec.choices, ", "), value));
 }
 
-/// A list that is empty has no element to tell which kind of list it is.
-bool isEmptyList(const AttributeValue& value) {
-    const auto* integers = std::get_if<std::vector<std::int64_t>>(&value);
-    const auto* numbers = std::get_if<std::vector<double>>(&value);
-    const auto* texts = std::get_if<std::vector<std::string>>(&value);
-    return (integers && integers->empty()) || (numbers && numbers->empty()) || (texts && texts->empty());
-}
-
 /// Checks a value that is set; gives the form that is kept (a dtype under its short name).
 void checkValue(const Op& op, const AttributeSpec& spec, Attributes& attributes) {
     const AttributeValue& value = *attributes.find(spec.name);
