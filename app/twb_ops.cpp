@@ -100,6 +100,7 @@ Json toJson(const Op& op) {
     }
     return {{"name", op.name},
             {"category", op.category},
+            {"domain", op.domain},
             {"opset", op.opset ? Json(op.opset) : Json(nullptr)},
             {"role", name(op.role)},
             {"doc", op.doc},
@@ -124,13 +125,19 @@ std::string signature(const Op& op) {
     return fmt::format("({})", fmt::join(ports, ", "));
 }
 
+/// Whose op it is, in which version: "ONNX 13", "ai.onnx.ml 1".
+std::string origin(const Op& op) {
+    if (op.opset == 0) return {};
+    return fmt::format("{} {}", op.domain.empty() ? "ONNX" : op.domain, op.opset);
+}
+
 void printTable(std::span<const Op> ops) {
     // One table, so that the columns of all sections line up.
     TextTable table({left, left, left, left}, 2);
     std::vector<std::string> headings;
     for (const Op& op : ops) {
         headings.push_back(op.category);
-        table.add({op.name, signature(op), op.opset ? fmt::format("ONNX {}", op.opset) : "", op.doc});
+        table.add({op.name, signature(op), origin(op), op.doc});
     }
     const std::string text = table.toString();
     std::string out;
@@ -168,7 +175,9 @@ void printDetails(const Op& op) {
     std::string out = fmt::format("{}{}: {}\n", op.name, signature(op), op.doc);
     if (!op.formula.empty()) out += "  " + op.formula + '\n';
     out += fmt::format("  {}, {}{}\n\n", op.category,
-                       op.opset ? fmt::format("as in ONNX opset {}", op.opset) : "not an ONNX op",
+                       op.opset == 0       ? "not an ONNX op"
+                       : op.domain.empty() ? fmt::format("as in ONNX opset {}", op.opset)
+                                           : fmt::format("as in {} of ONNX", origin(op)),
                        op.elementwise ? ", elementwise" : "");
     TextTable ports({left, left, left, left}, 2);
     addPorts(ports, "input", op.inputs);

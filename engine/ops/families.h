@@ -56,6 +56,9 @@ void addResize(std::vector<Op>& table);
 void addSampling(std::vector<Op>& table);
 void addFolding(std::vector<Op>& table);
 void addNGrams(std::vector<Op>& table);
+void addMlFeatures(std::vector<Op>& table);
+void addMlEncoders(std::vector<Op>& table);
+void addMlLinear(std::vector<Op>& table);
 void addControlFlow(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 

@@ -101,7 +101,8 @@ enum class ChannelsLast : std::uint8_t {
 struct Op {
     std::string name;     ///< ONNX's where ONNX has the op
     std::string category; ///< palette section: "Tensors", "Linear algebra", …
-    int opset = 0;        ///< the ONNX opset whose semantics it has; 0: not an ONNX op
+    std::string domain;   ///< of operators, as ONNX names it: "ai.onnx.ml"; empty: the default one
+    int opset = 0;        ///< the version of its domain whose semantics it has; 0: not an ONNX op
     std::string doc;      ///< one line
     std::string formula;  ///< "Y = alpha · A′ × B′ + beta · C"; may be empty
     OpRole role = OpRole::compute;

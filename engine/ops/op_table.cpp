@@ -91,6 +91,9 @@ std::vector<Op> buildTable() {
                       addQuantization,
                       addQuantizedMatMul,
                       addNGrams,
+                      addMlFeatures,
+                      addMlEncoders,
+                      addMlLinear,
                       addControlFlow,
                       addSinks})
         add(ops);

@@ -7,7 +7,8 @@
 
 namespace twb {
 
-/// The ONNX opset whose semantics the ops have: Op::opset is the version of the op that is current in it.
+/// The ONNX opset whose semantics the ops of the default domain have: Op::opset is the version of the op that
+/// is current in it.
 inline constexpr int kOnnxOpset = 23;
 
 /// All ops, in palette order (by category, then as registered). Built once; never changes.

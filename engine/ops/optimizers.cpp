@@ -140,6 +140,7 @@ void momentumKernel(const KernelContext& ctx) {
 template <int States>
 Op makeOptimizer(std::string name, std::string doc, std::string formula, double flops, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Training", 1, std::move(doc), std::move(formula));
+    op.domain = "ai.onnx.preview.training";
     PortSpec rate = optionalPort("R", "lr", kOptimized);
     PortSpec step = optionalPort("T", "step", DTypeSet{DType::i64});
     rate.hostValue = true;

@@ -48,6 +48,13 @@ private Q_SLOTS:
         QCOMPARE(json.at("ops").at(0).at("attributes").size(), findOp("Gemm")->attributes.size());
     }
 
+    void anOpOfAnotherDomain() {
+        QVERIFY(m_twb.run({"ops", "Scaler"}).out.contains("as in ai.onnx.ml 1 of ONNX"));
+        const auto json = parsed(m_twb.run({"ops", "Scaler", "--json"}).out);
+        QCOMPARE(json.at("ops").at(0).at("domain"), "ai.onnx.ml");
+        QCOMPARE(json.at("ops").at(0).at("opset"), 1);
+    }
+
     void anUnknownOpIsAnsweredWithItsLike() {
         const Ended ended = m_twb.run({"ops", "MatMull"});
         QCOMPARE(ended.exit, 2);

@@ -39,12 +39,6 @@ const std::map<std::string_view, int>& laterOps() {
     return ops;
 }
 
-std::string domainOf(std::string_view op) {
-    for (std::string_view name : {"Adagrad", "Adam", "Momentum"})
-        if (op == name) return "ai.onnx.preview.training";
-    return {};
-}
-
 bool isReduction(std::string_view op) { return op.starts_with("Reduce") && op != "ReduceSum"; }
 
 /// An op's needs beyond kOpset that depend on how it is used.
@@ -98,10 +92,10 @@ std::string Export::run() {
     auto& opset = *m_model.add_opset_import();
     opset.set_domain("");
     opset.set_version(m_opset);
-    for (const std::string& domain : m_domains) {
+    for (const auto& [domain, version] : m_domains) {
         auto& import = *m_model.add_opset_import();
         import.set_domain(domain);
-        import.set_version(1);
+        import.set_version(version);
     }
     if (m_opset > 17) m_model.set_ir_version(m_opset >= 23 ? 11 : m_opset >= 21 ? 10 : 9);
     if (m_model.ByteSizeLong() > INT_MAX)
@@ -242,8 +236,11 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
     onnx::NodeProto& proto = *m_out->add_node();
     proto.set_op_type(op.name);
     proto.set_name(base);
-    proto.set_domain(domainOf(op.name));
-    if (!proto.domain().empty()) m_domains.insert(proto.domain());
+    if (!op.domain.empty()) {
+        proto.set_domain(op.domain);
+        int& version = m_domains[op.domain];
+        version = std::max(version, op.opset);
+    }
     for (const std::string& name : inputs) proto.add_input(name);
     const auto& readers = m_graph.outgoing(node.id);
     for (std::size_t port = 0; port < facts.outputs.size(); ++port) {

@@ -55,7 +55,7 @@ private:
     onnx::GraphProto* m_out = nullptr; ///< the model's, or that of the body that is being written
     std::map<PortRef, std::string> m_names;
     std::set<std::string> m_taken;
-    std::set<std::string> m_domains;
+    std::map<std::string, int> m_domains; ///< beside the default one: the version that its ops here need
     int m_opset = kOpset;
 };
 

@@ -294,9 +294,8 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
 void Import::addNode(const NodeProto& proto) {
     const std::string label = labelOf(proto);
     if (proto.op_type().empty()) refuse(at(label), "it names no operator");
-    const bool known = isDefaultDomain(proto.domain()) || proto.domain() == "ai.onnx.ml" ||
-                       proto.domain() == "ai.onnx.preview.training";
-    if (known && proto.op_type() == "Constant" && proto.attribute_size() == 1 && proto.output_size() == 1) {
+    if (isDefaultDomain(proto.domain()) && proto.op_type() == "Constant" && proto.attribute_size() == 1 &&
+        proto.output_size() == 1) {
         const AttributeProto& value = proto.attribute(0);
         const std::string& name = proto.output(0);
         Tensor tensor;
@@ -319,11 +318,14 @@ void Import::addNode(const NodeProto& proto) {
         const NodeId id = addTensor(name, tensor);
         return define(name, {id, 0}, label);
     }
-    const Op* op = known ? findOp(proto.op_type()) : nullptr;
+    const Op* op = findOp(proto.op_type());
+    if (!isDefaultDomain(proto.domain()) && op && op->domain != proto.domain()) op = nullptr;
     std::string name = proto.name();
     if (name.empty() && proto.output_size() > 0) name = proto.output(0);
-    Node& node = newNode(known ? proto.op_type() : fmt::format("{}.{}", proto.domain(), proto.op_type()),
-                         name.empty() ? proto.op_type() : name);
+    Node& node =
+        newNode(op || isDefaultDomain(proto.domain()) ? proto.op_type()
+                                                      : fmt::format("{}.{}", proto.domain(), proto.op_type()),
+                name.empty() ? proto.op_type() : name);
     if (!isControl(proto)) // whose attributes are for those who read its bodies
         for (const AttributeProto& attribute : proto.attribute())
             setAttribute(node, op, attribute, at(label));

@@ -1,0 +1,155 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/elementwise.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/kernel_inputs.h"
+#include "ops/ml_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+// Ops of ai.onnx.ml that look elements up in a list.
+
+namespace twb {
+namespace {
+
+/// Where in a list each of its entries stands; of equal ones the last counts.
+using Places = std::unordered_map<std::int64_t, std::size_t>;
+
+Places placesOf(const std::vector<std::int64_t>& list) {
+    Places places;
+    for (std::size_t i = 0; i < list.size(); ++i) places[list[i]] = i;
+    return places;
+}
+
+// OneHotEncoder
+
+void inferOneHotEncoder(InferContext& ctx) {
+    std::vector<std::int64_t> dims = ctx.input(0)->shape.dims();
+    dims.push_back(static_cast<std::int64_t>(ctx.attributes().integers("cats_int64s").size()));
+    ctx.output(0, {DType::f32, Shape(std::move(dims))});
+}
+
+/// A number without its fraction; nothing for what no i64 is.
+template <class T> std::optional<std::int64_t> wholeOf(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        if (!(std::abs(x) < static_cast<T>(0x1p63))) return std::nullopt;
+    return static_cast<std::int64_t>(x);
+}
+
+void oneHotEncoderKernel(const KernelContext& ctx) {
+    const std::vector<std::int64_t> categories = ctx.attributes.integers("cats_int64s");
+    const Places places = placesOf(categories);
+    const bool zeros = ctx.attributes.flag("zeros");
+    const DenseInput in(ctx.inputs[0]);
+    const TensorView& out = ctx.outputs[0];
+    float* const y = out.as<float>();
+    std::fill_n(y, out.elementCount(), 0.0F);
+    withMatrixType(in.view().dtype, [&](auto zero) {
+        const auto* const x = in.as<decltype(zero)>();
+        const std::int64_t total = in.shape().elementCount();
+        parallelRangesThrowing(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const auto whole = wholeOf(x[i]);
+                const auto place = whole ? places.find(*whole) : places.end();
+                if (place != places.end())
+                    y[i * static_cast<std::int64_t>(categories.size()) +
+                      static_cast<std::int64_t>(place->second)] = 1;
+                else if (!zeros)
+                    throw Error(ErrorCode::invalidArgument,
+                                fmt::format("{} is none of the {} categories of cats_int64s, and zeros says "
+                                            "that each element is one",
+                                            x[i], categories.size()));
+            }
+        });
+    });
+}
+
+// LabelEncoder
+
+/// The bits of a float, by which keys are compared, so that even a NaN is one.
+std::int64_t keyOf(float x) {
+    return std::bit_cast<std::uint32_t>(std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x);
+}
+std::int64_t keyOf(std::int64_t x) { return x; }
+
+void inferLabelEncoder(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const Attributes& attributes = ctx.attributes();
+    const bool floatKeys = needOneOf(ctx, "keys_floats", "keys_int64s");
+    const bool floatValues = needOneOf(ctx, "values_floats", "values_int64s");
+    if (floatKeys != isFloating(x.dtype))
+        ctx.fail("attribute", -1,
+                 fmt::format("X holds {}, so its keys stand in {}", name(x.dtype),
+                             floatKeys ? "keys_int64s" : "keys_floats"));
+    const std::size_t keys = attributes.numbers(floatKeys ? "keys_floats" : "keys_int64s").size();
+    const std::size_t values = attributes.numbers(floatValues ? "values_floats" : "values_int64s").size();
+    if (keys != values)
+        ctx.fail("attribute", -1, fmt::format("there are {} keys, but {} values", keys, values));
+    ctx.output(0, {floatValues ? DType::f32 : DType::i64, x.shape});
+}
+
+void labelEncoderKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    std::vector<std::int64_t> keys = integersOrNone(ctx.attributes, "keys_int64s");
+    for (const double key : numbersOrNone(ctx.attributes, "keys_floats"))
+        keys.push_back(keyOf(element::cast<float>(key)));
+    const Places places = placesOf(keys);
+    const auto map = [&](auto from, const auto& values, auto otherwise) {
+        using In = decltype(from);
+        using Out = decltype(otherwise);
+        mapElements<In, Out>(in, out, [&](In x) {
+            const auto place = places.find(keyOf(x));
+            return place == places.end() ? otherwise : element::cast<Out>(values[place->second]);
+        });
+    };
+    const auto mapTo = [&](const auto& values, auto otherwise) {
+        if (in.dtype == DType::f32)
+            map(float{}, values, otherwise);
+        else
+            map(std::int64_t{}, values, otherwise);
+    };
+    if (out.dtype == DType::f32)
+        mapTo(ctx.attributes.numbers("values_floats"),
+              element::cast<float>(ctx.attributes.number("default_float")));
+    else
+        mapTo(ctx.attributes.integers("values_int64s"), ctx.attributes.integer("default_int64"));
+}
+
+} // namespace
+
+void addMlEncoders(std::vector<Op>& table) {
+    Op oneHot = makeMlOp("OneHotEncoder", 1, "Each element as a 1 among zeros, at the place of its category",
+                         "Yᵢⱼ = [Xᵢ = categoryⱼ]", kMlTypes, DTypeSet{DType::f32});
+    oneHot.attributes = {
+        integersAttribute("cats_int64s",
+                          "The categories; floats are cut towards 0 before they are looked up"),
+        flagAttribute("zeros", true, "Of what is no category, make zeros only; else it ends the run")};
+    oneHot.attributes[0].required = true;
+    oneHot.infer = inferOneHotEncoder;
+    oneHot.kernel = oneHotEncoderKernel;
+    table.push_back(std::move(oneHot));
+
+    constexpr DTypeSet kLabels{DType::f32, DType::i64};
+    Op label = makeMlOp("LabelEncoder", 2, "Looks each element up among keys and gives the value there",
+                        "Yᵢ = values[keys⁻¹[Xᵢ]]", kLabels, kLabels);
+    label.attributes = {integersAttribute("keys_int64s", "The keys, where X holds i64"),
+                        numbersAttribute("keys_floats", "The keys, where X holds f32; equal bit for bit"),
+                        integersAttribute("values_int64s", "One for each key, for a result of i64"),
+                        numbersAttribute("values_floats", "One for each key, for a result of f32"),
+                        integerAttribute("default_int64", -1, "Of what is no key, in a result of i64"),
+                        numberAttribute("default_float", -0.0, "Of what is no key, in a result of f32")};
+    label.infer = inferLabelEncoder;
+    label.kernel = labelEncoderKernel;
+    table.push_back(std::move(label));
+}
+
+} // namespace twb

@@ -1,0 +1,325 @@
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/elementwise.h"
+#include "backends/cpu/parallel.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/kernel_inputs.h"
+#include "ops/ml_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+// What is done to features before a model sees them: ai.onnx.ml.
+
+namespace twb {
+namespace {
+
+constexpr DTypeSet kFloat{DType::f32};
+
+/// Calls f(i, c) for each element of a tensor: its index, and its place along the last axis.
+template <class F> void eachFeature(const Shape& shape, const F& f) {
+    const std::int64_t columns = shape.rank() == 0 ? 1 : columnsOf(shape);
+    const std::int64_t total = shape.elementCount();
+    parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+        auto c = static_cast<std::size_t>(begin % columns);
+        for (std::int64_t i = begin; i < end; ++i) {
+            f(i, c);
+            if (++c == static_cast<std::size_t>(columns)) c = 0;
+        }
+    });
+}
+
+/// A list for eachFeature: one entry serves all features.
+template <class V> std::vector<V> perFeature(std::vector<V> list, V otherwise, const Shape& shape) {
+    const std::int64_t columns = shape.rank() == 0 ? 1 : columnsOf(shape);
+    if (list.size() <= 1)
+        list.assign(static_cast<std::size_t>(columns), list.empty() ? otherwise : list.front());
+    return list;
+}
+
+// Binarizer
+
+void binarizerKernel(const KernelContext& ctx) {
+    const double threshold = ctx.attributes.number("threshold");
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_integral_v<T>) {
+            // x > threshold is x > ⌊threshold⌋, which T may not hold; nothing is greater than NaN.
+            const double whole =
+                std::isnan(threshold) ? std::numeric_limits<double>::infinity() : std::floor(threshold);
+            const bool all = whole < static_cast<double>(std::numeric_limits<T>::min());
+            const T least = element::cast<T>(whole);
+            mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], [=](T x) { return T(all || x > least); });
+        } else {
+            const auto least = element::cast<T>(threshold);
+            mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], [=](T x) { return T(x > least); });
+        }
+    });
+}
+
+// Scaler
+
+void inferScaler(InferContext& ctx) {
+    const std::size_t offsets = numbersOrNone(ctx.attributes(), "offset").size();
+    const std::size_t scales = numbersOrNone(ctx.attributes(), "scale").size();
+    needPerFeature(ctx, "offset", offsets);
+    needPerFeature(ctx, "scale", scales);
+    if (offsets != scales && offsets > 0 && scales > 0)
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("offset and scale must have as many entries, but have {} and {}", offsets, scales));
+    ctx.output(0, {DType::f32, ctx.input(0)->shape});
+}
+
+void scalerKernel(const KernelContext& ctx) {
+    const DenseInput in(ctx.inputs[0]);
+    const TensorView& out = ctx.outputs[0];
+    const std::vector<double> offset = perFeature(numbersOrNone(ctx.attributes, "offset"), 0.0, out.shape);
+    const std::vector<double> scale = perFeature(numbersOrNone(ctx.attributes, "scale"), 1.0, out.shape);
+    withMatrixType(in.view().dtype, [&](auto zero) {
+        const auto* const x = in.as<decltype(zero)>();
+        auto* const y = out.as<float>();
+        eachFeature(out.shape, [&](std::int64_t i, std::size_t c) {
+            y[i] = element::cast<float>((static_cast<double>(x[i]) - offset[c]) * scale[c]);
+        });
+    });
+}
+
+// Normalizer
+
+/// What a row is divided by. The document sums X for L1; all who run it sum |X|, which is what L1 means. Of
+/// MAX it says the largest X, with its sign.
+template <class T> double normOf(const T* row, std::int64_t columns, const std::string& norm) {
+    double most = -std::numeric_limits<double>::infinity();
+    double sum = 0;
+    for (std::int64_t c = 0; c < columns; ++c) {
+        const auto x = static_cast<double>(row[c]);
+        if (norm == "MAX")
+            most = x > most || std::isnan(x) ? x : most; // a NaN stays: nothing is greater
+        else
+            sum += norm == "L1" ? std::abs(x) : x * x;
+    }
+    return norm == "MAX" ? most : norm == "L1" ? sum : std::sqrt(sum);
+}
+
+void inferNormalizer(InferContext& ctx) {
+    needRows(ctx);
+    ctx.output(0, {DType::f32, ctx.input(0)->shape});
+}
+
+void normalizerKernel(const KernelContext& ctx) {
+    const DenseInput in(ctx.inputs[0]);
+    const TensorView& out = ctx.outputs[0];
+    const std::int64_t columns = columnsOf(out.shape);
+    const std::string& norm = ctx.attributes.text("norm");
+    withMatrixType(in.view().dtype, [&](auto zero) {
+        const auto* const x = in.as<decltype(zero)>();
+        auto* const y = out.as<float>();
+        parallelRanges(
+            rowsOf(out.shape), 2 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t row = begin; row < end; ++row) {
+                    const double by = normOf(x + row * columns, columns, norm);
+                    for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i)
+                        y[i] = element::cast<float>(static_cast<double>(x[i]) / (by == 0 ? 1 : by));
+                }
+            });
+    });
+}
+
+// Imputer
+
+void inferImputer(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const bool floats = needOneOf(ctx, "imputed_value_floats", "imputed_value_int64s");
+    if (floats != isFloating(x.dtype))
+        ctx.fail("attribute", -1,
+                 fmt::format("X holds {}, so what is put into it stands in {}", name(x.dtype),
+                             floats ? "imputed_value_int64s" : "imputed_value_floats"));
+    if (floats)
+        needPerFeature(ctx, "imputed_value_floats", ctx.attributes().numbers("imputed_value_floats").size());
+    else {
+        const std::vector<std::int64_t> values = ctx.attributes().integers("imputed_value_int64s");
+        needPerFeature(ctx, "imputed_value_int64s", values.size());
+        for (const std::int64_t value : values)
+            if (x.dtype == DType::i32 && static_cast<std::int32_t>(value) != value)
+                ctx.fail("attribute", -1,
+                         fmt::format("imputed_value_int64s has {}, which i32 does not hold", value));
+    }
+    ctx.output(0, x);
+}
+
+void imputerKernel(const KernelContext& ctx) {
+    const DenseInput in(ctx.inputs[0]);
+    const TensorView& out = ctx.outputs[0];
+    const auto replace = [&](auto zero, const auto& values, const auto& isReplaced) {
+        using T = decltype(zero);
+        const T* const x = in.as<T>();
+        T* const y = out.as<T>();
+        eachFeature(out.shape, [&](std::int64_t i, std::size_t c) {
+            y[i] = isReplaced(x[i]) ? static_cast<T>(values[c]) : x[i];
+        });
+    };
+    withMatrixType(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_floating_point_v<T>) {
+            const auto replaced = element::cast<T>(ctx.attributes.number("replaced_value_float"));
+            replace(zero, perFeature(ctx.attributes.numbers("imputed_value_floats"), 0.0, out.shape),
+                    [=](T x) { return x == replaced || (std::isnan(x) && std::isnan(replaced)); });
+        } else {
+            const std::int64_t replaced = ctx.attributes.integer("replaced_value_int64");
+            replace(zero,
+                    perFeature(ctx.attributes.integers("imputed_value_int64s"), std::int64_t{0}, out.shape),
+                    [=](T x) { return static_cast<std::int64_t>(x) == replaced; });
+        }
+    });
+}
+
+// FeatureVectorizer
+
+void inferFeatureVectorizer(InferContext& ctx) {
+    const std::vector<std::int64_t> wanted = integersOrNone(ctx.attributes(), "inputdimensions");
+    if (!wanted.empty() && wanted.size() != static_cast<std::size_t>(ctx.inputCount()))
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("inputdimensions has {} entries for {} inputs", wanted.size(), ctx.inputCount()));
+    std::int64_t rows = kUnknownDim;
+    std::int64_t columns = 0;
+    for (int port = 0; port < ctx.inputCount(); ++port) {
+        const Shape& shape = ctx.input(port)->shape;
+        if (shape.rank() < 1 || shape.rank() > 2)
+            ctx.fail(
+                "shape-mismatch", port,
+                fmt::format("FeatureVectorizer takes rows of features, [N, C], or one row, [C], but this "
+                            "input has the shape {}",
+                            shape.toTorchString()));
+        const std::int64_t own = rowsOf(shape);
+        if (rows != kUnknownDim && own != kUnknownDim && own != rows)
+            ctx.fail(
+                "shape-mismatch", port,
+                fmt::format("all inputs must have as many rows, but one has {} and this one {}", rows, own));
+        if (rows == kUnknownDim) rows = own;
+        const std::int64_t width = wanted.empty() ? columnsOf(shape) : wanted[static_cast<std::size_t>(port)];
+        if (width == kUnknownDim || columns == kUnknownDim)
+            columns = kUnknownDim;
+        else if (__builtin_add_overflow(columns, width, &columns))
+            ctx.fail("too-large", -1, "the inputs have more features than 64 bits can count");
+    }
+    ctx.output(0, {DType::f32, {rows, columns}});
+}
+
+/// An input that is wider than its entry of inputdimensions is cut, a narrower one filled up with zeros.
+void featureVectorizerKernel(const KernelContext& ctx) {
+    const std::vector<std::int64_t> wanted = integersOrNone(ctx.attributes, "inputdimensions");
+    const TensorView& out = ctx.outputs[0];
+    const std::int64_t columns = out.shape[1];
+    std::int64_t first = 0;
+    for (std::size_t port = 0; port < ctx.inputs.size(); ++port) {
+        const DenseInput in(ctx.inputs[port]);
+        const std::int64_t own = columnsOf(in.shape());
+        const std::int64_t width = wanted.empty() ? own : wanted[port];
+        const std::int64_t taken = std::min(own, width);
+        withMatrixType(in.view().dtype, [&](auto zero) {
+            const auto* const x = in.as<decltype(zero)>();
+            for (std::int64_t row = 0; row < out.shape[0]; ++row) {
+                const auto* const from = x + row * own;
+                float* const to = out.as<float>() + row * columns + first;
+                std::transform(from, from + taken, to, [](auto v) { return element::cast<float>(v); });
+                std::fill(to + taken, to + width, 0.0F);
+            }
+        });
+        first += width;
+    }
+}
+
+// ArrayFeatureExtractor
+
+void inferArrayFeatureExtractor(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    if (x.shape.rank() == 0)
+        ctx.fail("shape-mismatch", 0, "ArrayFeatureExtractor needs X with an axis to choose along");
+    const Shape& indices = ctx.input(1)->shape;
+    const std::int64_t count = indices.isKnown() ? indices.elementCount() : kUnknownDim;
+    std::vector<std::int64_t> dims(x.shape.begin(), x.shape.end());
+    dims.back() = count;
+    if (dims.size() == 1) dims.insert(dims.begin(), 1); // one row, as ONNX's own implementations make it
+    ctx.output(0, {x.dtype, Shape(std::move(dims))});
+}
+
+void arrayFeatureExtractorKernel(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    const int axis = in.shape.rank() - 1;
+    const CheckedIndices at(ctx.inputs[1], axis, in.shape[axis]);
+    if (out.elementCount() == 0) return;
+    const DenseInput dense(in);
+    gatherBlocks(dense.as<std::byte>(), out.as<std::byte>(), at.data(), out.elementCount() / at.count(),
+                 at.count(), in.shape[axis], 1, sizeOf(in.dtype));
+}
+
+} // namespace
+
+void addMlFeatures(std::vector<Op>& table) {
+    Op binarizer = makeUnary("Binarizer", "Classic ML", 1, "1 where an element is above a threshold, else 0",
+                             "Y = X > threshold", kMlTypes, 1, binarizerKernel);
+    binarizer.domain = kMlDomain;
+    binarizer.attributes = {numberAttribute("threshold", 0, "What an element must be greater than")};
+    table.push_back(std::move(binarizer));
+
+    Op scaler = makeMlOp("Scaler", 1, "Each feature, less its offset, times its scale",
+                         "Y = (X − offset) · scale", kMlTypes, kFloat);
+    scaler.attributes = {
+        numbersAttribute("offset", "Taken off first: one for each of the last axis, or one; absent: 0"),
+        numbersAttribute("scale", "Multiplied by then: as many as of offset; absent: 1")};
+    scaler.tolerance = {1e-6, 1e-30};
+    scaler.infer = inferScaler;
+    scaler.kernel = scalerKernel;
+    table.push_back(std::move(scaler));
+
+    Op normalizer = makeMlOp("Normalizer", 1, "Rows divided by their norm; a row of norm 0 stays as it is",
+                             "Y = X / ‖X‖", kMlTypes, kFloat);
+    normalizer.attributes = {choiceAttribute("norm", "MAX", {"MAX", "L1", "L2"},
+                                             "MAX: the largest element; L1: Σ |X|; L2: √ Σ X²")};
+    normalizer.tolerance = {1e-6, 1e-30};
+    normalizer.infer = inferNormalizer;
+    normalizer.kernel = normalizerKernel;
+    table.push_back(std::move(normalizer));
+
+    Op imputer = makeMlOp("Imputer", 1, "Puts other values where one value stands that means \"missing\"",
+                          "Y = X = replaced ? imputed : X", kMlTypes, kMlTypes);
+    imputer.inputs[0].typeVariable = imputer.outputs[0].typeVariable = "T";
+    imputer.attributes = {
+        numbersAttribute("imputed_value_floats", "Put into floats: one for each of the last axis, or one"),
+        integersAttribute("imputed_value_int64s", "The same for integers"),
+        numberAttribute("replaced_value_float", 0, "What is replaced among floats; NaN: the NaNs"),
+        integerAttribute("replaced_value_int64", 0, "What is replaced among integers")};
+    imputer.infer = inferImputer;
+    imputer.kernel = imputerKernel;
+    table.push_back(std::move(imputer));
+
+    Op vectorizer = makeMlOp("FeatureVectorizer", 1, "The features of all inputs side by side, as f32",
+                             "Y = [X₀ X₁ …]", kMlTypes, kFloat);
+    vectorizer.inputs = {variadicPort("X", "inputs", kMlTypes, "T1")};
+    vectorizer.attributes = {integersAttribute(
+        "inputdimensions", "Features to take of each input, missing ones as 0; absent: all")};
+    vectorizer.attributes[0].minimum = 0;
+    vectorizer.infer = inferFeatureVectorizer;
+    vectorizer.kernel = featureVectorizerKernel;
+    table.push_back(std::move(vectorizer));
+
+    Op extractor = makeMlOp("ArrayFeatureExtractor", 1, "Chosen features: elements along the last axis",
+                            "Zᵢ = X[…, Yᵢ]", kMlTypes, kMlTypes);
+    extractor.inputs[0].typeVariable = extractor.outputs[0].typeVariable = "T";
+    extractor.inputs.push_back(port("Y", "index", DTypeSet{DType::i64}));
+    extractor.outputs[0].name = "Z";
+    extractor.infer = inferArrayFeatureExtractor;
+    extractor.cost = gatherCost;
+    extractor.kernel = arrayFeatureExtractorKernel;
+    table.push_back(std::move(extractor));
+}
+
+} // namespace twb

@@ -1,0 +1,179 @@
+#include "backends/cpu/dense_input.h"
+#include "ops/dispatch.h"
+#include "ops/families.h"
+#include "ops/kernel_inputs.h"
+#include "ops/ml_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+// Linear models of ai.onnx.ml.
+
+namespace twb {
+namespace {
+
+/// Fails unless there are coefficients and intercepts for `targets` scores of each row.
+void needLinear(const InferContext& ctx, std::int64_t targets) {
+    needRows(ctx);
+    const std::int64_t features = columnsOf(ctx.input(0)->shape);
+    const auto coefficients = static_cast<double>(ctx.attributes().numbers("coefficients").size());
+    const std::size_t intercepts = numbersOrNone(ctx.attributes(), "intercepts").size();
+    if (features != kUnknownDim &&
+        coefficients != static_cast<double>(targets) * static_cast<double>(features))
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("coefficients has {} entries, but {} scores of {} features need {}",
+                             coefficients, targets, features,
+                             static_cast<double>(targets) * static_cast<double>(features)));
+    if (intercepts != 0 && intercepts != static_cast<std::size_t>(targets))
+        ctx.fail("attribute", -1,
+                 fmt::format("intercepts has {} entries for {} scores", intercepts, targets));
+}
+
+/// The number below which a normal variable stays with probability p: Newton's method from Winitzki's
+/// approximation of the error function's inverse (A handy approximation for the error function and its
+/// inverse, 2008), in the nearer tail, where the digits are.
+double probit(double p) {
+    const double tail = p < 0.5 ? p : 1 - p;
+    if (!(tail >= 0)) return std::numeric_limits<double>::quiet_NaN();
+    if (tail == 0)
+        return p < 0.5 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    constexpr double a = 0.147;
+    const double log = std::log(4 * tail * (1 - tail));
+    const double half = 2 / (std::numbers::pi * a) + log / 2;
+    double y = std::sqrt(std::max(0.0, std::sqrt(half * half - log / a) - half));
+    for (int step = 0; step < 4; ++step)
+        y += (std::erfc(y) - 2 * tail) * std::sqrt(std::numbers::pi) / 2 * std::exp(y * y);
+    return p < 0.5 ? -std::numbers::sqrt2 * y : std::numbers::sqrt2 * y;
+}
+
+/// Softmax; with `keepZeros` scores of about 0 stay so, as ONNX's own implementations do it.
+void softmax(std::vector<double>& scores, bool keepZeros) {
+    const double most = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& score : scores) {
+        const bool isZero = keepZeros && std::abs(score) <= 1e-7;
+        score = isZero ? 0 : std::exp(score - most);
+        sum += score;
+    }
+    if (sum != 0)
+        for (double& score : scores) score /= sum;
+}
+
+void transformScores(std::vector<double>& scores, const std::string& how) {
+    if (how == "LOGISTIC")
+        for (double& score : scores) score = 1 / (1 + std::exp(-score));
+    else if (how == "PROBIT")
+        for (double& score : scores) score = probit(score);
+    else if (how != "NONE")
+        softmax(scores, how == "SOFTMAX_ZERO");
+}
+
+/// X · coefficientsᵀ + intercepts into `out`, through the transform. Calls rowDone(row, scores) before that.
+template <class F> void linear(const KernelContext& ctx, const TensorView& out, const F& rowDone) {
+    const DenseInput in(ctx.inputs[0]);
+    const std::vector<double> coefficients = ctx.attributes.numbers("coefficients");
+    const std::vector<double> intercepts = numbersOrNone(ctx.attributes, "intercepts");
+    const std::string& how = ctx.attributes.text("post_transform");
+    const std::int64_t features = columnsOf(in.shape());
+    const std::int64_t targets = out.shape[1];
+    withMatrixType(in.view().dtype, [&](auto zero) {
+        const auto* const x = in.as<decltype(zero)>();
+        const std::int64_t work = out.elementCount() * (features + 1);
+        parallelRangesThrowing(out.shape[0], work, 1, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<double> scores(static_cast<std::size_t>(targets));
+            for (std::int64_t row = begin; row < end; ++row) {
+                for (std::size_t t = 0; t < scores.size(); ++t) {
+                    const double* const c = coefficients.data() + static_cast<std::int64_t>(t) * features;
+                    scores[t] = intercepts.empty() ? 0 : intercepts[t];
+                    for (std::int64_t f = 0; f < features; ++f)
+                        scores[t] += static_cast<double>(x[row * features + f]) * c[f];
+                }
+                rowDone(row, scores);
+                transformScores(scores, how);
+                std::transform(scores.begin(), scores.end(), out.as<float>() + row * targets,
+                               [](double score) { return element::cast<float>(score); });
+            }
+        });
+    });
+}
+
+void inferLinearRegressor(InferContext& ctx) {
+    const std::int64_t targets = ctx.attributes().integer("targets");
+    needLinear(ctx, targets);
+    ctx.output(0, {DType::f32, {rowsOf(ctx.input(0)->shape), targets}});
+}
+
+void linearRegressorKernel(const KernelContext& ctx) {
+    linear(ctx, ctx.outputs[0], [](std::int64_t, const std::vector<double>&) {});
+}
+
+void inferLinearClassifier(InferContext& ctx) {
+    const auto classes = static_cast<std::int64_t>(ctx.attributes().integers("classlabels_ints").size());
+    if (classes == 0) ctx.fail("attribute", -1, "classlabels_ints is empty: there must be a class to choose");
+    needLinear(ctx, classes);
+    const std::int64_t rows = rowsOf(ctx.input(0)->shape);
+    ctx.output(0, {DType::i64, {rows}});
+    ctx.output(1, {DType::f32, {rows, classes}});
+}
+
+void linearClassifierKernel(const KernelContext& ctx) {
+    const std::vector<std::int64_t> labels = ctx.attributes.integers("classlabels_ints");
+    auto* const chosen = ctx.outputs[0].as<std::int64_t>();
+    linear(ctx, ctx.outputs[1], [&](std::int64_t row, const std::vector<double>& scores) {
+        const auto best = std::max_element(scores.begin(), scores.end());
+        chosen[row] = labels[static_cast<std::size_t>(best - scores.begin())];
+    });
+}
+
+Op makeLinear(std::string name, std::string doc, std::string formula) {
+    Op op = makeMlOp(std::move(name), 1, std::move(doc), std::move(formula), kMlTypes, DTypeSet{DType::f32});
+    AttributeSpec coefficients = numbersAttribute("coefficients", "Of the first score, of the second, …");
+    coefficients.required = true;
+    op.attributes = {std::move(coefficients), numbersAttribute("intercepts", "One for each score; absent: 0"),
+                     choiceAttribute("post_transform", "NONE",
+                                     {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"},
+                                     "What each row of scores goes through; SOFTMAX_ZERO leaves zeros be")};
+    op.tolerance = {1e-6, 1e-6};
+    op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+        Cost cost = streamingCost(inputs, outputs, 0);
+        const Shape& x = inputs[0].shape;
+        const double features = x.rank() == 0 ? 1 : countOf({columnsOf(x)});
+        cost.flops = 2 * features * countOf(outputs.back().shape);
+        return cost;
+    };
+    return op;
+}
+
+} // namespace
+
+void addMlLinear(std::vector<Op>& table) {
+    Op regressor = makeLinear("LinearRegressor", "A linear model's prediction for each row of features",
+                              "Y = X · coefficients′ + intercepts");
+    AttributeSpec targets = integerAttribute("targets", 1, "Scores of each row");
+    targets.minimum = 1;
+    regressor.attributes.push_back(std::move(targets));
+    regressor.infer = inferLinearRegressor;
+    regressor.kernel = linearRegressorKernel;
+    table.push_back(std::move(regressor));
+
+    Op classifier =
+        makeLinear("LinearClassifier", "A linear model's class and scores for each row of features",
+                   "Z = X · coefficients′ + intercepts; Y = label of the largest");
+    classifier.outputs[0].types = DTypeSet{DType::i64};
+    classifier.outputs.push_back(port("Z", "", DTypeSet{DType::f32}));
+    AttributeSpec labels = integersAttribute("classlabels_ints", "What the classes are called in Y");
+    labels.required = true;
+    classifier.attributes.push_back(std::move(labels));
+    classifier.attributes.push_back(
+        flagAttribute("multi_class", false, "Whether it was fitted multinomially; the scores are the same"));
+    classifier.infer = inferLinearClassifier;
+    classifier.kernel = linearClassifierKernel;
+    table.push_back(std::move(classifier));
+}
+
+} // namespace twb
