@@ -8,12 +8,6 @@
 namespace twb::onnx_import {
 namespace {
 
-const AttributeProto* attributeOf(const NodeProto& node, std::string_view name) {
-    const auto at = std::find_if(node.attribute().begin(), node.attribute().end(),
-                                 [&](const AttributeProto& a) { return a.name() == name; });
-    return at == node.attribute().end() ? nullptr : &*at;
-}
-
 std::int64_t entryOf(const NodeProto& node, std::string_view name, int index) {
     const AttributeProto* list = attributeOf(node, name);
     return list && index < list->ints_size() ? list->ints(index) : 0;

@@ -1,6 +1,7 @@
 #include "formats/onnx/onnx_functions.h"
 
 #include "core/error.h"
+#include "formats/onnx/onnx_nodes.h"
 #include "formats/onnx/onnx_upgrade.h"
 
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ private:
 
     static void upgrade(FunctionProto& function) {
         for (const auto& import : function.opset_import()) {
-            if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
+            if (!isDefaultDomain(import.domain())) continue;
             onnx::GraphProto graph;
             graph.mutable_node()->Swap(function.mutable_node());
             upgradeNodes(graph, import.version());
@@ -170,9 +171,7 @@ private:
                 for (auto& output : *graph.mutable_output()) rename(*output.mutable_name());
             }
             if (attribute.ref_attr_name().empty()) continue;
-            const AttributeProto* given = nullptr;
-            for (const AttributeProto& candidate : call.attribute())
-                if (candidate.name() == attribute.ref_attr_name()) given = &candidate;
+            const AttributeProto* given = attributeOf(call, attribute.ref_attr_name());
             if (const auto usual = function.defaults.find(attribute.ref_attr_name());
                 !given && usual != function.defaults.end())
                 given = &usual->second;

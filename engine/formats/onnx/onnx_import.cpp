@@ -54,7 +54,7 @@ ImportedModel Import::run(std::string_view bytes) {
     checkVersions(model);
     onnx::GraphProto& graph = *model.mutable_graph();
     for (const auto& import : model.opset_import())
-        if (import.domain().empty() || import.domain() == "ai.onnx") upgradeNodes(graph, import.version());
+        if (isDefaultDomain(import.domain())) upgradeNodes(graph, import.version());
     inlineFunctions(model, m_path);
 
     Lane lane;
@@ -98,7 +98,7 @@ void Import::addContents(const onnx::GraphProto& graph) {
 void Import::checkVersions(const onnx::ModelProto& model) {
     for (const auto& import : model.opset_import()) {
         m_opsets[isDefaultDomain(import.domain()) ? std::string() : import.domain()] = import.version();
-        if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
+        if (!isDefaultDomain(import.domain())) continue;
         if (import.version() < kOldestOpset)
             refuse(m_path.string(),
                    fmt::format("its operators are those of opset {}; opsets {} to {} are read; "

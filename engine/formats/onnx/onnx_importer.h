@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/onnx/onnx_model.h"
+#include "formats/onnx/onnx_nodes.h"
 #include "graph/delta.h"
 #include "ops/op.h"
 
@@ -27,8 +28,6 @@ inline std::string labelOf(const NodeProto& node) {
     return fmt::format("the {} that makes \"{}\"", node.op_type(),
                        node.output_size() > 0 ? node.output(0) : std::string());
 }
-
-inline bool isDefaultDomain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 inline bool isControl(const NodeProto& node) {
     return isDefaultDomain(node.domain()) &&

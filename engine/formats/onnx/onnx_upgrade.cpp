@@ -1,5 +1,7 @@
 #include "formats/onnx/onnx_upgrade.h"
 
+#include "formats/onnx/onnx_nodes.h"
+
 #include <fmt/format.h>
 
 #include <optional>
@@ -12,12 +14,6 @@ namespace {
 
 using onnx::AttributeProto;
 using onnx::NodeProto;
-
-const AttributeProto* find(const NodeProto& node, std::string_view name) {
-    for (const AttributeProto& attribute : node.attribute())
-        if (attribute.name() == name) return &attribute;
-    return nullptr;
-}
 
 void erase(NodeProto& node, std::string_view name) {
     for (int i = node.attribute_size() - 1; i >= 0; --i)
@@ -64,7 +60,7 @@ public:
         for (NodeProto& node : nodes) {
             for (AttributeProto& attribute : *node.mutable_attribute())
                 if (attribute.has_g()) upgradeNodes(*attribute.mutable_g(), m_opset);
-            if (node.domain().empty() || node.domain() == "ai.onnx") one(node);
+            if (isDefaultDomain(node.domain())) one(node);
             *m_graph.add_node() = std::move(node);
         }
     }
@@ -80,7 +76,7 @@ private:
             while (node.input_size() < 2) node.add_input(""); // pads stays where it is
             floatInput(node, 2, "value");
         } else if (op == "TopK" && m_opset < 10) {
-            if (const AttributeProto* k = find(node, "k")) input(node, 1, integerTensor({k->i()}));
+            if (const AttributeProto* k = attributeOf(node, "k")) input(node, 1, integerTensor({k->i()}));
             erase(node, "k");
         } else if (op == "Dropout" && m_opset < 12) {
             erase(node, "ratio"); // read in training only, which these versions do not express
@@ -98,19 +94,19 @@ private:
         } else if (op == "Scatter") {
             node.set_op_type("ScatterElements");
         } else if (op == "GridSample" && m_opset < 20) {
-            const AttributeProto* mode = find(node, "mode");
+            const AttributeProto* mode = attributeOf(node, "mode");
             if (!mode || mode->s() == "bilinear")
                 setText(node, "mode", "linear");
             else if (mode->s() == "bicubic")
                 setText(node, "mode", "cubic");
         } else if (op == "DFT" && m_opset < 20) {
-            if (!find(node, "axis")) setInt(node, "axis", 1);
+            if (!attributeOf(node, "axis")) setInt(node, "axis", 1);
         } else if (op == "RoiAlign" && m_opset < 16) {
-            if (!find(node, "coordinate_transformation_mode"))
+            if (!attributeOf(node, "coordinate_transformation_mode"))
                 setText(node, "coordinate_transformation_mode", "output_half_pixel");
         } else if (op == "GroupNormalization" && m_opset < 21) {
             groupNormalization(node);
-        } else if (op == "Split" && !find(node, "num_outputs")) {
+        } else if (op == "Split" && !attributeOf(node, "num_outputs")) {
             setInt(node, "num_outputs", node.output_size());
         }
     }
@@ -126,8 +122,8 @@ private:
             for (int i = 2; x != m_ranks.end() && i < x->second; ++i) axes.push_back(i - 1);
             if (!axes.empty()) node.set_input(1, add("Unsqueeze", {node.input(1), integerTensor(axes)}, {}));
         }
-        const AttributeProto* broadcast = find(node, "broadcast");
-        const AttributeProto* axis = find(node, "axis");
+        const AttributeProto* broadcast = attributeOf(node, "broadcast");
+        const AttributeProto* axis = attributeOf(node, "axis");
         if (!broadcast || node.op_type() == "Gemm") return erase(node, "broadcast");
         if (axis && node.input_size() > 1) {
             // B's axes stand from `axis` on; NumPy matches axes from the end, so B gets axes of size 1
@@ -177,7 +173,7 @@ private:
 
     /// A float attribute becomes a scalar input of the first input's own type.
     void floatInput(NodeProto& node, int port, const char* attribute) {
-        const AttributeProto* given = find(node, attribute);
+        const AttributeProto* given = attributeOf(node, attribute);
         if (!given) return;
         onnx::TensorProto tensor;
         const auto type = m_elementTypes.find(node.input(0));
@@ -198,7 +194,7 @@ private:
 
     /// Before opset 13 these saw a matrix: the axes before `axis` are its rows, the others its columns.
     void coerced(NodeProto& node) {
-        const AttributeProto* given = find(node, "axis");
+        const AttributeProto* given = attributeOf(node, "axis");
         const std::int64_t axis = given ? given->i() : 1;
         setInt(node, "axis", -1);
         auto rank = m_ranks.find(node.input(0));
@@ -222,7 +218,7 @@ private:
     void resize(NodeProto& node) {
         node.set_op_type("Resize");
         std::string scales;
-        if (const AttributeProto* given = find(node, "scales"))
+        if (const AttributeProto* given = attributeOf(node, "scales"))
             scales = floatTensor({given->floats().begin(), given->floats().end()});
         else if (node.input_size() > 1)
             scales = node.input(1);
@@ -231,15 +227,15 @@ private:
         input(node, 2, scales);
         setText(node, "coordinate_transformation_mode", "asymmetric");
         setText(node, "nearest_mode", "floor");
-        const AttributeProto* mode = find(node, "mode");
+        const AttributeProto* mode = attributeOf(node, "mode");
         if (mode && mode->s() == "bilinear") setText(node, "mode", "linear");
     }
 
     /// Scan-8 ran once for each element of a batch, the first axis of all its inputs and outputs: a Scan over
     /// the batch around a Scan as it is now. Sequences of different lengths are left to be refused.
     void batchedScan(NodeProto& node) {
-        const AttributeProto* body = find(node, "body");
-        const AttributeProto* scanned = find(node, "num_scan_inputs");
+        const AttributeProto* body = attributeOf(node, "body");
+        const AttributeProto* scanned = attributeOf(node, "num_scan_inputs");
         if (!body || !scanned || (node.input_size() > 0 && !node.input(0).empty())) {
             node.set_op_type("Scan-8 with sequence_lens");
             return;
@@ -249,7 +245,7 @@ private:
         inner.set_name(fresh());
         *inner.add_attribute() = *body;
         setInt(inner, "num_scan_inputs", scanned->i());
-        if (const AttributeProto* directions = find(node, "directions")) {
+        if (const AttributeProto* directions = attributeOf(node, "directions")) {
             *inner.add_attribute() = *directions;
             inner.mutable_attribute(inner.attribute_size() - 1)->set_name("scan_input_directions");
         }
@@ -278,7 +274,7 @@ private:
 
     /// Before opset 21 scale and bias had one element a group: each is repeated for the group's channels.
     void groupNormalization(NodeProto& node) {
-        const AttributeProto* given = find(node, "num_groups");
+        const AttributeProto* given = attributeOf(node, "num_groups");
         if (!given || node.input_size() < 3) return;
         const std::string channels = add("Shape", {node.input(0)}, {{"start", 1}, {"end", 2}});
         const std::string each = add("Div", {channels, integerTensor({given->i()})}, {});
