@@ -1,7 +1,9 @@
 #include "support/broadcast_oracle.h"
 #include "support/op_runner.h"
+#include "support/places.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -397,28 +399,17 @@ void TestElementwise::alongAxis() {
             const std::int64_t axis = dice.integer(-rank, rank - 1);
             const auto dtype = dice.one(2) ? DType::f32 : DType::f64;
             const Tensor x = inLayout(dice.tensor(dtype, shape, -90, 90), dice.layout());
-            std::vector<double> expected = valuesOf(x);
-            const std::int64_t at = axis < 0 ? axis + rank : axis;
-            const std::int64_t length = shape.rank() ? shape[static_cast<int>(at)] : 1;
-            std::int64_t inner = 1;
-            for (int i = static_cast<int>(at) + 1; i < shape.rank(); ++i) inner *= shape[i];
-            for (std::size_t i = 0; i < expected.size(); ++i) {
-                const auto n = static_cast<std::int64_t>(i);
-                if (n / inner % length != 0) continue;
-                const auto element = [&](std::int64_t k) -> double& {
-                    return expected[static_cast<std::size_t>(n + k * inner)];
-                };
-                std::int64_t place = 0;
-                long double sum = 0;
-                for (std::int64_t k = 1; k < length; ++k)
-                    if (element(k) > element(place)) place = k;
-                const double most = element(place);
-                for (std::int64_t k = 0; k < length; ++k) sum += std::exp(element(k) - most);
-                for (std::int64_t k = 0; k < length; ++k)
-                    element(k) = std::string(op) == "Hardmax"
-                                     ? (k == place ? 1.0 : 0.0)
-                                     : element(k) - most - static_cast<double>(std::log(sum));
-            }
+            const std::vector<double> expected =
+                eachLine(shape, axis, valuesOf(x), [&](std::vector<double>& line) {
+                    const auto place = std::max_element(line.begin(), line.end()) - line.begin();
+                    const double most = line[static_cast<std::size_t>(place)];
+                    long double sum = 0;
+                    for (const double value : line) sum += std::exp(value - most);
+                    for (double& value : line) value = value - most - static_cast<double>(std::log(sum));
+                    if (op != std::string("Hardmax")) return;
+                    std::fill(line.begin(), line.end(), 0.0);
+                    line[static_cast<std::size_t>(place)] = 1;
+                });
             const QString wrong =
                 difference(runOp(op, {{"axis", axis}}, {x})[0], shape, expected, findOp(op)->tolerance);
             QVERIFY2(wrong.isEmpty(), qPrintable(wrong));

@@ -1,4 +1,4 @@
-#include "support/op_runner.h"
+#include "support/op_tensors.h"
 #include "support/places.h"
 #include "support/test_main.h"
 
@@ -10,12 +10,6 @@ using namespace twb;
 using namespace twb::test;
 
 namespace {
-
-using List = std::vector<std::int64_t>;
-
-Tensor any(Dice& dice, DType dtype, const Shape& shape) {
-    return inLayout(dice.tensor(dtype, shape, 0, 100), dice.layout());
-}
 
 /// Indices into an axis of `size`, negative ones too.
 Tensor indices(Dice& dice, const Shape& shape, std::int64_t size, DType dtype = DType::i64) {
@@ -51,11 +45,6 @@ double combined(const std::string& reduction, double old, double update, bool is
            : reduction == "mul" ? old * update
            : reduction == "min" ? std::min(old, update)
                                 : std::max(old, update);
-}
-
-Tensor list(const List& values) {
-    return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())},
-                                    std::span<const std::int64_t>(values));
 }
 
 } // namespace
@@ -293,7 +282,7 @@ void TestIndexing::scatterNaN() {
     const Tensor updates = tensorOf(DType::f32, {3}, {nan, 2, 4});
     for (const char* reduction : {"min", "max"}) {
         const Tensor out = runOp("ScatterElements", {{"reduction", std::string(reduction)}},
-                                 {data, list({0, 1, 2}), updates})[0];
+                                 {data, listOf({0, 1, 2}), updates})[0];
         QVERIFY(std::isnan(out.at(0)) && std::isnan(out.at(1)) && !std::isnan(out.at(2)));
     }
 }
@@ -326,11 +315,11 @@ void TestIndexing::outOfRange() {
         const QString error = runError([&] { runOp(op, {}, inputs); });
         return error.contains(words);
     };
-    QVERIFY(says("Gather", {data, list({0, 7})},
+    QVERIFY(says("Gather", {data, listOf({0, 7})},
                  "index 7 is out of bounds for dimension 0 with size 5; indices go from -5 to 4"));
-    QVERIFY(says("Gather", {data, list({-6})}, "index -6 is out of bounds"));
-    QVERIFY(says("Gather", {data, list({std::numeric_limits<std::int64_t>::min()})}, "is out of bounds"));
-    QVERIFY(says("Gather", {tensorOf(DType::f32, {0, 2}, {}), list({0})}, "size 0: it holds no elements"));
+    QVERIFY(says("Gather", {data, listOf({-6})}, "index -6 is out of bounds"));
+    QVERIFY(says("Gather", {data, listOf({std::numeric_limits<std::int64_t>::min()})}, "is out of bounds"));
+    QVERIFY(says("Gather", {tensorOf(DType::f32, {0, 2}, {}), listOf({0})}, "size 0: it holds no elements"));
     const Tensor pairs = Tensor::of<std::int64_t>({1, 2}, {4, 2});
     QVERIFY(
         says("GatherElements", {data, Tensor::of<std::int64_t>({1, 2}, {4, 5})}, "index 5 is out of bounds"));
@@ -374,16 +363,18 @@ void TestIndexing::oneHot() {
 }
 
 void TestIndexing::oneHotErrors() {
-    const Tensor at = list({1});
+    const Tensor at = listOf({1});
     const Tensor values = tensorOf(DType::f32, {2}, {0, 1});
     QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, {}, values}); }).contains("needs a depth"));
-    QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, list({-1}), values}); }).contains("0 or more"));
-    QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, list({1, 2}), values}); }).contains("one number"));
-    QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, list({3}), at}); }).contains("off and on"));
+    QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, listOf({-1}), values}); }).contains("0 or more"));
+    QVERIFY(inferError([&] {
+                inferTypes("OneHot", {}, {at, listOf({1, 2}), values});
+            }).contains("one number"));
+    QVERIFY(inferError([&] { inferTypes("OneHot", {}, {at, listOf({3}), at}); }).contains("off and on"));
     QVERIFY(inferError([&] {
                 inferTypes("OneHot", {}, {at, tensorOf(DType::f64, {}, {1e30}), values});
             }).startsWith("too-large"));
-    QCOMPARE(inferTypes("OneHot", {}, {at, list({3}), values}, nullptr, true)[0].shape,
+    QCOMPARE(inferTypes("OneHot", {}, {at, listOf({3}), values}, nullptr, true)[0].shape,
              (Shape{1, kUnknownDim}));
     QCOMPARE(inferTypes("OneHot", {{"depth", std::int64_t{4}}}, {at, {}, values})[0].shape, (Shape{1, 4}));
 }
@@ -391,23 +382,23 @@ void TestIndexing::oneHotErrors() {
 void TestIndexing::constantOfShape() {
     for (DType dtype : kAllDTypes) {
         const Attributes attributes{{"value", std::int64_t{1}}, {"dtype", std::string(name(dtype))}};
-        const Tensor out = runOp("ConstantOfShape", attributes, {list({2, 3})})[0];
+        const Tensor out = runOp("ConstantOfShape", attributes, {listOf({2, 3})})[0];
         QCOMPARE(out.dtype(), dtype);
         QVERIFY(difference(out, {2, 3}, std::vector<double>(6, 1), {}).isEmpty());
     }
     QCOMPARE(runOp("ConstantOfShape", {{"input", List{}}, {"value", 2.5}}, {Tensor{}})[0].at(0), 2.5);
-    QCOMPARE(runOp("ConstantOfShape", {}, {list({0, 4})})[0].shape(), (Shape{0, 4}));
-    QCOMPARE(inferTypes("ConstantOfShape", {}, {list({2, 3})}, nullptr, true)[0].shape,
+    QCOMPARE(runOp("ConstantOfShape", {}, {listOf({0, 4})})[0].shape(), (Shape{0, 4}));
+    QCOMPARE(inferTypes("ConstantOfShape", {}, {listOf({2, 3})}, nullptr, true)[0].shape,
              (Shape{kUnknownDim, kUnknownDim}));
     QVERIFY(inferError([] {
-                inferTypes("ConstantOfShape", {}, {list({2, -3})});
+                inferTypes("ConstantOfShape", {}, {listOf({2, -3})});
             }).contains("negative dimension -3"));
     QVERIFY(inferError([] {
                 inferTypes("ConstantOfShape", {}, std::vector<Tensor>{{}});
             }).contains("needs a shape"));
     const std::int64_t huge = std::int64_t{1} << 62;
     QVERIFY(inferError([&] {
-                inferTypes("ConstantOfShape", {}, {list({huge, huge})});
+                inferTypes("ConstantOfShape", {}, {listOf({huge, huge})});
             }).startsWith("too-large"));
 }
 
@@ -429,7 +420,7 @@ void TestIndexing::range() {
         valuesOf(runOp("Range", {{"start", std::int64_t{2}}}, {Tensor{}, tensorOf(DType::i64, {}, {5})})[0]),
         (std::vector<double>{2, 3, 4}));
     const std::int64_t big = (std::int64_t{1} << 53) + 1;
-    const Tensor exact = runOp("Range", {{"delta", std::int64_t{1}}}, {list({big}), list({big + 2})})[0];
+    const Tensor exact = runOp("Range", {{"delta", std::int64_t{1}}}, {listOf({big}), listOf({big + 2})})[0];
     QCOMPARE(exact.toIntegers(), (List{big, big + 1}));
 }
 
@@ -437,17 +428,18 @@ void TestIndexing::rangeErrors() {
     const auto error = [](const std::vector<Tensor>& inputs) {
         return inferError([&] { inferTypes("Range", {}, inputs); });
     };
-    const Tensor zero = list({0});
-    QVERIFY(error({zero, list({5}), zero}).contains("step must be nonzero"));
+    const Tensor zero = listOf({0});
+    QVERIFY(error({zero, listOf({5}), zero}).contains("step must be nonzero"));
     QVERIFY(error({}).contains("Arange"));
-    QVERIFY(error({list({0, 1})}).contains("must be one number"));
+    QVERIFY(error({listOf({0, 1})}).contains("must be one number"));
     const auto real = [](double value) { return tensorOf(DType::f64, {}, {value}); };
     const double inf = std::numeric_limits<double>::infinity();
     QVERIFY(error({real(0), real(inf), real(1)}).contains("unsupported range: 0 -> inf"));
     QVERIFY(error({real(0), real(1e300), real(1e-300)}).contains("unsupported range") ||
             error({real(0), real(1e300), real(1e-300)}).startsWith("too-large"));
     const std::int64_t least = std::numeric_limits<std::int64_t>::min();
-    QVERIFY(error({list({least}), list({std::numeric_limits<std::int64_t>::max()})}).startsWith("too-large"));
+    QVERIFY(
+        error({listOf({least}), listOf({std::numeric_limits<std::int64_t>::max()})}).startsWith("too-large"));
     QCOMPARE(inferTypes("Range", {}, {zero, zero, zero}, nullptr, true)[0].shape, Shape{kUnknownDim});
 }
 

@@ -1,4 +1,4 @@
-#include "support/op_runner.h"
+#include "support/op_tensors.h"
 #include "support/test_main.h"
 
 #include <limits>
@@ -13,13 +13,7 @@ constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 TensorType f32(Shape shape) { return {DType::f32, std::move(shape)}; }
 TensorType f64(Shape shape) { return {DType::f64, std::move(shape)}; }
 TensorType i64(Shape shape) { return {DType::i64, std::move(shape)}; }
-using List = std::vector<std::int64_t>;
 using Types = std::vector<TensorType>;
-
-Tensor known(List values) {
-    return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())},
-                                    std::span<const std::int64_t>(values));
-}
 
 /// Adds rows of an op, its attributes and inputs, and what comes of them.
 auto rows(const char* outcome) {
@@ -358,18 +352,18 @@ void TestInfer::hostValues() {
     const Tensor data = Tensor::onHost(f32({2, 3, 4}));
     // The edge wins over the attribute.
     const Attributes other{{"shape", List{24}}, {"allowzero", false}};
-    QCOMPARE(inferTypes("Reshape", other, {data, known({4, -1})})[0].toString(), std::string("f32 4×6"));
-    QCOMPARE(inferTypes("Reshape", {}, {data, inLayout(known({4, -1}), Layout::reversed)})[0].toString(),
+    QCOMPARE(inferTypes("Reshape", other, {data, listOf({4, -1})})[0].toString(), std::string("f32 4×6"));
+    QCOMPARE(inferTypes("Reshape", {}, {data, inLayout(listOf({4, -1}), Layout::reversed)})[0].toString(),
              std::string("f32 4×6"));
-    QCOMPARE(inferTypes("Reshape", {}, {data, known({4, -1})}, nullptr, true)[0].toString(),
+    QCOMPARE(inferTypes("Reshape", {}, {data, listOf({4, -1})}, nullptr, true)[0].toString(),
              std::string("f32 ?×?"));
-    QCOMPARE(inferTypes("ReduceSum", {}, {data, known({1})})[0].toString(), std::string("f32 2×1×4"));
-    QCOMPARE(inferTypes("ReduceSum", {}, {data, known({1})}, nullptr, true)[0].toString(),
+    QCOMPARE(inferTypes("ReduceSum", {}, {data, listOf({1})})[0].toString(), std::string("f32 2×1×4"));
+    QCOMPARE(inferTypes("ReduceSum", {}, {data, listOf({1})}, nullptr, true)[0].toString(),
              std::string("f32 ?×?×?"));
-    QCOMPARE(inferTypes("ReduceSum", {{"keepdims", false}}, {data, known({1})}, nullptr, true)[0].toString(),
+    QCOMPARE(inferTypes("ReduceSum", {{"keepdims", false}}, {data, listOf({1})}, nullptr, true)[0].toString(),
              std::string("f32 ?×?"));
     // A list that is empty holds no secret.
-    QCOMPARE(inferTypes("ReduceSum", {}, {data, known({})}, nullptr, true)[0].toString(),
+    QCOMPARE(inferTypes("ReduceSum", {}, {data, listOf({})}, nullptr, true)[0].toString(),
              std::string("f32 1×1×1"));
 }
 
@@ -384,17 +378,17 @@ void TestInfer::hostValueErrors() {
     QVERIFY(error("Reshape", {f32({2}), i64({kHuge})}).contains("shape has 4611686018427387904 entries"));
     QVERIFY(error("Reshape", {f32({2}), f32({1})}).startsWith("dtype-mismatch"));
     QVERIFY(inferError([] {
-                inferTypes("ReduceSum", {{"keepdims", false}}, {Tensor::onHost(f32({2})), known({0, 1})},
+                inferTypes("ReduceSum", {{"keepdims", false}}, {Tensor::onHost(f32({2})), listOf({0, 1})},
                            nullptr, true);
             }).contains("axes has 2 entries, but data has 1 dimensions"));
     const Tensor data = Tensor::onHost(f32({2, 3}));
     QCOMPARE(
         inferError([&] {
-            inferTypes("ReduceSum", {}, {data, known({5})});
+            inferTypes("ReduceSum", {}, {data, listOf({5})});
         }),
         QString("shape-mismatch: Dimension out of range (expected to be in range of [-2, 1], but got 5)"));
     QCOMPARE(inferError([&] {
-                 inferTypes("Reshape", {}, {data, known({5})});
+                 inferTypes("Reshape", {}, {data, listOf({5})});
              }),
              QString("shape-mismatch: shape '[5]' is invalid for input of size 6"));
 }

@@ -1,7 +1,9 @@
 #include "support/broadcast_oracle.h"
 #include "support/op_runner.h"
+#include "support/places.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -381,23 +383,13 @@ void TestPointwise::softmax() {
         const std::int64_t axis = dice.integer(-rank, rank - 1);
         const auto dtype = dice.one(2) ? DType::f32 : DType::f64;
         const Tensor x = inLayout(dice.tensor(dtype, shape, -90, 90), dice.layout());
-        std::vector<double> expected = valuesOf(x);
-        const std::int64_t at = axis < 0 ? axis + rank : axis;
-        const std::int64_t length = shape.rank() ? shape[static_cast<int>(at)] : 1;
-        std::int64_t inner = 1;
-        for (int i = static_cast<int>(at) + 1; i < shape.rank(); ++i) inner *= shape[i];
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            const auto n = static_cast<std::int64_t>(i);
-            if (n / inner % length != 0) continue;
-            const auto element = [&](std::int64_t k) -> double& {
-                return expected[static_cast<std::size_t>(n + k * inner)];
-            };
-            double most = element(0);
-            for (std::int64_t k = 0; k < length; ++k) most = std::max(most, element(k));
-            long double sum = 0;
-            for (std::int64_t k = 0; k < length; ++k) sum += element(k) = std::exp(element(k) - most);
-            for (std::int64_t k = 0; k < length; ++k) element(k) = static_cast<double>(element(k) / sum);
-        }
+        const std::vector<double> expected =
+            eachLine(shape, axis, valuesOf(x), [](std::vector<double>& line) {
+                const double most = *std::max_element(line.begin(), line.end());
+                long double sum = 0;
+                for (double& value : line) sum += value = std::exp(value - most);
+                for (double& value : line) value = static_cast<double>(value / sum);
+            });
         const QString wrong = difference(runOp("Softmax", {{"axis", axis}}, {x})[0], shape, expected,
                                          findOp("Softmax")->tolerance);
         QVERIFY2(wrong.isEmpty(), qPrintable(wrong));

@@ -1,4 +1,5 @@
 #include "support/op_runner.h"
+#include "support/places.h"
 #include "support/test_main.h"
 
 #include <algorithm>
@@ -363,23 +364,17 @@ void TestReduce::cumSum() {
             const bool reverse = dice.one(2);
             const bool exclusive = dice.one(2);
             const Tensor in = inLayout(dice.tensor(type, shape, 0, 5), dice.layout());
-            std::vector<double> expected = valuesOf(in);
-            const std::int64_t at = axis < 0 ? axis + rank : axis;
-            const std::int64_t length = shape.rank() ? shape[static_cast<int>(at)] : 1;
-            std::int64_t inner = 1;
-            for (int i = static_cast<int>(at) + 1; i < shape.rank(); ++i) inner *= shape[i];
-            for (std::size_t i = 0; i < expected.size(); ++i) {
-                const auto n = static_cast<std::int64_t>(i);
-                if (n / inner % length != 0) continue;
-                double sum = 0;
-                for (std::int64_t k = 0; k < length; ++k) {
-                    const std::int64_t place = reverse ? length - 1 - k : k;
-                    double& value = expected[static_cast<std::size_t>(n + place * inner)];
-                    const double before = sum;
-                    sum += value;
-                    value = exclusive ? before : sum;
-                }
-            }
+            const std::vector<double> expected =
+                eachLine(shape, axis, valuesOf(in), [&](std::vector<double>& line) {
+                    if (reverse) std::reverse(line.begin(), line.end());
+                    double sum = 0;
+                    for (double& value : line) {
+                        const double before = sum;
+                        sum += value;
+                        value = exclusive ? before : sum;
+                    }
+                    if (reverse) std::reverse(line.begin(), line.end());
+                });
             Attributes attributes{{"reverse", reverse}, {"exclusive", exclusive}};
             std::vector<Tensor> inputs{in};
             if (dice.one(2))

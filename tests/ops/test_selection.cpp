@@ -1,4 +1,4 @@
-#include "support/op_runner.h"
+#include "support/op_tensors.h"
 #include "support/places.h"
 #include "support/test_main.h"
 
@@ -13,13 +13,7 @@ using namespace twb::test;
 
 namespace {
 
-using List = std::vector<std::int64_t>;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-Tensor list(const List& values) {
-    return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())},
-                                    std::span<const std::int64_t>(values));
-}
 
 /// Few different values, so that equal ones come up.
 Tensor few(Dice& dice, DType dtype, const Shape& shape) {
@@ -127,14 +121,14 @@ void TestSelection::reverseSequence() {
             const Attributes attributes{{"batch_axis", static_cast<std::int64_t>(batch)},
                                         {"time_axis", static_cast<std::int64_t>(time)}};
             const QString wrong = difference(
-                runOp("ReverseSequence", attributes, {in, inLayout(list(lengths), dice.layout())})[0], shape,
-                expected, {});
+                runOp("ReverseSequence", attributes, {in, inLayout(listOf(lengths), dice.layout())})[0],
+                shape, expected, {});
             QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         }
     const Tensor in = tensorOf(DType::f32, {2, 1}, {1, 2});
     for (std::int64_t bad : {-1, 3})
         QVERIFY(runError([&] {
-                    runOp("ReverseSequence", {}, {in, list({bad})});
+                    runOp("ReverseSequence", {}, {in, listOf({bad})});
                 }).contains("lengths go from 0 to 2"));
 }
 
@@ -262,7 +256,7 @@ void TestSelection::topK() {
             });
             const Attributes attributes{{"axis", std::int64_t{dice.one(2) ? axis : axis - shape.rank()}},
                                         {"largest", largest}};
-            const auto out = runOp("TopK", attributes, {in, list({k})});
+            const auto out = runOp("TopK", attributes, {in, listOf({k})});
             QString wrong = difference(out[0], result, values, {});
             QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
             wrong = difference(out[1], result, places, {});
@@ -291,15 +285,15 @@ void TestSelection::topKOrder() {
 void TestSelection::topKErrors() {
     const Tensor in = tensorOf(DType::f32, {3}, {1, 2, 3});
     QVERIFY(inferError([&] {
-                inferTypes("TopK", {}, {in, list({4})});
+                inferTypes("TopK", {}, {in, listOf({4})});
             }).contains("selected index k out of range"));
     QVERIFY(inferError([&] {
-                inferTypes("TopK", {}, {in, list({-1})});
+                inferTypes("TopK", {}, {in, listOf({-1})});
             }).contains("selected index k out of range"));
-    QVERIFY(inferError([&] { inferTypes("TopK", {}, {in, list({1, 2})}); }).contains("one number"));
+    QVERIFY(inferError([&] { inferTypes("TopK", {}, {in, listOf({1, 2})}); }).contains("one number"));
     QVERIFY(inferError([&] { inferTypes("TopK", {}, {in}); }).contains("needs K"));
     QVERIFY(inferError([&] {
-                inferTypes("TopK", {}, {tensorOf(DType::f32, {}, {1}), list({1})});
+                inferTypes("TopK", {}, {tensorOf(DType::f32, {}, {1}), listOf({1})});
             }).contains("with an axis"));
 }
 
@@ -430,7 +424,7 @@ void TestSelection::nonMaxSuppression() {
             }
         const Attributes attributes{{"center_point_box", centered}, {"score_threshold", least}};
         const Tensor out = runOp("NonMaxSuppression", attributes,
-                                 {boxes, scores, list({most}), tensorOf(DType::f32, {}, {share})})[0];
+                                 {boxes, scores, listOf({most}), tensorOf(DType::f32, {}, {share})})[0];
         QCOMPARE(out.shape(), (Shape{static_cast<std::int64_t>(expected.size()) / 3, 3}));
         QCOMPARE(out.toIntegers(), expected);
     }
@@ -472,7 +466,7 @@ void TestSelection::deferred() {
     QVERIFY((shapes("Unique", {}, {in}) == std::vector<Shape>{{u}, {u}, {6}, {u}}));
     QVERIFY(
         (shapes("Unique", {{"axis", std::int64_t{0}}}, {in}) == std::vector<Shape>{{u, 3}, {u}, {2}, {u}}));
-    QVERIFY((shapes("TopK", {}, {in, list({1})}) == std::vector<Shape>{{2, u}, {2, u}}));
+    QVERIFY((shapes("TopK", {}, {in, listOf({1})}) == std::vector<Shape>{{2, u}, {2, u}}));
 }
 
 TWB_TEST_MAIN(TestSelection)

@@ -39,6 +39,28 @@ inline std::vector<double> eachPlace(const Shape& shape, const std::function<dou
     return out;
 }
 
+/// Row-major `values` after f has changed each line of elements along `axis`, negative from the end. A scalar
+/// is a line of one.
+inline std::vector<double> eachLine(const Shape& shape, std::int64_t axis, std::vector<double> values,
+                                    const std::function<void(std::vector<double>&)>& f) {
+    const int rank = shape.rank();
+    const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
+    std::int64_t inner = 1;
+    for (int i = at + 1; i < rank; ++i) inner *= shape[i];
+    std::vector<double> line(rank == 0 ? 1 : static_cast<std::size_t>(shape[at]));
+    const auto length = static_cast<std::int64_t>(line.size());
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i) {
+        if (i / inner % length != 0) continue;
+        const auto element = [&](std::size_t k) -> double& {
+            return values[static_cast<std::size_t>(i + static_cast<std::int64_t>(k) * inner)];
+        };
+        for (std::size_t k = 0; k < line.size(); ++k) line[k] = element(k);
+        f(line);
+        for (std::size_t k = 0; k < line.size(); ++k) element(k) = line[k];
+    }
+    return values;
+}
+
 /// The sentence of the Error that `f` throws; empty when it throws none.
 inline QString runError(const std::function<void()>& f) {
     try {
