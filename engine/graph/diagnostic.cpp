@@ -31,6 +31,15 @@ std::string_view name(Severity severity) noexcept {
     return {};
 }
 
+Diagnostic makeError(std::string code, NodeId node, int port, std::string message) {
+    Diagnostic d;
+    d.code = std::move(code);
+    d.node = node;
+    d.port = port;
+    d.message = std::move(message);
+    return d;
+}
+
 std::string toText(const Diagnostic& diagnostic) {
     using enum TextTable::Align;
     TextTable operands({left, left, left, left}, 2);

@@ -68,6 +68,9 @@ struct Diagnostic {
     std::vector<Fix> fixes;
 };
 
+/// An error; `node` and `port` may be none and -1.
+Diagnostic makeError(std::string code, NodeId node, int port, std::string message);
+
 /// The message, its operands and its numbered fixes as `twb check` prints them.
 std::string toText(const Diagnostic& diagnostic);
 

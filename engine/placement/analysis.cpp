@@ -5,6 +5,7 @@
 #include "ops/input_errors.h"
 #include "placement/body_rule.h"
 #include "placement/device_rule.h"
+#include "placement/fixes.h"
 #include "placement/topology.h"
 
 #include <fmt/format.h>
@@ -43,14 +44,6 @@ private:
     bool checkSupport(const NodeFacts& facts, const Node& node);
     const Tensor* hostValue(PortRef from, int depth = 0);
     void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
-    Diagnostic error(std::string code, NodeId node, int port, std::string message) const {
-        Diagnostic d;
-        d.code = std::move(code);
-        d.node = node;
-        d.port = port;
-        d.message = std::move(message);
-        return d;
-    }
     Diagnostic describe(const InferError& e, const NodeFacts& facts, const Node& node) const;
     Fix castFix(const Edge& edge, DType dtype) const {
         Fix fix;
@@ -60,23 +53,6 @@ private:
         fix.node = edge.to.node;
         fix.edge = edge;
         fix.dtype = dtype;
-        return fix;
-    }
-    Fix disconnectFix(const Edge& edge) const {
-        Fix fix;
-        fix.kind = Fix::Kind::disconnect;
-        fix.title = fmt::format("disconnect {} -> {}", labelOf(m_graph, edge.from.node),
-                                labelOf(m_graph, edge.to.node));
-        fix.edge = edge;
-        fix.node = edge.to.node;
-        return fix;
-    }
-    Fix moveFix(const Node& node, Device device) const {
-        Fix fix;
-        fix.kind = Fix::Kind::moveNode;
-        fix.title = fmt::format("move {} to {}", labelOf(m_graph, node.id), device.toString());
-        fix.node = node.id;
-        fix.device = device;
         return fix;
     }
 
@@ -128,10 +104,11 @@ void Analyzer::checkLanes() {
         if (!m_devices.find(lane.device)) missing.emplace(lane.device, &lane);
     }
     for (const auto& [device, lane] : missing)
-        add(error("missing-device", NodeId::none, -1,
-                  fmt::format("nothing stands behind {0} in this run; map it, for example with --device-map "
-                              "{0}=simulated:h200",
-                              device.toString())));
+        add(makeError(
+            "missing-device", NodeId::none, -1,
+            fmt::format("nothing stands behind {0} in this run; map it, for example with --device-map "
+                        "{0}=simulated:h200",
+                        device.toString())));
 }
 
 void Analyzer::addNode(std::uint32_t index) {
@@ -152,11 +129,11 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
             facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
         const AttributeValue* opset = node.attributes.find("opset"); // as the import of a model leaves it
         const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
-        Diagnostic d =
-            error("unknown-op", node.id, -1,
-                  fmt::format("there is no op \"{}\"{} (node \"{}\"); it is kept as it is, and what does not "
-                              "depend on it can run",
-                              node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
+        Diagnostic d = makeError(
+            "unknown-op", node.id, -1,
+            fmt::format("there is no op \"{}\"{} (node \"{}\"); it is kept as it is, and what does not "
+                        "depend on it can run",
+                        node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
         Fix remove;
         remove.kind = Fix::Kind::removeNode;
         remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));
@@ -170,16 +147,16 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
         facts.attributes = completeAttributes(*facts.op, node.attributes);
     } catch (const InferError& e) {
         sound = false;
-        add(error("attribute", node.id, -1, fmt::format("{} (of {})", e.what(), quoted(node))));
+        add(makeError("attribute", node.id, -1, fmt::format("{} (of {})", e.what(), quoted(node))));
     }
     facts.outputs.resize(static_cast<std::size_t>(facts.op->outputCount(facts.attributes)));
     for (const Edge& edge : links.outgoing) {
         if (edge.from.port < static_cast<std::int32_t>(facts.outputs.size())) continue;
-        Diagnostic d = error("unknown-port", node.id, -1,
-                             fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
-                                         facts.outputs.size()));
+        Diagnostic d = makeError("unknown-port", node.id, -1,
+                                 fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
+                                             facts.outputs.size()));
         d.edge = edge;
-        d.fixes.push_back(disconnectFix(edge));
+        d.fixes.push_back(disconnectFix(m_graph, edge));
         add(std::move(d));
     }
     std::vector<const TensorType*> types; // null: not connected, or not known
@@ -199,9 +176,7 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
     // not hide a wrong shape behind it.
     const bool inferred =
         complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
-    const bool bodiesFit = m_bodies.empty() && facts.op->bodies.empty() && facts.op->role != OpRole::state
-                               ? true
-                               : m_bodyRule.check(facts, node);
+    const bool bodiesFit = m_bodyRule.check(facts, node);
     sound = inferred && bodiesFit && sound && checkSupport(facts, node);
     for (const auto& from : facts.inputs) {
         if (!from) continue;
@@ -219,10 +194,10 @@ bool Analyzer::checkPorts(const NodeFacts& facts, const Node& node) {
         if (!facts.inputs[port]) continue;
         fine = false;
         Diagnostic d =
-            error("unknown-port", node.id, static_cast<int>(port),
-                  fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
+            makeError("unknown-port", node.id, static_cast<int>(port),
+                      fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
         d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
-        d.fixes.push_back(disconnectFix(*d.edge));
+        d.fixes.push_back(disconnectFix(m_graph, *d.edge));
         add(std::move(d));
     }
     return fine;
@@ -230,8 +205,8 @@ bool Analyzer::checkPorts(const NodeFacts& facts, const Node& node) {
 
 /// What an op says of its inputs, as a diagnostic of this node, with the fix that its kind has.
 Diagnostic Analyzer::describe(const InferError& e, const NodeFacts& facts, const Node& node) const {
-    Diagnostic d = error(e.kind(), node.id, e.port(),
-                         fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
+    Diagnostic d = makeError(e.kind(), node.id, e.port(),
+                             fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
     const auto port = static_cast<std::size_t>(e.port());
     if (e.port() >= 0 && port < facts.inputs.size() && facts.inputs[port])
         d.edge = Edge{*facts.inputs[port], {node.id, e.port()}};
@@ -353,11 +328,12 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node, std::span<const 
                 const auto bytes = static_cast<std::uint64_t>(outputs[i].byteCount());
                 const Backend* backend = m_devices.find(facts.device);
                 if (backend && bytes > backend->info().memoryBytes) {
-                    add(error("too-large", node.id, -1,
-                              fmt::format("{} would make a tensor of {} ({}); {} has {} of memory",
-                                          quoted(node), formatBytes(static_cast<double>(bytes)),
-                                          outputs[i].toString(), facts.device.toString(),
-                                          formatBytes(static_cast<double>(backend->info().memoryBytes)))));
+                    add(makeError(
+                        "too-large", node.id, -1,
+                        fmt::format("{} would make a tensor of {} ({}); {} has {} of memory", quoted(node),
+                                    formatBytes(static_cast<double>(bytes)), outputs[i].toString(),
+                                    facts.device.toString(),
+                                    formatBytes(static_cast<double>(backend->info().memoryBytes)))));
                     return false;
                 }
             }
@@ -368,8 +344,8 @@ bool Analyzer::inferOutputs(NodeFacts& facts, const Node& node, std::span<const 
         add(describe(e, facts, node));
     } catch (const Error& e) {
         const bool file = e.code() == ErrorCode::io || e.code() == ErrorCode::badFile;
-        add(error(file ? "file" : "too-large", node.id, -1,
-                  fmt::format("{} (of {})", e.what(), quoted(node))));
+        add(makeError(file ? "file" : "too-large", node.id, -1,
+                      fmt::format("{} (of {})", e.what(), quoted(node))));
     }
     return false;
 }
@@ -380,9 +356,9 @@ bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
     if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state || !backend)
         return true;
     if (node.op == "Save" && !facts.device.isCpu()) {
-        Diagnostic d = error("unsupported", node.id, -1,
-                             fmt::format("{} writes a file and runs on cpu only", quoted(node)));
-        d.fixes.push_back(moveFix(node, Device::cpu()));
+        Diagnostic d = makeError("unsupported", node.id, -1,
+                                 fmt::format("{} writes a file and runs on cpu only", quoted(node)));
+        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
         add(std::move(d));
         return false;
     }
@@ -394,11 +370,12 @@ bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
     std::vector<std::string_view> names;
     for (DType d : dtypes) names.push_back(name(d));
-    Diagnostic d = error("unsupported", node.id, -1,
-                         fmt::format("{} has no kernel for {} on {} ({})", quoted(node),
-                                     fmt::join(names, ", "), facts.device.toString(), backend->info().name));
+    Diagnostic d =
+        makeError("unsupported", node.id, -1,
+                  fmt::format("{} has no kernel for {} on {} ({})", quoted(node), fmt::join(names, ", "),
+                              facts.device.toString(), backend->info().name));
     if (!facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes))
-        d.fixes.push_back(moveFix(node, Device::cpu()));
+        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
     add(std::move(d));
     return false;
 }
@@ -438,18 +415,19 @@ void Analyzer::checkCycles() {
         names.push_back(labelOf(m_graph, m_topology.nodes[at]->id));
         const auto last = std::find_if(path.rbegin(), path.rend(), [](const Hop& hop) { return hop.edge; });
         if (last == path.rend()) {
-            add(error("cycle", path.front().from, -1,
-                      fmt::format("{} stands in a body that it owns itself: {}; take it out of that frame",
-                                  names.front(), fmt::join(names, " -> "))));
+            add(makeError(
+                "cycle", path.front().from, -1,
+                fmt::format("{} stands in a body that it owns itself: {}; take it out of that frame",
+                            names.front(), fmt::join(names, " -> "))));
             continue;
         }
-        Diagnostic d =
-            error("cycle", last->from, last->edge->to.port,
-                  fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
-                              "these edges",
-                              fmt::join(names, " -> ")));
+        Diagnostic d = makeError(
+            "cycle", last->from, last->edge->to.port,
+            fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
+                        "these edges",
+                        fmt::join(names, " -> ")));
         d.edge = last->edge;
-        d.fixes.push_back(disconnectFix(*last->edge));
+        d.fixes.push_back(disconnectFix(m_graph, *last->edge));
         add(std::move(d));
     }
 }

@@ -2,6 +2,7 @@
 
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
+#include "placement/fixes.h"
 
 #include <fmt/format.h>
 
@@ -18,29 +19,17 @@ BodyRule::BodyRule(const Graph& graph, const Bodies& bodies, Analysis& analysis)
 }
 
 Diagnostic& BodyRule::add(NodeId node, int port, std::string message) {
-    Diagnostic d;
-    d.code = "body";
-    d.node = node;
-    d.port = port;
-    d.message = std::move(message);
-    return m_out.diagnostics.emplace_back(std::move(d));
-}
-
-void BodyRule::offerMove(Diagnostic& d, const Node& node, Device device) const {
-    Fix fix;
-    fix.kind = Fix::Kind::moveNode;
-    fix.title = fmt::format("move {} to {}", labelOf(m_graph, node.id), device.toString());
-    fix.node = node.id;
-    fix.device = device;
-    d.fixes.push_back(std::move(fix));
+    return m_out.diagnostics.emplace_back(makeError("body", node, port, std::move(message)));
 }
 
 bool BodyRule::check(NodeFacts& facts, const Node& node) {
+    const OpRole role = facts.op->role;
+    if (m_bodies.empty() && role != OpRole::state && role != OpRole::control) return true;
     bool fine = checkReads(facts, node);
-    if (facts.op->role == OpRole::state) fine = checkState(node) && fine;
-    if (facts.op->role == OpRole::control) fine = checkOwner(facts, node) && fine;
+    if (role == OpRole::state) fine = checkState(node) && fine;
+    if (role == OpRole::control) fine = checkOwner(facts, node) && fine;
     const Body* body = m_bodies.around(node.id);
-    if (body && facts.op->role == OpRole::sink && facts.op->attribute("path")) {
+    if (body && role == OpRole::sink && facts.op->attribute("path")) {
         add(node.id, -1,
             fmt::format("{} stands in a body of {}; a file is written once, at the end of a run: take it out",
                         quoted(node), quoted(*m_graph.find(body->owner))));
@@ -75,13 +64,7 @@ bool BodyRule::checkReads(const NodeFacts& facts, const Node& node) {
                             labelOf(m_graph, from->node), m_graph.find(made->frame)->body, quoted(owner),
                             quoted(node), labelOf(m_graph, owner.id)));
         d.edge = Edge{*from, {node.id, port}};
-        Fix fix;
-        fix.kind = Fix::Kind::disconnect;
-        fix.title =
-            fmt::format("disconnect {} -> {}", labelOf(m_graph, from->node), labelOf(m_graph, node.id));
-        fix.edge = *d.edge;
-        fix.node = node.id;
-        d.fixes.push_back(std::move(fix));
+        d.fixes.push_back(disconnectFix(m_graph, *d.edge));
     }
     return fine;
 }
@@ -160,31 +143,30 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
         if (states[i]->device != facts.device) {
             fine = false;
             const Node& state = *m_graph.find(states[i]->id);
-            offerMove(add(state.id, -1,
-                          fmt::format("{} stands on {}, but {} gives it back on {}; both must stand on one "
-                                      "device",
-                                      quoted(state), states[i]->device.toString(), quoted(node),
-                                      facts.device.toString())),
-                      state, facts.device);
+            add(state.id, -1,
+                fmt::format("{} stands on {}, but {} gives it back on {}; both must stand on one device",
+                            quoted(state), states[i]->device.toString(), quoted(node),
+                            facts.device.toString()))
+                .fixes.push_back(moveFix(m_graph, state.id, facts.device));
         }
         if (p >= facts.inputs.size() || !facts.inputs[p]) return false; // said already
         const auto& before = states[i]->outputs[0];
         const auto& after = m_out.typeOf(*facts.inputs[p]);
         if (!before || !after) return false;
-        const bool varies = states[i]->attributes.flag("varies");
-        if (before->dtype != after->dtype || before->shape.rank() != after->shape.rank() ||
-            (!varies && before->shape != after->shape && before->shape.isKnown() && after->shape.isKnown())) {
+        const bool sameKind = before->dtype == after->dtype && before->shape.rank() == after->shape.rank();
+        const bool changes = !states[i]->attributes.flag("varies") && before->shape != after->shape &&
+                             before->shape.isKnown() && after->shape.isKnown();
+        if (!sameKind || changes) {
             fine = false;
             Diagnostic& d = add(
                 node.id, port,
                 fmt::format("the body of {} takes {} as {} {} and gives it back as {} {}{}", quoted(node),
                             labelOf(m_graph, states[i]->id), name(before->dtype),
                             before->shape.toTorchString(), name(after->dtype), after->shape.toTorchString(),
-                            before->dtype == after->dtype && before->shape.rank() == after->shape.rank()
-                                ? "; where sizes change, the Carried must say so with \"varies\""
-                                : "; dtype and rank must stay the same"));
+                            sameKind ? "; where sizes change, the Carried must say so with \"varies\""
+                                     : "; dtype and rank must stay the same"));
             d.edge = Edge{*facts.inputs[p], {node.id, port}};
-            if (before->dtype != after->dtype || before->shape.rank() != after->shape.rank()) continue;
+            if (!sameKind) continue;
             Fix fix;
             fix.kind = Fix::Kind::setAttribute;
             fix.title = fmt::format("let the sizes of {} vary", labelOf(m_graph, states[i]->id));

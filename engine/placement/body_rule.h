@@ -27,7 +27,6 @@ private:
     bool checkOwner(NodeFacts& facts, const Node& node);
     bool checkCarried(NodeFacts& facts, const Node& node, const Body& body);
     Diagnostic& add(NodeId node, int port, std::string message);
-    void offerMove(Diagnostic& d, const Node& node, Device device) const;
 
     const Graph& m_graph;
     const Bodies& m_bodies;

@@ -1,6 +1,7 @@
 #include "placement/device_rule.h"
 
 #include "core/error.h"
+#include "placement/fixes.h"
 
 #include <fmt/format.h>
 
@@ -96,10 +97,7 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
     const NodeFacts& source = *m_analysis.find(from.node);
     const std::string argument = argumentName(*facts.op, port);
 
-    Diagnostic d;
-    d.code = "device-mismatch";
-    d.node = facts.id;
-    d.port = port;
+    Diagnostic d = makeError("device-mismatch", facts.id, port, {});
     d.edge = Edge{from, {facts.id, port}};
     // The words are PyTorch's (ATen/core/adaption.cpp), so that they can be searched for.
     if (facts.op->inputAt(port).hostValue)
@@ -191,11 +189,7 @@ void DeviceRule::addFixes(Diagnostic& d) const {
         d.fixes.push_back(std::move(create));
     }
     if (facts.op->inputAt(d.port).hostValue) return;
-    Fix move;
-    move.kind = Fix::Kind::moveNode;
-    move.title = fmt::format("move {} to {}", node, source.device.toString());
-    move.node = d.node;
-    move.device = source.device;
+    Fix move = moveFix(m_graph, d.node, source.device);
     move.price = priceOfStanding(d.node, source.device);
     d.fixes.push_back(std::move(move));
 }

@@ -130,6 +130,25 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
 
 } // namespace
 
+Fix moveFix(const Graph& graph, NodeId node, Device device) {
+    Fix fix;
+    fix.kind = Fix::Kind::moveNode;
+    fix.title = fmt::format("move {} to {}", labelOf(graph, node), device.toString());
+    fix.node = node;
+    fix.device = device;
+    return fix;
+}
+
+Fix disconnectFix(const Graph& graph, const Edge& edge) {
+    Fix fix;
+    fix.kind = Fix::Kind::disconnect;
+    fix.title =
+        fmt::format("disconnect {} -> {}", labelOf(graph, edge.from.node), labelOf(graph, edge.to.node));
+    fix.node = edge.to.node;
+    fix.edge = edge;
+    return fix;
+}
+
 Delta toDelta(const Graph& graph, const Fix& fix) {
     DeltaBuilder builder(graph, fix.title);
     apply(builder, fix);

@@ -7,6 +7,10 @@
 
 namespace twb {
 
+/// Fixes without a price; labels come from `graph`.
+Fix moveFix(const Graph& graph, NodeId node, Device device);
+Fix disconnectFix(const Graph& graph, const Edge& edge);
+
 /// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on
 /// and what the fix names is no longer there.
 Delta toDelta(const Graph& graph, const Fix& fix);
