@@ -1,0 +1,47 @@
+#pragma once
+
+#include "core/half.h"
+
+#include <cstdint>
+
+namespace twb::cuda {
+
+/// What a kernel found in its inputs that it cannot go on with. Kernels cannot throw; the first to find
+/// something leaves it here, in memory that the host reads once the launch is over.
+struct Fault {
+    enum Code : std::uint32_t {
+        none,
+        divisionByZero,
+        moduloByZero,
+        indexOutOfRange,
+        lengthOutOfRange,
+        badClass,
+        badProbability,
+        singular
+    };
+    std::uint32_t code = none;
+    std::uint32_t axis = 0;
+    std::int64_t value = 0;
+    std::int64_t size = 0;
+};
+
+/// The first fault of a launch stays.
+TWB_HOST_DEVICE inline void raise(Fault* fault, Fault::Code code, std::int64_t value = 0, int axis = 0,
+                                  std::int64_t size = 0) {
+#if defined(__CUDA_ARCH__)
+    if (atomicCAS(&fault->code, static_cast<std::uint32_t>(Fault::none), static_cast<std::uint32_t>(code)) !=
+        Fault::none)
+        return;
+#else
+    if (fault->code != Fault::none) return;
+    fault->code = code;
+#endif
+    fault->axis = static_cast<std::uint32_t>(axis);
+    fault->value = value;
+    fault->size = size;
+}
+
+/// Throws Error(invalidArgument) in the words of the host's kernels when a fault was left.
+void throwIfRaised(const Fault& fault);
+
+} // namespace twb::cuda
