@@ -40,10 +40,7 @@ template <bool Largest> void argKernel(const KernelContext& ctx) {
     const auto store = [out](std::int64_t i, const auto& state) { out[i] = state.at; };
     withNumber(in.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (ctx.attributes.flag("select_last_index"))
-            reduce(view, ArgRule<T, Largest, true>{}, store);
-        else
-            reduce(view, ArgRule<T, Largest, false>{}, store);
+        reduce(view, ArgRule<T, Largest>{ctx.attributes.flag("select_last_index")}, store);
     });
 }
 

@@ -329,6 +329,23 @@ void attentionKernel(const KernelContext& ctx) {
 
 } // namespace
 
+Heads headsOf(const Shape& shape, const Attributes& attributes, const char* attribute, int port) {
+    if (shape.rank() == 4) return {shape[1], shape[3], shape[2]};
+    const std::int64_t count = attributes.has(attribute) ? attributes.integer(attribute) : 0;
+    if (count < 1)
+        throw InferError(
+            "attribute", -1,
+            fmt::format("inputs of three axes need the attribute \"{}\", the number of their heads",
+                        attribute));
+    if (shape[2] == kUnknownDim) return {count, kUnknownDim, shape[1]};
+    if (shape[2] % count != 0)
+        throw InferError(
+            "shape-mismatch", port,
+            fmt::format("embed_dim must be divisible by num_heads, but {} is not divisible by {}", shape[2],
+                        count));
+    return {count, shape[2] / count, shape[1]};
+}
+
 void addAttention(std::vector<Op>& table) {
     Op attention =
         makeOp("Attention", "Attention", 23,

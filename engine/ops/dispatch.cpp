@@ -1,6 +1,9 @@
 #include "ops/dispatch.h"
 
 #include "backends/cpu/elementwise.h"
+#include "core/error.h"
+
+#include <fmt/format.h>
 
 #include <vector>
 
@@ -30,6 +33,11 @@ std::vector<TensorView> asFloats(std::span<const TensorView> views, std::vector<
 }
 
 } // namespace
+
+void noKernelFor(DType dtype) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("there is no kernel for {} here; cast to f32", name(dtype)));
+}
 
 void throughFloat(const KernelContext& ctx, HostKernel kernel) {
     std::vector<Tensor> owned;

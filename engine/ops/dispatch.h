@@ -2,19 +2,14 @@
 
 #include "backends/kernel.h"
 #include "core/dtype.h"
-#include "core/error.h"
 #include "ops/element_functions.h"
-
-#include <fmt/format.h>
 
 #include <cstdint>
 
 namespace twb {
 
-[[noreturn]] inline void noKernelFor(DType dtype) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("there is no CPU kernel for {} here; cast to f32", name(dtype)));
-}
+/// Throws Error(unsupported).
+[[noreturn]] void noKernelFor(DType dtype);
 
 // Each calls f with a value of the C++ type behind `dtype`, out of a set of dtypes (ops/schema.h). Arithmetic
 // on f16 and bf16 is done in f32: kernels are written for f32 and f64, and viaFloat<kernel> serves the other

@@ -133,6 +133,10 @@ struct Pow {
     }
 };
 
+struct Same {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x; }
+};
+
 struct Equal {
     template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a == b); }
 };

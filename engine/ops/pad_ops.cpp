@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/padding.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -15,23 +16,6 @@ namespace twb {
 namespace {
 
 using List = std::vector<std::int64_t>;
-
-/// How many elements an axis gains at either end; negative: loses.
-struct Padding {
-    std::int64_t before = 0;
-    std::int64_t after = 0;
-};
-using Paddings = std::array<Padding, kMaxRank>;
-
-enum class PadMode { constant, reflect, edge, wrap };
-
-PadMode padModeOf(const Attributes& attributes) {
-    const std::string& text = attributes.text("mode");
-    return text == "constant"  ? PadMode::constant
-           : text == "reflect" ? PadMode::reflect
-           : text == "edge"    ? PadMode::edge
-                               : PadMode::wrap;
-}
 
 enum PadPort { kData, kPads, kConstant, kAxes };
 
@@ -62,32 +46,6 @@ template <class Context, class Fail> Paddings paddingsOf(const Context& ctx, int
         out[at] = {(*pads)[i], (*pads)[i + axes->size()]};
     }
     return out;
-}
-
-/// What is left of an axis once the negative paddings have cropped it.
-struct Kept {
-    std::int64_t first = 0;
-    std::int64_t count = 0;
-};
-
-Kept keptOf(std::int64_t size, Padding padding) {
-    const std::int64_t first = padding.before < 0 ? -std::max(padding.before, -size) : 0;
-    const std::int64_t lost = padding.after < 0 ? -std::max(padding.after, -size) : 0;
-    return {first, std::max<std::int64_t>(size - first - lost, 0)};
-}
-
-/// Where element `i` of a padded axis comes from, or -1: nowhere. `i` counts from the first kept one.
-std::int64_t sourceOf(std::int64_t i, Kept kept, PadMode mode) {
-    if (i >= 0 && i < kept.count) return kept.first + i;
-    if (mode == PadMode::constant || kept.count == 0) return -1;
-    if (mode == PadMode::edge) return kept.first + (i < 0 ? 0 : kept.count - 1);
-    // A reflection does not repeat the edge: 3 2 | 1 2 3 | 2 1.
-    const std::int64_t period =
-        mode == PadMode::wrap ? kept.count : 2 * std::max<std::int64_t>(kept.count - 1, 1);
-    std::int64_t at = i % period;
-    if (at < 0) at += period;
-    if (mode == PadMode::reflect && at >= kept.count) at = kept.count == 1 ? 0 : period - at;
-    return kept.first + at;
 }
 
 void inferPad(InferContext& ctx) {
@@ -187,8 +145,7 @@ void padWith(const TensorView& in, const TensorView& out, const Paddings& paddin
     for (int axis = 0; axis < out.shape.rank(); ++axis) {
         const Padding padding = paddings[static_cast<std::size_t>(axis)];
         const Kept kept = keptOf(in.shape[axis], padding);
-        // A crop that goes beyond the axis takes from the padding at its other end.
-        const std::int64_t shift = padding.before < 0 ? padding.before + kept.first : padding.before;
+        const std::int64_t shift = shiftOf(padding, kept);
         List& list = sources.emplace_back(static_cast<std::size_t>(out.shape[axis]));
         for (std::size_t i = 0; i < list.size(); ++i)
             list[i] = sourceOf(static_cast<std::int64_t>(i) - shift, kept, mode);
@@ -202,9 +159,7 @@ void padWith(const TensorView& in, const TensorView& out, const Paddings& paddin
 void padKernel(const KernelContext& ctx) {
     const TensorView& in = ctx.inputs[kData];
     const TensorView& out = ctx.outputs[0];
-    const Paddings paddings = paddingsOf(ctx, in.shape.rank(), [](int, const std::string& sentence) {
-        throw Error(ErrorCode::invalidArgument, sentence);
-    });
+    const Paddings paddings = paddingsOfPad(ctx);
     const PadMode mode = padModeOf(ctx.attributes);
     if (ctx.inputs.size() > kConstant && ctx.inputs[kConstant].data)
         return padWith(in, out, paddings, mode, ctx.inputs[kConstant].data);
@@ -271,11 +226,7 @@ void inferCenterCropPad(InferContext& ctx) {
 }
 
 void centerCropPadKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    const List axes = axesOfCrop(ctx.attributes, in.shape.rank());
-    List wanted;
-    for (std::int64_t axis : axes) wanted.push_back(ctx.outputs[0].shape[static_cast<int>(axis)]);
-    padWith(in, ctx.outputs[0], centred(wanted, axes, in.shape), PadMode::constant, nullptr);
+    padWith(ctx.inputs[0], ctx.outputs[0], paddingsOfCrop(ctx), PadMode::constant, nullptr);
 }
 
 PortSpec indexList(std::string name, std::string variable) {
@@ -286,6 +237,34 @@ PortSpec indexList(std::string name, std::string variable) {
 }
 
 } // namespace
+
+PadMode padModeOf(const Attributes& attributes) {
+    const std::string& text = attributes.text("mode");
+    return text == "constant"  ? PadMode::constant
+           : text == "reflect" ? PadMode::reflect
+           : text == "edge"    ? PadMode::edge
+                               : PadMode::wrap;
+}
+
+Paddings paddingsOfPad(const KernelContext& ctx) {
+    return paddingsOf(ctx, ctx.inputs[kData].shape.rank(), [](int, const std::string& sentence) {
+        throw Error(ErrorCode::invalidArgument, sentence);
+    });
+}
+
+Paddings paddingsOfCrop(const KernelContext& ctx) {
+    const Shape& shape = ctx.inputs[0].shape;
+    const List axes = axesOfCrop(ctx.attributes, shape.rank());
+    List wanted;
+    for (std::int64_t axis : axes) wanted.push_back(ctx.outputs[0].shape[static_cast<int>(axis)]);
+    return centred(wanted, axes, shape);
+}
+
+Kept keptOf(std::int64_t size, Padding padding) {
+    const std::int64_t first = padding.before < 0 ? -std::max(padding.before, -size) : 0;
+    const std::int64_t lost = padding.after < 0 ? -std::max(padding.after, -size) : 0;
+    return {first, std::max<std::int64_t>(size - first - lost, 0)};
+}
 
 void addPadOps(std::vector<Op>& table) {
     Op pad = makeOp("Pad", "Shape", 23, "Puts elements before and after those of each axis, or crops it");

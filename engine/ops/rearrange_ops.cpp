@@ -2,6 +2,7 @@
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
+#include "ops/view_copies.h"
 
 #include <fmt/format.h>
 
@@ -93,37 +94,16 @@ void inferSpaceToDepth(InferContext& ctx) {
                                    divided(ctx, 3, block)}});
 }
 
-/// Copies dense `out`, seen in the six axes that `from` has been given.
-void copySeen(const TensorView& in, Shape shape, Strides strides, const TensorView& out) {
+/// Copies to dense `out`, seen in the six axes that `from` has been given.
+void copySeen(const CopyViews& copy, const TensorView& in, Shape shape, Strides strides,
+              const TensorView& out) {
     const TensorView from{in.data, in.dtype, std::move(shape), std::move(strides)};
-    copyElements(from, {out.data, out.dtype, from.shape, denseStrides(from.shape)});
+    copy(from, {out.data, out.dtype, from.shape, denseStrides(from.shape)});
 }
 
-void depthToSpaceKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    const TensorView& out = ctx.outputs[0];
-    if (out.elementCount() == 0) return;
-    const std::int64_t b = blockOf(ctx.attributes);
-    const std::int64_t depth = out.shape[1];
-    const Strides& s = in.strides;
-    // Of the channel axis, DCR has the block's row, its column and the depth, CRD the depth first.
-    const bool depthLast = ctx.attributes.text("mode") == "DCR";
-    const std::int64_t depthStep = depthLast ? s[1] : s[1] * b * b;
-    const std::int64_t rowStep = depthLast ? s[1] * b * depth : s[1] * b;
-    const std::int64_t columnStep = depthLast ? s[1] * depth : s[1];
-    copySeen(in, Shape{in.shape[0], depth, in.shape[2], b, in.shape[3], b},
-             {s[0], depthStep, s[2], rowStep, s[3], columnStep}, out);
-}
+void depthToSpaceKernel(const KernelContext& ctx) { depthToSpaceViews(ctx, copyElements); }
 
-void spaceToDepthKernel(const KernelContext& ctx) {
-    const TensorView& in = ctx.inputs[0];
-    const TensorView& out = ctx.outputs[0];
-    if (out.elementCount() == 0) return;
-    const std::int64_t b = blockOf(ctx.attributes);
-    const Strides& s = in.strides;
-    copySeen(in, Shape{in.shape[0], b, b, in.shape[1], out.shape[2], out.shape[3]},
-             {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b}, out);
-}
+void spaceToDepthKernel(const KernelContext& ctx) { spaceToDepthViews(ctx, copyElements); }
 
 // ReverseSequence
 
@@ -195,6 +175,32 @@ AttributeSpec blockSize() {
 }
 
 } // namespace
+
+void depthToSpaceViews(const KernelContext& ctx, const CopyViews& copy) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    const std::int64_t b = blockOf(ctx.attributes);
+    const std::int64_t depth = out.shape[1];
+    const Strides& s = in.strides;
+    // Of the channel axis, DCR has the block's row, its column and the depth, CRD the depth first.
+    const bool depthLast = ctx.attributes.text("mode") == "DCR";
+    const std::int64_t depthStep = depthLast ? s[1] : s[1] * b * b;
+    const std::int64_t rowStep = depthLast ? s[1] * b * depth : s[1] * b;
+    const std::int64_t columnStep = depthLast ? s[1] * depth : s[1];
+    copySeen(copy, in, Shape{in.shape[0], depth, in.shape[2], b, in.shape[3], b},
+             {s[0], depthStep, s[2], rowStep, s[3], columnStep}, out);
+}
+
+void spaceToDepthViews(const KernelContext& ctx, const CopyViews& copy) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    const std::int64_t b = blockOf(ctx.attributes);
+    const Strides& s = in.strides;
+    copySeen(copy, in, Shape{in.shape[0], b, b, in.shape[1], out.shape[2], out.shape[3]},
+             {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b}, out);
+}
 
 void addRearrangeOps(std::vector<Op>& table) {
     Op trilu = makeOp("Trilu", "Shape", 14, "The upper or lower triangle of matrices, zeros elsewhere");

@@ -56,8 +56,111 @@ Cost reduceCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return cost;
 }
 
-/// The axes of a launch: a connected list, or the attribute.
-std::array<bool, kMaxRank> axesOf(const KernelContext& ctx) {
+/// Reduces to wide sums of Map and stores finish(sum) of each.
+template <class T, class Map, class Finish>
+void sumOf(const KernelContext& ctx, const ReductionView& view, const Finish& finish) {
+    T* const out = ctx.outputs[0].as<T>();
+    reduce(view, SumRule<T, Map>{}, [=](std::int64_t i, Wide<T> sum) { out[i] = finish(sum); });
+}
+
+void sumKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sumOf<T, Plain>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
+    });
+}
+
+/// L1 and the sum of squares.
+template <class Map> void mappedSumKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
+    });
+}
+
+/// A function of a sum in double: L2 and the logarithm. Of integers it is cut towards 0.
+template <class Map, class F> void functionOfSumKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return element::cast<T>(F{}(numberOf<T>(sum))); });
+    });
+}
+
+void logSumExpKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        using Rule = LogSumExpRule<T>;
+        T* const out = ctx.outputs[0].as<T>();
+        reduce(view, Rule{},
+               [out](std::int64_t i, const auto& state) { out[i] = element::cast<T>(Rule::finish(state)); });
+    });
+}
+
+void productKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const out = ctx.outputs[0].as<T>();
+        reduce(view, ProductRule<T>{},
+               [out](std::int64_t i, const auto& state) { out[i] = static_cast<T>(state.value); });
+    });
+}
+
+void meanKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    const std::int64_t count = view.reduced.elementCount();
+    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const out = ctx.outputs[0].as<T>();
+        if constexpr (std::is_integral_v<T>) {
+            if (count == 0 && ctx.outputs[0].elementCount() > 0)
+                throw Error(
+                    ErrorCode::invalidArgument,
+                    "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
+                    "floating dtype for NaN");
+            reduce(view, SumRule<T>{}, [=](std::int64_t i, std::uint64_t sum) {
+                out[i] = static_cast<T>(static_cast<std::int64_t>(sum) / count);
+            });
+        } else {
+            reduce(view, SumRule<T>{}, [=](std::int64_t i, double sum) {
+                out[i] = static_cast<T>(sum / static_cast<double>(count));
+            });
+        }
+    });
+}
+
+template <bool Largest> void extremeKernel(const KernelContext& ctx) {
+    const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
+    withNumberOrBool(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        T* const out = ctx.outputs[0].as<T>();
+        reduce(view, ExtremeRule<T, Largest>{},
+               [out](std::int64_t i, const auto& state) { out[i] = state.value; });
+    });
+}
+
+Op makeReduction(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
+                 HostKernel kernel) {
+    Op op = makeOp(std::move(name), "Reduce", opset, std::move(doc), std::move(formula));
+    op.inputs = {port("data", "self", types, "T"), hostPort("axes")};
+    op.outputs = {port("reduced", "", types, "T")};
+    op.attributes = {
+        integersAttribute("axes", "Axes to reduce, negative ones from the end; absent: all"),
+        flagAttribute("keepdims", true, "Keep reduced axes with size 1"),
+        flagAttribute("noop_with_empty_axes", false, "Without axes, reduce nothing instead of everything")};
+    op.infer = inferReduce;
+    op.cost = reduceCost;
+    op.kernel = kernel;
+    return op;
+}
+
+} // namespace
+
+std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx) {
     const TensorView& data = ctx.inputs[0];
     const int rank = data.shape.rank();
     std::array<bool, kMaxRank> reduced{};
@@ -84,110 +187,6 @@ std::array<bool, kMaxRank> axesOf(const KernelContext& ctx) {
     }
     return reduced;
 }
-
-/// Reduces to wide sums of Map and stores finish(sum) of each.
-template <class T, class Map, class Finish>
-void sumOf(const KernelContext& ctx, const ReductionView& view, const Finish& finish) {
-    T* const out = ctx.outputs[0].as<T>();
-    reduce(view, SumRule<T, Map>{}, [=](std::int64_t i, Wide<T> sum) { out[i] = finish(sum); });
-}
-
-void sumKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        sumOf<T, Plain>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
-    });
-}
-
-/// L1 and the sum of squares.
-template <class Map> void mappedSumKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return static_cast<T>(sum); });
-    });
-}
-
-/// A function of a sum in double: L2 and the logarithm. Of integers it is cut towards 0.
-template <class Map, class F> void functionOfSumKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        sumOf<T, Map>(ctx, view, [](Wide<T> sum) { return element::cast<T>(F{}(numberOf<T>(sum))); });
-    });
-}
-
-void logSumExpKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        using Rule = LogSumExpRule<T>;
-        T* const out = ctx.outputs[0].as<T>();
-        reduce(view, Rule{},
-               [out](std::int64_t i, const auto& state) { out[i] = element::cast<T>(Rule::finish(state)); });
-    });
-}
-
-void productKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T* const out = ctx.outputs[0].as<T>();
-        reduce(view, ProductRule<T>{},
-               [out](std::int64_t i, const auto& state) { out[i] = static_cast<T>(state.value); });
-    });
-}
-
-void meanKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    const std::int64_t count = view.reduced.elementCount();
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T* const out = ctx.outputs[0].as<T>();
-        if constexpr (std::is_integral_v<T>) {
-            if (count == 0 && ctx.outputs[0].elementCount() > 0)
-                throw Error(
-                    ErrorCode::invalidArgument,
-                    "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
-                    "floating dtype for NaN");
-            reduce(view, SumRule<T>{}, [=](std::int64_t i, std::uint64_t sum) {
-                out[i] = static_cast<T>(static_cast<std::int64_t>(sum) / count);
-            });
-        } else {
-            reduce(view, SumRule<T>{}, [=](std::int64_t i, double sum) {
-                out[i] = static_cast<T>(sum / static_cast<double>(count));
-            });
-        }
-    });
-}
-
-template <bool Largest> void extremeKernel(const KernelContext& ctx) {
-    const ReductionView view = splitAxes(ctx.inputs[0], axesOf(ctx));
-    withNumberOrBool(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        T* const out = ctx.outputs[0].as<T>();
-        reduce(view, ExtremeRule<T, Largest>{},
-               [out](std::int64_t i, const auto& state) { out[i] = state.value; });
-    });
-}
-
-Op makeReduction(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
-                 HostKernel kernel) {
-    Op op = makeOp(std::move(name), "Reduce", opset, std::move(doc), std::move(formula));
-    op.inputs = {port("data", "self", types, "T"), hostPort("axes")};
-    op.outputs = {port("reduced", "", types, "T")};
-    op.attributes = {
-        integersAttribute("axes", "Axes to reduce, negative ones from the end; absent: all"),
-        flagAttribute("keepdims", true, "Keep reduced axes with size 1"),
-        flagAttribute("noop_with_empty_axes", false, "Without axes, reduce nothing instead of everything")};
-    op.infer = inferReduce;
-    op.cost = reduceCost;
-    op.kernel = kernel;
-    return op;
-}
-
-} // namespace
 
 void addReductions(std::vector<Op>& table) {
     Op sum = makeReduction("ReduceSum", 13, "Sum over axes", "Y = Σ X", kNumbers, viaFloat<sumKernel>);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cpu/reduction.h"
+#include "backends/kernel.h"
 #include "ops/element_functions.h"
 
 #include <array>
@@ -12,7 +13,11 @@
 
 namespace twb {
 
-// What the reductions of ops/reduce.cpp and ops/arg_reduce.cpp carry along; see backends/cpu/reduction.h.
+// What the reductions of ops/reduce.cpp and ops/arg_reduce.cpp carry along; see backends/cpu/reduction.h. The
+// same for the host and for a GPU.
+
+/// The axes that a launch of a Reduce… sums over: a connected list's, or the attribute's.
+std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx);
 
 /// Shape after the axes marked in `reduced` are taken out, or kept as 1.
 inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& reduced, bool keepDims) {
@@ -29,22 +34,24 @@ inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& 
 
 // What is summed of an element, in the state's type S.
 struct Plain {
-    template <class S, class T> static S of(T x) { return static_cast<S>(x); }
+    template <class S, class T> TWB_HOST_DEVICE static S of(T x) { return static_cast<S>(x); }
 };
 struct Absolute {
-    template <class S, class T> static S of(T x) {
+    template <class S, class T> TWB_HOST_DEVICE static S of(T x) {
         return x < 0 ? S{0} - static_cast<S>(x) : static_cast<S>(x);
     }
 };
 struct Square {
-    template <class S, class T> static S of(T x) { return static_cast<S>(x) * static_cast<S>(x); }
+    template <class S, class T> TWB_HOST_DEVICE static S of(T x) {
+        return static_cast<S>(x) * static_cast<S>(x);
+    }
 };
 
 /// Floats are summed in double, integers in wrapping 64 bits.
 template <class T> using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
 
 /// What a wide sum or product stands for.
-template <class T> double numberOf(Wide<T> state) {
+template <class T> TWB_HOST_DEVICE double numberOf(Wide<T> state) {
     if constexpr (std::is_floating_point_v<T> || std::is_unsigned_v<T>)
         return static_cast<double>(state);
     else
@@ -55,8 +62,10 @@ template <class T, class Map = Plain> struct SumRule {
     using Value = T;
     using State = Wide<T>;
     static constexpr bool splits = true;
-    void add(State& state, T value, std::int64_t) const { state += Map::template of<State>(value); }
-    void merge(State& state, const State& later) const { state += later; }
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
+        state += Map::template of<State>(value);
+    }
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const { state += later; }
 };
 
 template <class T> struct ProductRule {
@@ -65,8 +74,10 @@ template <class T> struct ProductRule {
         Wide<T> value{1};
     };
     static constexpr bool splits = true;
-    void add(State& state, T value, std::int64_t) const { state.value *= static_cast<Wide<T>>(value); }
-    void merge(State& state, const State& later) const { state.value *= later.value; }
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
+        state.value *= static_cast<Wide<T>>(value);
+    }
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const { state.value *= later.value; }
 };
 
 /// ln Σ e ^ x with the largest x taken off, so that nothing overflows: `sum` is of e ^ (x − most).
@@ -77,8 +88,10 @@ template <class T> struct LogSumExpRule {
         double sum = 0;
     };
     static constexpr bool splits = false;
-    void add(State& state, T value, std::int64_t) const { merge(state, {static_cast<double>(value), 1}); }
-    void merge(State& state, const State& later) const {
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
+        merge(state, {static_cast<double>(value), 1});
+    }
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const {
         if (later.sum == 0) return;
         // Equal ones apart: infinities have no difference.
         if (later.most == state.most) {
@@ -90,11 +103,11 @@ template <class T> struct LogSumExpRule {
             state.most = later.most;
         }
     }
-    static double finish(const State& state) { return state.most + std::log(state.sum); }
+    TWB_HOST_DEVICE static double finish(const State& state) { return state.most + std::log(state.sum); }
 };
 
 /// Whether x comes before y: the larger one, or the smaller one.
-template <bool Largest, class T> bool precedes(T x, T y) {
+template <bool Largest, class T> TWB_HOST_DEVICE bool precedes(T x, T y) {
     if constexpr (Largest)
         return x > y;
     else
@@ -108,7 +121,7 @@ template <class T, bool Largest> struct ExtremeRule {
         T value = last();
     };
     static constexpr bool splits = true;
-    static constexpr T last() {
+    TWB_HOST_DEVICE static constexpr T last() {
         using Limits = std::numeric_limits<T>;
         if constexpr (std::is_same_v<T, element::Bool>)
             return T(!Largest);
@@ -117,33 +130,35 @@ template <class T, bool Largest> struct ExtremeRule {
         else
             return Largest ? Limits::min() : Limits::max();
     }
-    void add(State& state, T value, std::int64_t) const {
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         if constexpr (std::is_same_v<T, element::Bool>) {
             if (static_cast<bool>(value) == Largest) state.value = T(Largest);
         } else {
             state.value = precedes<Largest>(value, state.value) || value != value ? value : state.value;
         }
     }
-    void merge(State& state, const State& later) const { add(state, later.value, 0); }
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const { add(state, later.value, 0); }
 };
 
 /// Where the first of the largest (or smallest) is, or the last; a NaN comes before everything.
-template <class T, bool Largest, bool Last> struct ArgRule {
+template <class T, bool Largest> struct ArgRule {
     using Value = T;
     struct State {
         T value{};
         std::int64_t at = -1;
     };
     static constexpr bool splits = false;
-    void add(State& state, T value, std::int64_t at) const {
-        // No comparison with NaN holds, so a NaN that was seen can lose to another one only.
+    bool last = false; ///< of equal ones
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t at) const {
+        // By where they are and not by who comes first: a GPU merges in any order.
         const bool isNaN = value != value;
-        const bool wins =
-            Last ? precedes<Largest>(value, state.value) || value == state.value || isNaN
-                 : precedes<Largest>(value, state.value) || (isNaN && state.value == state.value);
+        const bool wasNaN = state.value != state.value;
+        const bool wins = value == state.value || (isNaN && wasNaN)
+                              ? (last ? at > state.at : at < state.at)
+                              : isNaN || (!wasNaN && precedes<Largest>(value, state.value));
         if (wins || state.at < 0) state = {value, at};
     }
-    void merge(State& state, const State& later) const {
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const {
         if (later.at >= 0) add(state, later.value, later.at);
     }
 };

@@ -2,6 +2,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/resize_passes.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -17,9 +18,6 @@
 
 namespace twb {
 namespace {
-
-// Resize goes along one axis after the other: for every place in the result, the elements that it is made of
-// and their shares are worked out once for the axis, then used for all that lies beside it.
 
 constexpr int kRoi = 1;
 constexpr int kScales = 2;
@@ -240,17 +238,6 @@ std::int64_t nearestOf(double x, const std::string& mode) {
     return static_cast<std::int64_t>(std::clamp(place, -0x1p53, 0x1p53));
 }
 
-/// What every place of the result along one axis is made of.
-struct Shares {
-    struct Tap {
-        std::int64_t from;
-        double share;
-    };
-    std::vector<Tap> taps;
-    std::vector<std::size_t> begins; ///< of each place, and the end
-    std::vector<bool> outside;       ///< gets the extrapolation value
-};
-
 Shares sharesOf(const Attributes& attributes, const AxisPlan& plan) {
     const std::string mode = attributes.text("mode");
     const std::string transformation = attributes.text("coordinate_transformation_mode");
@@ -457,6 +444,13 @@ PortSpec hostNumbers(std::string name, DTypeSet types) {
 }
 
 } // namespace
+
+std::vector<ResizePass> resizePasses(const KernelContext& ctx) {
+    std::vector<ResizePass> passes;
+    for (const AxisPlan& plan : plansOf(ctx))
+        passes.push_back({plan.axis, plan.out, sharesOf(ctx.attributes, plan)});
+    return passes;
+}
 
 void addResize(std::vector<Op>& table) {
     Op resize = makeOp("Resize", "Image", 19, "Makes axes longer or shorter, interpolating between elements");

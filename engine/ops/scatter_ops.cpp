@@ -1,52 +1,17 @@
 #include "ops/dispatch.h"
-#include "ops/element_functions.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/scatter_rules.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
-#include <type_traits>
 
 namespace twb {
 namespace {
 
 using List = std::vector<std::int64_t>;
-
-// What an update does to the element that it meets.
-
-struct Assign {
-    template <class T> T operator()(const T&, const T& update) const { return update; }
-};
-/// Of bools, the sum is or and the product is and, as in NumPy.
-struct AddTo {
-    template <class T> T operator()(T old, T update) const {
-        if constexpr (std::is_same_v<T, element::Bool>)
-            return old || update;
-        else
-            return element::Add{}(old, update);
-    }
-};
-struct MultiplyBy {
-    template <class T> T operator()(T old, T update) const {
-        if constexpr (std::is_same_v<T, element::Bool>)
-            return old && update;
-        else
-            return element::Mul{}(old, update);
-    }
-};
-/// NaN wins, as in PyTorch's amin and amax.
-struct LessOf {
-    template <class T> T operator()(T old, T update) const {
-        return update < old || update != update ? update : old;
-    }
-};
-struct GreaterOf {
-    template <class T> T operator()(T old, T update) const {
-        return update > old || update != update ? update : old;
-    }
-};
 
 /// Calls f with a zero of the elements' type and the rule of the attribute "reduction".
 template <class F> void withRule(const KernelContext& ctx, const F& f) {

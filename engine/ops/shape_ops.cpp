@@ -2,6 +2,7 @@
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
+#include "ops/view_copies.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -133,21 +134,7 @@ void inferTranspose(InferContext& ctx) {
     ctx.output(0, {data.dtype, Shape(std::move(dims))});
 }
 
-void transposeKernel(const KernelContext& ctx) {
-    TensorView in = ctx.inputs[0];
-    const int rank = in.shape.rank();
-    std::vector<std::int64_t> perm;
-    if (ctx.attributes.has("perm"))
-        perm = ctx.attributes.integers("perm");
-    else
-        for (int axis = rank - 1; axis >= 0; --axis) perm.push_back(axis);
-    for (int i = 0; i < rank; ++i) {
-        const int axis = *normalizeAxis(perm[static_cast<std::size_t>(i)], rank);
-        in.shape[i] = ctx.inputs[0].shape[axis];
-        in.strides[static_cast<std::size_t>(i)] = ctx.inputs[0].strides[static_cast<std::size_t>(axis)];
-    }
-    copyElements(in, ctx.outputs[0]);
-}
+void transposeKernel(const KernelContext& ctx) { transposeViews(ctx, copyElements); }
 
 void inferConcat(InferContext& ctx) {
     Shape shape = ctx.input(0)->shape;
@@ -185,7 +172,27 @@ void inferConcat(InferContext& ctx) {
     ctx.output(0, {ctx.input(0)->dtype, std::move(shape)});
 }
 
-void concatKernel(const KernelContext& ctx) {
+void concatKernel(const KernelContext& ctx) { concatViews(ctx, copyElements); }
+
+} // namespace
+
+void transposeViews(const KernelContext& ctx, const CopyViews& copy) {
+    TensorView in = ctx.inputs[0];
+    const int rank = in.shape.rank();
+    std::vector<std::int64_t> perm;
+    if (ctx.attributes.has("perm"))
+        perm = ctx.attributes.integers("perm");
+    else
+        for (int axis = rank - 1; axis >= 0; --axis) perm.push_back(axis);
+    for (int i = 0; i < rank; ++i) {
+        const int axis = *normalizeAxis(perm[static_cast<std::size_t>(i)], rank);
+        in.shape[i] = ctx.inputs[0].shape[axis];
+        in.strides[static_cast<std::size_t>(i)] = ctx.inputs[0].strides[static_cast<std::size_t>(axis)];
+    }
+    copy(in, ctx.outputs[0]);
+}
+
+void concatViews(const KernelContext& ctx, const CopyViews& copy) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
     const int axis = *normalizeAxis(ctx.attributes.integer("axis"), out.shape.rank());
@@ -194,12 +201,10 @@ void concatKernel(const KernelContext& ctx) {
     auto* at = out.as<std::byte>();
     for (const TensorView& in : ctx.inputs) {
         if (!in.data) continue;
-        copyElements(in, {at, out.dtype, in.shape, out.strides});
+        copy(in, {at, out.dtype, in.shape, out.strides});
         at += in.shape[axis] * step;
     }
 }
-
-} // namespace
 
 void addShapeOps(std::vector<Op>& table) {
     Op reshape = makeOp("Reshape", "Shape", 23, "The same elements in another shape");

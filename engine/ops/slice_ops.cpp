@@ -1,6 +1,7 @@
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
+#include "ops/view_copies.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,26 +119,7 @@ void inferSlice(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(shape)});
 }
 
-void sliceKernel(const KernelContext& ctx) {
-    const TensorView& out = ctx.outputs[0];
-    if (out.elementCount() == 0) return;
-    TensorView in = ctx.inputs[kData];
-    const SliceLists lists = sliceLists(ctx, in.shape.rank(), [](int, const std::string& sentence) {
-        throw Error(ErrorCode::invalidArgument, sentence);
-    });
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < lists.axes.size(); ++i) {
-        const auto axis = static_cast<int>(lists.axes[i]);
-        std::int64_t& stride = in.strides[static_cast<std::size_t>(axis)];
-        const AxisSlice slice = sliceOf(in.shape[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
-        offset += slice.start * stride;
-        stride = slice.count > 1 ? stride * slice.step : 0;
-        in.shape[axis] = slice.count;
-    }
-    if (in.shape != out.shape)
-        throw Error(ErrorCode::failed, "the lists of Slice have changed since its sizes were worked out");
-    copyElements(movedBy(std::move(in), offset), out);
-}
+void sliceKernel(const KernelContext& ctx) { sliceViews(ctx, copyElements); }
 
 // Split
 
@@ -201,19 +183,7 @@ void inferSplit(InferContext& ctx) {
     }
 }
 
-void splitKernel(const KernelContext& ctx) {
-    TensorView in = ctx.inputs[0];
-    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), in.shape.rank());
-    const auto parts = partsOf(
-        hostIntegers(ctx, 1, "split"), in.shape[axis], axis, static_cast<std::int64_t>(ctx.outputs.size()),
-        [](const std::string& sentence) { throw Error(ErrorCode::invalidArgument, sentence); });
-    const std::int64_t stride = in.strides[static_cast<std::size_t>(axis)];
-    for (std::size_t i = 0; i < ctx.outputs.size() && i < parts.size(); ++i) {
-        in.shape[axis] = parts[i];
-        if (ctx.outputs[i].data) copyElements(in, ctx.outputs[i]);
-        in = movedBy(std::move(in), parts[i] * stride);
-    }
-}
+void splitKernel(const KernelContext& ctx) { splitViews(ctx, copyElements); }
 
 PortSpec indexList(std::string name) {
     PortSpec spec = hostPort(std::move(name));
@@ -223,6 +193,41 @@ PortSpec indexList(std::string name) {
 }
 
 } // namespace
+
+void sliceViews(const KernelContext& ctx, const CopyViews& copy) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.elementCount() == 0) return;
+    TensorView in = ctx.inputs[kData];
+    const SliceLists lists = sliceLists(ctx, in.shape.rank(), [](int, const std::string& sentence) {
+        throw Error(ErrorCode::invalidArgument, sentence);
+    });
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < lists.axes.size(); ++i) {
+        const auto axis = static_cast<int>(lists.axes[i]);
+        std::int64_t& stride = in.strides[static_cast<std::size_t>(axis)];
+        const AxisSlice slice = sliceOf(in.shape[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
+        offset += slice.start * stride;
+        stride = slice.count > 1 ? stride * slice.step : 0;
+        in.shape[axis] = slice.count;
+    }
+    if (in.shape != out.shape)
+        throw Error(ErrorCode::failed, "the lists of Slice have changed since its sizes were worked out");
+    copy(movedBy(std::move(in), offset), out);
+}
+
+void splitViews(const KernelContext& ctx, const CopyViews& copy) {
+    TensorView in = ctx.inputs[0];
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), in.shape.rank());
+    const auto parts = partsOf(
+        hostIntegers(ctx, 1, "split"), in.shape[axis], axis, static_cast<std::int64_t>(ctx.outputs.size()),
+        [](const std::string& sentence) { throw Error(ErrorCode::invalidArgument, sentence); });
+    const std::int64_t stride = in.strides[static_cast<std::size_t>(axis)];
+    for (std::size_t i = 0; i < ctx.outputs.size() && i < parts.size(); ++i) {
+        in.shape[axis] = parts[i];
+        if (ctx.outputs[i].data) copy(in, ctx.outputs[i]);
+        in = movedBy(std::move(in), parts[i] * stride);
+    }
+}
 
 void addSliceOps(std::vector<Op>& table) {
     Op slice = makeOp("Slice", "Shape", 13, "Every step-th element from start up to, but without, end",

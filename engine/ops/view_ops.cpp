@@ -1,6 +1,7 @@
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
+#include "ops/view_copies.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -184,9 +185,7 @@ void inferExpand(InferContext& ctx) {
     ctx.output(0, {data.dtype, *shape});
 }
 
-void expandKernel(const KernelContext& ctx) {
-    copyElements(broadcastView(ctx.inputs[0], ctx.outputs[0].shape), ctx.outputs[0]);
-}
+void expandKernel(const KernelContext& ctx) { expandViews(ctx, copyElements); }
 
 void inferTile(InferContext& ctx) {
     const TensorType& data = *ctx.input(0);
@@ -220,7 +219,23 @@ void inferTile(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(shape)});
 }
 
-void tileKernel(const KernelContext& ctx) {
+void tileKernel(const KernelContext& ctx) { tileViews(ctx, copyElements); }
+
+Op makeShapeOp(std::string name, int opset, std::string doc, std::string outputName) {
+    Op op = makeOp(std::move(name), "Shape", opset, std::move(doc));
+    op.inputs = {port("data", "self", kAll, "T")};
+    op.outputs = {port(std::move(outputName), "", kAll, "T")};
+    op.cost = moveCost;
+    return op;
+}
+
+} // namespace
+
+void expandViews(const KernelContext& ctx, const CopyViews& copy) {
+    copy(broadcastView(ctx.inputs[0], ctx.outputs[0].shape), ctx.outputs[0]);
+}
+
+void tileViews(const KernelContext& ctx, const CopyViews& copy) {
     const TensorView& in = ctx.inputs[0];
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
@@ -238,18 +253,8 @@ void tileKernel(const KernelContext& ctx) {
         axis(in.shape[i], in.strides[static_cast<std::size_t>(i)]);
     }
     from.shape = Shape(std::move(dims));
-    copyElements(from, {out.data, out.dtype, from.shape, denseStrides(from.shape)});
+    copy(from, {out.data, out.dtype, from.shape, denseStrides(from.shape)});
 }
-
-Op makeShapeOp(std::string name, int opset, std::string doc, std::string outputName) {
-    Op op = makeOp(std::move(name), "Shape", opset, std::move(doc));
-    op.inputs = {port("data", "self", kAll, "T")};
-    op.outputs = {port(std::move(outputName), "", kAll, "T")};
-    op.cost = moveCost;
-    return op;
-}
-
-} // namespace
 
 void addViewOps(std::vector<Op>& table) {
     Op shape = makeOp("Shape", "Shape", 23, "The sizes of a tensor, as a list of integers");

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
+#include "core/half.h"
 
 #include <algorithm>
 #include <array>
@@ -21,24 +22,26 @@ struct WindowAxis {
     std::int64_t padBegin = 0;
     std::int64_t padEnd = 0;
 
-    std::int64_t start(std::int64_t position) const noexcept { return position * stride - padBegin; }
+    TWB_HOST_DEVICE std::int64_t start(std::int64_t position) const noexcept {
+        return position * stride - padBegin;
+    }
     /// Elements from the first tap to the last.
-    std::int64_t reach() const noexcept { return (kernel - 1) * dilation + 1; }
+    TWB_HOST_DEVICE std::int64_t reach() const noexcept { return (kernel - 1) * dilation + 1; }
 
     struct Taps {
         std::int64_t begin, end;
-        std::int64_t count() const noexcept { return std::max<std::int64_t>(end - begin, 0); }
+        TWB_HOST_DEVICE std::int64_t count() const noexcept { return std::max<std::int64_t>(end - begin, 0); }
     };
     /// The taps at a position that lie before element `limit` and not before element 0.
-    Taps tapsBefore(std::int64_t position, std::int64_t limit) const noexcept {
+    TWB_HOST_DEVICE Taps tapsBefore(std::int64_t position, std::int64_t limit) const noexcept {
         const std::int64_t first = start(position);
         const std::int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
         const std::int64_t end = first >= limit ? 0 : (limit - first + dilation - 1) / dilation;
         return {std::min(begin, kernel), std::min(end, kernel)};
     }
-    Taps taps(std::int64_t position) const noexcept { return tapsBefore(position, in); }
+    TWB_HOST_DEVICE Taps taps(std::int64_t position) const noexcept { return tapsBefore(position, in); }
     /// The positions at which tap t lies inside the input.
-    Taps positions(std::int64_t tap) const noexcept {
+    TWB_HOST_DEVICE Taps positions(std::int64_t tap) const noexcept {
         const std::int64_t shift = tap * dilation - padBegin;
         const std::int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
         const std::int64_t end = shift >= in ? 0 : (in - shift + stride - 1) / stride;

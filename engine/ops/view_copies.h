@@ -1,0 +1,24 @@
+#pragma once
+
+#include "backends/kernel.h"
+
+#include <functional>
+
+namespace twb {
+
+/// Carries out a copy between views of one dtype and shape: copyElements on the host, a launch on a GPU.
+using CopyViews = std::function<void(const TensorView& from, const TensorView& to)>;
+
+// The ops that only copy views: which ones, whoever carries it out.
+
+void reshapeViews(const KernelContext& ctx, const CopyViews& copy);
+void transposeViews(const KernelContext& ctx, const CopyViews& copy);
+void concatViews(const KernelContext& ctx, const CopyViews& copy);
+void expandViews(const KernelContext& ctx, const CopyViews& copy);
+void tileViews(const KernelContext& ctx, const CopyViews& copy);
+void sliceViews(const KernelContext& ctx, const CopyViews& copy);
+void splitViews(const KernelContext& ctx, const CopyViews& copy);
+void depthToSpaceViews(const KernelContext& ctx, const CopyViews& copy);
+void spaceToDepthViews(const KernelContext& ctx, const CopyViews& copy);
+
+} // namespace twb
