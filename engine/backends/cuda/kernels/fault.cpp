@@ -26,7 +26,10 @@ std::string sentenceOf(const Fault& fault) {
                            "from 0 to {}",
                            fault.value, fault.axis, fault.size, fault.size);
     case Fault::badClass:
-        return fmt::format("Target {} is out of bounds.", fault.value);
+        return fmt::format(
+            "Target {} is out of bounds: there are {} classes; name it as ignore_index to leave "
+            "it out",
+            fault.value, fault.size);
     case Fault::badProbability:
         return "probability tensor contains either `inf`, `nan` or element < 0";
     default:

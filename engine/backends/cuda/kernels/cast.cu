@@ -1,0 +1,71 @@
+#include "backends/cpu/strided.h"
+#include "backends/cuda/kernels/convert.h"
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/view_copy.h"
+
+namespace twb::cuda {
+namespace {
+
+using element::Bool;
+
+template <class To> struct CastTo {
+    template <class From> TWB_HOST_DEVICE auto operator()(From x) const {
+        if constexpr (isHalf<To> && std::is_same_v<From, double>)
+            return To(x);
+        else if constexpr (isHalf<To> && std::is_integral_v<From>)
+            return To(x);
+        else if constexpr (isHalf<To>)
+            return element::cast<float>(x);
+        else
+            return element::cast<To>(x);
+    }
+};
+
+template <class From, class To> void convert(Queue& queue, const TensorView& in, const TensorView& out) {
+    mapElements<From, To>(queue, in, out, CastTo<To>{});
+}
+
+/// Integers to integers keep the low bits: the sign of the target says nothing.
+template <class From> void convertFrom(Queue& queue, const TensorView& in, const TensorView& out) {
+    if constexpr (std::is_integral_v<From>) {
+        if (isInteger(out.dtype))
+            return withBits(out.dtype, [&](auto to) { convert<From, decltype(to)>(queue, in, out); });
+        if (out.dtype == DType::boolean) return convert<From, Bool>(queue, in, out);
+        return withStoredFloat(out.dtype, [&](auto to) { convert<From, decltype(to)>(queue, in, out); });
+    } else {
+        withAny(out.dtype, [&](auto to) { convert<From, decltype(to)>(queue, in, out); });
+    }
+}
+
+std::size_t bytesToConvert(DType dtype, const TensorView& in) {
+    return !in.data || (in.dtype == dtype && isDense(in))
+               ? 0
+               : static_cast<std::size_t>(in.shape.byteCount(dtype));
+}
+
+void castKernel(const KernelCall& call) { convertView(call.queue, call.inputs[0], call.outputs[0]); }
+
+} // namespace
+
+void convertView(Queue& queue, const TensorView& in, const TensorView& out) {
+    if (in.dtype == out.dtype) return copyView(queue, in, out);
+    withAny(in.dtype, [&](auto from) { convertFrom<decltype(from)>(queue, in, out); });
+}
+
+ConvertedView::ConvertedView(Queue& queue, DType dtype, const TensorView& in)
+    : m_copy(queue, bytesToConvert(dtype, in)), m_view(in) {
+    if (!in.data) return;
+    m_view.strides = denseStrides(in.shape);
+    m_view.dtype = dtype;
+    if (in.dtype == dtype && isDense(in)) return;
+    m_view.data = m_copy.data();
+    convertView(queue, in, m_view);
+}
+
+void addCastKernels(KernelMap& table) {
+    add(table, "Cast", castKernel);
+    add(table, "CastLike", castKernel);
+}
+
+} // namespace twb::cuda

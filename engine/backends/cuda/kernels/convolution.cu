@@ -1,0 +1,286 @@
+#include "backends/cpu/strided.h"
+#include "backends/cuda/kernels/convert.h"
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/native_convolution.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/view_copy.h"
+#include "backends/cuda/kernels/window.h"
+#include "ops/sliding_window.h"
+
+#include <algorithm>
+
+namespace twb::cuda {
+namespace {
+
+/// A convolution's sizes: x is batch × groups·inChannels × the window's inputs, w is groups·outChannels ×
+/// inChannels × taps, y is batch × groups·outChannels × the window's positions.
+struct Sizes {
+    Window window;
+    std::int64_t batch, groups, inChannels, outChannels;
+
+    Sizes(Window slid, const KernelCall& call)
+        : window(std::move(slid)), batch(call.inputs[0].shape[0]), groups(call.attributes.integer("group")),
+          inChannels(call.inputs[1].shape[1]), outChannels(call.inputs[1].shape[0] / groups) {}
+    std::int64_t depth() const { return inChannels * window.tapCount(); }
+};
+
+/// A window of one element that goes over every element once unfolds into its input.
+bool unfoldsToItself(const Window& window) {
+    return std::all_of(window.axes.begin(), window.axes.end(), [](const WindowAxis& axis) {
+        return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
+    });
+}
+
+/// A row for each channel and tap, a column for each position, a matrix for each image; what lies over
+/// padding is 0.
+template <class T> struct Unfold {
+    SlidingWindow window;
+    const T* in;
+    T* columns;
+    Divide outs, taps, channels;
+    std::int64_t batchStride, channelStride;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t row = outs(i);
+        const std::int64_t plane = taps(row);
+        const std::int64_t image = channels(plane);
+        std::int64_t offset = image * batchStride + (plane - image * channels.divisor()) * channelStride;
+        std::int64_t position = i - row * outs.divisor();
+        std::int64_t tap = row - plane * taps.divisor();
+        bool isInside = true;
+        TWB_ROLLED
+        for (int a = window.rank - 1; a >= 0; --a) {
+            const WindowAxis& axis = window.axes[a];
+            const std::int64_t nextPosition = position / axis.out;
+            const std::int64_t nextTap = tap / axis.kernel;
+            const std::int64_t index = axis.start(position - nextPosition * axis.out) +
+                                       (tap - nextTap * axis.kernel) * axis.dilation;
+            isInside = isInside && index >= 0 && index < axis.in;
+            offset += index * window.strides[a];
+            position = nextPosition;
+            tap = nextTap;
+        }
+        columns[i] = isInside ? in[offset] : T{};
+    }
+};
+
+/// The transpose of Unfold: what all columns hold for each element of the planes, and a bias.
+template <class T, class W> struct Fold {
+    SlidingWindow window; ///< slides over the result
+    const W* columns;
+    const T* bias; ///< null: none
+    std::int64_t biasStep;
+    T* out;
+    std::int64_t channels, inCount;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t plane = i / inCount;
+        const auto place = window.placeOf(i - plane * inCount, &WindowAxis::in);
+        W sum = bias ? widened(bias[plane % channels * biasStep]) : W{0};
+        const W* const from = columns + plane * window.tapCount * window.outCount;
+        for (std::int64_t t = 0; t < window.tapCount; ++t) {
+            const auto tap = window.placeOf(t, &WindowAxis::kernel);
+            std::int64_t column = 0;
+            bool isThere = true;
+            for (int a = 0; a < window.rank; ++a) {
+                const WindowAxis& axis = window.axes[a];
+                const std::int64_t moved = place[a] + axis.padBegin - tap[a] * axis.dilation;
+                const std::int64_t position = moved / axis.stride;
+                isThere = isThere && moved >= 0 && position < axis.out && position * axis.stride == moved;
+                column = column * axis.out + position;
+            }
+            if (isThere) sum += from[t * window.outCount + column];
+        }
+        out[i] = stored<T>(sum);
+    }
+};
+
+/// Each group's results from one channel: too little for a product of matrices.
+template <class T> struct ConvolveDepthwise {
+    SlidingWindow window;
+    const T *in, *weight, *bias;
+    T* out;
+    std::int64_t results, resultsOfGroup, batchStride, channelStride, biasStep;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        using W = Wide<T>;
+        const std::int64_t plane = i / window.outCount;
+        const std::int64_t image = plane / results;
+        const std::int64_t channel = plane - image * results;
+        const T* const from = in + image * batchStride + channel / resultsOfGroup * channelStride;
+        const T* const factors = weight + channel * window.tapCount;
+        const auto position = window.placeOf(i - plane * window.outCount, &WindowAxis::out);
+        W sum = 0;
+        for (std::int64_t t = 0; t < window.tapCount; ++t) {
+            const auto tap = window.placeOf(t, &WindowAxis::kernel);
+            std::int64_t offset = 0;
+            bool isInside = true;
+            for (int a = 0; a < window.rank; ++a) {
+                const WindowAxis& axis = window.axes[a];
+                const std::int64_t index = axis.start(position[a]) + tap[a] * axis.dilation;
+                isInside = isInside && index >= 0 && index < axis.in;
+                offset += index * window.strides[a];
+            }
+            if (isInside) sum += widened(from[offset]) * widened(factors[t]);
+        }
+        if (bias) sum += widened(bias[channel * biasStep]);
+        out[i] = stored<T>(sum);
+    }
+};
+
+/// What columns of one image may take at a time beside others'.
+constexpr std::int64_t kColumnBytes = std::int64_t{256} << 20;
+
+std::int64_t imagesAtATime(const Sizes& s, std::size_t elementBytes) {
+    const std::int64_t each = s.groups * s.depth() * s.window.outCount();
+    const std::int64_t room = kColumnBytes / static_cast<std::int64_t>(elementBytes);
+    return std::clamp<std::int64_t>(room / std::max<std::int64_t>(each, 1), 1, s.batch);
+}
+
+const void* at(const void* data, std::int64_t elements, DType dtype) {
+    return static_cast<const std::byte*>(data) + elements * static_cast<std::int64_t>(sizeOf(dtype));
+}
+
+/// Runs `product`, whose operands' distances from group to group and from image to image are given, for all
+/// groups of some images: as one batch along the more numerous of the two.
+struct Steps {
+    std::int64_t a, b, c;
+};
+void multiplyAll(Queue& queue, Product product, std::int64_t groups, Steps ofGroup, std::int64_t images,
+                 Steps ofImage) {
+    const bool alongImages = images >= groups;
+    const Steps inner = alongImages ? ofImage : ofGroup;
+    const Steps outer = alongImages ? ofGroup : ofImage;
+    product.batches = alongImages ? images : groups;
+    product.a.batchStride = inner.a;
+    product.b.batchStride = inner.b;
+    product.cBatchStride = inner.c;
+    for (std::int64_t i = 0; i < (alongImages ? groups : images); ++i) {
+        multiply(queue, product);
+        product.a.data = at(product.a.data, outer.a, product.dtype);
+        product.b.data = at(product.b.data, outer.b, product.dtype);
+        product.c = const_cast<void*>(at(product.c, outer.c, product.result));
+    }
+}
+
+void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorView& x, const DenseView& w) {
+    const TensorView& y = call.outputs[0];
+    const std::int64_t outs = s.window.outCount();
+    const std::int64_t depth = s.depth();
+    const bool isDirect = unfoldsToItself(s.window) && isDense(x);
+    const std::int64_t images = isDirect ? s.batch : imagesAtATime(s, sizeOf(y.dtype));
+    const std::int64_t ofImage = s.groups * depth * outs;
+    const Scratch columns(call.queue,
+                          isDirect ? 0 : static_cast<std::size_t>(images * ofImage) * sizeOf(y.dtype));
+    Product product;
+    product.dtype = product.result = y.dtype;
+    product.m = s.outChannels;
+    product.n = outs;
+    product.k = depth;
+    product.cStride = outs;
+    if (const TensorView bias = call.input(2); bias.data) {
+        TensorView along = bias;
+        std::vector<std::int64_t> dims(static_cast<std::size_t>(y.shape.rank()) - 1, 1);
+        dims[0] = y.shape[1];
+        along.shape = Shape(std::move(dims));
+        along.strides.assign(static_cast<std::size_t>(y.shape.rank()) - 1, 0);
+        along.strides[0] = bias.strides[0];
+        copyView(call.queue, along, y);
+        product.beta = 1;
+    }
+    const SlidingWindow window(s.window, x.strides.data() + 2);
+    for (std::int64_t first = 0; first < s.batch; first += images) {
+        const std::int64_t count = std::min(images, s.batch - first);
+        const void* const from = at(x.data, first * x.strides[0], x.dtype);
+        if (!isDirect)
+            withBits(y.dtype, [&](auto zero) {
+                using T = decltype(zero);
+                const std::int64_t total = count * ofImage;
+                forEach(call.queue, total,
+                        Unfold<T>{window, static_cast<const T*>(from), columns.as<T>(), Divide(outs, total),
+                                  Divide(window.tapCount, total), Divide(x.shape[1], total), x.strides[0],
+                                  x.strides[1]});
+            });
+        product.a = {w.view().data, depth, false, 0};
+        product.b = {isDirect ? from : columns.data(), outs, false, 0};
+        product.c = const_cast<void*>(at(y.data, first * s.groups * s.outChannels * outs, y.dtype));
+        multiplyAll(call.queue, product, s.groups,
+                    {s.outChannels * depth, depth * outs, s.outChannels * outs}, count,
+                    {0, ofImage, s.groups * s.outChannels * outs});
+    }
+}
+
+void convKernel(const KernelCall& call) {
+    const TensorView& x = call.inputs[0];
+    const TensorView& y = call.outputs[0];
+    if (y.elementCount() == 0) return;
+    const Sizes s(slidingWindow(call.attributes, x.shape, spatialSizes(call.inputs[1].shape)), call);
+    const DenseView w(call.queue, call.inputs[1]);
+    const TensorView bias = call.input(2);
+    if (s.groups > 1 && s.inChannels == 1)
+        return withStoredFloat(y.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            forEach(call.queue, y.elementCount(),
+                    ConvolveDepthwise<T>{SlidingWindow(s.window, x.strides.data() + 2), x.as<const T>(),
+                                         w.as<T>(), bias.as<const T>(), y.as<T>(), s.groups * s.outChannels,
+                                         s.outChannels, x.strides[0], x.strides[1],
+                                         bias.data ? bias.strides[0] : 0});
+        });
+    if (convolveNatively({call.queue, s.window, s.groups, x, w.view(), bias, y})) return;
+    convolveByUnfolding(call, s, x, w);
+}
+
+void convTransposeKernel(const KernelCall& call) {
+    const TensorView& y = call.outputs[0];
+    if (y.elementCount() == 0) return;
+    const Sizes s(transposedWindow(call.attributes, call.inputs[0].shape, spatialSizes(call.inputs[1].shape)),
+                  call);
+    const DenseView x(call.queue, call.inputs[0]);
+    const DenseView w(call.queue, call.inputs[1]);
+    const TensorView bias = call.input(2);
+    const std::int64_t outs = s.window.outCount();
+    const std::int64_t depth = s.depth();
+    const std::int64_t ofImage = s.groups * depth * outs;
+    // What columns hold is added up, so those of f16 and bf16 are f32.
+    const DType between = isHalfWidth(y.dtype) ? DType::f32 : y.dtype;
+    const std::int64_t images = imagesAtATime(s, sizeOf(between));
+    const Scratch columns(call.queue, static_cast<std::size_t>(images * ofImage) * sizeOf(between));
+    const Strides steps = denseStrides(y.shape);
+    const SlidingWindow window(s.window, steps.data() + 2);
+    Product product;
+    product.dtype = y.dtype;
+    product.result = between;
+    product.m = depth;
+    product.n = outs;
+    product.k = s.outChannels;
+    product.cStride = outs;
+    for (std::int64_t first = 0; first < s.batch; first += images) {
+        const std::int64_t count = std::min(images, s.batch - first);
+        const std::int64_t xOfImage = s.groups * s.outChannels * outs;
+        product.a = {w.view().data, depth, true, 0};
+        product.b = {at(x.view().data, first * xOfImage, y.dtype), outs, false, 0};
+        product.c = columns.data();
+        if (outs > 0 && s.outChannels > 0)
+            multiplyAll(call.queue, product, s.groups,
+                        {s.outChannels * depth, s.outChannels * outs, depth * outs}, count,
+                        {0, xOfImage, ofImage});
+        withStoredFloat(y.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            const std::int64_t channels = s.groups * s.inChannels;
+            forEach(call.queue, count * channels * s.window.inCount(),
+                    Fold<T, Wide<T>>{
+                        window, columns.as<Wide<T>>(), bias.as<const T>(), bias.data ? bias.strides[0] : 0,
+                        y.as<T>() + first * channels * s.window.inCount(), channels, s.window.inCount()});
+        });
+    }
+}
+
+} // namespace
+
+void addConvolutionKernels(KernelMap& table) {
+    add(table, "Conv", convKernel);
+    add(table, "ConvTranspose", convTransposeKernel);
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "backends/cuda/kernels/kernel_table.h"
+
+#include <map>
+#include <string_view>
+
+namespace twb::cuda {
+
+using KernelMap = std::map<std::string_view, Kernel>;
+
+/// Takes whatever dtypes the op table allows.
+inline bool supportsAll(std::span<const DType>) { return true; }
+
+inline void add(KernelMap& table, std::string_view op, void (*run)(const KernelCall&),
+                bool (*supports)(std::span<const DType>) = supportsAll) {
+    table.emplace(op, Kernel{supports, run});
+}
+
+/// Each adds the kernels of one family.
+void addMathKernels(KernelMap& table);
+void addActivationKernels(KernelMap& table);
+void addArithmeticKernels(KernelMap& table);
+void addPowerKernels(KernelMap& table);
+void addLogicKernels(KernelMap& table);
+void addCastKernels(KernelMap& table);
+void addMovementKernels(KernelMap& table);
+void addIndexingKernels(KernelMap& table);
+void addScatterKernels(KernelMap& table);
+void addGeneratorKernels(KernelMap& table);
+void addReductionKernels(KernelMap& table);
+void addSoftmaxKernels(KernelMap& table);
+void addScanKernels(KernelMap& table);
+void addNormalizationKernels(KernelMap& table);
+void addRowNormalizationKernels(KernelMap& table);
+void addPoolingKernels(KernelMap& table);
+void addLossKernels(KernelMap& table);
+void addMatMulKernels(KernelMap& table);
+void addConvolutionKernels(KernelMap& table);
+void addTrainingKernels(KernelMap& table);
+void addQuantizationKernels(KernelMap& table);
+void addOrderingKernels(KernelMap& table);
+void addResizeKernels(KernelMap& table);
+void addAttentionKernels(KernelMap& table);
+
+} // namespace twb::cuda

@@ -1,0 +1,177 @@
+#include "backends/cuda/kernels/gemm.h"
+#include "core/error.h"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+namespace twb::cuda {
+namespace {
+
+void check(const Queue& queue, cublasStatus_t status) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    throw Error(ErrorCode::failed, fmt::format("cuBLAS could not multiply for {}: {}", queue.op(),
+                                               cublasGetStatusString(status)));
+}
+
+cudaDataType_t dataTypeOf(DType dtype) {
+    switch (dtype) {
+    case DType::f64:
+        return CUDA_R_64F;
+    case DType::f16:
+        return CUDA_R_16F;
+    case DType::bf16:
+        return CUDA_R_16BF;
+    default:
+        return CUDA_R_32F;
+    }
+}
+
+cublasComputeType_t computeTypeOf(const Queue& queue, DType dtype) {
+    if (dtype == DType::f64) return CUBLAS_COMPUTE_64F;
+    return dtype == DType::f32 && queue.allowsTf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+/// alpha and beta in the type that the library reads them in.
+struct Factors {
+    explicit Factors(const Product& p)
+        : isDouble(p.dtype == DType::f64), numbers{p.alpha, p.beta}, floats{static_cast<float>(p.alpha),
+                                                                            static_cast<float>(p.beta)} {}
+    const void* alpha() const { return isDouble ? static_cast<const void*>(&numbers[0]) : &floats[0]; }
+    const void* beta() const { return isDouble ? static_cast<const void*>(&numbers[1]) : &floats[1]; }
+
+    bool isDouble;
+    std::array<double, 2> numbers;
+    std::array<float, 2> floats;
+};
+
+cublasOperation_t operationOf(const Matrices& matrices) {
+    return matrices.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+// cublasLt
+
+template <class T, cublasStatus_t (*Destroy)(T)> struct Destroyer {
+    using pointer = T;
+    void operator()(T object) const noexcept { Destroy(object); }
+};
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t,
+                               Destroyer<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
+using Description =
+    std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroyer<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>>;
+using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t,
+                                   Destroyer<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
+
+Layout layoutOf(const Queue& queue, DType dtype, std::int64_t rows, std::int64_t columns,
+                std::int64_t stride) {
+    cublasLtMatrixLayout_t layout = nullptr;
+    check(queue, cublasLtMatrixLayoutCreate(&layout, dataTypeOf(dtype), static_cast<std::uint64_t>(rows),
+                                            static_cast<std::uint64_t>(columns), stride));
+    return Layout(layout);
+}
+
+template <class Value>
+void set(const Queue& queue, cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute,
+         const Value& value) {
+    check(queue, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)));
+}
+
+constexpr std::size_t kWorkspace = std::size_t{8} << 20;
+
+/// What the choice of an algorithm follows from; choosing takes longer than a small product.
+using Key = std::tuple<DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
+                       std::int64_t, bool, std::uint32_t, bool, const void*>;
+
+Key keyOf(const Queue& queue, const Product& p, std::uint32_t alignment, const void* handle) {
+    return {p.dtype,
+            p.result,
+            p.m,
+            p.n,
+            p.k,
+            p.a.stride,
+            p.a.transposed,
+            p.b.stride,
+            p.b.transposed,
+            alignment,
+            queue.allowsTf32(),
+            handle};
+}
+
+/// What all these addresses are multiples of, up to 256 bytes.
+std::uint32_t alignmentOf(std::initializer_list<const void*> addresses) {
+    std::uintptr_t all = 256;
+    for (const void* address : addresses) all |= reinterpret_cast<std::uintptr_t>(address);
+    return std::uint32_t{1} << std::countr_zero(all);
+}
+
+} // namespace
+
+void multiply(Queue& queue, const Product& p) {
+    if (p.m == 0 || p.n == 0 || p.batches == 0) return;
+    const Factors factors(p);
+    // Row-major C is column-major Cᵀ = Bᵀ × Aᵀ, and row-major factors are their transposes read by columns.
+    const auto stride = [](const Matrices& matrices) { return matrices.stride > 0 ? matrices.stride : 1; };
+    check(queue,
+          cublasGemmStridedBatchedEx_64(
+              static_cast<cublasHandle_t>(queue.blasHandle()), operationOf(p.b), operationOf(p.a), p.n, p.m,
+              p.k, factors.alpha(), p.b.data, dataTypeOf(p.dtype), stride(p.b), p.b.batchStride, p.a.data,
+              dataTypeOf(p.dtype), stride(p.a), p.a.batchStride, factors.beta(), p.c, dataTypeOf(p.result),
+              p.cStride, p.cBatchStride, p.batches, computeTypeOf(queue, p.dtype), CUBLAS_GEMM_DEFAULT));
+}
+
+bool multiplyAddingRow(Queue& queue, const Product& p, const void* row) {
+    if (p.batches != 1 || p.beta != 0) return false;
+    auto* const handle = static_cast<cublasLtHandle_t>(queue.blasLtHandle());
+    const Factors factors(p);
+    cublasLtMatmulDesc_t created = nullptr;
+    const cudaDataType_t scale = p.dtype == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
+    check(queue, cublasLtMatmulDescCreate(&created, computeTypeOf(queue, p.dtype), scale));
+    const Description description(created);
+    set(queue, created, CUBLASLT_MATMUL_DESC_TRANSA, operationOf(p.b));
+    set(queue, created, CUBLASLT_MATMUL_DESC_TRANSB, operationOf(p.a));
+    // Down the columns of Cᵀ, which are the rows of C.
+    set(queue, created, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(queue, created, CUBLASLT_MATMUL_DESC_BIAS_POINTER, row);
+    const Layout b = p.b.transposed ? layoutOf(queue, p.dtype, p.k, p.n, p.b.stride)
+                                    : layoutOf(queue, p.dtype, p.n, p.k, p.b.stride);
+    const Layout a = p.a.transposed ? layoutOf(queue, p.dtype, p.m, p.k, p.a.stride)
+                                    : layoutOf(queue, p.dtype, p.k, p.m, p.a.stride);
+    const Layout c = layoutOf(queue, p.result, p.n, p.m, p.cStride);
+    const std::uint32_t alignment = alignmentOf({p.a.data, p.b.data, p.c, row});
+    thread_local std::map<Key, std::optional<cublasLtMatmulAlgo_t>> chosen;
+    const auto [at, isNew] = chosen.try_emplace(keyOf(queue, p, alignment, handle));
+    if (isNew) {
+        cublasLtMatmulPreference_t made = nullptr;
+        check(queue, cublasLtMatmulPreferenceCreate(&made));
+        const Preference preference(made);
+        check(queue, cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                          &kWorkspace, sizeof(kWorkspace)));
+        for (const auto attribute :
+             {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+            check(queue,
+                  cublasLtMatmulPreferenceSetAttribute(made, attribute, &alignment, sizeof(alignment)));
+        cublasLtMatmulHeuristicResult_t best{};
+        int count = 0;
+        const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+            handle, created, b.get(), a.get(), c.get(), c.get(), made, 1, &best, &count);
+        if (status == CUBLAS_STATUS_SUCCESS && count > 0) at->second = best.algo;
+    }
+    if (!at->second) return false;
+    const Scratch workspace(queue, kWorkspace);
+    check(queue, cublasLtMatmul(handle, created, factors.alpha(), p.b.data, b.get(), p.a.data, a.get(),
+                                factors.beta(), p.c, c.get(), p.c, c.get(), &*at->second, workspace.data(),
+                                kWorkspace, static_cast<cudaStream_t>(queue.stream())));
+    return true;
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,253 @@
+#include "backends/cuda/kernels/convert.h"
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fill.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "ops/philox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace twb::cuda {
+namespace {
+
+/// A value of the host as elements are stored.
+template <class Number> void fillWith(const KernelCall& call, Number value) {
+    withAny(call.outputs[0].dtype, [&](auto zero) {
+        const auto element = element::cast<decltype(zero)>(value);
+        fillView(call.queue, call.outputs[0], &element);
+    });
+}
+
+template <std::int32_t Value> void fillKernel(const KernelCall& call) { fillWith(call, Value); }
+
+void valueKernel(const KernelCall& call) {
+    // An integer that is written as one keeps all its digits.
+    if (const auto* integer = std::get_if<std::int64_t>(call.attributes.find("value")))
+        return fillWith(call, *integer);
+    fillWith(call, call.attributes.number("value"));
+}
+
+void constantKernel(const KernelCall& call) {
+    const AttributeValue& value = *call.attributes.find("value");
+    const TensorView& out = call.outputs[0];
+    const auto store = [&](const auto& values) {
+        if (values.size() == 1) return fillWith(call, values[0]);
+        withAny(out.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            std::vector<T> elements(values.size());
+            for (std::size_t i = 0; i < values.size(); ++i) elements[i] = element::cast<T>(values[i]);
+            call.queue.upload(out.data, elements.data(), elements.size() * sizeof(T));
+        });
+    };
+    const bool isIntegers = std::holds_alternative<std::int64_t>(value) ||
+                            std::holds_alternative<std::vector<std::int64_t>>(value);
+    if (isIntegers)
+        store(call.attributes.integers("value"));
+    else
+        store(call.attributes.numbers("value"));
+}
+
+// Progressions
+
+template <class T> struct FloatProgression {
+    T* out;
+    double start, delta;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        out[i] = stored<T>(static_cast<Wide<T>>(start + static_cast<double>(i) * delta));
+    }
+};
+
+/// Of unsigned integers of the element's size, in which those with a sign wrap around alike.
+template <class T> struct IntegerProgression {
+    T* out;
+    std::uint64_t start, delta;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        out[i] = static_cast<T>(start + static_cast<std::uint64_t>(i) * delta);
+    }
+};
+
+/// What `port`, which the host reads, or else the attribute says.
+template <class Number> Number boundOf(const KernelCall& call, std::size_t port, const char* name) {
+    const TensorView given = call.input(port);
+    if (!given.data) {
+        if (const auto* integer = std::get_if<std::int64_t>(call.attributes.find(name)))
+            return static_cast<Number>(*integer);
+        return element::cast<Number>(call.attributes.number(name));
+    }
+    Number out{};
+    withAny(given.dtype,
+            [&](auto zero) { out = element::cast<Number>(widened(*given.as<const decltype(zero)>())); });
+    return out;
+}
+
+void progressionKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (isInteger(out.dtype))
+        return withBits(out.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            forEach(call.queue, out.elementCount(),
+                    IntegerProgression<T>{
+                        out.as<T>(), static_cast<std::uint64_t>(boundOf<std::int64_t>(call, 0, "start")),
+                        static_cast<std::uint64_t>(boundOf<std::int64_t>(call, 2, "delta"))});
+        });
+    withStoredFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, out.elementCount(),
+                FloatProgression<T>{out.as<T>(), boundOf<double>(call, 0, "start"),
+                                    boundOf<double>(call, 2, "delta")});
+    });
+}
+
+/// 1 in a dtype, as the bits of an element.
+std::uint64_t bitsOfOne(DType dtype) {
+    std::uint64_t bits = 0;
+    withAny(dtype, [&](auto zero) {
+        const auto one = element::cast<decltype(zero)>(std::int32_t{1});
+        std::memcpy(&bits, &one, sizeof(one));
+    });
+    return bits;
+}
+
+// EyeLike
+
+template <class T> struct Diagonal {
+    T* out;
+    T one;
+    std::int64_t columns, k;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t row = i / columns;
+        out[i] = i - row * columns - row == k ? one : T{};
+    }
+};
+
+void eyeLikeKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const std::int64_t rows = out.shape[0];
+    const std::int64_t columns = out.shape[1];
+    const std::int64_t k = std::clamp(call.attributes.integer("k"), -rows, columns);
+    const std::uint64_t one = bitsOfOne(out.dtype);
+    withBits(out.dtype, [&](auto bits) {
+        using T = decltype(bits);
+        forEach(call.queue, out.elementCount(), Diagonal<T>{out.as<T>(), static_cast<T>(one), columns, k});
+    });
+}
+
+// What a shape tells
+
+void shapeKernel(const KernelCall& call) {
+    const Shape& shape = call.inputs[0].shape;
+    const int rank = shape.rank();
+    const auto clamped = [rank](std::int64_t axis) {
+        return static_cast<int>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
+    };
+    const auto from = static_cast<std::size_t>(clamped(call.attributes.integer("start")));
+    call.queue.upload(call.outputs[0].data, shape.dims().data() + from,
+                      static_cast<std::size_t>(call.outputs[0].elementCount()) * sizeof(std::int64_t));
+}
+
+void sizeKernel(const KernelCall& call) {
+    const std::int64_t size = call.inputs[0].elementCount();
+    call.queue.upload(call.outputs[0].data, &size, sizeof(size));
+}
+
+// Random numbers
+
+template <class T> struct Normal {
+    T* out;
+    std::uint64_t seed;
+    double mean, scale;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const double x = standardNormal(randomWords(seed, static_cast<std::uint64_t>(i)));
+        out[i] = stored<T>(static_cast<Wide<T>>(mean + scale * x));
+    }
+};
+
+template <class T> struct Uniform {
+    T* out;
+    std::uint64_t seed;
+    double low, high;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const auto u = uniform01<Wide<T>>(randomWords(seed, static_cast<std::uint64_t>(i)));
+        out[i] = stored<T>(static_cast<Wide<T>>(low + static_cast<double>(u) * (high - low)));
+    }
+};
+
+std::uint64_t seedOf(const KernelCall& call) {
+    return static_cast<std::uint64_t>(call.attributes.integer("seed"));
+}
+
+void normal(const KernelCall& call, double mean, double scale) {
+    const TensorView& out = call.outputs[0];
+    withStoredFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, out.elementCount(), Normal<T>{out.as<T>(), seedOf(call), mean, scale});
+    });
+}
+
+void normalKernel(const KernelCall& call) {
+    normal(call, call.attributes.number("mean"), call.attributes.number("scale"));
+}
+
+void uniformKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    withStoredFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, out.elementCount(),
+                Uniform<T>{out.as<T>(), seedOf(call), call.attributes.number("low"),
+                           call.attributes.number("high")});
+    });
+}
+
+/// What stands in for a tensor that nobody has given yet.
+void inputKernel(const KernelCall& call) {
+    if (isFloating(call.outputs[0].dtype))
+        normal(call, 0, 1);
+    else
+        fillWith(call, std::int32_t{0});
+}
+
+template <class T> struct Draw {
+    const double* chance;
+    T* out;
+    T one;
+    std::uint64_t seed;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        out[i] = uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i))) < chance[i] ? one : T{};
+    }
+};
+
+void bernoulliKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    const ConvertedView chance(call.queue, DType::f64, call.inputs[0]);
+    const std::uint64_t one = bitsOfOne(out.dtype);
+    withBits(out.dtype, [&](auto bits) {
+        using T = decltype(bits);
+        forEach(call.queue, out.elementCount(),
+                Draw<T>{chance.as<double>(), out.as<T>(), static_cast<T>(one), seedOf(call)});
+    });
+}
+
+} // namespace
+
+void addGeneratorKernels(KernelMap& table) {
+    add(table, "Zeros", fillKernel<0>);
+    add(table, "Ones", fillKernel<1>);
+    add(table, "Full", valueKernel);
+    add(table, "ConstantOfShape", valueKernel);
+    add(table, "Constant", constantKernel);
+    add(table, "Arange", progressionKernel);
+    add(table, "Range", progressionKernel);
+    add(table, "EyeLike", eyeLikeKernel);
+    add(table, "Shape", shapeKernel);
+    add(table, "Size", sizeKernel);
+    add(table, "RandomNormal", normalKernel);
+    add(table, "RandomNormalLike", normalKernel);
+    add(table, "RandomUniform", uniformKernel);
+    add(table, "RandomUniformLike", uniformKernel);
+    add(table, "Input", inputKernel);
+    add(table, "Bernoulli", bernoulliKernel);
+}
+
+} // namespace twb::cuda

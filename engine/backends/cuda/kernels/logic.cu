@@ -1,0 +1,127 @@
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "ops/logic_functions.h"
+
+namespace twb::cuda {
+namespace {
+
+using element::Bool;
+
+template <class F> void compare(const KernelCall& call, const TensorView& a, const TensorView& b) {
+    withStoredNumber(a.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, Bool>(call.queue, a, b, call.outputs[0], F{});
+    });
+}
+
+void greaterKernel(const KernelCall& call) {
+    compare<element::Greater>(call, call.inputs[0], call.inputs[1]);
+}
+void lessKernel(const KernelCall& call) { compare<element::Greater>(call, call.inputs[1], call.inputs[0]); }
+void greaterOrEqualKernel(const KernelCall& call) {
+    compare<element::GreaterOrEqual>(call, call.inputs[0], call.inputs[1]);
+}
+void lessOrEqualKernel(const KernelCall& call) {
+    compare<element::GreaterOrEqual>(call, call.inputs[1], call.inputs[0]);
+}
+
+template <class T> void equal(const KernelCall& call) {
+    zipElements<T, T, Bool>(call.queue, call.inputs[0], call.inputs[1], call.outputs[0], element::Equal{});
+}
+
+void equalKernel(const KernelCall& call) {
+    if (call.inputs[0].dtype == DType::boolean) return equal<Bool>(call);
+    withWrapping(call.inputs[0].dtype, [&](auto zero) { equal<decltype(zero)>(call); });
+}
+
+template <class F> void boolKernel(const KernelCall& call) {
+    zipElements<Bool, Bool, Bool>(call.queue, call.inputs[0], call.inputs[1], call.outputs[0], F{});
+}
+
+void notKernel(const KernelCall& call) {
+    mapElements<Bool, Bool>(call.queue, call.inputs[0], call.outputs[0], element::Not{});
+}
+
+template <class F> void bitsKernel(const KernelCall& call) {
+    withBits(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(call.queue, call.inputs[0], call.inputs[1], call.outputs[0], F{});
+    });
+}
+
+void bitwiseNotKernel(const KernelCall& call) {
+    withBits(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        mapElements<T, T>(call.queue, call.inputs[0], call.outputs[0], element::BitwiseNot{});
+    });
+}
+
+void bitShiftKernel(const KernelCall& call) {
+    if (call.attributes.text("direction") == "LEFT")
+        bitsKernel<element::ShiftLeft>(call);
+    else
+        bitsKernel<element::ShiftRight>(call);
+}
+
+/// out = condition ? x : y, whose elements are moved and not looked at.
+template <class T> struct Select {
+    static constexpr int V = kPackOf<T>;
+    Walk<4> walk;
+    const Bool* condition;
+    const T* x;
+    const T* y;
+    T* out;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t pack) const {
+        const std::int64_t first = pack * V;
+        if (isOneRow<V>(walk, first)) {
+            const auto at = walk.at(first);
+            const auto chosen = loadPack<Bool, V>(condition + at[0], walk.innerStride(0));
+            auto a = loadPack<T, V>(x + at[1], walk.innerStride(1));
+            const auto b = loadPack<T, V>(y + at[2], walk.innerStride(2));
+            for (int v = 0; v < V; ++v)
+                if (!chosen.values[v]) a.values[v] = b.values[v];
+            storePack<T, V>(out + at[3], walk.innerStride(3), a);
+            return;
+        }
+        TWB_ROLLED
+        for (std::int64_t i = first; i < first + V && i < walk.total; ++i) {
+            const auto at = walk.at(i);
+            out[at[3]] = condition[at[0]] ? x[at[1]] : y[at[2]];
+        }
+    }
+};
+
+void whereKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    withBits(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const Select<T> select{
+            walkOf<4>(out.shape, {&call.inputs[0], &call.inputs[1], &call.inputs[2], &out}),
+            call.inputs[0].as<const Bool>(), call.inputs[1].as<const T>(), call.inputs[2].as<const T>(),
+            out.as<T>()};
+        forEach(call.queue, (select.walk.total + select.V - 1) / select.V, select);
+    });
+}
+
+} // namespace
+
+void addLogicKernels(KernelMap& table) {
+    add(table, "Greater", greaterKernel);
+    add(table, "GreaterOrEqual", greaterOrEqualKernel);
+    add(table, "Less", lessKernel);
+    add(table, "LessOrEqual", lessOrEqualKernel);
+    add(table, "Equal", equalKernel);
+    add(table, "And", boolKernel<element::And>);
+    add(table, "Or", boolKernel<element::Or>);
+    add(table, "Xor", boolKernel<element::Xor>);
+    add(table, "Not", notKernel);
+    add(table, "BitwiseAnd", bitsKernel<element::BitwiseAnd>);
+    add(table, "BitwiseOr", bitsKernel<element::BitwiseOr>);
+    add(table, "BitwiseXor", bitsKernel<element::BitwiseXor>);
+    add(table, "BitwiseNot", bitwiseNotKernel);
+    add(table, "BitShift", bitShiftKernel);
+    add(table, "Where", whereKernel);
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,127 @@
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fill.h"
+#include "backends/cuda/kernels/matrix.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/view_copy.h"
+
+#include <utility>
+
+namespace twb::cuda {
+namespace {
+
+/// One element of a product of integers, which wraps around alike with a sign and without.
+template <class T> struct DotOfIntegers {
+    const T *a, *b;
+    T* c;
+    Walk<2> batch;
+    std::int64_t m, n, k;
+    std::int64_t aRow, aColumn, bRow, bColumn;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t row = i / n;
+        const std::int64_t column = i - row * n;
+        const std::int64_t product = row / m;
+        const auto first = batch.at(product);
+        const T* x = a + first[0] + (row - product * m) * aRow;
+        const T* y = b + first[1] + column * bColumn;
+        T sum = 0;
+        for (std::int64_t j = 0; j < k; ++j) sum += x[j * aColumn] * y[j * bRow];
+        c[i] = sum;
+    }
+};
+
+void multiplyIntegers(Queue& queue, const MatrixStack& a, const MatrixStack& b, const TensorView& out) {
+    const TensorView batchA = a.batch();
+    const TensorView batchB = b.batch();
+    const Walk<2> batch = walkOf<2>(*broadcast(batchA.shape, batchB.shape), {&batchA, &batchB});
+    withBits(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (sizeof(T) >= 4)
+            forEach(queue, out.elementCount(),
+                    DotOfIntegers<T>{a.view().as<const T>(), b.view().as<const T>(), out.as<T>(), batch,
+                                     a.rows(), b.columns(), a.columns(), a.rowStride(), a.columnStride(),
+                                     b.rowStride(), b.columnStride()});
+    });
+}
+
+void matMulKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const MatrixStack a(call.queue, call.inputs[0], true);
+    const MatrixStack b(call.queue, call.inputs[1], false);
+    if (isInteger(out.dtype)) return multiplyIntegers(call.queue, a, b, out);
+    multiplyStacks(call.queue, a, b, out);
+}
+
+// Gemm
+
+/// Fractional factors of integers: as ONNX's reference does, in double, cut at the end.
+template <class T> struct ScaleIntegers {
+    double alpha, beta;
+    TWB_HOST_DEVICE T operator()(T product, T added) const {
+        return element::cast<T>(alpha * static_cast<double>(product) + beta * static_cast<double>(added));
+    }
+};
+
+void gemmOfIntegers(const KernelCall& call, const MatrixStack& a, const MatrixStack& b, bool addsC) {
+    const TensorView& out = call.outputs[0];
+    const double alpha = call.attributes.number("alpha");
+    const double beta = addsC ? call.attributes.number("beta") : 0;
+    multiplyIntegers(call.queue, a, b, out);
+    const TensorView& c = addsC ? call.inputs[2] : out;
+    if (alpha == 1 && !addsC) return;
+    if (alpha == 1 && beta == 1)
+        return withBits(out.dtype, [&](auto zero) {
+            using T = decltype(zero);
+            zipElements<T, T, T>(call.queue, out, c, out, element::Add{});
+        });
+    withInteger(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(call.queue, out, c, out, ScaleIntegers<T>{alpha, beta});
+    });
+}
+
+TensorView transposedIf(TensorView view, bool swap) {
+    if (swap) {
+        std::swap(view.shape[0], view.shape[1]);
+        std::swap(view.strides[0], view.strides[1]);
+    }
+    return view;
+}
+
+/// Whether C is one row that is added to each row of the result.
+bool isRow(const TensorView& c, std::int64_t n) {
+    const int rank = c.shape.rank();
+    return rank >= 1 && c.shape[rank - 1] == n && c.shape.elementCount() == n &&
+           (n == 1 || c.strides.back() == 1);
+}
+
+void gemmKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const MatrixStack a(call.queue, transposedIf(call.inputs[0], call.attributes.flag("transA")), true);
+    const MatrixStack b(call.queue, transposedIf(call.inputs[1], call.attributes.flag("transB")), false);
+    const double beta = call.attributes.number("beta");
+    const TensorView c = call.input(2);
+    const bool addsC = c.data && beta != 0;
+    if (isInteger(out.dtype)) return gemmOfIntegers(call, a, b, addsC);
+    Product product = productOf(a, b, out);
+    product.alpha = call.attributes.number("alpha");
+    if (addsC) {
+        if (beta == 1 && product.k > 0 && isRow(c, product.n) &&
+            multiplyAddingRow(call.queue, product, c.data))
+            return;
+        copyView(call.queue, c, out);
+        product.beta = beta;
+    }
+    multiply(call.queue, product);
+}
+
+} // namespace
+
+void addMatMulKernels(KernelMap& table) {
+    add(table, "MatMul", matMulKernel);
+    add(table, "Gemm", gemmKernel);
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,255 @@
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fill.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/reduction.h"
+#include "backends/cuda/kernels/view_copy.h"
+#include "backends/cuda/kernels/window.h"
+#include "ops/reduction_rules.h"
+#include "ops/sliding_window.h"
+
+#include <cmath>
+#include <limits>
+
+namespace twb::cuda {
+namespace {
+
+/// What every pooling reads and writes: planes of any layout to dense ones.
+template <class T> struct Pooling {
+    SlidingWindow window;
+    const T* in;
+    T* out;
+    std::int64_t channels, batchStride, channelStride;
+
+    TWB_HOST_DEVICE const T* plane(std::int64_t number) const {
+        return in + number / channels * batchStride + number % channels * channelStride;
+    }
+};
+
+template <class T> Pooling<T> poolingOf(const KernelCall& call) {
+    const TensorView& x = call.inputs[0];
+    return {SlidingWindow(slidingWindow(call.attributes, x.shape), x.strides.data() + 2),
+            x.as<const T>(),
+            call.outputs[0].as<T>(),
+            x.shape[1],
+            x.strides[0],
+            x.strides[1]};
+}
+
+template <class T> struct MaxPool {
+    Pooling<T> pool;
+    std::int64_t* indices; ///< null: not asked for
+    std::int64_t inCount;
+    bool byColumns;
+
+    TWB_HOST_DEVICE std::int64_t columnMajor(std::int64_t number) const {
+        std::int64_t index = 0;
+        std::int64_t step = inCount;
+        for (int a = pool.window.rank - 1; a >= 0; --a) {
+            const std::int64_t size = pool.window.axes[a].in;
+            step /= size;
+            index += number % size * step;
+            number /= size;
+        }
+        return index;
+    }
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        using W = Wide<T>;
+        const std::int64_t plane = i / pool.window.outCount;
+        const T* const from = pool.plane(plane);
+        W most = ExtremeRule<W, true>::last();
+        std::int64_t where = -1;
+        const auto place = pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out);
+        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t number) {
+            const W value = widened(from[offset]);
+            // NaN wins, as in PyTorch: nothing compares as larger than one that was seen.
+            if (where < 0 || value > most || (value != value && most == most)) {
+                most = value;
+                where = number;
+            }
+        });
+        pool.out[i] = stored<T>(most);
+        if (!indices) return;
+        if (where >= 0 && byColumns) where = columnMajor(where);
+        indices[i] = where < 0 ? -1 : plane * inCount + where;
+    }
+};
+
+void maxPoolKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const auto run = [&](auto zero) {
+        using T = decltype(zero);
+        auto* const indices = call.isAsked(1) ? call.outputs[1].as<std::int64_t>() : nullptr;
+        forEach(call.queue, out.elementCount(),
+                MaxPool<T>{poolingOf<T>(call), indices,
+                           slidingWindow(call.attributes, call.inputs[0].shape).inCount(),
+                           call.attributes.integer("storage_order") != 0});
+    };
+    if (out.dtype == DType::i8)
+        run(std::int8_t{});
+    else if (out.dtype == DType::u8)
+        run(std::uint8_t{});
+    else
+        withStoredFloat(out.dtype, run);
+}
+
+/// What a mean over a position is divided by: the elements under the window, with those of the padding or
+/// without.
+TWB_HOST_DEVICE inline std::int64_t divisorOf(const SlidingWindow& window, const SlidingWindow::Place& place,
+                                              bool countPadding) {
+    std::int64_t count = 1;
+    for (int a = 0; a < window.rank; ++a) {
+        const WindowAxis& axis = window.axes[a];
+        // A window that ceil_mode lets reach beyond the padding counts what lies in it only.
+        const std::int64_t limit =
+            (axis.in + axis.padEnd - axis.start(place[a]) + axis.dilation - 1) / axis.dilation;
+        if (!countPadding)
+            count *= axis.taps(place[a]).count();
+        else
+            count *= axis.kernel < limit ? axis.kernel : limit;
+    }
+    return count;
+}
+
+template <class T> struct AveragePool {
+    Pooling<T> pool;
+    bool countPadding;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t plane = i / pool.window.outCount;
+        const T* const from = pool.plane(plane);
+        const auto place = pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out);
+        double sum = 0;
+        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t) {
+            sum += static_cast<double>(widened(from[offset]));
+        });
+        pool.out[i] = stored<T>(
+            static_cast<Wide<T>>(sum / static_cast<double>(divisorOf(pool.window, place, countPadding))));
+    }
+};
+
+void averagePoolKernel(const KernelCall& call) {
+    if (call.outputs[0].elementCount() == 0) return;
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, call.outputs[0].elementCount(),
+                AveragePool<T>{poolingOf<T>(call), call.attributes.flag("count_include_pad")});
+    });
+}
+
+/// A p-norm: what each element adds, and what the sum comes to.
+struct Norm {
+    std::int64_t p;
+    TWB_HOST_DEVICE double term(double x) const {
+        const double size = std::fabs(x);
+        return p == 1 ? size : p == 2 ? size * size : std::pow(size, static_cast<double>(p));
+    }
+    TWB_HOST_DEVICE double root(double sum) const {
+        return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / static_cast<double>(p));
+    }
+};
+
+template <class T> struct LpPool {
+    Pooling<T> pool;
+    Norm norm;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t plane = i / pool.window.outCount;
+        const T* const from = pool.plane(plane);
+        double sum = 0;
+        pool.window.eachTap(pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out),
+                            [&](std::int64_t offset, std::int64_t) {
+                                sum += norm.term(static_cast<double>(widened(from[offset])));
+                            });
+        pool.out[i] = stored<T>(static_cast<Wide<T>>(norm.root(sum)));
+    }
+};
+
+void lpPoolKernel(const KernelCall& call) {
+    if (call.outputs[0].elementCount() == 0) return;
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, call.outputs[0].elementCount(),
+                LpPool<T>{poolingOf<T>(call), Norm{call.attributes.integer("p")}});
+    });
+}
+
+// Of whole planes: reductions
+
+ReductionView planesOf(const TensorView& x) {
+    std::array<bool, kMaxRank> spatial{};
+    for (int axis = 2; axis < x.shape.rank(); ++axis) spatial[static_cast<std::size_t>(axis)] = true;
+    return splitAxes(x, spatial);
+}
+
+template <class T> struct StoreShare {
+    T* out;
+    double count;
+    TWB_HOST_DEVICE void operator()(std::int64_t i, double sum) const {
+        out[i] = stored<T>(static_cast<Wide<T>>(sum / count));
+    }
+};
+
+template <class T> struct StoreMost {
+    T* out;
+    template <class State> TWB_HOST_DEVICE void operator()(std::int64_t i, const State& state) const {
+        out[i] = stored<T>(state.value);
+    }
+};
+
+template <class T> struct StoreRoot {
+    T* out;
+    Norm norm;
+    TWB_HOST_DEVICE void operator()(std::int64_t i, double sum) const {
+        out[i] = stored<T>(static_cast<Wide<T>>(norm.root(sum)));
+    }
+};
+
+template <class T> struct NormRule {
+    using Value = T;
+    using State = double;
+    static constexpr bool splits = false;
+    Norm norm;
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
+        state += norm.term(static_cast<double>(value));
+    }
+    TWB_HOST_DEVICE void merge(State& state, const State& other) const { state += other; }
+};
+
+void globalAverageKernel(const KernelCall& call) {
+    const ReductionView view = planesOf(call.inputs[0]);
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const auto count = static_cast<double>(view.reduced.elementCount());
+        reduce<T>(call.queue, view, SumRule<Wide<T>>{}, StoreShare<T>{call.outputs[0].as<T>(), count});
+    });
+}
+
+void globalMaxKernel(const KernelCall& call) {
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        reduce<T>(call.queue, planesOf(call.inputs[0]), ExtremeRule<Wide<T>, true>{},
+                  StoreMost<T>{call.outputs[0].as<T>()});
+    });
+}
+
+void globalLpKernel(const KernelCall& call) {
+    const Norm norm{call.attributes.integer("p")};
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        reduce<T>(call.queue, planesOf(call.inputs[0]), NormRule<Wide<T>>{norm},
+                  StoreRoot<T>{call.outputs[0].as<T>(), norm});
+    });
+}
+
+} // namespace
+
+void addPoolingKernels(KernelMap& table) {
+    add(table, "MaxPool", maxPoolKernel);
+    add(table, "AveragePool", averagePoolKernel);
+    add(table, "LpPool", lpPoolKernel);
+    add(table, "GlobalAveragePool", globalAverageKernel);
+    add(table, "GlobalMaxPool", globalMaxKernel);
+    add(table, "GlobalLpPool", globalLpKernel);
+}
+
+} // namespace twb::cuda

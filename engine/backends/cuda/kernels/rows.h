@@ -1,0 +1,80 @@
+#pragma once
+
+#include "backends/cpu/reduction.h"
+#include "backends/cuda/kernels/dtypes.h"
+#include "backends/cuda/kernels/team.h"
+#include "backends/cuda/kernels/walk.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace twb::cuda {
+
+/// Rows that are worked on as wholes: what stands along some axes for one index of the others, in an input of
+/// any layout and in a result of its shape.
+template <class T> struct Rows {
+    const T* in;
+    T* out;
+    Walk<2> kept, row;
+
+    TWB_HOST_DEVICE std::int64_t length() const { return row.total; }
+
+    struct Row {
+        const Rows* all;
+        const T* in;
+        T* out;
+        TWB_HOST_DEVICE auto at(std::int64_t i) const {
+            return widened(in[all->row.rank <= 1 ? i * all->row.innerStride(0) : all->row.at(i)[0]]);
+        }
+        template <class W> TWB_HOST_DEVICE void set(std::int64_t i, W value) const {
+            out[all->row.rank <= 1 ? i * all->row.innerStride(1) : all->row.at(i)[1]] = stored<T>(value);
+        }
+    };
+    TWB_HOST_DEVICE Row operator[](std::int64_t index) const {
+        const auto first = kept.at(index);
+        return {this, in + first[0], out + first[1]};
+    }
+};
+
+template <class T>
+Rows<T> rowsAlong(const TensorView& in, const TensorView& out, const std::array<bool, kMaxRank>& along) {
+    const ReductionView from = splitAxes(in, along);
+    const ReductionView to = splitAxes(out, along);
+    return {in.as<const T>(), out.as<T>(), walkOf<2>(from.kept.shape, {&from.kept, &to.kept}),
+            walkOf<2>(from.reduced.shape, {&from.reduced, &to.reduced})};
+}
+
+/// Which axis of a view, of which a scalar counts as having one.
+inline std::array<bool, kMaxRank> onlyAxis(std::int64_t axis, int rank) {
+    std::array<bool, kMaxRank> along{};
+    along[static_cast<std::size_t>(*normalizeAxis(axis, std::max(rank, 1)))] = true;
+    return along;
+}
+
+/// f(team, row) for all rows; a team is one thread where neighbouring rows lie side by side.
+template <class T, class F> void forEachOf(Queue& queue, const Rows<T>& rows, const F& f) {
+    if (rows.length() == 0) return;
+    const bool isSideBySide = rows.kept.rank > 0 && rows.kept.innerStride(1) == 1 && rows.row.rank > 0 &&
+                              std::abs(rows.row.innerStride(1)) > 1 && rows.kept.innerSize() >= 16;
+    forEachRow(queue, rows.kept.total, rows.length(), f, isSideBySide ? TeamOf::one : TeamOf::rowLength);
+}
+
+/// Mean and population variance, in two passes: differences of large squares would cancel.
+struct Moments {
+    double mean, variance;
+};
+
+template <class Group, class At>
+TWB_HOST_DEVICE Moments momentsOf(const Group& team, std::int64_t length, const At& at) {
+    double sum = 0;
+    for (std::int64_t i = team.index(); i < length; i += team.size()) sum += static_cast<double>(at(i));
+    const double mean = team.merged(AddStates{}, sum) / static_cast<double>(length);
+    double squares = 0;
+    for (std::int64_t i = team.index(); i < length; i += team.size()) {
+        const double off = static_cast<double>(at(i)) - mean;
+        squares += off * off;
+    }
+    return {mean, team.merged(AddStates{}, squares) / static_cast<double>(length)};
+}
+
+} // namespace twb::cuda

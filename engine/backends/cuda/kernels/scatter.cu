@@ -1,0 +1,184 @@
+#include "backends/cuda/kernels/convert.h"
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/indices.h"
+#include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/view_copy.h"
+#include "core/error.h"
+#include "ops/scatter_rules.h"
+
+namespace twb::cuda {
+namespace {
+
+/// *at = rule(*at, update) where several threads may do so at a time. Which of several assignments stays is
+/// left open, as ONNX leaves it.
+template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, const Rule& rule) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (std::is_same_v<Rule, Assign>) {
+        *at = update;
+    } else if constexpr (sizeof(T) >= 4) {
+        using Word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+        auto* const word = reinterpret_cast<Word*>(at);
+        for (Word seen = *word;;) {
+            const Word wanted = std::bit_cast<Word>(rule(std::bit_cast<T>(seen), update));
+            const Word before = atomicCAS(word, seen, wanted);
+            if (before == seen) return;
+            seen = before;
+        }
+    } else {
+        // There is no atomic of a byte: the word round it is exchanged.
+        const auto address = reinterpret_cast<std::uintptr_t>(at);
+        auto* const word = reinterpret_cast<unsigned*>(address & ~std::uintptr_t{3});
+        const unsigned shift = static_cast<unsigned>(address & 3) * 8;
+        const unsigned mask = (sizeof(T) == 1 ? 0xffU : 0xffffU) << shift;
+        using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+        for (unsigned seen = *word;;) {
+            const T next = rule(std::bit_cast<T>(static_cast<Bits>(seen >> shift)), update);
+            const unsigned wanted = (seen & ~mask) | (unsigned{std::bit_cast<Bits>(next)} << shift);
+            const unsigned before = atomicCAS(word, seen, wanted);
+            if (before == seen) return;
+            seen = before;
+        }
+    }
+#else
+    *at = rule(*at, update);
+#endif
+}
+
+/// Calls f with a zero of the elements' type and the rule of the attribute "reduction".
+template <class F> void withRule(const KernelCall& call, DType dtype, const F& f) {
+    const std::string& reduction = call.attributes.text("reduction");
+    if (reduction == "none") return withBits(dtype, [&](auto zero) { f(zero, Assign{}); });
+    withNumberOrBool(dtype, [&](auto zero) {
+        if (reduction == "add")
+            f(zero, AddTo{});
+        else if (reduction == "mul")
+            f(zero, MultiplyBy{});
+        else if (reduction == "min")
+            f(zero, LessOf{});
+        else
+            f(zero, GreaterOf{});
+    });
+}
+
+/// Runs `scatter(updates, out)`, where data is copied to `out` before. Reductions of f16 and bf16 are done in
+/// f32 and rounded once, at the end.
+template <class Scatter> void scattered(const KernelCall& call, const Scatter& scatter) {
+    const TensorView& out = call.outputs[0];
+    const bool throughFloat = isHalfWidth(out.dtype) && call.attributes.text("reduction") != "none";
+    if (!throughFloat) {
+        copyView(call.queue, call.inputs[0], out);
+        return scatter(call.inputs[2], out);
+    }
+    const ConvertedView updates(call.queue, DType::f32, call.inputs[2]);
+    const Scratch memory(call.queue, static_cast<std::size_t>(out.shape.byteCount(DType::f32)));
+    const TensorView wide{memory.data(), DType::f32, out.shape, denseStrides(out.shape)};
+    convertView(call.queue, call.inputs[0], wide);
+    scatter(updates.view(), wide);
+    convertView(call.queue, wide, out);
+}
+
+// ScatterElements
+
+template <class T, class I, class Rule> struct ScatterElements {
+    Walk<2> walk; ///< of the target if its index were 0, and of the updates
+    T* out;
+    const T* updates;
+    IndexView<I> at;
+    std::int64_t size, axisStride;
+    int axis;
+    Fault* fault;
+    Rule rule;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t index = at.checked(i, size, axis, fault);
+        if (index < 0) return;
+        const auto place = walk.at(i);
+        updateAt(out + place[0] + index * axisStride, updates[place[1]], rule);
+    }
+};
+
+void scatterElementsKernel(const KernelCall& call) {
+    const TensorView& indices = call.inputs[1];
+    const int axis = *normalizeAxis(call.attributes.integer("axis"), call.outputs[0].shape.rank());
+    scattered(call, [&](const TensorView& updates, const TensorView& out) {
+        TensorView base = out;
+        base.shape = indices.shape;
+        base.strides[static_cast<std::size_t>(axis)] = 0;
+        withRule(call, out.dtype, [&](auto zero, auto rule) {
+            using T = decltype(zero);
+            using Rule = decltype(rule);
+            withIndices(indices, [&](const auto& at) {
+                using I = typename std::decay_t<decltype(at)>::Index;
+                forEach(call.queue, indices.elementCount(),
+                        ScatterElements<T, I, Rule>{walkOf<2>(indices.shape, {&base, &updates}), out.as<T>(),
+                                                    updates.as<const T>(), at, out.shape[axis],
+                                                    out.strides[static_cast<std::size_t>(axis)], axis,
+                                                    call.queue.fault(), rule});
+            });
+        });
+    });
+}
+
+// ScatterND
+
+template <class T, class Rule> struct ScatterTuples {
+    IndexView<std::int64_t> at;
+    Walk<1> walk; ///< of the updates
+    T* out;
+    const T* updates;
+    int depth;
+    std::array<std::int64_t, kMaxWalkAxes> sizes;
+    Divide inner;
+    Fault* fault;
+    Rule rule;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t tuple = inner(i);
+        std::int64_t block = 0;
+        TWB_ROLLED
+        for (int a = 0; a < depth; ++a) {
+            const std::int64_t size = sizes[static_cast<std::size_t>(a)];
+            const std::int64_t index = at.checked(tuple * depth + a, size, a, fault);
+            if (index < 0) return;
+            block = block * size + index;
+        }
+        updateAt(out + block * inner.divisor() + i - tuple * inner.divisor(), updates[walk.at(i)[0]], rule);
+    }
+};
+
+void scatterNDKernel(const KernelCall& call) {
+    const TensorView& indices = call.inputs[1];
+    const Shape& shape = call.outputs[0].shape;
+    const auto depth = static_cast<int>(indices.shape[indices.shape.rank() - 1]);
+    if (depth > kMaxWalkAxes)
+        throw Error(ErrorCode::unsupported, "indices that name that many axes cannot be looked up on a GPU");
+    std::array<std::int64_t, kMaxWalkAxes> sizes{};
+    for (int i = 0; i < depth; ++i) sizes[static_cast<std::size_t>(i)] = shape[i];
+    std::int64_t inner = 1;
+    for (int i = depth; i < shape.rank(); ++i) inner *= shape[i];
+    scattered(call, [&](const TensorView& updates, const TensorView& out) {
+        const std::int64_t total = updates.elementCount();
+        withRule(call, out.dtype, [&](auto zero, auto rule) {
+            using T = decltype(zero);
+            forEach(call.queue, total,
+                    ScatterTuples<T, decltype(rule)>{{walkOf(indices), indices.as<const std::int64_t>()},
+                                                     walkOf(updates),
+                                                     out.as<T>(),
+                                                     updates.as<const T>(),
+                                                     depth,
+                                                     sizes,
+                                                     Divide(inner, total),
+                                                     call.queue.fault(),
+                                                     rule});
+        });
+    });
+}
+
+} // namespace
+
+void addScatterKernels(KernelMap& table) {
+    add(table, "ScatterElements", scatterElementsKernel);
+    add(table, "ScatterND", scatterNDKernel);
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,120 @@
+#pragma once
+
+#include "backends/cuda/kernels/launch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace twb::cuda {
+
+/// The threads that work on one row together: one, a warp or a block. On the host it is one.
+class Team {
+public:
+#if defined(__CUDACC__)
+    __device__ std::int64_t index() const { return threadIdx.x; }
+    __device__ std::int64_t size() const { return blockDim.x; }
+    __device__ bool isFirst() const { return threadIdx.x == 0; }
+
+    /// What all threads' states come to, for all of them. `rule.merge(state, other)` may take them in any
+    /// order.
+    template <class Rule, class State> __device__ State merged(const Rule& rule, State state) const {
+        constexpr int warp = 32;
+        if (blockDim.x == 1) return state;
+        for (int lane = warp / 2; lane > 0; lane /= 2) rule.merge(state, fromLane(state, lane));
+        if (blockDim.x == warp) return state;
+        __shared__ alignas(16) unsigned char memory[sizeof(State) * warp];
+        auto* const states = reinterpret_cast<State*>(memory);
+        __syncthreads(); // the last time's are read
+        if (threadIdx.x % warp == 0) states[threadIdx.x / warp] = state;
+        __syncthreads();
+        State total = states[0];
+        for (unsigned i = 1; i < blockDim.x / warp; ++i) rule.merge(total, states[i]);
+        return total;
+    }
+
+    /// The sum of the values of the threads before this one.
+    template <class T> __device__ T before(T value) const {
+        if (blockDim.x == 1) return T{};
+        __shared__ alignas(16) unsigned char memory[sizeof(T) * 512];
+        auto* const sums = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
+        T sum = value;
+        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
+            synchronize();
+            sums[threadIdx.x] = sum;
+            synchronize();
+            if (threadIdx.x >= distance) sum += sums[threadIdx.x - distance];
+        }
+        return sum - value;
+    }
+
+private:
+    __device__ static void synchronize() {
+        if (blockDim.x == 32)
+            __syncwarp();
+        else
+            __syncthreads();
+    }
+    template <class State> __device__ static State fromLane(const State& state, int distance) {
+        constexpr int words = (sizeof(State) + 3) / 4;
+        unsigned bits[words] = {};
+        std::memcpy(bits, &state, sizeof(State));
+        for (unsigned& word : bits) word = __shfl_xor_sync(0xffffffffU, word, distance);
+        State other = state;
+        std::memcpy(&other, bits, sizeof(State));
+        return other;
+    }
+#else
+    std::int64_t index() const { return 0; }
+    std::int64_t size() const { return 1; }
+    bool isFirst() const { return true; }
+    template <class Rule, class State> State merged(const Rule&, State state) const { return state; }
+    template <class T> T before(T) const { return T{}; }
+#endif
+};
+
+/// States that add up.
+struct AddStates {
+    template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state += other; }
+};
+
+#if defined(__CUDACC__)
+template <class F> __global__ void __launch_bounds__(512) runRows(std::int64_t rows, F f) {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
+    for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
+         row += step)
+        f(Team(), row);
+}
+#endif
+
+/// Which threads make a team.
+enum class TeamOf {
+    rowLength, ///< a warp for a short row, a block for a long one
+    one        ///< for rows whose elements lie side by side with those of the next ones
+};
+
+/// f(team, row) for each row in [0, rows), which have about `length` elements each.
+template <class F>
+void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f,
+                TeamOf team = TeamOf::rowLength) {
+    if (rows <= 0) return;
+#if defined(__CUDACC__)
+    dim3 threads(32, 8);
+    if (team == TeamOf::one)
+        threads = dim3(1, 256);
+    else if (length > 1024) // eight elements or more a thread
+        threads =
+            dim3(static_cast<unsigned>(std::clamp<std::int64_t>((length / 8 + 31) / 32 * 32, 128, 512)));
+    const std::int64_t most = static_cast<std::int64_t>(queue.multiprocessors()) * 64;
+    const auto blocks = static_cast<unsigned>(std::min((rows - 1) / threads.y + 1, most));
+    runRows<<<blocks, threads, 0, streamOf(queue)>>>(rows, f);
+    checkLaunch(queue);
+#else
+    static_cast<void>(queue);
+    static_cast<void>(length);
+    static_cast<void>(team);
+    for (std::int64_t row = 0; row < rows; ++row) f(Team(), row);
+#endif
+}
+
+} // namespace twb::cuda

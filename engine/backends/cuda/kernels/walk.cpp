@@ -1,0 +1,49 @@
+#include "backends/cuda/kernels/walk.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace twb::cuda {
+
+FastDivide::FastDivide(std::uint32_t divisor)
+    : m_shift(static_cast<std::uint32_t>(std::bit_width(divisor - 1))) {
+    const std::uint64_t power = std::uint64_t{1} << m_shift;
+    m_factor = static_cast<std::uint32_t>(((power - divisor) << 32) / divisor + 1);
+}
+
+void fillWalk(const Shape& shape, const TensorView* const* views, int count, int& rank, std::int64_t* sizes,
+              std::int64_t* strides) {
+    rank = 0;
+    std::array<std::int64_t, 8> own{};
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+        const std::int64_t size = shape[axis];
+        if (size == 1) continue;
+        for (int k = 0; k < count; ++k) {
+            const TensorView& view = *views[k];
+            const int at = axis - (shape.rank() - view.shape.rank());
+            const bool repeated = at < 0 || view.shape[at] == 1;
+            own[static_cast<std::size_t>(k)] = repeated ? 0 : view.strides[static_cast<std::size_t>(at)];
+        }
+        std::int64_t* last = rank > 0 ? strides + std::ptrdiff_t{rank - 1} * count : nullptr;
+        bool merges = last != nullptr;
+        for (int k = 0; merges && k < count; ++k) merges = last[k] == own[static_cast<std::size_t>(k)] * size;
+        if (merges) {
+            sizes[rank - 1] *= size;
+        } else {
+            if (rank == kMaxWalkAxes)
+                throw Error(ErrorCode::unsupported,
+                            fmt::format("a tensor that lies in memory in more than {} separate axes was "
+                                        "given; move it to cpu, or merge axes with Reshape",
+                                        kMaxWalkAxes));
+            sizes[rank] = size;
+            last = strides + std::ptrdiff_t{rank} * count;
+            ++rank;
+        }
+        for (int k = 0; k < count; ++k) last[k] = own[static_cast<std::size_t>(k)];
+    }
+}
+
+} // namespace twb::cuda
