@@ -68,6 +68,11 @@ std::vector<Tensor> runOp(std::string_view op, const Attributes& attributes,
                           const std::vector<Tensor>& inputs, const TensorFiles* files = nullptr,
                           const std::vector<bool>& asked = {});
 
+/// Runs an op in place of its host kernel; false: it cannot.
+using KernelRunner = bool (*)(const Op& op, const KernelContext& context);
+/// From now on runOp asks `runner` first.
+void setKernelRunner(KernelRunner runner);
+
 /// Empty when every element of `got` is within the tolerance of `expected`; NaN must meet NaN and an infinity
 /// itself. Else the first element that is not, in words. The table's tolerances are those of f32; f64 must be
 /// nearer by the ratio of their precisions.

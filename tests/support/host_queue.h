@@ -1,0 +1,32 @@
+#pragma once
+
+#include "backends/cuda/kernels/kernel_table.h"
+
+namespace twb::test {
+
+/// A queue whose kernels, compiled by the host's compiler, work on host memory as they are submitted.
+class HostQueue final : public cuda::Queue {
+public:
+    explicit HostQueue(const char* op) : m_op(op) {}
+    const char* op() const override { return m_op; }
+    void* stream() override { return nullptr; }
+    void* blasHandle() override { return nullptr; }
+    void* blasLtHandle() override { return nullptr; }
+    bool allowsTf32() const override { return false; }
+    int multiprocessors() const override { return 2; }
+    void* allocate(std::size_t bytes) override;
+    void release(void* memory) noexcept override;
+    void upload(void* target, const void* source, std::size_t bytes) override;
+    cuda::Fault* fault() override { return &m_fault; }
+
+private:
+    const char* m_op;
+    cuda::Fault m_fault;
+};
+
+/// Whether there is a GPU kernel for an op on inputs of these dtypes.
+bool hasCudaKernel(std::string_view op, std::span<const DType> inputs);
+/// Runs the GPU kernel of an op on the host. There must be one.
+void runCudaKernel(const char* op, const KernelContext& context);
+
+} // namespace twb::test
