@@ -31,10 +31,15 @@ template <class F> struct Checked {
     }
 };
 
+/// Where integers report a division by 0; floats have infinities, and nobody need look.
+Fault* faultFor(const KernelCall& call) {
+    return isInteger(call.outputs[0].dtype) ? call.queue.fault() : nullptr;
+}
+
 void divKernel(const KernelCall& call) {
     withStoredNumber(call.outputs[0].dtype, [&](auto zero) {
         zip<decltype(zero)>(call, call.inputs[0], call.inputs[1],
-                            Checked<element::Div>{call.queue.fault(), Fault::divisionByZero});
+                            Checked<element::Div>{faultFor(call), Fault::divisionByZero});
     });
 }
 
@@ -44,10 +49,10 @@ void modKernel(const KernelCall& call) {
     const DType dtype = call.outputs[0].dtype;
     if (!isInteger(dtype) || call.attributes.flag("fmod"))
         return withStoredNumber(dtype, [&](auto zero) {
-            zip<decltype(zero)>(call, a, b, Checked<element::Fmod>{call.queue.fault(), Fault::moduloByZero});
+            zip<decltype(zero)>(call, a, b, Checked<element::Fmod>{faultFor(call), Fault::moduloByZero});
         });
     withInteger(dtype, [&](auto zero) {
-        zip<decltype(zero)>(call, a, b, Checked<element::Remainder>{call.queue.fault(), Fault::moduloByZero});
+        zip<decltype(zero)>(call, a, b, Checked<element::Remainder>{faultFor(call), Fault::moduloByZero});
     });
 }
 

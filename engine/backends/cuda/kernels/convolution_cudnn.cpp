@@ -214,6 +214,8 @@ bool convolveNatively(const ConvolutionCall& call) {
     for (int i = 0; i < count; ++i) {
         const AlgorithmTime& choice = times[static_cast<std::size_t>(i)];
         if (choice.status != 0 || choice.memory > kMostWorkspace) continue;
+        if (isHalfWidth(call.y.dtype) && library->setMathType(convolution.get(), choice.mathType) != 0)
+            continue;
         const Scratch workspace(call.queue, choice.memory);
         if (library->convolve(handle, one, x.get(), call.x.data, w.get(), call.w.data, convolution.get(),
                               choice.algorithm, workspace.data(), choice.memory, none, y.get(),

@@ -36,6 +36,8 @@ void addRowNormalizationKernels(KernelMap& table);
 void addPoolingKernels(KernelMap& table);
 void addLossKernels(KernelMap& table);
 void addMatMulKernels(KernelMap& table);
+void addIntegerMatMulKernels(KernelMap& table);
+void addDeterminantKernels(KernelMap& table);
 void addConvolutionKernels(KernelMap& table);
 void addTrainingKernels(KernelMap& table);
 void addQuantizationKernels(KernelMap& table);

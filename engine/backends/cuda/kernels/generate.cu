@@ -152,6 +152,34 @@ void sizeKernel(const KernelCall& call) {
     call.queue.upload(call.outputs[0].data, &size, sizeof(size));
 }
 
+// Windows of signals
+
+/// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N); N is one less for a symmetric window.
+template <class T> struct CosineWindow {
+    T* out;
+    std::int64_t size;
+    double period, a0, a1, a2;
+    TWB_HOST_DEVICE void operator()(std::int64_t n) const {
+        constexpr double twoPi = 6.28318530717958647693;
+        const double angle = twoPi * static_cast<double>(n) / period;
+        out[n] = element::cast<T>(size == 1 ? 1.0 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
+    }
+};
+
+void fillWindow(const KernelCall& call, double a0, double a1, double a2) {
+    const TensorView& out = call.outputs[0];
+    const std::int64_t size = out.elementCount();
+    const auto period = static_cast<double>(call.attributes.flag("periodic") ? size : size - 1);
+    withStoredNumber(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, size, CosineWindow<T>{out.as<T>(), size, period, a0, a1, a2});
+    });
+}
+
+void hannKernel(const KernelCall& call) { fillWindow(call, 0.5, 0.5, 0); }
+void hammingKernel(const KernelCall& call) { fillWindow(call, 25.0 / 46, 21.0 / 46, 0); }
+void blackmanKernel(const KernelCall& call) { fillWindow(call, 0.42, 0.5, 0.08); }
+
 // Random numbers
 
 template <class T> struct Normal {
@@ -248,6 +276,9 @@ void addGeneratorKernels(KernelMap& table) {
     add(table, "RandomUniformLike", uniformKernel);
     add(table, "Input", inputKernel);
     add(table, "Bernoulli", bernoulliKernel);
+    add(table, "HannWindow", hannKernel);
+    add(table, "HammingWindow", hammingKernel);
+    add(table, "BlackmanWindow", blackmanKernel);
 }
 
 } // namespace twb::cuda

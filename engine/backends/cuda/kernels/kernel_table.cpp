@@ -23,6 +23,8 @@ KernelMap makeTable() {
     addPoolingKernels(table);
     addLossKernels(table);
     addMatMulKernels(table);
+    addIntegerMatMulKernels(table);
+    addDeterminantKernels(table);
     addConvolutionKernels(table);
     addTrainingKernels(table);
     addQuantizationKernels(table);

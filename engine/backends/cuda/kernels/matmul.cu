@@ -1,6 +1,5 @@
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/fill.h"
-#include "backends/cuda/kernels/matrix.h"
+#include "backends/cuda/kernels/integer_matmul.h"
 #include "backends/cuda/kernels/pointwise.h"
 #include "backends/cuda/kernels/view_copy.h"
 
@@ -8,41 +7,6 @@
 
 namespace twb::cuda {
 namespace {
-
-/// One element of a product of integers, which wraps around alike with a sign and without.
-template <class T> struct DotOfIntegers {
-    const T *a, *b;
-    T* c;
-    Walk<2> batch;
-    std::int64_t m, n, k;
-    std::int64_t aRow, aColumn, bRow, bColumn;
-
-    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t row = i / n;
-        const std::int64_t column = i - row * n;
-        const std::int64_t product = row / m;
-        const auto first = batch.at(product);
-        const T* x = a + first[0] + (row - product * m) * aRow;
-        const T* y = b + first[1] + column * bColumn;
-        T sum = 0;
-        for (std::int64_t j = 0; j < k; ++j) sum += x[j * aColumn] * y[j * bRow];
-        c[i] = sum;
-    }
-};
-
-void multiplyIntegers(Queue& queue, const MatrixStack& a, const MatrixStack& b, const TensorView& out) {
-    const TensorView batchA = a.batch();
-    const TensorView batchB = b.batch();
-    const Walk<2> batch = walkOf<2>(*broadcast(batchA.shape, batchB.shape), {&batchA, &batchB});
-    withBits(out.dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if constexpr (sizeof(T) >= 4)
-            forEach(queue, out.elementCount(),
-                    DotOfIntegers<T>{a.view().as<const T>(), b.view().as<const T>(), out.as<T>(), batch,
-                                     a.rows(), b.columns(), a.columns(), a.rowStride(), a.columnStride(),
-                                     b.rowStride(), b.columnStride()});
-    });
-}
 
 void matMulKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];

@@ -35,11 +35,14 @@ public:
     virtual Fault* fault() = 0;
 };
 
-/// Device memory for the length of one call.
+/// Device memory for the length of one call; null where none is needed.
 class Scratch {
 public:
-    Scratch(Queue& queue, std::size_t bytes) : m_queue(&queue), m_memory(queue.allocate(bytes)) {}
-    ~Scratch() { m_queue->release(m_memory); }
+    Scratch(Queue& queue, std::size_t bytes)
+        : m_queue(&queue), m_memory(bytes == 0 ? nullptr : queue.allocate(bytes)) {}
+    ~Scratch() {
+        if (m_memory) m_queue->release(m_memory);
+    }
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
     void* data() const noexcept { return m_memory; }
