@@ -1,0 +1,234 @@
+#include "support/layer_cases.h"
+
+namespace twb::test {
+namespace {
+
+Case channels(Dice& dice, const Op& op, DType dtype) {
+    Case out{requiredAttributes(op),
+             {wide(dice, dtype, Shape{dice.integer(1, 3), 4, dice.integer(1, 5), 2})}};
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) out.inputs.push_back(some(dice, dtype, Shape{4}));
+    if (op.attribute("num_groups")) out.attributes.set("num_groups", std::int64_t{2});
+    if (op.attribute("training_mode")) out.attributes.set("training_mode", dice.one(2));
+    return out;
+}
+
+Case rows(Dice& dice, const Op& op, DType dtype) {
+    const Shape shape{2, dice.integer(1, 3), dice.integer(1, 40)};
+    Case out{{{"axis", dice.integer(-2, -1)}}, {wide(dice, dtype, shape)}};
+    for (std::size_t i = 1; i < op.inputs.size(); ++i)
+        out.inputs.push_back(some(dice, dtype, Shape{shape[2]}));
+    return out;
+}
+
+Case pooling(Dice& dice, const Op& op, DType dtype) {
+    using List = std::vector<std::int64_t>;
+    Case out{{}, {wide(dice, dtype, Shape{dice.integer(1, 2), 2, dice.integer(3, 6), dice.integer(3, 7)})}};
+    if (!op.attribute("kernel_shape")) return out;
+    out.attributes.set("kernel_shape", List{2, 3});
+    out.attributes.set("strides", List{dice.integer(1, 2), dice.integer(1, 2)});
+    out.attributes.set("pads", List{1, 0, dice.integer(0, 1), 1});
+    if (op.attribute("ceil_mode")) out.attributes.set("ceil_mode", dice.one(2));
+    return out;
+}
+
+Case convolution(Dice& dice, const Op& op, DType dtype) {
+    using List = std::vector<std::int64_t>;
+    const std::int64_t groups = dice.integer(1, 2);
+    const bool isTransposed = op.name == "ConvTranspose";
+    const std::int64_t inside = dice.integer(1, 3);
+    const Shape weight{2 * groups, inside, 3, dice.integer(1, 3)};
+    Case out{{{"group", groups}, {"strides", List{dice.integer(1, 2), 1}}, {"pads", List{1, 0, 1, 0}}},
+             {some(dice, dtype, Shape{2, isTransposed ? 2 * groups : inside * groups, 4, 5}),
+              some(dice, dtype, weight)}};
+    if (dice.one(2))
+        out.inputs.push_back(some(dice, dtype, Shape{isTransposed ? inside * groups : 2 * groups}));
+    return out;
+}
+
+Case matMul(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t k = dice.integer(0, 5);
+    const Shape batch = dice.shape(2, 3);
+    const auto with = [](const Shape& before, std::int64_t rows, std::int64_t columns) {
+        std::vector<std::int64_t> dims = before.dims();
+        dims.insert(dims.end(), {rows, columns});
+        return Shape(std::move(dims));
+    };
+    return {{},
+            {wide(dice, dtype, with(batch, dice.integer(1, 4), k)),
+             wide(dice, dtype, with(narrowed(dice, batch), k, dice.integer(1, 4)))}};
+}
+
+Case matMulInteger(Dice& dice, const Op&, DType dtype) {
+    const Shape a{2, dice.integer(1, 4), dice.integer(1, 5)};
+    const Shape b{a[2], dice.integer(1, 4)};
+    Case out{{}, {wide(dice, dtype, a), wide(dice, dice.one(2) ? DType::i8 : DType::u8, b)}};
+    if (dice.one(3)) return out;
+    out.inputs.push_back(some(dice, dtype, dice.one(2) ? Shape{} : Shape{a[1]}));
+    out.inputs.push_back(some(dice, out.inputs[1].dtype(), dice.one(2) ? Shape{1} : Shape{b[1]}));
+    return out;
+}
+
+Case qLinearMatMul(Dice& dice, const Op&, DType dtype) {
+    const Shape a{dice.integer(1, 4), dice.integer(1, 5)};
+    const Shape b{a[1], dice.integer(1, 4)};
+    return {{},
+            {wide(dice, dtype, a), some(dice, DType::f32, Shape{a[0]}), some(dice, dtype, Shape{a[0]}),
+             wide(dice, dtype, b), some(dice, DType::f32, Shape{b[1]}), some(dice, dtype, Shape{b[1]}),
+             some(dice, DType::f32, Shape{}), some(dice, dtype, Shape{})}};
+}
+
+Case stackOfSquares(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t n = dice.integer(1, 5);
+    return {{}, {some(dice, dtype, Shape{dice.integer(0, 3), n, n})}};
+}
+
+Case window(Dice& dice, const Op&, DType dtype) {
+    return {{{"size", dice.integer(0, 20)},
+             {"periodic", dice.one(2)},
+             {"output_datatype", std::string(name(dtype))}},
+            {}};
+}
+
+Case gemm(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t m = dice.integer(1, 4);
+    const std::int64_t k = dice.integer(1, 4);
+    const std::int64_t n = dice.integer(1, 4);
+    const bool a = dice.one(2);
+    const bool b = dice.one(2);
+    Case out{
+        {{"transA", a}, {"transB", b}},
+        {wide(dice, dtype, a ? Shape{k, m} : Shape{m, k}), wide(dice, dtype, b ? Shape{n, k} : Shape{k, n})}};
+    if (dice.one(2)) out.attributes.set("alpha", 0.5);
+    if (dice.one(3)) return out;
+    out.inputs.push_back(wide(dice, dtype, narrowed(dice, Shape{m, n})));
+    if (dice.one(2)) out.attributes.set("beta", 2.0);
+    return out;
+}
+
+Case loss(Dice& dice, const Op&, DType dtype) {
+    static const char* const reductions[] = {"none", "sum", "mean"};
+    const std::int64_t batch = dice.integer(1, 4);
+    Case out{{{"reduction", std::string(reductions[dice.integer(0, 2)])}},
+             {some(dice, dtype, Shape{batch, 3, 2}),
+              inLayout(dice.tensor(DType::i64, Shape{batch, 2}, 0, 2), dice.layout())}};
+    if (dice.one(2)) out.inputs.push_back(some(dice, dtype, Shape{3}));
+    return out;
+}
+
+Case dropout(Dice& dice, const Op&, DType dtype) {
+    return {{{"training_mode", dice.one(2)}, {"seed", dice.integer(0, 99)}},
+            {wide(dice, dtype, dice.shape(3, 5))}};
+}
+
+Case optimizer(Dice& dice, const Op& op, DType dtype) {
+    const std::int64_t states = op.name == "Adam" ? 2 : 1;
+    const std::int64_t parameters = dice.integer(1, 2);
+    Case out{{{"num_outputs", parameters * (1 + states)},
+              {"R", dice.real(0.01, 0.5)},
+              {"T", dice.integer(0, 3)},
+              {"norm_coefficient", 0.125}},
+             {Tensor(), Tensor()}};
+    std::vector<Shape> shapes;
+    for (std::int64_t i = 0; i < parameters; ++i) shapes.push_back(dice.shape(3, 4));
+    for (std::int64_t group = 0; group < 2 + states; ++group)
+        for (const Shape& shape : shapes) out.inputs.push_back(some(dice, dtype, shape));
+    return out;
+}
+
+/// One scale, or one for each place of the first axis.
+Case quantize(Dice& dice, const Op& op, DType dtype) {
+    const Shape shape{dice.integer(1, 4), dice.integer(0, 5)};
+    const Shape scales = dice.one(2) ? Shape{} : Shape{shape[0]};
+    Case out{{{"axis", std::int64_t{0}}}, {wide(dice, dtype, shape), some(dice, DType::f32, scales)}};
+    const bool isBack = op.name == "DequantizeLinear";
+    if (dice.one(2)) out.inputs.push_back(some(dice, isBack ? dtype : DType::i8, scales));
+    return out;
+}
+
+Case topK(Dice& dice, const Op&, DType dtype) {
+    const Shape shape{dice.integer(1, 3), dice.integer(1, 20), dice.integer(1, 3)};
+    return {{{"axis", std::int64_t{1}}, {"K", dice.integer(0, shape[1])}, {"largest", dice.one(2)}},
+            {wide(dice, dtype, shape)}};
+}
+
+Case resize(Dice& dice, const Op&, DType dtype) {
+    static const char* const modes[] = {"nearest", "linear", "cubic"};
+    const std::string mode = modes[dtype == DType::boolean ? 0 : dice.integer(0, 2)];
+    const Shape shape{1, 2, dice.integer(1, 5), dice.integer(1, 5)};
+    return {
+        {{"mode", mode}, {"sizes", std::vector<std::int64_t>{1, 2, dice.integer(1, 9), dice.integer(1, 9)}}},
+        {wide(dice, dtype, shape)}};
+}
+
+Case attention(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t keyHeads = dice.integer(1, 2);
+    const std::int64_t heads = keyHeads * dice.integer(1, 2);
+    const std::int64_t queries = dice.integer(1, 4);
+    const std::int64_t keys = dice.integer(1, 4);
+    Case out{{{"is_causal", dice.one(2)}}, {}};
+    if (dice.one(2)) {
+        out.attributes.set("q_num_heads", heads);
+        out.attributes.set("kv_num_heads", keyHeads);
+        out.inputs = {wide(dice, dtype, Shape{2, queries, heads * 4}),
+                      wide(dice, dtype, Shape{2, keys, keyHeads * 4}),
+                      wide(dice, dtype, Shape{2, keys, keyHeads * 3})};
+    } else {
+        out.inputs = {wide(dice, dtype, Shape{2, heads, queries, 4}),
+                      wide(dice, dtype, Shape{2, keyHeads, keys, 4}),
+                      wide(dice, dtype, Shape{2, keyHeads, keys, 3})};
+    }
+    if (dice.one(2)) out.inputs.push_back(wide(dice, dtype, Shape{queries, keys}));
+    return out;
+}
+
+Case rotary(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t length = dice.integer(1, 4);
+    return {{{"interleaved", dice.one(2)}},
+            {wide(dice, dtype, Shape{2, 3, length, 4}), some(dice, dtype, Shape{2, length, 2}),
+             some(dice, dtype, Shape{2, length, 2})}};
+}
+
+} // namespace
+
+const CaseMakers& layerCases() {
+    static const CaseMakers all{
+        {"Adagrad", optimizer},
+        {"Adam", optimizer},
+        {"Attention", attention},
+        {"AveragePool", pooling},
+        {"BatchNormalization", channels},
+        {"BlackmanWindow", window},
+        {"Conv", convolution},
+        {"ConvTranspose", convolution},
+        {"DequantizeLinear", quantize},
+        {"Det", stackOfSquares},
+        {"Dropout", dropout},
+        {"Gemm", gemm},
+        {"GlobalAveragePool", pooling},
+        {"GlobalLpPool", pooling},
+        {"GlobalMaxPool", pooling},
+        {"GroupNormalization", channels},
+        {"HammingWindow", window},
+        {"HannWindow", window},
+        {"InstanceNormalization", channels},
+        {"LRN", channels},
+        {"LayerNormalization", rows},
+        {"LpPool", pooling},
+        {"MatMul", matMul},
+        {"MatMulInteger", matMulInteger},
+        {"MaxPool", pooling},
+        {"MeanVarianceNormalization", channels},
+        {"Momentum", optimizer},
+        {"NegativeLogLikelihoodLoss", loss},
+        {"QLinearMatMul", qLinearMatMul},
+        {"QuantizeLinear", quantize},
+        {"RMSNormalization", rows},
+        {"Resize", resize},
+        {"RotaryEmbedding", rotary},
+        {"SoftmaxCrossEntropyLoss", loss},
+        {"TopK", topK},
+    };
+    return all;
+}
+
+} // namespace twb::test
