@@ -3,14 +3,11 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/card_size.h"
-#include "graph/composites.h"
 #include "graph/folding.h"
-#include "ops/op_table.h"
 #include "placement/fixes.h"
-#include "widgets/theme.h"
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 
 namespace twb {
 namespace {
@@ -20,27 +17,6 @@ constexpr Position kBeside{24, 24};
 /// The selected nodes, with the parameters that are drawn in them.
 std::vector<NodeId> nodesOf(const Graph& graph, const Selection& selection) {
     return withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
-}
-
-/// Moved down and right until no node stands there.
-Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
-    const auto taken = [&](const Node& node) {
-        return node.lane == lane && !foldedInto(graph, node) &&
-               std::abs(node.position.x - wanted.x) < card::minWidth &&
-               std::abs(node.position.y - wanted.y) < card::height;
-    };
-    const auto& nodes = graph.nodes();
-    for (int tries = 0; tries < 200 && std::any_of(nodes.begin(), nodes.end(), taken); ++tries) {
-        wanted.x += kBeside.x;
-        wanted.y += kBeside.y;
-    }
-    return wanted;
-}
-
-std::string lowered(std::string text) {
-    for (char& c : text)
-        if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-    return text;
 }
 
 LaneId appendLane(DeltaBuilder& builder, Device device) {
@@ -87,51 +63,7 @@ void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
     }
 }
 
-/// Nodes that were just pasted and their modules, as far as they are in no other. A body stands where its
-/// owner does.
-void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const std::vector<NodeId>& pasted) {
-    if (frame == FrameId::none) return;
-    for (const NodeId id : pasted) {
-        Node node = *builder.graph().find(id);
-        if (node.frame != FrameId::none) continue;
-        node.frame = frame;
-        builder.change(node);
-    }
-    const auto& now = builder.graph().frames();
-    for (Frame module : std::vector<Frame>(now.begin(), now.end())) {
-        if (before.find(module.id) || module.parent != FrameId::none || module.owner != NodeId::none)
-            continue;
-        module.parent = frame;
-        builder.change(module);
-    }
-}
-
 } // namespace
-
-Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position, FrameId frame,
-            std::vector<NodeId>* added) {
-    const std::string name = op.toStdString();
-    DeltaBuilder builder(graph, "Add " + name);
-    const Position place = freePlace(graph, lane, position);
-    if (const Composite* composite = findComposite(name)) {
-        std::vector<NodeId> pasted;
-        paste(builder, composite->fragment, place, lane, &pasted);
-        putInto(builder, frame, graph, pasted);
-        if (added) added->insert(added->end(), pasted.begin(), pasted.end());
-        return builder.take();
-    }
-    if (!findOp(name))
-        throw Error(ErrorCode::badGraph, "there is no op " + name + "; take one from the palette");
-    Node node;
-    node.op = name;
-    node.name = graph.uniqueName(lowered(name));
-    node.lane = lane;
-    node.position = place;
-    node.frame = frame;
-    const NodeId id = builder.addNode(node);
-    if (added) added->push_back(id);
-    return builder.take();
-}
 
 QString copyText(const Graph& graph, const Selection& selection) {
     const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());

@@ -12,10 +12,6 @@ namespace twb {
 
 // What the menus do to a graph, each as one Delta. An empty Delta means that there is nothing to do.
 
-/// A new op or composite ("Linear") at `position` of a lane, beside what stands there already, in a frame or
-/// in none. `added` gets the new nodes. Throws Error(badGraph) for an unknown op or lane.
-Delta addOp(const Graph& graph, const QString& op, LaneId lane, Position position, FrameId frame,
-            std::vector<NodeId>* added);
 /// The selected nodes and notes, and what is between the nodes, as clipboard text.
 QString copyText(const Graph& graph, const Selection& selection);
 /// The clipboard's text pasted beside where it came from. Throws Error(badFile) for text that is no fragment.

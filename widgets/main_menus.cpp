@@ -6,6 +6,7 @@
 #include "widgets/main_window.h"
 #include "widgets/quick_find.h"
 #include "widgets/text.h"
+#include "widgets/wire_edits.h"
 
 #include <QActionGroup>
 #include <QApplication>
@@ -108,6 +109,9 @@ void MainWindow::buildEditMenu() {
     }));
     needsSelection(addAction(menu, tr("De&lete"), QKeySequence::Delete,
                              [this] { edit(removeSelection(m_document.graph(), m_document.selection())); }));
+    needsSelection(addAction(menu, tr("Delete, &keep the wire"), QKeySequence(tr("Ctrl+Del")), [this] {
+        edit(removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
+    }));
     menu.addSeparator();
     addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas->selectAll(); });
     needsSelection(
@@ -124,6 +128,7 @@ void MainWindow::buildEditMenu() {
 void MainWindow::buildGraphMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Graph"));
     m_graphMenu = &menu;
+    menu.setToolTipsVisible(true);
     QMenu& lanes = *menu.addMenu(tr("&Add lane"));
     addAction(lanes, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
               [this] { edit(addLane(m_document.graph(), Device::cpu())); });
@@ -131,6 +136,9 @@ void MainWindow::buildGraphMenu() {
               [this] { edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
     addAction(lanes, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
               [this] { edit(addLane(m_document.graph(), Device::automatic())); });
+    addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")), [this] { m_canvas->requestOp(); })
+        ->setToolTip(tr("Searches for an op and puts it under the pointer. On the canvas also by Tab or a "
+                        "double click."));
     m_laneMenu = menu.addMenu(tr("&Send to lane"));
     connect(m_laneMenu, &QMenu::aboutToShow, this, &MainWindow::fillLaneMenu);
     fillLaneMenu();

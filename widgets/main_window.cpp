@@ -4,6 +4,7 @@
 #include "placement/fixes.h"
 #include "widgets/graph_edits.h"
 #include "widgets/labels.h"
+#include "widgets/palette/op_search.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/memory_panel.h"
 #include "widgets/panels/node_table.h"
@@ -70,6 +71,7 @@ void MainWindow::buildPanels() {
     m_inspector = new Inspector(m_document, m_runs);
     m_inspector->setMinimumWidth(kLeastInspector);
     m_status = new StatusLine(m_document, m_runs);
+    m_search = new OpSearch(this);
 
     m_bottom = new BottomPanel;
     auto* transfers = new TransfersPanel(m_document, m_runs);
@@ -112,12 +114,15 @@ void MainWindow::buildPanels() {
 void MainWindow::connectPanels() {
     connect(m_palette, &OpPalette::opChosen, this, &MainWindow::addOpInView);
     connect(m_canvas, &CanvasWidget::opDropped, this, &MainWindow::addOpAt);
+    connect(m_canvas, &CanvasWidget::opWanted, this, &MainWindow::searchOp);
     connect(m_canvas, &CanvasWidget::nodeActivated, this, [this] { m_inspector->editName(); });
     connect(m_canvas, &CanvasWidget::noteActivated, this, &MainWindow::editNote);
     connect(m_canvas, &CanvasWidget::contextMenuRequested, this, &MainWindow::showContextMenu);
     connect(m_canvas, &CanvasWidget::laneHeaderClicked, this, &MainWindow::showLaneMenu);
     connect(m_canvas, &CanvasWidget::failed, this,
             [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
+    connect(m_search, &OpSearch::chosen, this, &MainWindow::addFound);
+    connect(m_search, &OpSearch::closed, m_canvas, &CanvasWidget::dropHeldWire);
     connect(m_inspector, &Inspector::fixRequested, this, &MainWindow::applyFix);
     connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);
     connect(m_inspector, &Inspector::refused, this,
@@ -236,26 +241,6 @@ LaneId MainWindow::laneInView() const { return m_canvas->laneAt(m_canvas->rect()
 std::vector<NodeId> MainWindow::selectedNodes() const {
     const std::set<NodeId>& nodes = m_document.selection().nodes;
     return {nodes.begin(), nodes.end()};
-}
-
-void MainWindow::addOpAt(const QString& op, LaneId lane, Position position) {
-    if (lane == LaneId::none) {
-        m_status->say(tr("There is no lane to put %1 on: add one with Graph ▸ Add lane.").arg(op),
-                      Severity::warning);
-        return;
-    }
-    attempt(tr("The op cannot be added"), [&] {
-        std::vector<NodeId> added;
-        Delta delta =
-            addOp(m_document.graph(), op, lane, position, m_canvas->frameAt(lane, position), &added);
-        edit(std::move(delta), added);
-        if (!added.empty()) m_canvas->reveal(added.front());
-    });
-}
-
-void MainWindow::addOpInView(const QString& op) {
-    const QPoint center = m_canvas->rect().center();
-    addOpAt(op, laneInView(), m_canvas->positionAt(center));
 }
 
 void MainWindow::copy() {

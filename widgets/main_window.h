@@ -19,6 +19,7 @@ class QSplitter;
 namespace twb {
 
 class LogPanel;
+class OpSearch;
 class QuickFind;
 
 /// The program's window: palette, canvas, inspector, panels, and every action in a menu.
@@ -87,8 +88,15 @@ private:
     bool attempt(const QString& title, const std::function<void()>& change);
 
     void edit(Delta delta, const std::vector<NodeId>& select = {});
-    void addOpAt(const QString& op, LaneId lane, Position position);
+    // main_adding.cpp
+    bool hasLaneFor(const QString& op, LaneId lane);
+    void add(const std::function<Delta(std::vector<NodeId>*)>& make);
+    void addOpAt(const QString& op, LaneId lane, Position position,
+                 const std::optional<Splice>& splice = std::nullopt);
     void addOpInView(const QString& op);
+    void searchOp(QPoint at, std::optional<LooseWire> wire);
+    void addFound(const QString& op);
+
     void copy();
     void paste();
     void addNoteInView();
@@ -104,6 +112,7 @@ private:
     void updateTitle();
     void updateProblemCount();
     void about();
+
     LaneId laneInView() const;
     std::vector<NodeId> selectedNodes() const;
 
@@ -118,6 +127,12 @@ private:
     LogPanel* m_log = nullptr;
     StatusLine* m_status = nullptr;
     QuickFind* m_find = nullptr;
+    OpSearch* m_search = nullptr;
+    struct WantedOp {
+        QPoint at; ///< of the canvas
+        std::optional<LooseWire> wire;
+    };
+    WantedOp m_wanted;              ///< what m_search is open for
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
     bool m_shown = false;

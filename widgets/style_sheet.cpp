@@ -68,6 +68,8 @@ QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTe
 QLineEdit[invalid="true"], QSpinBox[invalid="true"] { border-color: @error; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @disabled; }
 QLineEdit[role="pill"] { border-radius: 13px; }
+QFrame[role="popup"] { background: @raised; border: 1px solid @border-strong; }
+QFrame[role="popup"] QListView { background: transparent; }
 QListView[role="popup"] { background: @raised; border: 1px solid @border; border-radius: 0; padding: 0; }
 QPushButton[role="menu"] { padding-right: 28px; }
 QPushButton::menu-indicator { image: url(:/twb/icons/@theme/chevron-down.svg); subcontrol-origin: border; subcontrol-position: right center; width: 16px; height: 16px; right: 6px; }

@@ -1,7 +1,7 @@
 #include "graph/composites.h"
 #include "support/test_main.h"
+#include "widgets/add_op.h"
 #include "widgets/canvas_fixture.h"
-#include "widgets/graph_edits.h"
 #include "widgets/palette/op_list_model.h"
 
 using namespace twb;
@@ -20,7 +20,7 @@ struct Looped {
         DeltaBuilder builder(graph, "make");
         lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 640});
         graph.apply(builder.take());
-        graph.apply(addOp(graph, QStringLiteral("Repeat"), lane, {40, 40}, FrameId::none, nullptr));
+        graph.apply(addOp(graph, {QStringLiteral("Repeat"), lane, {40, 40}}));
         body = graph.frames().begin()->id;
         DeltaBuilder more(graph, "more");
         module = more.addFrame({FrameId::none, "block", FrameId::none});
@@ -41,7 +41,7 @@ private Q_SLOTS:
         Looped g;
         ShownCanvas c(g.graph);
         const QRectF frame = c.canvas.scene().frame(g.body)->rect;
-        const QPoint inside = c.pixel({frame.center().x(), frame.center().y() + 20});
+        const QPoint inside = c.pixel({frame.center().x(), frame.bottom() - 8}); // beside its wire
         c.drag(c.middle(g.relu), inside);
         QCOMPARE(c.node(g.relu).frame, g.body);
         QCOMPARE(c.undoSteps(), 1);
@@ -100,11 +100,10 @@ private Q_SLOTS:
         QCOMPARE(found, g.body);
         QCOMPARE(c.canvas.frameAt(g.lane, {600, 560}), FrameId::none);
         std::vector<NodeId> added;
-        c.document.apply(addOp(c.document.graph(), QStringLiteral("Relu"), g.lane, at, found, &added));
+        c.document.apply(addOp(c.document.graph(), {QStringLiteral("Relu"), g.lane, at, found}, &added));
         QCOMPARE(c.node(added.front()).frame, g.body);
         // Of a composite its modules and what is in none.
-        added.clear();
-        c.document.apply(addOp(c.document.graph(), QStringLiteral("Linear"), g.lane, at, found, &added));
+        c.document.apply(addOp(c.document.graph(), {QStringLiteral("Linear"), g.lane, at, found}, &added));
         const FrameId linear = c.node(added.front()).frame;
         QVERIFY(linear != g.body);
         QCOMPARE(c.document.graph().find(linear)->parent, g.body);

@@ -1,6 +1,7 @@
 #include "graph/folding.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/gestures/connect_gesture.h"
+#include "widgets/canvas/gestures/cut_gesture.h"
 #include "widgets/canvas/gestures/move_gesture.h"
 #include "widgets/canvas/gestures/pan_gesture.h"
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
@@ -132,6 +133,13 @@ void CanvasWidget::mousePressEvent(QMouseEvent* event) {
             return;
         }
         const Hit hit = m_scene.hitTest(pointer.at, zoom());
+        const bool hasKnife = event->button() == Qt::LeftButton &&
+                              event->modifiers() == (Qt::ControlModifier | Qt::ShiftModifier);
+        if (hasKnife && hit.node == NodeId::none) {
+            m_gesture = std::make_unique<CutGesture>(static_cast<GestureHost&>(*this), pointer);
+            updateCursor();
+            return;
+        }
         if (event->button() == Qt::RightButton) {
             Hit body = hit;
             if (hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output) body.kind = Hit::Kind::node;
@@ -156,6 +164,11 @@ void CanvasWidget::mouseMoveEvent(QMouseEvent* event) {
         return;
     }
     m_gesture->move(pointer);
+    const QString& reason = m_gesture->preview().reason;
+    if (reason.isEmpty())
+        QToolTip::hideText();
+    else
+        QToolTip::showText(event->globalPosition().toPoint(), reason, this);
     if (m_gesture->scrollsAtRim() && !m_rimTimer.isActive()) m_rimTimer.start();
     updateCursor();
 }
@@ -173,6 +186,7 @@ void CanvasWidget::mouseReleaseEvent(QMouseEvent* event) {
         // The Delta it ends in comes back as a change of the document, which would cancel a gesture still
         // held.
         const std::unique_ptr<Gesture> gesture = std::move(m_gesture);
+        QToolTip::hideText();
         gesture->finish(pointer);
         update();
     }
@@ -191,6 +205,8 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
         zoomTo(m_scene.boundsOf(m_scene.nodesOf(hit.frame, m_document.graph()), {}));
     else if (hit.node != NodeId::none && !openBodies(hit.node))
         Q_EMIT nodeActivated(hit.node);
+    else if (hit.kind == Hit::Kind::nothing)
+        Q_EMIT opWanted(event->position().toPoint(), std::nullopt);
 }
 
 void CanvasWidget::scrollAtRim() {
@@ -253,6 +269,7 @@ void CanvasWidget::keyPressEvent(QKeyEvent* event) {
     switch (event->key()) {
     case Qt::Key_Delete:
     case Qt::Key_Backspace:
+        if (event->modifiers() & Qt::ControlModifier) break;
         deleteSelection();
         return;
     case Qt::Key_F:
@@ -373,6 +390,14 @@ bool CanvasWidget::event(QEvent* event) {
             QToolTip::showText(help->globalPos(), text, this);
         return true;
     }
+    // Before it would lead out of the canvas. Shift+Tab still does.
+    if (event->type() == QEvent::KeyPress && !m_gesture) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Tab && key->modifiers() == Qt::NoModifier) {
+            requestOp();
+            return true;
+        }
+    }
     return QWidget::event(event);
 }
 
@@ -392,8 +417,22 @@ void CanvasWidget::dragMoveEvent(QDragMoveEvent* event) {
     m_dropPreview.frame = frameAt(band ? band->id : LaneId::none, position);
     m_dropPreview.drop =
         QRectF(position.x, (band ? band->top : 0) + position.y, card::minWidth, card::height);
+    m_dropPreview.splice.reset();
+    if (const auto splice = spliceAt(position, band ? band->id : LaneId::none, m_dropPreview.dropTitle)) {
+        const QRectF& card = *m_dropPreview.drop;
+        m_dropPreview.splice = {splice->wire, QPointF(card.left(), card.center().y()),
+                                QPointF(card.right(), card.center().y())};
+    }
     event->acceptProposedAction();
     update();
+}
+
+std::optional<Splice> CanvasWidget::spliceAt(Position position, LaneId lane, const QString& op) const {
+    const LaneBand* band = m_scene.lane(lane);
+    if (!band) return std::nullopt;
+    const QPointF middle(position.x + card::minWidth / 2, band->top + position.y + card::height / 2);
+    const auto wire = m_scene.wireNear(middle, kSpliceRange, NodeId::none);
+    return wire ? spliceOf(m_document.analysis(), *wire, op.toStdString()) : std::nullopt;
 }
 
 void CanvasWidget::dragLeaveEvent(QDragLeaveEvent*) {
@@ -408,8 +447,8 @@ void CanvasWidget::dropEvent(QDropEvent* event) {
     const QPoint at = event->position().toPoint();
     event->acceptProposedAction();
     setFocus(Qt::MouseFocusReason);
-    Q_EMIT opDropped(QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType))), laneAt(at),
-                     positionAt(at));
+    const QString op = QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType)));
+    Q_EMIT opDropped(op, laneAt(at), positionAt(at), spliceAt(positionAt(at), laneAt(at), op));
 }
 
 } // namespace twb

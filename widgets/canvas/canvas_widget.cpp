@@ -46,6 +46,7 @@ SceneSource CanvasWidget::source() const {
 
 void CanvasWidget::documentReset() {
     cancelGesture();
+    m_heldWire = {};
     m_hover = {};
     m_scene.rebuild(source());
     readMemory();
@@ -57,6 +58,7 @@ void CanvasWidget::documentReset() {
 
 void CanvasWidget::documentChanged(const Delta& delta) {
     cancelGesture();
+    m_heldWire = {};
     m_scene.update(source(), delta);
     m_hover = {};
     placeMinimap();
@@ -77,6 +79,24 @@ void CanvasWidget::apply(Delta delta) {
     } catch (const Error& error) {
         Q_EMIT failed(QString::fromUtf8(error.what()));
     }
+}
+
+void CanvasWidget::requestOp() {
+    QPoint at = m_lastPixel.toPoint();
+    if (!underMouse() || isHeader(m_lastPixel))
+        at = m_view.toPixels(m_view.freeViewport()).center().toPoint();
+    Q_EMIT opWanted(at, std::nullopt);
+}
+
+void CanvasWidget::wantOp(QPointF pixel, const LooseWire& wire, const WirePreview& shown) {
+    m_heldWire.wire = shown;
+    update();
+    Q_EMIT opWanted(pixel.toPoint(), wire);
+}
+
+void CanvasWidget::dropHeldWire() {
+    m_heldWire = {};
+    update();
 }
 
 void CanvasWidget::setRunState(const RunState* run) {
@@ -275,6 +295,8 @@ PaintState CanvasWidget::paintState() const {
         if (m_gesture->selection()) state.selection = &*m_gesture->selection();
     } else if (m_dropPreview.drop) {
         state.preview = &m_dropPreview;
+    } else if (m_heldWire.wire) {
+        state.preview = &m_heldWire;
     }
     return state;
 }
@@ -323,7 +345,7 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
         painter.setPen(theme.secondaryText);
         const QRectF room = QRectF(rect()).adjusted(headerWidthFor(width()), 0, 0, 0);
         painter.drawText(room, Qt::AlignCenter | Qt::TextWordWrap,
-                         tr("Drag an op from the palette onto a lane"));
+                         tr("Drag an op from the palette onto a lane, or press Tab to search for one"));
     }
     if (m_showsFocus) {
         painter.setRenderHint(QPainter::Antialiasing);

@@ -6,6 +6,7 @@
 #include "widgets/canvas/paint_canvas.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/document.h"
+#include "widgets/wire_edits.h"
 
 #include <QTimer>
 #include <QWidget>
@@ -43,6 +44,10 @@ public:
 
     /// The lane at a point of the widget; the nearest one beyond them; none when the graph has no lanes.
     LaneId laneAt(QPoint point) const;
+    /// Asks for an op to add: under the pointer, or in the middle of the view while that is elsewhere.
+    void requestOp();
+    /// Takes away the wire that is drawn while an op for it is chosen.
+    void dropHeldWire();
     /// Where in its lane something dropped here would stand, on the grid.
     Position positionAt(QPoint point) const;
     /// The innermost frame around the middle of a card there; none where there is none.
@@ -68,7 +73,11 @@ Q_SIGNALS:
     void noteActivated(twb::NoteId note); ///< double click: it wants to be edited
     void contextMenuRequested(QPoint globalPosition);
     void laneHeaderClicked(twb::LaneId lane, QPoint globalPosition);
-    void opDropped(QString op, twb::LaneId lane, twb::Position position);
+    /// With `splice`, into a wire.
+    void opDropped(QString op, twb::LaneId lane, twb::Position position, std::optional<twb::Splice> splice);
+    /// An op is wanted at a point of the widget; where it is for a wire in the hand, this is drawn until
+    /// dropHeldWire().
+    void opWanted(QPoint at, std::optional<twb::LooseWire> wire);
     void viewChanged();            ///< zoomed or moved
     void failed(QString sentence); ///< an edit that the graph refused
 
@@ -103,6 +112,7 @@ private:
     void panBy(QPointF pixels) override;
     void repaint() override { update(); }
     void apply(Delta delta) override;
+    void wantOp(QPointF pixel, const LooseWire& wire, const WirePreview& shown) override;
 
     SceneSource source() const;
     PaintState paintState() const;
@@ -112,6 +122,8 @@ private:
     void documentChanged(const Delta& delta);
     void documentReset();
     void cancelGesture();
+    /// The wire that an op from the palette would be put into, where its card would stand.
+    std::optional<Splice> spliceAt(Position position, LaneId lane, const QString& op) const;
     std::unique_ptr<Gesture> gestureFor(const Hit& hit, const Pointer& pointer);
     void selectForPress(const Hit& hit, const Pointer& pointer);
     void setHover(const Hit& hit);
@@ -131,6 +143,7 @@ private:
     const RunState* m_run = nullptr;
     std::unique_ptr<Gesture> m_gesture;
     Preview m_dropPreview;
+    Preview m_heldWire; ///< while an op is chosen for it
     Hit m_hover;
     QPointF m_lastPixel;
     Qt::KeyboardModifiers m_lastModifiers;

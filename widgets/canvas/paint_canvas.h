@@ -8,6 +8,7 @@
 #include <QImage>
 
 #include <map>
+#include <set>
 
 class QPainter;
 
@@ -22,6 +23,13 @@ struct WirePreview {
     State state = State::open;
 };
 
+/// Something that would be put into a wire, and where its ports are.
+struct SplicePreview {
+    Edge wire;
+    QPointF input;
+    QPointF output;
+};
+
 /// What a gesture shows before it ends.
 struct Preview {
     std::vector<LaneId> lanes; ///< that would take what is dragged
@@ -30,10 +38,14 @@ struct Preview {
     const PortSet* targets = nullptr; ///< ports that would take the wire; all others step back
     PortSide targetSide = PortSide::input;
     std::optional<PortRef> snapped;
+    QString reason; ///< why what is under the wire does not take it
     std::optional<QRectF> rubberBand;
     FrameId frame = FrameId::none; ///< that would take what is dragged
     std::optional<QRectF> drop;    ///< where an op from the palette would stand
     QString dropTitle;
+    std::optional<SplicePreview> splice;
+    std::vector<QPointF> stroke; ///< of the knife
+    std::set<Edge> cut;          ///< by the stroke so far
 };
 
 /// What is drawn beside the scene.

@@ -30,7 +30,11 @@ WireLook lookOf(const Pass& pass, const WireShape& wire) {
     WireLook look{wireColor(theme, wire.kind), wire.width, false, 0};
     if (wire.kind == WireClass::unknown) look.color = withAlpha(theme.secondaryText, 0.7);
     if (wire.mismatch) look = {theme.error, std::max(1.8, look.width * 0.8), true, 1};
-    if (state.preview && state.preview->lifted == wire.edge)
+    const bool isReplaced =
+        state.preview && state.preview->splice && state.preview->splice->wire == wire.edge;
+    if (state.preview && state.preview->cut.contains(wire.edge))
+        look = {withAlpha(theme.error, 0.55), wire.width, true, 1};
+    else if (isReplaced || (state.preview && state.preview->lifted == wire.edge))
         look.color = withAlpha(look.color, 0.2);
     else if (state.preview && state.preview->targets)
         look.color = withAlpha(look.color, 0.35);
@@ -118,6 +122,39 @@ void paintFarWires(const Pass& pass) {
     pass.painter.restore();
 }
 
+namespace {
+
+/// The wires that a splice would make, and the ports that they would join.
+void paintSplice(const Pass& pass, const SplicePreview& splice) {
+    const WireShape* wire = pass.scene.wire(splice.wire);
+    if (!wire) return;
+    const Theme& theme = pass.theme();
+    for (const auto& [from, to] :
+         {std::pair(wire->start, splice.input), std::pair(splice.output, wire->end)}) {
+        WirePath way(from);
+        routeWire(way, to, {}, {});
+        QPainterPath& path = emptyPath();
+        way.appendTo(path);
+        pass.painter.strokePath(path, QPen(theme.accent, 3, Qt::SolidLine, Qt::RoundCap));
+    }
+    pass.painter.setPen(QPen(theme.raised, 1.5));
+    pass.painter.setBrush(theme.accent);
+    for (const QPointF port : {splice.input, splice.output})
+        pass.painter.drawEllipse(port, metrics::portRadius, metrics::portRadius);
+}
+
+void paintStroke(const Pass& pass, const std::vector<QPointF>& stroke) {
+    const Theme& theme = pass.theme();
+    pass.painter.setBrush(Qt::NoBrush);
+    // A rim in the canvas's colour keeps it apart from the wires that it crosses.
+    for (const auto& [color, width] : {std::pair(theme.canvas, 5.0), std::pair(theme.error, 2.0)}) {
+        pass.painter.setPen(QPen(color, width / pass.zoom, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+        pass.painter.drawPolyline(stroke.data(), int(stroke.size()));
+    }
+}
+
+} // namespace
+
 void paintPreview(const Pass& pass) {
     const Preview& preview = *pass.state.preview;
     const Theme& theme = pass.theme();
@@ -150,6 +187,8 @@ void paintPreview(const Pass& pass) {
         painter.drawEllipse(wire.output, metrics::portRadius, metrics::portRadius);
         painter.drawEllipse(wire.input, metrics::portRadius, metrics::portRadius);
     }
+    if (preview.splice) paintSplice(pass, *preview.splice);
+    if (!preview.stroke.empty()) paintStroke(pass, preview.stroke);
     if (preview.rubberBand) {
         painter.setPen(QPen(theme.accent, 1 / pass.zoom));
         painter.setBrush(withAlpha(theme.accent, 0.1));

@@ -248,6 +248,8 @@ public:
         });
     }
     Hit hitTest(QPointF point, double zoom) const;
+    /// The wire nearest to a point within `range`, whatever lies over it, but for those of one node.
+    std::optional<Edge> wireNear(QPointF point, double range, NodeId but) const;
     /// The nearest of `ports` within `range`, for a wire that is being drawn.
     std::optional<PortRef> nearestPort(QPointF point, PortSide side, double range,
                                        const PortSet& ports) const;

@@ -165,6 +165,20 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
     return hit;
 }
 
+std::optional<Edge> Scene::wireNear(QPointF point, double range, NodeId but) const {
+    std::optional<Edge> best;
+    double nearest = range;
+    visitWires(QRectF(point.x() - range, point.y() - range, 2 * range, 2 * range), [&](std::uint32_t slot) {
+        const WireShape& wire = m_wires[slot];
+        if (wire.hidden || wire.edge.from.node == but || wire.edge.to.node == but) return;
+        const double d = path(wire).distanceTo(point);
+        if (d >= nearest) return;
+        nearest = d;
+        best = wire.edge;
+    });
+    return best;
+}
+
 std::optional<PortRef> Scene::nearestPort(QPointF point, PortSide side, double range,
                                           const PortSet& ports) const {
     std::optional<PortRef> best;

@@ -2,6 +2,7 @@
 
 #include "graph/composites.h"
 #include "ops/op_table.h"
+#include "widgets/palette/fuzzy_match.h"
 #include "widgets/text.h"
 
 #include <QMimeData>
@@ -10,30 +11,95 @@
 
 namespace twb {
 
-OpListModel::OpListModel(QObject* parent) : QAbstractListModel(parent) {
-    for (const Op& op : opTable()) m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc)});
-    for (const Composite& c : composites()) m_all.push_back({toQt(c.name), tr("Modules"), toQt(c.doc)});
+namespace {
+
+bool containsAll(DTypeSet set, bool (*family)(DType)) {
+    return std::all_of(kAllDTypes.begin(), kAllDTypes.end(),
+                       [&](DType dtype) { return !family(dtype) || set.contains(dtype); });
+}
+
+/// "any", "float int", "f32 f64 bool": whole families by their name, the rest one by one.
+QString textOf(DTypeSet set) {
+    if (set.size() == int(kDTypeCount)) return OpListModel::tr("any dtype");
+    QStringList words;
+    const std::pair<bool (*)(DType), QString> families[] = {
+        {[](DType d) { return isFloating(d); }, QStringLiteral("float")},
+        {[](DType d) { return isInteger(d); }, QStringLiteral("int")},
+        {[](DType d) { return d == DType::boolean; }, QStringLiteral("bool")}};
+    for (const auto& [family, word] : families) {
+        if (containsAll(set, family)) {
+            words << word;
+            continue;
+        }
+        for (const DType dtype : kAllDTypes)
+            if (family(dtype) && set.contains(dtype)) words << toQt(name(dtype));
+    }
+    return words.join(QLatin1Char(' '));
+}
+
+QString typesOf(const Op& op) {
+    const QString out = op.outputs.empty() ? QString() : textOf(op.outputs[0].types);
+    if (op.inputs.empty()) return out;
+    const QString in = textOf(op.inputs[0].types);
+    return in == out || out.isEmpty() ? in : in + QStringLiteral(" → ") + out;
+}
+
+} // namespace
+
+OpListModel::OpListModel(Order order, QObject* parent) : QAbstractListModel(parent), m_order(order) {
+    for (const Op& op : opTable())
+        m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc), typesOf(op)});
+    for (const Composite& c : composites()) m_all.push_back({toQt(c.name), tr("Modules"), toQt(c.doc), {}});
     setFilter({});
 }
 
 void OpListModel::setFilter(const QString& text) {
+    m_filter = text;
+    beginResetModel();
+    m_shown = m_order == Order::sections ? matching(text) : nearestTo(text);
+    endResetModel();
+}
+
+void OpListModel::setAccepted(std::function<bool(const QString&)> accepted) {
+    m_accepted = std::move(accepted);
+    setFilter(m_filter);
+}
+
+std::vector<OpListModel::Row> OpListModel::matching(const QString& text) const {
     const QStringList words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    const auto matches = [&](const Row& row) {
-        return std::all_of(words.begin(), words.end(), [&](const QString& word) {
+    std::vector<Row> shown;
+    for (const Row& row : m_all) {
+        const bool matches = std::all_of(words.begin(), words.end(), [&](const QString& word) {
             return row.name.contains(word, Qt::CaseInsensitive) ||
                    row.category.contains(word, Qt::CaseInsensitive) ||
                    row.doc.contains(word, Qt::CaseInsensitive);
         });
-    };
-    beginResetModel();
-    m_shown.clear();
-    for (const Row& row : m_all) {
-        if (!matches(row)) continue;
-        if (m_shown.empty() || m_shown.back().category != row.category)
-            m_shown.push_back({row.category, row.category, {}, true});
-        m_shown.push_back(row);
+        if (!matches || (m_accepted && !m_accepted(row.name))) continue;
+        if (m_order == Order::sections && (shown.empty() || shown.back().category != row.category))
+            shown.push_back({row.category, row.category, {}, {}, true});
+        shown.push_back(row);
     }
-    endResetModel();
+    return shown;
+}
+
+std::vector<OpListModel::Row> OpListModel::nearestTo(const QString& text) const {
+    const QString letters = QString(text).remove(QLatin1Char(' '));
+    std::vector<std::pair<int, Row>> scored;
+    for (const Row& row : m_all) {
+        if (m_accepted && !m_accepted(row.name)) continue;
+        if (const auto score = fuzzyScore(letters, row.name)) scored.emplace_back(*score, row);
+    }
+    std::stable_sort(scored.begin(), scored.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Row> shown;
+    for (auto& [score, row] : scored) shown.push_back(std::move(row));
+    // What is only described by these words comes after what is called by them.
+    for (Row& row : matching(text)) {
+        const bool isThere =
+            std::any_of(shown.begin(), shown.end(), [&](const Row& other) { return other.name == row.name; });
+        if (!isThere) shown.push_back(std::move(row));
+    }
+    return shown;
 }
 
 QString OpListModel::op(const QModelIndex& index) const {
@@ -42,7 +108,9 @@ QString OpListModel::op(const QModelIndex& index) const {
     return row.header ? QString() : row.name;
 }
 
-QModelIndex OpListModel::firstOp() const { return m_shown.empty() ? QModelIndex() : index(1); }
+QModelIndex OpListModel::firstOp() const {
+    return m_shown.empty() ? QModelIndex() : index(m_order == Order::sections ? 1 : 0);
+}
 
 int OpListModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : int(m_shown.size());
@@ -63,6 +131,10 @@ QVariant OpListModel::data(const QModelIndex& index, int role) const {
         return row.header;
     case CategoryRole:
         return row.category;
+    case DocRole:
+        return row.doc;
+    case TypesRole:
+        return row.types;
     default:
         return {};
     }

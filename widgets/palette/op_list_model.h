@@ -3,6 +3,7 @@
 #include <QAbstractListModel>
 #include <QString>
 
+#include <functional>
 #include <vector>
 
 namespace twb {
@@ -10,18 +11,24 @@ namespace twb {
 /// What the palette drags: the op's name in UTF-8.
 inline constexpr char kOpMimeType[] = "application/x-tensor-workbench-op";
 
-/// The op table and the composites as a list with section headers, filtered by a search text. Headers cannot
-/// be selected and vanish with their last op.
+/// The op table and the composites as a list, filtered by a search text.
 class OpListModel : public QAbstractListModel {
     Q_OBJECT
 
 public:
-    enum Role { IsHeaderRole = Qt::UserRole, CategoryRole };
+    enum Role { IsHeaderRole = Qt::UserRole, CategoryRole, DocRole, TypesRole };
+    enum class Order {
+        sections, ///< as in the op table, with section headers, which cannot be selected
+        nearest,  ///< what answers best to the search text comes first; no headers
+    };
 
-    explicit OpListModel(QObject* parent = nullptr);
+    explicit OpListModel(Order order, QObject* parent = nullptr);
 
-    /// Keeps what has every word of `text` in its name, section or description.
+    /// By sections: keeps what has every word of `text` in its name, section or description. The nearest:
+    /// also what has its letters in its name.
     void setFilter(const QString& text);
+    /// Leaves out the ops for which it is false.
+    void setAccepted(std::function<bool(const QString& op)> accepted);
     QString op(const QModelIndex& index) const; ///< empty for a header
     QModelIndex firstOp() const;
 
@@ -36,8 +43,15 @@ private:
         QString name;
         QString category;
         QString doc;
+        QString types; ///< "float int → bool"
         bool header = false;
     };
+    std::vector<Row> matching(const QString& text) const;
+    std::vector<Row> nearestTo(const QString& text) const;
+
+    Order m_order;
+    std::function<bool(const QString&)> m_accepted;
+    QString m_filter;
     std::vector<Row> m_all;
     std::vector<Row> m_shown;
 };

@@ -125,8 +125,8 @@ private:
 } // namespace
 
 OpPalette::OpPalette(QWidget* parent)
-    : QWidget(parent), m_model(new OpListModel(this)), m_search(new QLineEdit(this)),
-      m_list(new OpListView(this)) {
+    : QWidget(parent), m_model(new OpListModel(OpListModel::Order::sections, this)),
+      m_search(new QLineEdit(this)), m_list(new OpListView(this)) {
     setProperty("surface", QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
     setAccessibleName(tr("Palette"));

@@ -1,43 +1,29 @@
 #include "widgets/canvas/gestures/connect_gesture.h"
 
+#include "graph/port_fit.h"
+#include "graph/reach.h"
+#include "widgets/text.h"
+
 #include <QApplication>
+#include <QCoreApplication>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace twb {
 namespace {
 
 constexpr double kSnapPixels = 26;
 
-/// All nodes that `start` comes after (`upstream`), or that come after it; `start` included.
-std::unordered_set<NodeId> reach(const Graph& graph, NodeId start, bool upstream) {
-    std::unordered_set<NodeId> seen{start};
-    std::vector<NodeId> open{start};
-    while (!open.empty()) {
-        const NodeId at = open.back();
-        open.pop_back();
-        const auto visit = [&](NodeId next) {
-            if (seen.insert(next).second) open.push_back(next);
-        };
-        if (upstream) {
-            for (const auto& input : graph.inputs(at)) {
-                if (input) visit(input->node);
-            }
-        } else {
-            for (const Edge& edge : graph.outgoing(at)) visit(edge.to.node);
-        }
-    }
-    return seen;
+bool accepts(const Op* op, int port, const std::optional<TensorType>& type) {
+    return !type || twb::accepts(op, port, type->dtype);
 }
 
-bool accepts(const Op* op, int port, const std::optional<TensorType>& type) {
-    if (!op || !type) return true;
-    const bool exists = op->isVariadic() || port < static_cast<int>(op->inputs.size());
-    return exists && op->inputAt(port).types.contains(type->dtype);
-}
+/// For translators.
+struct Reasons {
+    Q_DECLARE_TR_FUNCTIONS(ConnectGesture)
+};
 
 const std::string& nameOf(const Graph& graph, NodeId id) { return graph.find(id)->name; }
 
@@ -46,7 +32,8 @@ const std::string& nameOf(const Graph& graph, NodeId id) { return graph.find(id)
 PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSide, PortRef fixed) {
     const Analysis& analysis = document.analysis();
     const bool seeksInput = fixedSide == PortSide::output;
-    const auto excluded = reach(document.graph(), fixed.node, seeksInput);
+    const auto excluded =
+        reach(document.graph(), {fixed.node}, seeksInput ? Reach::upstream : Reach::downstream);
     const auto opOf = [&](NodeId id) {
         const NodeFacts* facts = analysis.find(id);
         return facts ? facts->op : nullptr;
@@ -63,6 +50,27 @@ PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSid
         }
     }
     return ports;
+}
+
+QString reasonAgainst(const Document& document, PortSide fixedSide, PortRef fixed, const Hit& under) {
+    const Graph& graph = document.graph();
+    const bool seeksInput = fixedSide == PortSide::output;
+    const auto nameIn = [&](NodeId id) { return toQt(nameOf(graph, id)); };
+    const NodeId taker = seeksInput ? under.node : fixed.node;
+    const NodeFacts* facts = document.analysis().find(taker);
+    const Op* op = facts ? facts->op : nullptr;
+    if (op && op->inputs.empty()) return Reasons::tr("%1 takes no input.").arg(nameIn(taker));
+    if (reach(graph, {fixed.node}, seeksInput ? Reach::upstream : Reach::downstream).contains(under.node))
+        return Reasons::tr("That would be a cycle: %1 is made from %2.")
+            .arg(nameIn(seeksInput ? fixed.node : under.node), nameIn(seeksInput ? under.node : fixed.node));
+    const bool isPort = under.kind == (seeksInput ? Hit::Kind::input : Hit::Kind::output);
+    const std::optional<TensorType>& type =
+        document.analysis().typeOf(seeksInput ? fixed : PortRef{under.node, isPort ? under.port.port : 0});
+    if (!type || !op) return {};
+    const QString dtype = toQt(name(type->dtype));
+    if (seeksInput && !isPort) return Reasons::tr("No input of %1 takes %2.").arg(nameIn(taker), dtype);
+    const PortSpec& port = op->inputAt(seeksInput ? under.port.port : fixed.port);
+    return Reasons::tr("%1 of %2 does not take %3.").arg(toQt(port.name), nameIn(taker), dtype);
 }
 
 ConnectGesture::ConnectGesture(GestureHost& host, const Pointer& start, PortSide side, PortRef port)
@@ -90,6 +98,7 @@ void ConnectGesture::seek(const Pointer& pointer) {
     const double range = kSnapPixels / m_host.zoom();
     m_preview.snapped = scene.nearestPort(pointer.at, side, range, m_targets);
     const Hit under = scene.hitTest(pointer.at, m_host.zoom());
+    m_isOverCard = under.node != NodeId::none;
     if (!m_preview.snapped && under.node != NodeId::none) {
         // Dropped on a card, it goes to the port that waits for it: the first one without a wire, or the
         // first.
@@ -105,6 +114,12 @@ void ConnectGesture::seek(const Pointer& pointer) {
         }
         if (!m_preview.snapped) m_preview.snapped = first;
     }
+    const bool isAgainst = !m_preview.snapped && m_isOverCard && under.node != m_fixed.node;
+    if (!isAgainst)
+        m_preview.reason.clear();
+    else if (under != m_under || m_preview.reason.isEmpty())
+        m_preview.reason = reasonAgainst(m_host.document(), m_fixedSide, m_fixed, under);
+    m_under = under;
     WirePreview wire;
     const QPointF hand =
         m_preview.snapped ? portPosition(*scene.node(m_preview.snapped->node), side, m_preview.snapped->port)
@@ -139,11 +154,15 @@ void ConnectGesture::finish(const Pointer& pointer) {
     const bool isRefused = m_preview.wire && m_preview.wire->state == WirePreview::State::refused;
     const std::optional<Edge> lifted = m_preview.lifted;
     const std::optional<PortRef> end = m_preview.snapped;
+    const std::optional<WirePreview> shown = m_preview.wire;
     cancel();
     if (isRefused) return;
     const Graph& graph = m_host.document().graph();
     if (!end) {
-        if (!lifted) return;
+        if (!lifted) {
+            if (shown && !m_isOverCard) m_host.wantOp(pointer.pixel, {m_fixedSide, m_fixed}, *shown);
+            return;
+        }
         DeltaBuilder builder(graph, fmt::format("Disconnect {} from {}", nameOf(graph, lifted->from.node),
                                                 nameOf(graph, lifted->to.node)));
         builder.disconnect(*lifted);

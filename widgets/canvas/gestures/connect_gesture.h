@@ -5,8 +5,8 @@
 namespace twb {
 
 /// Draws a wire from a port, or takes an existing wire by the end at its input. Dropped on a port that takes
-/// it, it connects; a lifted wire that is dropped in the void is disconnected; everything else changes
-/// nothing.
+/// it, it connects; dropped in the void, a new wire asks for an op and a lifted one is disconnected;
+/// everything else changes nothing.
 class ConnectGesture final : public Gesture {
 public:
     /// From a port. An input with a wire gives its wire into the hand.
@@ -29,8 +29,12 @@ private:
     PortRef m_fixed;
     PortSet m_targets;
     bool m_moving = false;
+    bool m_isOverCard = false;
+    Hit m_under; ///< what the wire's end was over last
 };
 
+/// Why what is under the end of a wire does not take it, as a sentence; empty where nothing is known.
+QString reasonAgainst(const Document& document, PortSide fixedSide, PortRef fixed, const Hit& under);
 /// The ports on the other side that a wire from `fixed` may end in: not its own node, no dtype that the port
 /// does not take, and no cycle. Devices do not count: what stands on the wrong one is told, not forbidden.
 PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSide, PortRef fixed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "widgets/add_op.h"
 #include "widgets/canvas/paint_canvas.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/document.h"
@@ -10,6 +11,9 @@
 namespace twb {
 
 inline constexpr double kGrid = 8; ///< what is moved by hand lands on multiples of this
+
+/// How near to a wire the middle of a card must be to be put into it, in canvas units.
+inline constexpr double kSpliceRange = 28;
 
 /// What gestures work on: the canvas as they see it.
 class GestureHost {
@@ -24,6 +28,8 @@ public:
     virtual void repaint() = 0;
     /// document().apply(), with what goes wrong told to the user.
     virtual void apply(Delta delta) = 0;
+    /// A wire was let go at `pixel`, over nothing: an op is wanted that goes on from there.
+    virtual void wantOp(QPointF pixel, const LooseWire& wire, const WirePreview& shown) = 0;
 };
 
 struct Pointer {

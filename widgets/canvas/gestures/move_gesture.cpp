@@ -121,7 +121,23 @@ void MoveGesture::show() {
     }
     for (const Frame& frame : graph.frames())
         if (parentFor(frame) != frame.parent) m_preview.frame = parentFor(frame);
+    m_preview.splice.reset();
+    if (const auto splice = spliceHere()) {
+        const NodeShape& shape = *scene.node(m_items.front().node);
+        m_preview.splice = {splice->wire, portPosition(shape, PortSide::input, splice->input.port),
+                            portPosition(shape, PortSide::output, splice->output.port)};
+    }
     m_host.repaint();
+}
+
+std::optional<Splice> MoveGesture::spliceHere() const {
+    if (m_items.size() != 1 || m_items.front().node == NodeId::none) return std::nullopt;
+    const NodeId node = m_items.front().node;
+    const NodeShape* shape = m_host.hostScene().node(node);
+    if (!shape) return std::nullopt;
+    const auto wire = m_host.hostScene().wireNear(shape->rect.center(), kSpliceRange, node);
+    if (!wire) return std::nullopt;
+    return spliceOf(m_host.document().graph(), m_host.document().analysis(), *wire, node);
 }
 
 FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const {
@@ -179,9 +195,11 @@ void MoveGesture::finish(const Pointer& pointer) {
         if (after.parent != frame.parent) delta.frames.push_back({frame, after});
     }
     const FrameId joined = m_preview.frame;
+    const std::optional<Splice> splice = spliceHere();
     m_host.hostScene().endDrag(graph);
     m_preview.lanes.clear();
     m_preview.frame = FrameId::none;
+    m_preview.splice.reset();
     Selection moved;
     Device device;
     bool changesDevice = false;
@@ -216,6 +234,13 @@ void MoveGesture::finish(const Pointer& pointer) {
         delta.title = titleOf(graph, moved);
         if (changesDevice) delta.title += " to " + device.toString();
         if (const Frame* frame = graph.find(joined)) delta.title += " into " + frame->title;
+        if (splice) {
+            const auto [in, out] = edgesOf(*splice, {m_items.front().node});
+            delta.edgesRemoved.push_back(splice->wire);
+            delta.edgesAdded = {in, out};
+            delta.title = fmt::format("Insert {} between {} and {}", graph.find(in.to.node)->name,
+                                      graph.find(in.from.node)->name, graph.find(out.to.node)->name);
+        }
         m_host.apply(std::move(delta));
     }
     m_host.repaint();
@@ -224,6 +249,7 @@ void MoveGesture::finish(const Pointer& pointer) {
 void MoveGesture::cancel() {
     m_preview.lanes.clear();
     m_preview.frame = FrameId::none;
+    m_preview.splice.reset();
     m_host.hostScene().endDrag(m_host.document().graph());
     m_host.repaint();
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "widgets/canvas/gestures/gesture.h"
+#include "widgets/wire_edits.h"
 
+#include <optional>
 #include <vector>
 
 namespace twb {
@@ -33,6 +35,8 @@ private:
     };
     void settle(QPointF offset, double pointerY);
     void show();
+    /// Where the only thing that is moved would be put into a wire.
+    std::optional<Splice> spliceHere() const;
     /// The frame that a node would belong to where it is now: the one that it was dragged into, or none when
     /// it was dragged out of one. Within a frame, or along with all of it, it stays what it is.
     FrameId frameFor(const Node& node) const;

@@ -1,0 +1,254 @@
+#include "support/test_main.h"
+#include "widgets/palette/fuzzy_match.h"
+#include "widgets/palette/op_list_model.h"
+#include "widgets/palette/op_search.h"
+#include "widgets/window_hand.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Two lanes; on cpu a f32 "x", a bool "flags" and a Gemm "fc" without inputs.
+struct Start {
+    Graph graph;
+    LaneId cpu, cuda;
+    NodeId x, flags, fc;
+
+    Start() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 320});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 240});
+        x = addNode(builder, cpu, "Ones", "x", 16, 16);
+        flags =
+            addNode(builder, cpu, "Full", "flags", 16, 160, {{"value", 1.0}, {"dtype", std::string("bool")}});
+        fc = addNode(builder, cpu, "Gemm", "fc", 520, 40);
+        graph.apply(builder.take());
+    }
+};
+
+/// What the search shows and takes.
+struct Search {
+    OpSearch* popup;
+    QLineEdit* field;
+    QListView* list;
+    QLabel* heading;
+
+    explicit Search(MainWindow& window)
+        : popup(window.findChild<OpSearch*>()), field(find<QLineEdit>(*popup, "opSearchField")),
+          list(find<QListView>(*popup, "opSearchList")), heading(find<QLabel>(*popup, "opSearchHeading")) {}
+
+    bool isOpen() const { return popup->isVisible(); }
+    QString row(int i) const { return list->model()->index(i, 0).data().toString(); }
+    bool offers(const char* op) const {
+        for (int i = 0; i < list->model()->rowCount(); ++i)
+            if (row(i) == QLatin1String(op)) return true;
+        return false;
+    }
+    void type(const char* text) const { QTest::keyClicks(field, QString::fromLatin1(text)); }
+    void press(Qt::Key key) const { QTest::keyClick(field, key); }
+};
+
+} // namespace
+
+class TestOpSearch : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void ranksWhatPeopleMean_data() {
+        QTest::addColumn<QString>("typed");
+        QTest::addColumn<QString>("first");
+        const std::pair<const char*, const char*> rows[] = {
+            {"relu", "Relu"},        {"softm", "Softmax"},
+            {"logsm", "LogSoftmax"}, {"gem", "Gemm"},
+            {"mm", "MatMul"},        {"RSum", "ReduceSum"},
+            {"trans", "Transpose"},  {"to", "To"},
+            {"conv", "Conv"},        {"batch norm", "BatchNormalization"},
+            {"am", "ArgMax"},        {"linear", "Linear"},
+        };
+        for (const auto& [typed, first] : rows)
+            QTest::newRow(typed) << QString::fromLatin1(typed) << QString::fromLatin1(first);
+    }
+    void ranksWhatPeopleMean() {
+        QFETCH(QString, typed);
+        QFETCH(QString, first);
+        OpListModel model(OpListModel::Order::nearest);
+        model.setFilter(typed);
+        QVERIFY(model.rowCount() > 0);
+        QStringList nearest;
+        for (int i = 0; i < std::min(5, model.rowCount()); ++i) nearest << model.op(model.index(i));
+        QVERIFY2(nearest.front() == first, qPrintable(nearest.join(QLatin1Char(' '))));
+    }
+
+    void lettersMustComeInTheirOrder() {
+        QVERIFY(fuzzyScore(u"gmm", u"Gemm"));
+        QVERIFY(!fuzzyScore(u"mgm", u"Gemm"));
+        QVERIFY(!fuzzyScore(u"gemmm", u"Gemm"));
+        QVERIFY(*fuzzyScore(u"ge", u"Gemm") > *fuzzyScore(u"ge", u"Range"));
+        QVERIFY(*fuzzyScore(u"ls", u"LogSoftmax") > *fuzzyScore(u"ls", u"Also"));
+        QCOMPARE(fuzzyScore(u"", u"Gemm"), std::optional<int>(0));
+    }
+
+    void everyRowSaysWhatItIsAndTakes() {
+        OpListModel model(OpListModel::Order::nearest);
+        model.setFilter(QStringLiteral("Relu"));
+        const QModelIndex relu = model.firstOp();
+        QVERIFY(!relu.data(OpListModel::CategoryRole).toString().isEmpty());
+        QVERIFY(!relu.data(OpListModel::DocRole).toString().isEmpty());
+        QVERIFY(relu.data(OpListModel::TypesRole).toString().contains(QLatin1String("float")));
+        model.setFilter(QStringLiteral("ArgMax"));
+        QVERIFY(model.firstOp().data(OpListModel::TypesRole).toString().endsWith(QStringLiteral("→ i64")));
+    }
+
+    void tabPutsAnOpOnTheLaneUnderThePointer() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        const QPoint at = hand.pixel({400, hand.canvas.scene().lane(g.cuda)->top + 110});
+        QTest::mouseMove(hand.window.get(), hand.canvas.mapTo(hand.window.get(), at));
+        hand.moveTo(at);
+        QVERIFY(hand.canvas.underMouse());
+        hand.key(Qt::Key_Tab);
+        QVERIFY(search.isOpen());
+        QVERIFY(search.heading->isHidden());
+        search.type("softm");
+        QCOMPARE(search.row(0), QStringLiteral("Softmax"));
+        search.press(Qt::Key_Return);
+        QVERIFY(!search.isOpen());
+        const Node* node = hand.node("softmax");
+        QVERIFY(node);
+        QCOMPARE(node->lane, g.cuda);
+        QVERIFY(hand.shape(node->id).rect.contains(hand.canvas.toScene(at)));
+        QCOMPARE(hand.document.selection().nodes, std::set<NodeId>{node->id});
+        QCOMPARE(hand.undoSteps(), 1);
+        QVERIFY(hand.canvas.hasFocus());
+    }
+
+    void doubleClickOnTheVoidSearchesAndEscapeLeavesAllAlone() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        const QPoint at = hand.pixel({360, 200});
+        QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, at);
+        QVERIFY(search.isOpen());
+        search.press(Qt::Key_Escape);
+        QVERIFY(!search.isOpen());
+        QCOMPARE(hand.undoSteps(), 0);
+        // On a card it does what it did.
+        QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, hand.middle(g.fc));
+        QVERIFY(!search.isOpen());
+    }
+
+    void arrowsAndAClickChoose() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.key(Qt::Key_Insert);
+        QVERIFY(search.isOpen());
+        search.type("re");
+        search.press(Qt::Key_Down);
+        search.press(Qt::Key_Down);
+        search.press(Qt::Key_Up);
+        const QString second = search.row(1);
+        QCOMPARE(search.list->currentIndex().row(), 1);
+        search.press(Qt::Key_Enter);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(4));
+        QVERIFY(hand.node(qPrintable(second.toLower())));
+        hand.key(Qt::Key_Insert);
+        const QString third = search.row(2);
+        QTest::mouseClick(search.list->viewport(), Qt::LeftButton, {},
+                          search.list->visualRect(search.list->model()->index(2, 0)).center());
+        QVERIFY(!search.isOpen());
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(5));
+        QCOMPARE(QString::fromStdString(hand.graph().find(*hand.document.selection().nodes.begin())->op),
+                 third);
+        // The ends meet; what nobody has says so and adds nothing.
+        hand.key(Qt::Key_Insert);
+        search.press(Qt::Key_Up);
+        QCOMPARE(search.list->currentIndex().row(), search.list->model()->rowCount() - 1);
+        search.type("qqqq");
+        QVERIFY(search.list->isHidden());
+        search.press(Qt::Key_Return);
+        QVERIFY(search.isOpen());
+        search.press(Qt::Key_Escape);
+        QCOMPARE(hand.undoSteps(), 2);
+    }
+
+    void aWireIntoTheVoidFindsWhatTakesIt() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        const QPoint to = hand.pixel({300, 120});
+        hand.drag(hand.output(g.flags), to);
+        QVERIFY(search.isOpen());
+        QVERIFY(search.heading->text().contains(QLatin1String("bool")));
+        QVERIFY(search.offers("Not"));
+        QVERIFY(!search.offers("Relu"));
+        QVERIFY(!search.offers("Ones")); // which takes nothing
+        hand.window->grab();
+        search.type("not");
+        search.press(Qt::Key_Return);
+        const Node* node = hand.node("not");
+        QVERIFY(node);
+        QCOMPARE(hand.graph().sourceOf({node->id, 0}), std::optional<PortRef>(PortRef{g.flags, 0}));
+        QCOMPARE(hand.undoSteps(), 1);
+        QVERIFY(std::abs(hand.shape(node->id).rect.left() - hand.canvas.toScene(to).x()) <= 8);
+        hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void aWireFromAnInputFindsWhatMakesIt() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.drag(hand.input(g.fc, 1), hand.pixel({440, 240}));
+        QVERIFY(search.isOpen());
+        QVERIFY(search.heading->text().contains(QLatin1String("fc")));
+        QVERIFY(search.offers("RandomNormal"));
+        QVERIFY(!search.offers("Equal")); // which makes bools
+        QVERIFY(!search.offers("Save"));  // which makes nothing
+        search.type("randomn");
+        search.press(Qt::Key_Return);
+        const auto source = hand.graph().sourceOf({g.fc, 1});
+        QVERIFY(source);
+        QCOMPARE(hand.node(source->node).op, std::string("RandomNormal"));
+        QCOMPARE(hand.undoSteps(), 1);
+    }
+
+    void aWireGoesIntoAModuleToo() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.drag(hand.output(g.x), hand.pixel({300, 220}));
+        search.type("linear");
+        QCOMPARE(search.row(0), QStringLiteral("Linear"));
+        search.press(Qt::Key_Return);
+        const auto& leaving = hand.graph().outgoing(g.x);
+        QCOMPARE(leaving.size(), std::size_t(1));
+        QCOMPARE(hand.node(leaving.front().to.node).op, std::string("Gemm"));
+        QCOMPARE(hand.undoSteps(), 1);
+    }
+
+    void aWireOntoACardOrBackHomeAsksForNothing() {
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.drag(hand.output(g.flags), hand.middle(g.fc)); // which takes no bool
+        QVERIFY(!search.isOpen());
+        hand.drag(hand.output(g.x), hand.middle(g.x));
+        QVERIFY(!search.isOpen());
+        QCOMPARE(hand.undoSteps(), 0);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestOpSearch)
+#include "test_op_search.moc"

@@ -1,0 +1,138 @@
+#include "widgets/add_op.h"
+
+#include "core/error.h"
+#include "graph/card_size.h"
+#include "graph/composites.h"
+#include "graph/folding.h"
+#include "graph/port_fit.h"
+#include "ops/op_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr Position kBeside{24, 24};
+
+/// Moved down and right until no node stands there.
+Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
+    const auto taken = [&](const Node& node) {
+        return node.lane == lane && !foldedInto(graph, node) &&
+               std::abs(node.position.x - wanted.x) < card::minWidth &&
+               std::abs(node.position.y - wanted.y) < card::height;
+    };
+    const auto& nodes = graph.nodes();
+    for (int tries = 0; tries < 200 && std::any_of(nodes.begin(), nodes.end(), taken); ++tries) {
+        wanted.x += kBeside.x;
+        wanted.y += kBeside.y;
+    }
+    return wanted;
+}
+
+std::string lowered(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+    return text;
+}
+
+/// Nodes that were just pasted and their modules, as far as they are in no other. A body stands where its
+/// owner does.
+void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const std::vector<NodeId>& pasted) {
+    if (frame == FrameId::none) return;
+    for (const NodeId id : pasted) {
+        Node node = *builder.graph().find(id);
+        if (node.frame != FrameId::none) continue;
+        node.frame = frame;
+        builder.change(node);
+    }
+    const auto& now = builder.graph().frames();
+    for (Frame module : std::vector<Frame>(now.begin(), now.end())) {
+        if (before.find(module.id) || module.parent != FrameId::none || module.owner != NodeId::none)
+            continue;
+        module.parent = frame;
+        builder.change(module);
+    }
+}
+
+/// Adds it; the nodes are those of a composite in the order of its fragment.
+std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place) {
+    const std::string name = what.op.toStdString();
+    if (const Composite* composite = findComposite(name)) {
+        const Graph before = builder.graph();
+        std::vector<NodeId> pasted;
+        paste(builder, composite->fragment, place, what.lane, &pasted);
+        putInto(builder, what.frame, before, pasted);
+        return pasted;
+    }
+    if (!findOp(name))
+        throw Error(ErrorCode::badGraph, "there is no op " + name + "; take one from the palette");
+    Node node;
+    node.op = name;
+    node.name = builder.graph().uniqueName(lowered(name));
+    node.lane = what.lane;
+    node.position = place;
+    node.frame = what.frame;
+    return {builder.addNode(node)};
+}
+
+PortRef portOf(const std::vector<NodeId>& added, EntryPort port) { return {added[port.node], port.port}; }
+
+} // namespace
+
+DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire) {
+    if (wire.heldBy == PortSide::output) {
+        const std::optional<TensorType>& type = analysis.typeOf(wire.port);
+        return type ? DTypeSet(type->dtype) : allTypes();
+    }
+    const NodeFacts* facts = analysis.find(wire.port.node);
+    return acceptedTypes(facts ? facts->op : nullptr, wire.port.port);
+}
+
+bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire) {
+    const DTypeSet types = typesOf(analysis, wire);
+    const std::string name = op.toStdString();
+    return wire.heldBy == PortSide::output ? inputFor(name, types).has_value()
+                                           : outputFor(name, types).has_value();
+}
+
+Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added) {
+    DeltaBuilder builder(graph, "Add " + what.op.toStdString());
+    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    if (added) *added = nodes;
+    return builder.take();
+}
+
+Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, const LooseWire& wire,
+              std::vector<NodeId>* added) {
+    const Node* holder = graph.find(wire.port.node);
+    if (!holder) return addOp(graph, what, added);
+    const std::string name = what.op.toStdString();
+    DeltaBuilder builder(graph, "Add " + name + (wire.heldBy == PortSide::output ? " after " : " before ") +
+                                    holder->name);
+    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    const DTypeSet types = typesOf(analysis, wire);
+    if (wire.heldBy == PortSide::output) {
+        if (const auto port = inputFor(name, types)) builder.connect({wire.port, portOf(nodes, *port)});
+    } else if (const auto port = outputFor(name, types)) {
+        builder.connect({portOf(nodes, *port), wire.port});
+    }
+    if (added) *added = nodes;
+    return builder.take();
+}
+
+Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice, std::vector<NodeId>* added) {
+    DeltaBuilder builder(graph, fmt::format("Insert {} between {} and {}", what.op.toStdString(),
+                                            graph.find(splice.wire.from.node)->name,
+                                            graph.find(splice.wire.to.node)->name));
+    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    const auto [in, out] = edgesOf(splice, nodes);
+    builder.connect(in);
+    builder.connect(out); // which replaces the wire
+    if (added) *added = nodes;
+    return builder.take();
+}
+
+} // namespace twb

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "graph/delta.h"
+#include "placement/analysis.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/wire_edits.h"
+
+#include <QString>
+
+#include <vector>
+
+namespace twb {
+
+/// A palette entry and where it is to stand: an op or a composite ("Linear") on a lane, in a frame or in
+/// none.
+struct NewOp {
+    QString op;
+    LaneId lane = LaneId::none;
+    Position position;
+    FrameId frame = FrameId::none;
+};
+
+/// A wire with one end in the hand; the other is held by a port.
+struct LooseWire {
+    PortSide heldBy = PortSide::output;
+    PortRef port;
+};
+
+/// The dtypes that a loose wire has or that it may bring.
+DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire);
+/// Whether an op or composite has a port for it.
+bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire);
+
+// Each is one Delta. `added` gets the new nodes. They throw Error(badGraph) for an unknown op or lane.
+
+/// Beside what stands there already.
+Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added = nullptr);
+/// The same, joined to a wire by its first port that fits; alone where none does.
+Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, const LooseWire& wire,
+              std::vector<NodeId>* added = nullptr);
+
+/// Put into a wire.
+Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice,
+                std::vector<NodeId>* added = nullptr);
+
+} // namespace twb

@@ -1,0 +1,80 @@
+#include "graph/card_size.h"
+#include "ops/op_table.h"
+#include "widgets/add_op.h"
+#include "widgets/main_window.h"
+#include "widgets/palette/op_search.h"
+#include "widgets/text.h"
+
+namespace twb {
+
+bool MainWindow::hasLaneFor(const QString& op, LaneId lane) {
+    if (lane != LaneId::none) return true;
+    m_status->say(tr("There is no lane to put %1 on: add one with Graph ▸ Add lane.").arg(op),
+                  Severity::warning);
+    return false;
+}
+
+/// Does what `make` says and shows what it added.
+void MainWindow::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
+    attempt(tr("The op cannot be added"), [&] {
+        std::vector<NodeId> added;
+        Delta delta = make(&added);
+        edit(std::move(delta), added);
+        if (!added.empty()) m_canvas->reveal(added.front());
+    });
+}
+
+void MainWindow::addOpAt(const QString& op, LaneId lane, Position position,
+                         const std::optional<Splice>& splice) {
+    if (!hasLaneFor(op, lane)) return;
+    const NewOp what{op, lane, position, m_canvas->frameAt(lane, position)};
+    add([&](std::vector<NodeId>* added) {
+        return splice ? addOpInto(m_document.graph(), what, *splice, added)
+                      : addOp(m_document.graph(), what, added);
+    });
+}
+
+void MainWindow::addOpInView(const QString& op) {
+    const QPoint center = m_canvas->rect().center();
+    addOpAt(op, laneInView(), m_canvas->positionAt(center));
+}
+
+void MainWindow::searchOp(QPoint at, std::optional<LooseWire> wire) {
+    m_wanted = {at, wire};
+    OpSearch::Wanted wanted;
+    if (wire) {
+        const Node* holder = m_document.graph().find(wire->port.node);
+        const NodeFacts* facts = m_document.analysis().find(wire->port.node);
+        if (!holder) return;
+        if (wire->heldBy == PortSide::output) {
+            const auto& type = m_document.analysis().typeOf(wire->port);
+            wanted.heading = type ? tr("Takes %1 from %2").arg(toQt(name(type->dtype)), toQt(holder->name))
+                                  : tr("Takes a tensor from %1").arg(toQt(holder->name));
+        } else {
+            const QString port =
+                facts && facts->op ? toQt(facts->op->inputAt(wire->port.port).name) : QString();
+            wanted.heading = tr("Makes what %1 of %2 takes").arg(port, toQt(holder->name));
+        }
+        wanted.accepted = [this, held = *wire](const QString& op) {
+            return fits(op, m_document.analysis(), held);
+        };
+    }
+    m_search->open(m_canvas->mapToGlobal(at), std::move(wanted));
+}
+
+void MainWindow::addFound(const QString& op) {
+    const auto [at, wire] = m_wanted;
+    const LaneId lane = m_canvas->laneAt(at);
+    if (!hasLaneFor(op, lane)) return;
+    if (!wire) return addOpAt(op, lane, m_canvas->positionAt(at));
+    // The card begins where the wire was let go.
+    const int half = int(card::minWidth / 2 * m_canvas->zoom());
+    const Position place =
+        m_canvas->positionAt(at + QPoint(wire->heldBy == PortSide::output ? half : -half, 0));
+    const NewOp what{op, lane, place, m_canvas->frameAt(lane, place)};
+    add([&, held = *wire](std::vector<NodeId>* added) {
+        return addOpTo(m_document.graph(), what, m_document.analysis(), held, added);
+    });
+}
+
+} // namespace twb

@@ -1,0 +1,55 @@
+#include "widgets/palette/fuzzy_match.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace twb {
+namespace {
+
+constexpr int kLetter = 2;
+constexpr int kTogether = 8;  ///< right after the letter before it
+constexpr int kWordStart = 9; ///< "S" in "LogSoftmax", "w" in "fc1.weight"
+constexpr int kFirst = 5;     ///< of the whole text, beside being a word's
+constexpr int kWhole = 40;    ///< nothing else is left
+constexpr int kNone = std::numeric_limits<int>::min() / 2;
+
+bool beginsWord(QStringView text, qsizetype at) {
+    if (at == 0) return true;
+    const QChar before = text[at - 1];
+    const QChar here = text[at];
+    if (!before.isLetterOrNumber()) return here.isLetterOrNumber();
+    return (here.isUpper() && !before.isUpper()) || (here.isDigit() && !before.isDigit());
+}
+
+} // namespace
+
+std::optional<int> fuzzyScore(QStringView typed, QStringView text) {
+    if (typed.isEmpty()) return 0;
+    if (typed.size() > text.size()) return std::nullopt;
+    // best[i]: the best score of the letters so far with the last of them at text[i].
+    std::vector<int> best(std::size_t(text.size()), kNone);
+    for (qsizetype letter = 0; letter < typed.size(); ++letter) {
+        std::vector<int> next(best.size(), kNone);
+        int before = kNone; // the best that ends somewhere left of the letter before
+        for (qsizetype at = letter; at < text.size(); ++at) {
+            const auto i = std::size_t(at);
+            if (at >= 2) before = std::max(before, best[i - 2]);
+            if (text[at].toCaseFolded() != typed[letter].toCaseFolded()) continue;
+            int score = kLetter + (beginsWord(text, at) ? kWordStart : 0);
+            if (letter == 0) {
+                next[i] = score + (at == 0 ? kFirst : 0);
+                continue;
+            }
+            const int together = best[i - 1] == kNone ? kNone : best[i - 1] + kTogether;
+            const int reached = std::max(together, before);
+            if (reached != kNone) next[i] = score + reached;
+        }
+        best = std::move(next);
+    }
+    const int score = *std::max_element(best.begin(), best.end());
+    if (score < 0) return std::nullopt;
+    return 4 * score - int(text.size()) + (typed.size() == text.size() ? kWhole : 0);
+}
+
+} // namespace twb

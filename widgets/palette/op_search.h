@@ -1,0 +1,51 @@
+#pragma once
+
+#include <QFrame>
+
+#include <functional>
+
+class QLabel;
+class QLineEdit;
+class QListView;
+
+namespace twb {
+
+class OpListModel;
+
+/// The search that the canvas opens under the hand: type a few letters of an op, take it by Enter or a click.
+/// Goes away by Esc or a click elsewhere.
+class OpSearch : public QFrame {
+    Q_OBJECT
+
+public:
+    explicit OpSearch(QWidget* parent);
+
+    /// What is asked for this time: only ops for which `accepted` is true, `heading` says why. Empty: all.
+    struct Wanted {
+        QString heading;
+        std::function<bool(const QString& op)> accepted;
+    };
+    /// Shows it with its corner at a point of the screen, or where there is room beside it.
+    void open(QPoint globalPosition, Wanted wanted);
+
+Q_SIGNALS:
+    void chosen(const QString& op); ///< before closed()
+    void closed();
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
+private:
+    void filter(const QString& text);
+    void step(int rows);
+    void take(const QModelIndex& index);
+
+    OpListModel* m_model;
+    QLabel* m_heading;
+    QLineEdit* m_search;
+    QListView* m_list;
+    QLabel* m_nothing;
+};
+
+} // namespace twb

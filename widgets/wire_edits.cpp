@@ -1,0 +1,96 @@
+#include "widgets/wire_edits.h"
+
+#include "graph/folding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+DTypeSet carriedBy(const Analysis& analysis, const Edge& wire) {
+    const std::optional<TensorType>& type = analysis.typeOf(wire.from);
+    return type ? DTypeSet(type->dtype) : allTypes();
+}
+
+DTypeSet takenAt(const Analysis& analysis, PortRef input) {
+    const NodeFacts* facts = analysis.find(input.node);
+    return acceptedTypes(facts ? facts->op : nullptr, input.port);
+}
+
+bool standsAlone(const Graph& graph, NodeId node) {
+    const std::vector<NodeId> parameters = foldedIn(graph, node);
+    const auto& inputs = graph.inputs(node);
+    return graph.outgoing(node).empty() && std::all_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+               return !input ||
+                      std::find(parameters.begin(), parameters.end(), input->node) != parameters.end();
+           });
+}
+
+} // namespace
+
+std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, std::string_view entry) {
+    const auto input = inputFor(entry, carriedBy(analysis, wire));
+    const auto output = outputFor(entry, takenAt(analysis, wire.to));
+    if (!input || !output) return std::nullopt;
+    return Splice{wire, *input, *output};
+}
+
+std::optional<Splice> spliceOf(const Graph& graph, const Analysis& analysis, const Edge& wire, NodeId node) {
+    const Node* found = graph.find(node);
+    if (!found || !standsAlone(graph, node)) return std::nullopt;
+    const auto input = freeInputFor(graph, *found, carriedBy(analysis, wire));
+    const auto output = outputFor(found->op, takenAt(analysis, wire.to));
+    if (!input || !output) return std::nullopt;
+    return Splice{wire, {0, *input}, *output};
+}
+
+std::pair<Edge, Edge> edgesOf(const Splice& splice, const std::vector<NodeId>& nodes) {
+    return {{splice.wire.from, {nodes[splice.input.node], splice.input.port}},
+            {{nodes[splice.output.node], splice.output.port}, splice.wire.to}};
+}
+
+Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selection& selection) {
+    const std::vector<NodeId> doomed = withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
+    const std::set<NodeId> isDoomed(doomed.begin(), doomed.end());
+    if (doomed.empty()) return {};
+    /// What stands in for an output once its node is gone, through as many as go with it.
+    const auto standIn = [&](PortRef output) {
+        std::optional<PortRef> at = output;
+        for (std::size_t steps = 0; at && isDoomed.contains(at->node) && steps <= doomed.size(); ++steps)
+            at = at->port == 0 ? graph.sourceOf({at->node, 0}) : std::nullopt;
+        return at && isDoomed.contains(at->node) ? std::nullopt : at;
+    };
+    DeltaBuilder builder(
+        graph, selection.nodes.size() == 1
+                   ? fmt::format("Delete {}, keep its wire", graph.find(*selection.nodes.begin())->name)
+                   : fmt::format("Delete {} nodes, keep their wires", selection.nodes.size()));
+    std::vector<Edge> kept;
+    for (const NodeId node : doomed) {
+        for (const Edge& edge : graph.outgoing(node)) {
+            if (isDoomed.contains(edge.to.node)) continue;
+            const auto source = standIn(edge.from);
+            if (!source) continue;
+            const Edge through{*source, edge.to};
+            const std::optional<TensorType>& type = analysis.typeOf(*source);
+            if (!type || takenAt(analysis, edge.to).contains(type->dtype)) kept.push_back(through);
+        }
+    }
+    for (const NodeId node : doomed) builder.removeNode(node);
+    for (const NoteId note : selection.notes) builder.removeNote(note);
+    for (const Edge& edge : kept) builder.connect(edge);
+    return builder.take();
+}
+
+Delta cut(const Graph& graph, const std::set<Edge>& edges) {
+    std::string title = fmt::format("Cut {} wires", edges.size());
+    if (edges.size() == 1)
+        title = fmt::format("Disconnect {} from {}", graph.find(edges.begin()->from.node)->name,
+                            graph.find(edges.begin()->to.node)->name);
+    DeltaBuilder builder(graph, std::move(title));
+    for (const Edge& edge : edges) builder.disconnect(edge);
+    return builder.take();
+}
+
+} // namespace twb
