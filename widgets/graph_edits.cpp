@@ -84,6 +84,40 @@ Delta duplicate(const Graph& graph, const Selection& selection, std::vector<Node
     return builder.take();
 }
 
+Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
+    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
+    const Fragment fragment = copyOf(graph, nodesOf(graph, selection), notes);
+    DeltaBuilder builder(graph, "Duplicate with inputs");
+    std::vector<NodeId> copies;
+    paste(builder, fragment, kBeside, LaneId::none, &copies);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        const auto& inputs = graph.inputs(fragment.nodes[i].id);
+        for (std::size_t port = 0; port < inputs.size(); ++port) {
+            const PortRef input{copies[i], std::int32_t(port)};
+            if (inputs[port] && !builder.graph().sourceOf(input)) builder.connect({*inputs[port], input});
+        }
+    }
+    if (added) *added = std::move(copies);
+    return builder.take();
+}
+
+Delta detach(const Graph& graph, const Selection& selection) {
+    const std::vector<NodeId> nodes = nodesOf(graph, selection);
+    const std::set<NodeId> isInside(nodes.begin(), nodes.end());
+    DeltaBuilder builder(graph, "Disconnect");
+    if (selection.edge && graph.sourceOf(selection.edge->to) == selection.edge->from)
+        builder.disconnect(*selection.edge);
+    for (const NodeId id : nodes) {
+        const auto& inputs = graph.inputs(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            if (inputs[port] && !isInside.contains(inputs[port]->node))
+                builder.disconnect({*inputs[port], {id, std::int32_t(port)}});
+        for (const Edge& edge : graph.outgoing(id))
+            if (!isInside.contains(edge.to.node)) builder.disconnect(edge);
+    }
+    return builder.take();
+}
+
 Delta removeSelection(const Graph& graph, const Selection& selection) {
     DeltaBuilder builder(graph, "Delete");
     if (selection.edge && graph.sourceOf(selection.edge->to) == selection.edge->from)

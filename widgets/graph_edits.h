@@ -17,6 +17,10 @@ QString copyText(const Graph& graph, const Selection& selection);
 /// The clipboard's text pasted beside where it came from. Throws Error(badFile) for text that is no fragment.
 Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added);
 Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
+/// The same; the copies read what the originals read.
+Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
+/// Takes the selected edge away, and all between what is selected and the rest.
+Delta detach(const Graph& graph, const Selection& selection);
 Delta removeSelection(const Graph& graph, const Selection& selection);
 /// The selected nodes on another lane; below what stands there, where they would stand on it.
 Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane);

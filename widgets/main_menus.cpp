@@ -107,6 +107,13 @@ void MainWindow::buildEditMenu() {
         Delta delta = duplicate(m_document.graph(), m_document.selection(), &added);
         edit(std::move(delta), added);
     }));
+    needsSelection(addAction(menu, tr("Duplicate with &inputs"), QKeySequence(tr("Ctrl+Shift+D")), [this] {
+        std::vector<NodeId> added;
+        Delta delta = duplicateWithInputs(m_document.graph(), m_document.selection(), &added);
+        edit(std::move(delta), added);
+    }));
+    needsSelection(addAction(menu, tr("Disc&onnect"), QKeySequence(tr("Ctrl+Shift+X")),
+                             [this] { edit(detach(m_document.graph(), m_document.selection())); }));
     needsSelection(addAction(menu, tr("De&lete"), QKeySequence::Delete,
                              [this] { edit(removeSelection(m_document.graph(), m_document.selection())); }));
     needsSelection(addAction(menu, tr("Delete, &keep the wire"), QKeySequence(tr("Ctrl+Del")), [this] {
@@ -114,6 +121,8 @@ void MainWindow::buildEditMenu() {
     }));
     menu.addSeparator();
     addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas->selectAll(); });
+    fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
+    fillAlignMenu(*menu.addMenu(tr("Ali&gn")));
     needsSelection(
         addAction(menu, tr("&Rename"), QKeySequence(tr("F2")), [this] { m_inspector->editName(); }));
     menu.addSeparator();
@@ -122,7 +131,7 @@ void MainWindow::buildEditMenu() {
         m_palette->focusSearch();
     });
     addAction(menu, tr("&Search actions and nodes"), QKeySequence(tr("Ctrl+Shift+P")),
-              [this] { m_find->setFocus(Qt::ShortcutFocusReason); });
+              [this] { m_find->ask(QuickFind::Scope::all); });
 }
 
 void MainWindow::buildGraphMenu() {
@@ -222,6 +231,7 @@ void MainWindow::buildViewMenu() {
     addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")), [this] { m_canvas->zoom100(); });
     addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
               [this] { m_canvas->zoomToSelection(); });
+    fillGoMenu(*menu.addMenu(tr("&Go")));
     menu.addSeparator();
     const auto addPanel = [&](const QString& text, const QString& shortcut, QWidget* panel) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), [] {});
@@ -242,7 +252,8 @@ void MainWindow::buildViewMenu() {
                                                  {QStringLiteral("memory"), tr("M&emory")},
                                                  {QStringLiteral("problems"), tr("P&roblems")},
                                                  {QStringLiteral("log"), tr("Lo&g")},
-                                                 {QStringLiteral("nodes"), tr("&Node table")}};
+                                                 {QStringLiteral("nodes"), tr("&Node table")},
+                                                 {QStringLiteral("history"), tr("Undo &history")}};
     int number = 0;
     for (const auto& [key, text] : pages)
         addAction(menu, text, QKeySequence(QStringLiteral("Alt+%1").arg(++number)), [this, key = key] {

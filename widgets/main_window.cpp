@@ -21,6 +21,7 @@
 #include <QMessageBox>
 #include <QSettings>
 #include <QSplitter>
+#include <QUndoView>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -83,6 +84,12 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
     m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
     m_bottom->addPage(new NodeTable(m_document), QStringLiteral("nodes"), tr("Nodes"));
+    auto* history = new QUndoView(&m_document.undoStack());
+    history->setObjectName(QStringLiteral("history"));
+    history->setAccessibleName(tr("Undo history"));
+    history->setEmptyLabel(tr("As it was opened"));
+    history->setToolTip(tr("Every change since the graph was opened. A click goes back, or forward, to it."));
+    m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
 
     m_middle = new QSplitter(Qt::Vertical);
     m_middle->addWidget(m_canvas);
@@ -155,44 +162,13 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::pathChanged, this, &MainWindow::updateTitle);
     connect(&m_document, &Document::modifiedChanged, this, &MainWindow::updateTitle);
-
-    m_find->setSource([this] {
-        std::vector<QuickFind::Item> items;
-        const QList<QAction*> actions = findChildren<QAction*>();
-        for (QAction* action : actions) {
-            if (action->menu() || action->isSeparator() || !action->isEnabled() || action->text().isEmpty())
-                continue;
-            if (!action->property("findable").toBool()) continue;
-            QString text = action->text();
-            items.push_back({text.remove(QLatin1Char('&')),
-                             action->shortcut().toString(QKeySequence::NativeText),
-                             [action] { action->trigger(); }});
-        }
-        for (const Node& node : m_document.graph().nodes())
-            items.push_back({toQt(node.name), toQt(node.op), [this, id = node.id] {
-                                 Selection selection;
-                                 selection.nodes = {id};
-                                 m_document.select(std::move(selection));
-                                 m_canvas->reveal(id);
-                             }});
-        return items;
-    });
+    m_find->setSource([this](QuickFind::Scope scope) { return findable(scope); });
 }
 
 void MainWindow::load(const QString& path) {
     m_document.open(path);
     m_canvas->zoomToFit();
     m_log->add(Severity::note, tr("Opened %1").arg(m_document.path()));
-}
-
-bool MainWindow::selectNode(const QString& name) {
-    const Node* node = m_document.graph().findByName(name.toStdString());
-    if (!node) return false;
-    Selection selection;
-    selection.nodes = {node->id};
-    m_document.select(std::move(selection));
-    m_canvas->reveal(node->id);
-    return true;
 }
 
 void MainWindow::run() { m_runs.run(m_bar->iterations()); }

@@ -1,16 +1,20 @@
 #pragma once
 
+#include "graph/alignment.h"
 #include "widgets/bottom_panel.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/document.h"
 #include "widgets/inspector/inspector.h"
 #include "widgets/palette/op_palette.h"
 #include "widgets/panels/problems_panel.h"
+#include "widgets/quick_find.h"
 #include "widgets/run_bar.h"
 #include "widgets/run_controller.h"
 #include "widgets/status_line.h"
 
 #include <QMainWindow>
+
+#include <array>
 
 class QActionGroup;
 class QMenu;
@@ -20,7 +24,6 @@ namespace twb {
 
 class LogPanel;
 class OpSearch;
-class QuickFind;
 
 /// The program's window: palette, canvas, inspector, panels, and every action in a menu.
 class MainWindow : public QMainWindow {
@@ -67,6 +70,10 @@ private:
     void buildRunMenu();
     void buildViewMenu();
     void buildHelpMenu();
+    // main_arranging.cpp
+    void fillSelectMenu(QMenu& menu);
+    void fillAlignMenu(QMenu& menu);
+    std::vector<AlignedCard> selectedCards() const;
     void fillRecent();
     void fillExamples();
     void fillLaneMenu();
@@ -112,6 +119,10 @@ private:
     void updateTitle();
     void updateProblemCount();
     void about();
+    // main_navigation.cpp
+    void goTo(NodeId id);
+    std::vector<QuickFind::Item> findable(QuickFind::Scope scope);
+    void fillGoMenu(QMenu& menu);
 
     LaneId laneInView() const;
     std::vector<NodeId> selectedNodes() const;
@@ -133,6 +144,7 @@ private:
         std::optional<LooseWire> wire;
     };
     WantedOp m_wanted;              ///< what m_search is open for
+    std::array<std::optional<CanvasWidget::Spot>, 9> m_bookmarks;
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
     bool m_shown = false;

@@ -58,9 +58,9 @@ QuickFind::QuickFind(QWidget* parent)
     : QLineEdit(parent), m_model(new QStandardItemModel(this)), m_completer(new QCompleter(m_model, this)) {
     setObjectName(QStringLiteral("quickFind"));
     setProperty("role", QStringLiteral("pill"));
-    setPlaceholderText(tr("Search actions and nodes"));
+    setScope(Scope::all);
     setAccessibleName(tr("Search actions and nodes"));
-    setToolTip(tr("Search actions and nodes (Ctrl+Shift+P)"));
+    setToolTip(tr("Search actions and nodes (Ctrl+Shift+P), or nodes alone (Ctrl+P)"));
     addAction(icon(QStringLiteral("search"), Theme::current().secondaryText), QLineEdit::LeadingPosition);
     m_completer->setFilterMode(Qt::MatchContains);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
@@ -75,11 +75,28 @@ QuickFind::QuickFind(QWidget* parent)
     connect(m_completer, qOverload<const QModelIndex&>(&QCompleter::activated), this, &QuickFind::take);
 }
 
-void QuickFind::setSource(std::function<std::vector<Item>()> source) { m_source = std::move(source); }
+void QuickFind::setSource(std::function<std::vector<Item>(Scope)> source) { m_source = std::move(source); }
+
+void QuickFind::setScope(Scope scope) {
+    m_scope = scope;
+    setPlaceholderText(scope == Scope::all ? tr("Search actions and nodes") : tr("Go to a node"));
+}
+
+void QuickFind::ask(Scope scope) {
+    clearFocus(); // so that it is asked for anew
+    setScope(scope);
+    setFocus(Qt::ShortcutFocusReason);
+}
+
+void QuickFind::focusOutEvent(QFocusEvent* event) {
+    // Its own list of matches takes the focus, too, and is no elsewhere.
+    if (event->reason() != Qt::PopupFocusReason) setScope(Scope::all);
+    QLineEdit::focusOutEvent(event);
+}
 
 void QuickFind::focusInEvent(QFocusEvent* event) {
     if (m_source && event->reason() != Qt::PopupFocusReason) {
-        m_items = m_source();
+        m_items = m_source(m_scope);
         m_model->clear();
         for (std::size_t i = 0; i < m_items.size(); ++i) {
             auto* item = new QStandardItem(m_items[i].text);
@@ -100,6 +117,7 @@ void QuickFind::take(const QModelIndex& index) {
     QTimer::singleShot(0, this, [this, taken] {
         clear();
         clearFocus();
+        setScope(Scope::all);
         taken();
     });
 }

@@ -10,8 +10,8 @@ class QStandardItemModel;
 
 namespace twb {
 
-/// A search over everything that can be done and everything on the canvas: type a part of a name, take it by
-/// Enter.
+/// A search over everything that can be done and everything on the canvas, or over nodes alone: type a part
+/// of a name, take it by Enter.
 class QuickFind : public QLineEdit {
     Q_OBJECT
 
@@ -22,19 +22,27 @@ public:
         std::function<void()> take;
     };
 
+    enum class Scope { all, nodes };
+
     explicit QuickFind(QWidget* parent = nullptr);
     /// Asked for what there is whenever the field gets the focus.
-    void setSource(std::function<std::vector<Item>()> source);
+    void setSource(std::function<std::vector<Item>(Scope)> source);
+    /// Takes the focus; the scope lasts until it goes elsewhere.
+    void ask(Scope scope);
 
 protected:
     void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
     void changeEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     void take(const QModelIndex& index);
 
-    std::function<std::vector<Item>()> m_source;
+    void setScope(Scope scope);
+
+    std::function<std::vector<Item>(Scope)> m_source;
+    Scope m_scope = Scope::all;
     std::vector<Item> m_items;
     QStandardItemModel* m_model;
     QCompleter* m_completer;

@@ -112,6 +112,8 @@ QTreeView, QListView, QTableView { background: @panel; border: none; outline: no
 QTreeView::item, QListView::item { min-height: 22px; border-radius: 4px; }
 QTableView { gridline-color: transparent; alternate-background-color: @panel; }
 QTableView::item { padding: 0 5px; border: none; }
+QUndoView { padding: 8px; }
+QUndoView::item { padding: 0 8px; }
 QTreeView::item:hover, QListView::item:hover, QTableView::item:hover { background: @raised-hover; }
 QTreeView::item:selected, QListView::item:selected, QTableView::item:selected { background: @accent-18; color: @text; }
 QTreeView::branch { background: transparent; border-image: none; image: none; }

@@ -243,16 +243,16 @@ private Q_SLOTS:
         QCOMPARE(c.undoSteps(), 0);
     }
 
-    void arrowsMoveTheSelectionByTheGrid() {
+    void arrowsWithControlMoveTheSelectionByTheGrid() {
         SmallGraph g;
         ShownCanvas c(g.graph);
         c.click(c.middle(g.sum));
-        c.key(Qt::Key_Right);
-        c.key(Qt::Key_Down);
+        c.key(Qt::Key_Right, Qt::ControlModifier);
+        c.key(Qt::Key_Down, Qt::ControlModifier);
         QCOMPARE(c.node(g.sum).position, (Position{248, 32}));
         QCOMPARE(c.undoSteps(), 2);
         c.click(c.middle(g.a));
-        for (int i = 0; i < 4; ++i) c.key(Qt::Key_Left);
+        for (int i = 0; i < 4; ++i) c.key(Qt::Key_Left, Qt::ControlModifier);
         QCOMPARE(c.node(g.a).position.x, 8.0); // the lane's rim holds
         QCOMPARE(c.undoSteps(), 3);
     }
@@ -417,7 +417,7 @@ private Q_SLOTS:
                 const Qt::Key key = kKeys[below(std::size(kKeys))];
                 // Deleting everything would leave nothing to play with.
                 if (key != Qt::Key_Delete || c.document.selection().nodes.size() < 3)
-                    c.key(key, key == Qt::Key_A ? Qt::ControlModifier : Qt::NoModifier);
+                    c.key(key, key == Qt::Key_A || below(2) ? Qt::ControlModifier : Qt::NoModifier);
                 break;
             }
             case 4:

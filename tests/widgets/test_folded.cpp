@@ -101,7 +101,7 @@ private Q_SLOTS:
         shown.drag(from, from + QPoint(80, 0));
         QVERIFY(shown.node(g.fc).position.x > before.x);
         QVERIFY(shown.node(g.weight).position == g.graph.find(g.weight)->position);
-        shown.key(Qt::Key_Right);
+        shown.key(Qt::Key_Right, Qt::ControlModifier);
         QCOMPARE(shown.undoSteps(), 2);
     }
 

@@ -28,7 +28,6 @@ namespace {
 
 constexpr double kRim = 28;           ///< pixels at the edge where a drag scrolls
 constexpr double kRimSpeed = 14;      ///< pixels a frame at most
-constexpr double kArrowPan = 64;      ///< pixels
 constexpr double kWheelZoom = 1.0015; ///< for an eighth of a degree
 
 bool adds(Qt::KeyboardModifiers modifiers) { return modifiers & (Qt::ControlModifier | Qt::ShiftModifier); }
@@ -302,17 +301,19 @@ void CanvasWidget::keyPressEvent(QKeyEvent* event) {
     default:
         break;
     }
-    if (arrow.isNull() || event->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) {
+    if (arrow.isNull() || event->modifiers() & Qt::AltModifier) {
         QWidget::keyPressEvent(event);
         return;
     }
-    const Selection& selection = m_document.selection();
-    if (selection.nodes.empty() && selection.notes.empty()) {
-        panBy(-arrow * kArrowPan);
+    if (!(event->modifiers() & Qt::ControlModifier)) {
+        walk(arrow.x() < 0   ? Way::toProducer
+             : arrow.x() > 0 ? Way::toConsumer
+             : arrow.y() < 0 ? Way::up
+                             : Way::down);
         return;
     }
     const double step = event->modifiers() & Qt::ShiftModifier ? 4 * kGrid : kGrid;
-    apply(nudge(m_document.graph(), selection, arrow * step));
+    apply(nudge(m_document.graph(), m_document.selection(), arrow * step));
 }
 
 void CanvasWidget::keyReleaseEvent(QKeyEvent* event) {

@@ -198,6 +198,11 @@ void CanvasWidget::centerOn(QPointF at) {
     viewMoved();
 }
 
+void CanvasWidget::show(const Spot& spot) {
+    m_view.zoomAt(QRectF(rect()).center(), spot.zoom);
+    centerOn(spot.middle);
+}
+
 void CanvasWidget::reveal(NodeId node) {
     const NodeShape* shape = m_scene.node(node);
     if (!shape) return;
@@ -231,6 +236,23 @@ void CanvasWidget::selectAll() {
     for (const Node& node : m_document.graph().nodes()) all.nodes.insert(node.id);
     for (const Note& note : m_document.graph().notes()) all.notes.insert(note.id);
     m_document.select(std::move(all));
+}
+
+void CanvasWidget::walk(Way way) {
+    constexpr double kPan = 64; // pixels
+    const Selection& selection = m_document.selection();
+    NodeId next = NodeId::none;
+    if (selection.edge)
+        next = way == Way::toProducer ? selection.edge->from.node : selection.edge->to.node;
+    else if (!selection.nodes.empty())
+        next = stepFrom(m_scene, m_document.graph(), *selection.nodes.begin(), way);
+    if (next != NodeId::none) {
+        m_document.select({{next}, {}, std::nullopt});
+        reveal(next);
+        return;
+    }
+    const QPointF steps[] = {{kPan, 0}, {-kPan, 0}, {0, kPan}, {0, -kPan}};
+    panBy(steps[int(way)]);
 }
 
 void CanvasWidget::deleteSelection() {

@@ -5,6 +5,7 @@
 #include "widgets/canvas/id_stream.h"
 #include "widgets/canvas/paint_canvas.h"
 #include "widgets/canvas/scene.h"
+#include "widgets/canvas/walk.h"
 #include "widgets/document.h"
 #include "widgets/wire_edits.h"
 
@@ -37,6 +38,8 @@ public:
     void zoomIn();
     void zoomOut();
     void selectAll();
+    /// Selects the next node on this way; moves the view where nothing is selected.
+    void walk(Way way);
     void deleteSelection();
     /// Brings a node into view without changing the zoom, unless it is too small to read.
     void reveal(NodeId node);
@@ -58,6 +61,14 @@ public:
     QRectF viewport() const { return m_view.viewport(); }
     const Scene& scene() const noexcept { return m_scene; }
     void centerOn(QPointF at);
+    /// What is in the middle of the view, and how large.
+    struct Spot {
+        QPointF middle;
+        double zoom = 1;
+    };
+    Spot spot() const { return {m_view.freeViewport().center(), zoom()}; }
+    void show(const Spot& spot);
+    using QWidget::show;
     /// The whole graph as a picture, `scale` pixels for a canvas unit.
     QImage renderImage(double scale);
     /// Its width and height at 100 %.

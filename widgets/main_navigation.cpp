@@ -1,0 +1,80 @@
+#include "widgets/main_window.h"
+#include "widgets/quick_find.h"
+#include "widgets/text.h"
+
+#include <QMenu>
+
+namespace twb {
+
+void MainWindow::goTo(NodeId id) {
+    Selection selection;
+    selection.nodes = {id};
+    m_document.select(std::move(selection));
+    m_canvas->reveal(id);
+}
+
+bool MainWindow::selectNode(const QString& name) {
+    const Node* node = m_document.graph().findByName(name.toStdString());
+    if (!node) return false;
+    goTo(node->id);
+    return true;
+}
+
+std::vector<QuickFind::Item> MainWindow::findable(QuickFind::Scope scope) {
+    std::vector<QuickFind::Item> items;
+    if (scope == QuickFind::Scope::all) {
+        for (QAction* action : findChildren<QAction*>()) {
+            if (action->menu() || action->isSeparator() || !action->isEnabled() || action->text().isEmpty())
+                continue;
+            if (!action->property("findable").toBool()) continue;
+            QString text = action->text();
+            items.push_back({text.remove(QLatin1Char('&')),
+                             action->shortcut().toString(QKeySequence::NativeText),
+                             [action] { action->trigger(); }});
+        }
+    }
+    for (const Node& node : m_document.graph().nodes())
+        items.push_back({toQt(node.name), toQt(node.op), [this, id = node.id] { goTo(id); }});
+    return items;
+}
+
+void MainWindow::fillGoMenu(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    addAction(menu, tr("To a &node by name"), QKeySequence(tr("Ctrl+P")),
+              [this] { m_find->ask(QuickFind::Scope::nodes); });
+    menu.addSeparator();
+    const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
+        QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas->walk(way); });
+        // On the canvas only: everywhere else the arrows have work of their own.
+        action->setShortcutContext(Qt::WidgetShortcut);
+        action->setToolTip(tr("On the canvas. With Ctrl the arrows move what is selected."));
+        m_canvas->addAction(action);
+    };
+    addStep(tr("To the &producer"), Qt::Key_Left, Way::toProducer);
+    addStep(tr("To the &consumer"), Qt::Key_Right, Way::toConsumer);
+    addStep(tr("To the node &above"), Qt::Key_Up, Way::up);
+    addStep(tr("To the node &below"), Qt::Key_Down, Way::down);
+    menu.addSeparator();
+    QMenu& marked = *menu.addMenu(tr("To a &bookmark"));
+    QMenu& mark = *menu.addMenu(tr("Bookmark this &view"));
+    for (int i = 0; i < int(m_bookmarks.size()); ++i) {
+        addAction(
+            marked, tr("To bookmark &%1").arg(i + 1), QKeySequence(QStringLiteral("Ctrl+B, %1").arg(i + 1)),
+            [this, i] {
+                if (const auto& spot = m_bookmarks[std::size_t(i)])
+                    m_canvas->show(*spot);
+                else
+                    m_status->say(
+                        tr("There is no bookmark %1 yet: Ctrl+Shift+B and then %1 sets it.").arg(i + 1));
+            });
+        addAction(mark, tr("Set bookmark &%1").arg(i + 1),
+                  QKeySequence(QStringLiteral("Ctrl+Shift+B, %1").arg(i + 1)), [this, i] {
+                      m_bookmarks[std::size_t(i)] = m_canvas->spot();
+                      m_status->say(
+                          tr("Bookmark %1 is this view: Ctrl+B and then %1 comes back.").arg(i + 1));
+                  });
+    }
+    connect(&m_document, &Document::reset, this, [this] { m_bookmarks = {}; });
+}
+
+} // namespace twb
