@@ -8,8 +8,10 @@
 
 #include <QApplication>
 #include <QCommandLineParser>
+#include <QDir>
 #include <QMessageBox>
 #include <QSettings>
+#include <QStandardPaths>
 #include <QTimer>
 
 #include <algorithm>
@@ -111,7 +113,10 @@ int main(int argc, char** argv) {
     }
     window.show();
     // After the window is there, so that a message has something to stand on.
-    if (!files.isEmpty())
-        QTimer::singleShot(0, &window, [&window, &files] { window.openFile(files.first()); });
+    QTimer::singleShot(0, &window, [&window, &files] {
+        const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));
+        const bool restored = window.guard(data.filePath(QStringLiteral("recovery")));
+        if (!restored && !files.isEmpty()) window.openFile(files.first());
+    });
     return QApplication::exec();
 }

@@ -132,6 +132,11 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     Q_EMIT modifiedChanged(false);
 }
 
+void Document::restore(Graph graph, const QString& path, const QString& folder) {
+    setGraph(std::move(graph), path, folder);
+    m_undo.resetClean();
+}
+
 void Document::save(const QString& path) {
     const QString absolute = QFileInfo(path).absoluteFilePath();
     saveProject(m_graph, toPath(absolute));

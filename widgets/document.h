@@ -58,6 +58,8 @@ public:
     void open(const QString& path);
     /// As open(), from text that is not a file of the user's (an example keeps `folder` for its tensors).
     void setGraph(Graph graph, const QString& path, const QString& folder);
+    /// As setGraph(), for what was never saved: it counts as changed.
+    void restore(Graph graph, const QString& path, const QString& folder);
     void save(const QString& path); ///< throws Error(io)
     void clear();
 

@@ -16,6 +16,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QImage>
+#include <QLocale>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
@@ -196,6 +197,41 @@ bool MainWindow::saveTo(const QString& path) {
     return saved;
 }
 
+bool MainWindow::guard(const QString& folder) {
+    m_recovery = new Recovery(m_document, folder, this);
+    const double seconds = QSettings().value(QStringLiteral("autosaveSeconds")).toDouble();
+    if (seconds > 0) m_recovery->setInterval(std::chrono::milliseconds(std::int64_t(seconds * 1000)));
+    connect(m_recovery, &Recovery::failed, this,
+            [this](const QString& sentence) { m_status->say(sentence, Severity::warning); });
+    return offer(m_recovery->left());
+}
+
+/// One after the other, until one is restored. What is neither restored nor discarded is offered next time.
+bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
+    for (const Recovery::Left& work : left) {
+        QMessageBox box(QMessageBox::NoIcon, tr("Unsaved work"),
+                        tr("Restore the unsaved work on %1?").arg(work.title), QMessageBox::NoButton, this);
+        box.setInformativeText(
+            tr("The program ended without saving it. It was last kept on %1.")
+                .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
+        dress(box, QStringLiteral("note"), Theme::current().accent);
+        QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
+        const QPushButton* discard = box.addButton(tr("&Discard"), QMessageBox::DestructiveRole);
+        QPushButton* later = box.addButton(tr("&Later"), QMessageBox::RejectRole);
+        box.setDefaultButton(restore);
+        box.setEscapeButton(later);
+        box.exec();
+        if (box.clickedButton() == discard) m_recovery->discard(work);
+        if (box.clickedButton() != restore) continue;
+        const bool restored = attempt(tr("The work cannot be restored"), [&] { m_recovery->restore(work); });
+        if (!restored) continue;
+        m_canvas->zoomToFit();
+        m_log->add(Severity::note, tr("Restored the unsaved work on %1").arg(work.title));
+        return true;
+    }
+    return false;
+}
+
 void MainWindow::exportImage() {
     const QString filters[] = {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")};
     const QString endings[] = {QStringLiteral(".png"), QStringLiteral(".svg"), QStringLiteral(".pdf")};
@@ -225,6 +261,7 @@ void MainWindow::remember(const QString& path) {
 void MainWindow::closeEvent(QCloseEvent* event) {
     if (mayDiscard()) {
         m_runs.stop();
+        if (m_recovery) m_recovery->finish();
         event->accept();
     } else
         event->ignore();

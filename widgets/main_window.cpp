@@ -54,6 +54,7 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
 }
 
 MainWindow::~MainWindow() {
+    delete m_recovery; // before the document: the end of its history looks like its being saved
     // What is shown asks the document and the runs until its end, and these are members: it goes before them.
     qDeleteAll(findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
 }

@@ -8,6 +8,7 @@
 #include "widgets/palette/op_palette.h"
 #include "widgets/panels/problems_panel.h"
 #include "widgets/quick_find.h"
+#include "widgets/recovery.h"
 #include "widgets/run_bar.h"
 #include "widgets/run_controller.h"
 #include "widgets/status_line.h"
@@ -43,6 +44,9 @@ public:
     bool openFile(const QString& path);
     /// Opens without a question; throws Error as Document::open does.
     void load(const QString& path);
+    /// Keeps unsaved work safe in a folder from now on, and offers what a crash has left there. True when
+    /// something was restored.
+    bool guard(const QString& folder);
     /// Selects the only node of this name and brings it into view.
     bool selectNode(const QString& name);
 
@@ -82,6 +86,7 @@ private:
                        const std::function<void()>& triggered);
     // main_files.cpp
     bool mayDiscard();
+    bool offer(const std::vector<Recovery::Left>& left);
     bool save();
     bool saveAs();
     bool saveTo(const QString& path);
@@ -144,6 +149,7 @@ private:
         std::optional<LooseWire> wire;
     };
     WantedOp m_wanted;              ///< what m_search is open for
+    Recovery* m_recovery = nullptr; ///< once there is a folder for it
     std::array<std::optional<CanvasWidget::Spot>, 9> m_bookmarks;
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
