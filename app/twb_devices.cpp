@@ -1,6 +1,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cuda_plugin.h"
 #include "core/format.h"
 #include "core/text_table.h"
 #include "profile/profiles.h"
@@ -11,13 +12,12 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace twb {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kNoCuda = "no CUDA plugin or device is here; cuda lanes run simulated";
 
 Json toJson(const DeviceProfile& profile) {
     Json peaks = Json::object();
@@ -35,25 +35,51 @@ Json toJson(const DeviceProfile& profile) {
             {"source", profile.source}};
 }
 
-void printJson(const DeviceInfo& cpu, const ProfileLibrary& library) {
+Json toJson(Backend& backend) {
+    const DeviceInfo& info = backend.info();
+    const MemoryStats memory = backend.memory().stats();
+    return {{"device", info.device.toString()},
+            {"name", info.name},
+            {"detail", info.detail},
+            {"simulated", info.simulated},
+            {"memory_bytes", info.memoryBytes},
+            {"free_bytes", backend.freeBytes()},
+            {"used_bytes", memory.used},
+            {"peak_bytes", memory.peak}};
+}
+
+std::vector<std::shared_ptr<Backend>> presentDevices() {
+    std::vector<std::shared_ptr<Backend>> out{cpuBackend()};
+    const auto& gpus = cudaDevices().backends;
+    out.insert(out.end(), gpus.begin(), gpus.end());
+    return out;
+}
+
+void printJson(const ProfileLibrary& library) {
+    const std::string& problem = cudaDevices().problem;
     Json out{{"schema", kReportSchema},
-             {"devices",
-              {{{"device", cpu.device.toString()},
-                {"name", cpu.name},
-                {"detail", cpu.detail},
-                {"simulated", cpu.simulated},
-                {"memory_bytes", cpu.memoryBytes}}}},
-             {"cuda", {{"present", false}, {"message", kNoCuda}}},
+             {"devices", Json::array()},
+             {"cuda", {{"present", problem.empty()}, {"message", problem}}},
              {"profiles", Json::array()}};
+    for (const auto& backend : presentDevices()) out["devices"].push_back(toJson(*backend));
     for (const DeviceProfile& profile : library.all()) out["profiles"].push_back(toJson(profile));
     printResult(out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
-void printText(const DeviceInfo& cpu, const ProfileLibrary& library) {
+void printText(const ProfileLibrary& library) {
     using enum TextTable::Align;
-    TextTable devices({left, left, left, right});
-    devices.add({"cpu", cpu.name, cpu.detail, formatBytes(static_cast<double>(cpu.memoryBytes))});
-    printResult(devices.toString() + fmt::format("cuda  {}\n", kNoCuda));
+    const auto bytes = [](std::size_t amount) { return formatBytes(static_cast<double>(amount)); };
+    TextTable devices({left, left, left, right, right, right});
+    for (const auto& backend : presentDevices()) {
+        const DeviceInfo& info = backend->info();
+        const MemoryStats memory = backend->memory().stats();
+        devices.add({info.device.toString(), info.name, info.detail, bytes(info.memoryBytes),
+                     bytes(backend->freeBytes()) + " free",
+                     fmt::format("{} used, peak {}", bytes(memory.used), bytes(memory.peak))});
+    }
+    printResult(devices.toString());
+    if (const std::string& problem = cudaDevices().problem; !problem.empty())
+        printResult(fmt::format("cuda  simulated, because {}\n", problem));
 
     TextTable profiles({left, left, right, right, right, right, left}, 2);
     profiles.add({"profile", "simulates", "memory", "memory rate", "f32", "link, pinned", "link"});
@@ -72,12 +98,11 @@ void addDevicesCommand(CLI::App& app, ExitCode&) {
     CLI::App* command = app.add_subcommand("devices", "What is here to run on, and what can be simulated");
     command->add_flag("--json", *json, "Print JSON instead of a table");
     command->callback([json] {
-        const std::shared_ptr<Backend> cpu = cpuBackend();
         const ProfileLibrary library(resourceFolder() / "devices");
         if (*json)
-            printJson(cpu->info(), library);
+            printJson(library);
         else
-            printText(cpu->info(), library);
+            printText(library);
     });
 }
 

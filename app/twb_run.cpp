@@ -5,6 +5,7 @@
 #include "app/settings.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "app/writable.h"
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
@@ -17,7 +18,6 @@
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <unistd.h>
 
 namespace twb {
 namespace {
@@ -42,20 +42,6 @@ struct WantedOutput {
     NamedFile file;
     PortRef port;
 };
-
-/// Found out before the run rather than after it.
-void checkWritable(const fs::path& path, const char* option) {
-    const fs::path folder = fs::absolute(path).parent_path();
-    std::error_code failed;
-    if (!fs::is_directory(folder, failed))
-        throw Error(ErrorCode::io, fmt::format("{} {}: there is no folder {}; make it first", option,
-                                               path.string(), folder.string()));
-    if (access(folder.c_str(), W_OK) != 0)
-        throw Error(ErrorCode::io, fmt::format("{} {}: the folder {} cannot be written to", option,
-                                               path.string(), folder.string()));
-    if (fs::is_directory(path, failed))
-        throw Error(ErrorCode::io, fmt::format("{} {}: this is a folder", option, path.string()));
-}
 
 /// A node's first output; of a sink, what it is given.
 PortRef tensorOf(const Graph& graph, const Node& node, const char* option) {
@@ -190,6 +176,10 @@ ExitCode run(const RunCommand& command) {
                                  analysis.diagnostics.front().message));
         return ExitCode::graphErrors;
     }
+    if (!command.quiet)
+        for (const Device device : devices.devices())
+            if (const std::string remark = devices.remark(device); !remark.empty())
+                printMessage("note: " + remark);
 
     CompileOptions compileOptions;
     compileOptions.policy = policy;

@@ -48,6 +48,7 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     connectPanels();
     updateTitle();
     updateProblemCount();
+    logStandIns();
     refreshActions();
     resize(1440, 900);
     m_canvas->setFocus();
@@ -158,6 +159,7 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::reset, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::devicesChanged, this, &MainWindow::updateProblemCount);
+    connect(&m_document, &Document::devicesChanged, this, &MainWindow::logStandIns);
     connect(&m_document, &Document::changed, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::reset, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
@@ -365,6 +367,17 @@ void MainWindow::updateTitle() {
     setWindowTitle(tr("%1[*] — Tensor Workbench").arg(m_document.title()));
     setWindowModified(m_document.isModified());
     setWindowFilePath(m_document.path());
+}
+
+/// Says once why a device is simulated that nobody asked to be.
+void MainWindow::logStandIns() {
+    const DeviceMap& devices = m_document.devices();
+    for (const Device device : devices.devices()) {
+        const QString remark = toQt(devices.remark(device));
+        if (remark.isEmpty() || m_saidOfDevices.contains(remark)) continue;
+        m_saidOfDevices << remark;
+        m_log->add(Severity::note, remark);
+    }
 }
 
 void MainWindow::updateProblemCount() {

@@ -14,6 +14,7 @@
 #include "widgets/status_line.h"
 
 #include <QMainWindow>
+#include <QStringList>
 
 #include <array>
 
@@ -123,6 +124,7 @@ private:
     void setTheme(const QString& name);
     void updateTitle();
     void updateProblemCount();
+    void logStandIns();
     void about();
     // main_navigation.cpp
     void goTo(NodeId id);
@@ -141,6 +143,7 @@ private:
     BottomPanel* m_bottom = nullptr;
     ProblemsPanel* m_problems = nullptr;
     LogPanel* m_log = nullptr;
+    QStringList m_saidOfDevices; ///< in the log
     StatusLine* m_status = nullptr;
     QuickFind* m_find = nullptr;
     OpSearch* m_search = nullptr;

@@ -47,8 +47,12 @@ struct Launch {
     const TensorFiles* files = nullptr;
     StepMemory* memory = nullptr; ///< the step's own in this run
     Cost cost;
+    std::uint64_t hostScalars = 0; ///< bit i: input i is a 0-dimensional cpu tensor among a device's operands
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr; ///< null: not timed
+    bool isHostScalar(std::size_t input) const noexcept {
+        return input < 64 && (hostScalars >> input & 1) != 0;
+    }
 };
 
 /// One dense copy between memory spaces.
@@ -68,9 +72,15 @@ struct Copy {
 class Event {
 public:
     virtual ~Event() = default;
-    /// Blocks the calling thread.
-    virtual void synchronize() = 0;
+    /// Records submitted so far; asked by the thread that submits. A stream of another backend remembers the
+    /// number when it is told to wait, because the event may be recorded anew before it comes to waiting.
+    virtual std::uint64_t recorded() const = 0;
+    /// Blocks the calling thread, which may be any, until record number `record` was passed.
+    virtual void waitFor(std::uint64_t record) = 0;
+    /// Of the last record passed, in ns.
+    virtual std::int64_t virtualTime() const = 0;
     virtual bool isDone() const = 0;
+    void synchronize() { waitFor(recorded()); }
 };
 
 /// An ordered queue of work of one device. All calls come from one thread and return before the work is
@@ -112,6 +122,9 @@ public:
     virtual const DeviceProfile& profile() const = 0;
     /// Device memory (the cpu: pageable).
     virtual Allocator& memory() = 0;
+    /// What it can still give, its cache included, asked now: of a GPU that others use, too, this costs some
+    /// time, and the first time a context.
+    virtual std::size_t freeBytes() = 0;
     /// Host memory that this device copies from and to at full speed.
     virtual Allocator& pinnedMemory() = 0;
     virtual std::unique_ptr<Stream> createStream(QueueKind kind) = 0;

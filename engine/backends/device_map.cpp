@@ -11,8 +11,8 @@ namespace twb {
 
 DeviceMap::DeviceMap() { set(Device::cpu(), cpuBackend(), true); }
 
-void DeviceMap::set(Device device, std::shared_ptr<Backend> backend, bool requested) {
-    m_entries[device] = {std::move(backend), requested};
+void DeviceMap::set(Device device, std::shared_ptr<Backend> backend, bool requested, std::string remark) {
+    m_entries[device] = {std::move(backend), requested, std::move(remark)};
 }
 
 Device DeviceMap::resolve(Device device) const {
@@ -39,9 +39,30 @@ bool DeviceMap::isSimulated(Device device) const {
     return backend && backend->info().simulated;
 }
 
+std::string DeviceMap::remark(Device device) const {
+    const auto entry = m_entries.find(resolve(device));
+    if (entry == m_entries.end() || entry->second.remark.empty()) return {};
+    return fmt::format("{} is a {} here: {}", entry->first.toString(), entry->second.backend->info().name,
+                       entry->second.remark);
+}
+
 bool DeviceMap::hasSimulated() const {
     return std::any_of(m_entries.begin(), m_entries.end(),
                        [](const auto& entry) { return entry.second.backend->info().simulated; });
+}
+
+CopyRoute DeviceMap::route(Device from, Device to) const {
+    const bool fromHost = from.isCpu() || (isSimulated(from) && !to.isCpu() && !isSimulated(to));
+    if (fromHost) return {to, CopyDirection::hostToDevice};
+    const bool toHost = to.isCpu() || (isSimulated(to) && !isSimulated(from));
+    return {from, toHost ? CopyDirection::deviceToHost : CopyDirection::peer};
+}
+
+Allocator& DeviceMap::memoryFor(Device device, MemoryKind kind) const {
+    if (kind == MemoryKind::pinned)
+        for (const auto& [name, entry] : m_entries)
+            if (name.isCuda() && !entry.backend->info().simulated) return entry.backend->pinnedMemory();
+    return at(device).memory();
 }
 
 std::vector<Device> DeviceMap::devices() const {

@@ -367,6 +367,8 @@ bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
         if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
     for (const auto& output : facts.outputs)
         if (dtypes.empty() && output) dtypes.push_back(output->dtype);
+    // A file is read on the host wherever its tensor goes.
+    if (op.role == OpRole::source && op.attribute("path")) backend = &m_devices.at(Device::cpu());
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
     std::vector<std::string_view> names;
     for (DType d : dtypes) names.push_back(name(d));

@@ -202,16 +202,14 @@ Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinne
         price.isKnown = true;
         return price;
     }
-    const Backend* accelerator = devices.find(from.isCpu() ? to : from);
+    const auto [by, direction] = devices.route(from, to);
+    const Backend* accelerator = devices.find(by);
     if (!accelerator || !type.isKnown()) return price;
     try {
         price.bytes = static_cast<std::uint64_t>(type.byteCount());
     } catch (const Error&) {
         return price; // the size does not fit: another diagnostic says so
     }
-    const CopyDirection direction = !from.isCpu() && !to.isCpu() ? CopyDirection::peer
-                                    : from.isCpu()               ? CopyDirection::hostToDevice
-                                                                 : CopyDirection::deviceToHost;
     price.ns = accelerator->profile().copyNs(static_cast<double>(price.bytes), direction,
                                              pinned ? MemoryKind::pinned : MemoryKind::pageable);
     price.isKnown = true;

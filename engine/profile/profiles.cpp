@@ -1,5 +1,6 @@
 #include "profile/profiles.h"
 
+#include "backends/cuda_plugin.h"
 #include "backends/simulated/simulated_backend.h"
 #include "core/error.h"
 
@@ -98,11 +99,28 @@ std::string plain(std::string_view id) {
     return out;
 }
 
-[[noreturn]] void noRealDevice(Device device) {
-    throw Error(ErrorCode::missingDevice,
-                fmt::format("{0} must be a real GPU in this run, but this build finds none; simulate it with "
-                            "--device-map {0}=simulated:{1}, or drop the requirement",
-                            device.toString(), kDefaultProfile));
+/// Why `device` is none of this machine's GPUs; empty when it is one.
+std::string whyNotReal(Device device) {
+    const CudaDevices& gpus = cudaDevices();
+    if (!gpus.problem.empty()) return gpus.problem;
+    if (static_cast<std::size_t>(device.index) < gpus.backends.size()) return {};
+    return gpus.backends.size() == 1 ? "this machine has one GPU, cuda:0"
+                                     : fmt::format("this machine has {} GPUs, cuda:0 to cuda:{}",
+                                                   gpus.backends.size(), gpus.backends.size() - 1);
+}
+
+std::shared_ptr<Backend> realDevice(Device device) {
+    if (const std::string why = whyNotReal(device); !why.empty())
+        throw Error(ErrorCode::missingDevice,
+                    fmt::format("{0} must be a real GPU in this run, but {2}; simulate it with "
+                                "--device-map {0}=simulated:{1}, or drop the requirement",
+                                device.toString(), kDefaultProfile, why));
+    return cudaDevices().backends[static_cast<std::size_t>(device.index)];
+}
+
+/// What comes after "simulated:", an id or a file.
+DeviceProfile chosenProfile(const std::string& profile, const ProfileLibrary& profiles) {
+    return profile.ends_with(".json") ? readProfile(profile) : profiles.at(profile);
 }
 
 } // namespace
@@ -152,16 +170,43 @@ DeviceProfile parseProfile(const std::string& text, const std::string& origin) {
     return profile;
 }
 
+std::string profileJson(const DeviceProfile& profile) {
+    nlohmann::ordered_json peaks = nlohmann::ordered_json::object();
+    for (const DType dtype : kAllDTypes)
+        if (const double gflops = profile.peakGflops[static_cast<std::size_t>(dtype)]; gflops > 0)
+            peaks[std::string(name(dtype))] = gflops / 1e3;
+    const nlohmann::ordered_json document{{"schema", kProfileSchema},
+                                          {"id", profile.id},
+                                          {"name", profile.name},
+                                          {"source", profile.source},
+                                          {"peak_tflops", std::move(peaks)},
+                                          {"memory_gb_per_s", profile.memoryGBps},
+                                          {"memory_bytes", profile.memoryBytes},
+                                          {"launch_us", profile.launchUs},
+                                          {"link", profile.link},
+                                          {"link_pinned_gb_per_s", profile.linkPinnedGBps},
+                                          {"link_pageable_gb_per_s", profile.linkPageableGBps},
+                                          {"link_latency_us", profile.linkLatencyUs},
+                                          {"pageable_latency_us", profile.pageableLatencyUs},
+                                          {"peer_gb_per_s", profile.peerGBps},
+                                          {"sources", profile.sources}};
+    return document.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+DeviceProfile readProfile(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) throw Error(ErrorCode::io, fmt::format("{} cannot be read", path.string()));
+    return parseProfile(text, path.string());
+}
+
 ProfileLibrary::ProfileLibrary(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
     std::error_code failed;
     for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
          entry.increment(failed)) {
         if (entry->path().extension() != ".json") continue;
-        std::ifstream file(entry->path(), std::ios::binary);
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
-        if (!file) throw Error(ErrorCode::io, fmt::format("{} cannot be read", entry->path().string()));
-        m_profiles.push_back(parseProfile(text, entry->path().string()));
+        m_profiles.push_back(readProfile(entry->path()));
     }
     if (failed)
         throw Error(ErrorCode::io, fmt::format("the device profiles in {} cannot be read: {}",
@@ -207,14 +252,24 @@ DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& cho
                         const ProfileLibrary& profiles, bool requireReal) {
     DeviceMap map;
     for (const DeviceChoice& choice : choices) {
-        if (choice.profile.empty() || requireReal) noRealDevice(choice.device);
-        map.set(choice.device, makeSimulatedBackend(choice.device, profiles.at(choice.profile)), true);
+        if (choice.profile.empty())
+            map.set(choice.device, realDevice(choice.device), true);
+        else if (requireReal)
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("{} cannot be simulated and be required to be a real GPU in one run",
+                                    choice.device.toString()));
+        else
+            map.set(choice.device,
+                    makeSimulatedBackend(choice.device, chosenProfile(choice.profile, profiles)), true);
     }
     for (const Lane& lane : graph.lanes()) {
-        if (requireReal && !lane.device.isCpu())
-            noRealDevice(lane.device.isAuto() ? Device::cuda(0) : lane.device);
-        if (!lane.device.isCuda() || map.find(lane.device)) continue;
-        map.set(lane.device, makeSimulatedBackend(lane.device, profiles.at(kDefaultProfile)), false);
+        if (lane.device.isCpu()) continue;
+        const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
+        if (map.find(device)) continue;
+        if (const std::string why = whyNotReal(device); why.empty() || requireReal)
+            map.set(device, realDevice(device), true);
+        else if (!lane.device.isAuto())
+            map.set(device, makeSimulatedBackend(device, profiles.at(kDefaultProfile)), false, why);
     }
     return map;
 }

@@ -27,19 +27,25 @@ private:
 /// Parses one profile; `origin` is for messages. Throws Error(badFile).
 DeviceProfile parseProfile(const std::string& json, const std::string& origin);
 
+/// A profile as parseProfile reads it.
+std::string profileJson(const DeviceProfile& profile);
+
+/// Reads and parses one. Throws Error(io) or Error(badFile) naming the file and the field.
+DeviceProfile readProfile(const std::filesystem::path& path);
+
 /// One `--device-map` entry: what shall stand behind a name.
 struct DeviceChoice {
     Device device;
-    std::string profile; ///< "h200" for simulated:h200; empty for "real"
+    std::string profile; ///< "h200" for simulated:h200, "my.json" for a profile in a file; empty for "real"
 };
-/// "cuda:0=simulated:h200", "cuda:0=real". Throws Error(invalidArgument).
+/// "cuda:0=simulated:h200", "cuda:0=simulated:my.json", "cuda:0=real". Throws Error(invalidArgument).
 DeviceChoice parseDeviceChoice(std::string_view text);
 
 inline constexpr std::string_view kDefaultProfile = "h200";
 
 /// Puts a backend behind every device that the graph's lanes name: as chosen, else the real one where there
 /// is one, else a simulation of kDefaultProfile. Throws Error(missingDevice) when a real one is chosen, or
-/// `requireReal` is set, and it is not there.
+/// `requireReal` is set, and it is not there: with the reason that cudaDevices() gives.
 DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
                         const ProfileLibrary& profiles, bool requireReal = false);
 

@@ -90,6 +90,8 @@ Json devicesOf(const RunReport& report) {
                  {"detail", info.detail},
                  {"simulated", info.simulated},
                  {"planned_bytes", report.plan->bytesOn(device)}};
+        if (const std::string remark = report.plan->devices.remark(device); !remark.empty())
+            row["remark"] = remark;
         for (const auto& [owner, memory] : report.result.memory) {
             if (owner != device) continue;
             row["used_bytes"] = memory.used;

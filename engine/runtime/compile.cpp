@@ -146,10 +146,10 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     const PlanValue before = m_plan->values[from];
     const ValueId out = addValue(transfer.node == NodeId::none ? before.source : PortRef{transfer.node, 0},
                                  before.type, target, before.label);
-    const Device accelerator = before.device.isCpu() ? target : before.device;
-    const CopyDirection direction = !before.device.isCpu() && !target.isCpu() ? CopyDirection::peer
-                                    : before.device.isCpu()                   ? CopyDirection::hostToDevice
-                                                                              : CopyDirection::deviceToHost;
+    const auto [accelerator, direction] = m_plan->devices.route(before.device, target);
+    if (transfer.pinned) // its host side
+        for (const ValueId v : {from, out})
+            if (m_plan->values[v].device.isCpu()) m_plan->values[v].memory = MemoryKind::pinned;
     const std::uint32_t stream =
         streamOf(accelerator, direction == CopyDirection::hostToDevice ? QueueKind::hostToDevice
                                                                        : QueueKind::deviceToHost);

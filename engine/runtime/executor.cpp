@@ -144,18 +144,39 @@ RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options, 
     return result;
 }
 
+namespace {
+
+/// Of a single copy.
+class KeptFailure final : public LaunchGuard {
+public:
+    bool mayRun(std::uint32_t) noexcept override { return true; }
+    void failed(std::uint32_t, std::exception_ptr error) noexcept override { m_error = std::move(error); }
+    void rethrow() const {
+        if (m_error) std::rethrow_exception(m_error);
+    }
+
+private:
+    std::exception_ptr m_error;
+};
+
+} // namespace
+
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices) {
     if (!tensor || tensor.memoryKind() != MemoryKind::device) return tensor;
     Tensor host = Tensor::onHost(tensor.type());
     Backend& backend = devices.at(tensor.device());
     const auto stream = backend.createStream(QueueKind::deviceToHost);
+    KeptFailure failure;
     Copy copy;
     copy.target = host.data();
     copy.source = tensor.data();
     copy.bytes = static_cast<std::size_t>(tensor.byteCount());
     copy.direction = CopyDirection::deviceToHost;
+    copy.guard = &failure;
     stream->copy(copy);
     stream->synchronize();
+    backend.collect({}); // where a device hears late of what failed
+    failure.rethrow();
     return host;
 }
 

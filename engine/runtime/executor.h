@@ -110,7 +110,7 @@ private:
 RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options,
                    RunObserver* observer = nullptr);
 
-/// A dense copy on the host of a tensor anywhere; free when it is there already.
+/// A dense copy on the host of a tensor anywhere; free when it is there already. Throws Error.
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices);
 
 } // namespace twb

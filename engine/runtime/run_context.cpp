@@ -73,7 +73,8 @@ void RunContext::allocate() {
         const PlanSlot& slot = m_plan->slots[i];
         if (m_buffers[i] || slot.bytes == 0 || writer[i] == kNone) continue;
         try {
-            m_buffers[i] = m_plan->devices.at(slot.device).memory().allocate(slot.bytes, slot.memory);
+            m_buffers[i] =
+                m_plan->devices.memoryFor(slot.device, slot.memory).allocate(slot.bytes, slot.memory);
         } catch (const Error& e) {
             // Every step that writes to it fails; what does not need them runs on.
             for (const Step& step : m_plan->steps)
@@ -123,11 +124,18 @@ void RunContext::bind(std::uint32_t index) {
     if (step.op) {
         if (step.op->channelsLast == ChannelsLast::pointwise && m_plan->values[step.outputs[0]].channelsLast)
             showChannelsLast(*step.op, slot.inputs, slot.outputs);
-        for (std::size_t i = 0; i < std::min<std::size_t>(step.inputs.size(), 64); ++i)
-            if (const std::uint32_t v = step.inputs[i];
-                v != kNone && m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
-                slot.memory.constants |= std::uint64_t{1} << i;
         Launch launch;
+        const bool isOnHost = m_plan->streams[step.stream].device.isCpu();
+        for (std::size_t i = 0; i < std::min<std::size_t>(step.inputs.size(), 64); ++i) {
+            const std::uint32_t v = step.inputs[i];
+            if (v == kNone) continue;
+            const std::uint64_t bit = std::uint64_t{1} << i;
+            if (m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
+                slot.memory.constants |= bit;
+            if (!isOnHost && m_plan->values[v].device.isCpu() &&
+                !step.op->inputAt(static_cast<int>(i)).hostValue)
+                launch.hostScalars |= bit;
+        }
         launch.step = index;
         launch.op = step.op->name.c_str();
         launch.kernel = step.op->kernel;
@@ -149,9 +157,7 @@ void RunContext::bind(std::uint32_t index) {
     copy.source = slot.inputs[0].data;
     copy.target = slot.outputs[0].data;
     copy.bytes = static_cast<std::size_t>(m_types[step.outputs[0]].byteCount());
-    copy.direction = !transfer.source.isCpu() && !transfer.target.isCpu() ? CopyDirection::peer
-                     : transfer.source.isCpu()                            ? CopyDirection::hostToDevice
-                                                                          : CopyDirection::deviceToHost;
+    copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
     copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
     copy.guard = &m_guard;
     slot.copy = {copy, copy};
@@ -193,8 +199,7 @@ void RunContext::resolve(std::uint32_t index) {
             m_types[v] = outputs[i];
             if (m_plan->values[v].absent) continue;
             m_buffers[m_plan->values[v].slot] =
-                m_plan->devices.at(slot.device)
-                    .memory()
+                m_plan->devices.memoryFor(slot.device, slot.memory)
                     .allocate(static_cast<std::size_t>(outputs[i].byteCount()), slot.memory);
         }
         bind(index);

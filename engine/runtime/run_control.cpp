@@ -185,7 +185,7 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
         const PlanSlot& slot = m_plan->slots[m_plan->values[v].slot];
         BufferPtr& buffer = m_buffers[m_plan->values[v].slot];
         if (m_plan->values[v].handedOn && slot.bytes > 0 && !buffer)
-            buffer = m_plan->devices.at(slot.device).memory().allocate(slot.bytes, slot.memory);
+            buffer = m_plan->devices.memoryFor(slot.device, slot.memory).allocate(slot.bytes, slot.memory);
     }
     for (std::uint32_t i = body.first; i < body.last; ++i)
         if (isHere(i) && !m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
@@ -270,8 +270,7 @@ void RunContext::give(const Step& step, std::size_t port, const std::vector<Tens
     if (slot.bytes == 0)
         buffer = type.byteCount() == 0
                      ? nullptr
-                     : m_plan->devices.at(slot.device)
-                           .memory()
+                     : m_plan->devices.memoryFor(slot.device, slot.memory)
                            .allocate(static_cast<std::size_t>(type.byteCount()), slot.memory);
     if (type.byteCount() == 0) return;
     if (!buffer) return; // its allocation failed when the run began

@@ -15,14 +15,39 @@ private Q_SLOTS:
         const Ended text = m_twb.run({"devices"});
         QCOMPARE(text.exit, 0);
         QVERIFY(text.out.startsWith("cpu  "));
-        QVERIFY(text.out.contains("no CUDA plugin or device is here; cuda lanes run simulated"));
+        QVERIFY(text.out.contains("cuda  simulated, because TWB_CUDA_PLUGIN=none keeps GPUs out"));
         QVERIFY(text.out.contains("h200"));
         const auto json = parsed(m_twb.run({"devices", "--json"}).out);
         QCOMPARE(json.at("schema"), 1);
         QCOMPARE(json.at("devices").at(0).at("device"), "cpu");
         QCOMPARE(json.at("devices").at(0).at("simulated"), false);
+        QVERIFY(json.at("devices").at(0).at("free_bytes") > 0);
         QCOMPARE(json.at("cuda").at("present"), false);
+        QCOMPARE(json.at("cuda").at("message"), "TWB_CUDA_PLUGIN=none keeps GPUs out");
         QVERIFY(json.at("profiles").size() >= 6U);
+    }
+
+    void whyThereIsNoGpu() {
+        const auto restore = qScopeGuard([] { qputenv("TWB_CUDA_PLUGIN", "none"); });
+        qputenv("TWB_CUDA_PLUGIN", "/nowhere/libtwb_cuda.so");
+        const QString none = "there is no CUDA plugin /nowhere/libtwb_cuda.so";
+        QVERIFY(m_twb.run({"devices"}).out.contains("cuda  simulated, because " + none));
+        m_twb.save("a.twb", crossingGraph());
+        const Ended ran = m_twb.run({"run", "a.twb"});
+        QCOMPARE(ran.exit, 0);
+        QVERIFY2(ran.err.contains("note: cuda:0 is a simulated NVIDIA H200 here: " + none),
+                 qPrintable(ran.err));
+        for (const QStringList& real : {QStringList{"--require-gpu"}, {"--device-map", "cuda:0=real"}}) {
+            const Ended ended = m_twb.run(QStringList{"run", "a.twb"} + real);
+            QCOMPARE(ended.exit, 5);
+            QVERIFY2(ended.err.contains("cuda:0 must be a real GPU in this run, but " + none),
+                     qPrintable(ended.err));
+        }
+        // As it is on this machine: a GPU, or a reason.
+        qunsetenv("TWB_CUDA_PLUGIN");
+        const auto json = parsed(m_twb.run({"devices", "--json"}).out);
+        QCOMPARE(json.at("cuda").at("present"), json.at("cuda").at("message") == "");
+        QCOMPARE(json.at("cuda").at("present"), json.at("devices").size() > 1U);
     }
 
     void ops() {

@@ -43,6 +43,8 @@ class TestProfiles : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void initTestCase() { qputenv("TWB_CUDA_PLUGIN", "none"); }
+
     void theLibraryHoldsAllSix() {
         const ProfileLibrary library(kDevices);
         QStringList ids;
@@ -224,6 +226,45 @@ private Q_SLOTS:
                      },
                      ErrorCode::invalidArgument)
                      .isEmpty());
+    }
+
+    void whatIsWrittenIsRead() {
+        const ProfileLibrary library(kDevices);
+        for (const DeviceProfile& before : library.all()) {
+            const DeviceProfile after = parseProfile(profileJson(before), "here");
+            QCOMPARE(after.id, before.id);
+            QCOMPARE(after.link, before.link);
+            QVERIFY(after.peakGflops == before.peakGflops);
+            QCOMPARE(after.memoryBytes, before.memoryBytes);
+            QCOMPARE(after.linkPinnedGBps, before.linkPinnedGBps);
+            QCOMPARE(after.pageableLatencyUs, before.pageableLatencyUs);
+            QVERIFY(after.sources == before.sources);
+        }
+    }
+
+    void aProfileMayBeAFile() {
+        QTemporaryDir folder;
+        const std::string path = folder.filePath(QStringLiteral("mine.json")).toStdString();
+        const ProfileLibrary library(kDevices);
+        DeviceProfile mine = library.at("t4");
+        mine.id = "mine";
+        std::ofstream(path) << profileJson(mine);
+        const DeviceChoice choice = parseDeviceChoice("cuda:0=simulated:" + path);
+        const DeviceMap map = makeDeviceMap(graphOn({Device::cuda(0)}), {choice}, library);
+        QCOMPARE(map.at(Device::cuda(0)).profile().id, std::string("mine"));
+        const DeviceChoice none = parseDeviceChoice("cuda:0=simulated:" + path + "x.json");
+        QVERIFY(refusal([&] { makeDeviceMap({}, {none}, library); }, ErrorCode::io)
+                    .contains(QLatin1String("mine.jsonx.json cannot be read")));
+    }
+
+    void aStandInSaysWhy() {
+        const ProfileLibrary library(kDevices);
+        const Graph graph = graphOn({Device::cuda(0), Device::cuda(1)});
+        const DeviceMap map = makeDeviceMap(graph, {{Device::cuda(1), "t4"}}, library);
+        QCOMPARE(map.remark(Device::cuda(0)),
+                 std::string("cuda:0 is a simulated NVIDIA H200 here: TWB_CUDA_PLUGIN=none keeps GPUs out"));
+        QCOMPARE(map.remark(Device::cuda(1)), std::string()); // somebody wanted it so
+        QCOMPARE(map.remark(Device::cpu()), std::string());
     }
 
     void resourcesAreFound() {

@@ -6,6 +6,7 @@
 #include "widgets/canvas/gestures/pan_gesture.h"
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
 #include "widgets/palette/op_list_model.h"
+#include "widgets/text.h"
 
 #include <QContextMenuEvent>
 #include <QDragEnterEvent>
@@ -382,9 +383,13 @@ void CanvasWidget::updateCursor() {
 bool CanvasWidget::event(QEvent* event) {
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
-        const Hit hit =
-            isHeader(QPointF(help->pos())) ? Hit{} : m_scene.hitTest(m_view.toScene(help->pos()), zoom());
-        const QString text = m_gesture ? QString() : tooltipFor(hit);
+        QString text;
+        if (m_gesture)
+            text.clear();
+        else if (!isHeader(QPointF(help->pos())))
+            text = tooltipFor(m_scene.hitTest(m_view.toScene(help->pos()), zoom()));
+        else if (const LaneBand* band = m_scene.lane(laneAt(help->pos())))
+            text = toQt(m_document.devices().remark(band->device));
         if (text.isEmpty())
             QToolTip::hideText();
         else

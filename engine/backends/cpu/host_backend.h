@@ -2,6 +2,7 @@
 
 #include "backends/cpu/host_stream.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,10 @@ public:
     std::unique_ptr<Event> createEvent() override { return std::make_unique<HostEvent>(); }
     bool supports(const char*, HostKernel host, std::span<const DType>) const override {
         return host != nullptr;
+    }
+    std::size_t freeBytes() override {
+        const MemoryStats stats = memory().stats();
+        return stats.total - std::min(stats.used, stats.total);
     }
     void collect(std::span<LaunchTiming>) override {} // written by the stream as it goes
 

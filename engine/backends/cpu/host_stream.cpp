@@ -31,7 +31,7 @@ template <class T> void waitUntilAtLeast(const std::atomic<T>& value, T target) 
 
 } // namespace
 
-void HostEvent::synchronize() { waitUntilAtLeast(m_completed, m_submitted); }
+void HostEvent::waitFor(std::uint64_t record) { waitUntilAtLeast(m_completed, record); }
 bool HostEvent::isDone() const { return m_completed.load(std::memory_order_acquire) >= m_submitted; }
 
 /// Single producer (the submitting thread), single consumer (the worker).
@@ -91,6 +91,10 @@ private:
     void run(const Copy& copy, std::int64_t& now);
     template <class Work> bool guarded(LaunchGuard* guard, std::uint32_t step, Work&& work);
     void advance(LaunchTiming* timing, std::int64_t start, std::int64_t end, std::int64_t virtualNs);
+    void notBefore(std::int64_t virtualTime) {
+        if (virtualTime > m_virtual.load(std::memory_order_relaxed))
+            m_virtual.store(virtualTime, std::memory_order_relaxed);
+    }
 
     const DurationModel& m_durations;
     std::array<Command, kRing> m_ring;
@@ -151,13 +155,12 @@ void HostStream::Worker::work() {
                 waitUntilAtLeast(event.m_completed, command.target);
                 now = 0;
             }
-            const std::int64_t reached = event.m_virtualTime.load(std::memory_order_relaxed);
-            if (reached > m_virtual.load(std::memory_order_relaxed))
-                m_virtual.store(reached, std::memory_order_relaxed);
+            notBefore(event.virtualTime());
             break;
         }
         case Kind::waitForeign:
-            command.event->synchronize();
+            command.event->waitFor(command.target);
+            notBefore(command.event->virtualTime());
             now = 0;
             break;
         case Kind::stop:
@@ -234,7 +237,7 @@ void HostStream::wait(Event& event) {
         if (own->m_submitted)
             m_worker->push({.kind = Worker::Kind::wait, .event = &event, .target = own->m_submitted});
     } else {
-        m_worker->push({.kind = Worker::Kind::waitForeign, .event = &event});
+        m_worker->push({.kind = Worker::Kind::waitForeign, .event = &event, .target = event.recorded()});
     }
 }
 

@@ -26,7 +26,9 @@ public:
 /// An event of a host stream.
 class HostEvent final : public Event {
 public:
-    void synchronize() override;
+    std::uint64_t recorded() const override { return m_submitted; }
+    void waitFor(std::uint64_t record) override;
+    std::int64_t virtualTime() const override { return m_virtualTime.load(std::memory_order_relaxed); }
     bool isDone() const override;
 
 private:

@@ -1,0 +1,92 @@
+#include "backends/cuda_plugin.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <string_view>
+#include <system_error>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "libtwb_cuda.so";
+
+CudaDevices none(std::string problem) { return {{}, std::move(problem)}; }
+
+/// A function of the plugin; null when it has none of this name.
+template <class Function> Function find(void* library, const char* name) {
+    return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+/// "libcublas.so.13: cannot open shared object file: No such file or directory" names what is missing.
+std::string whyNotLoaded(const fs::path& plugin, std::string_view reason) {
+    const auto colon = reason.find(": cannot open shared object file: No such file");
+    if (colon == std::string_view::npos || reason.substr(0, colon) == plugin.string())
+        return fmt::format("the CUDA plugin {} cannot be loaded: {}", plugin.string(), reason);
+    return fmt::format(
+        "the CUDA plugin {} needs {}, which is not on this machine: install the CUDA libraries "
+        "that it was built with, or name their folder in LD_LIBRARY_PATH",
+        plugin.string(), reason.substr(0, colon));
+}
+
+/// Whether a driver is installed at all. A look at one small library, where the plugin's own are large ones.
+bool hasDriver() {
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (driver) dlclose(driver);
+    return driver != nullptr;
+}
+
+CudaDevices findDevices() {
+    std::error_code failed;
+    if (const char* set = std::getenv("TWB_CUDA_PLUGIN"); set && *set) {
+        if (std::string_view(set) == "none") return none("TWB_CUDA_PLUGIN=none keeps GPUs out");
+        return loadCudaDevices(fs::absolute(set, failed));
+    }
+    const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
+    for (const fs::path& place : {folder, folder.parent_path() / "lib"}) {
+        if (!fs::exists(place / kFile, failed)) continue;
+        if (!hasDriver())
+            return none("no NVIDIA driver is installed: there is no libcuda.so.1, which comes with it");
+        return loadCudaDevices(place / kFile);
+    }
+    return none(fmt::format("this build has no CUDA plugin: there is no {} in {} or in {}; it is built where "
+                            "CMake finds a CUDA toolkit",
+                            kFile, folder.string(), (folder.parent_path() / "lib").string()));
+}
+
+} // namespace
+
+CudaDevices loadCudaDevices(const fs::path& plugin) {
+    std::error_code failed;
+    if (!fs::exists(plugin, failed)) return none(fmt::format("there is no CUDA plugin {}", plugin.string()));
+    // Never closed: backends live as long as whoever holds them, and CUDA does not like to be unloaded.
+    void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char* reason = dlerror();
+        return none(whyNotLoaded(plugin, reason ? reason : "no reason is given"));
+    }
+    const auto interface = find<CudaInterfaceFunction>(library, "twb_cuda_interface");
+    const auto open = find<CudaOpenFunction>(library, "twb_cuda_open");
+    if (!interface || !open)
+        return none(fmt::format("{} is no CUDA plugin of Tensor Workbench", plugin.string()));
+    if (const int version = interface(); version != kCudaPluginInterface)
+        return none(
+            fmt::format("the CUDA plugin {} has interface {}, but this program needs {}: install both "
+                        "from one build",
+                        plugin.string(), version, kCudaPluginInterface));
+    CudaDevices devices;
+    open(&devices);
+    if (devices.backends.empty() && devices.problem.empty()) devices.problem = "the CUDA driver shows no GPU";
+    return devices;
+}
+
+const CudaDevices& cudaDevices() {
+    // Never destroyed: at the program's end CUDA may be gone before it.
+    static const auto* const devices = new CudaDevices(findDevices());
+    return *devices;
+}
+
+} // namespace twb

@@ -1,0 +1,1 @@
+extern "C" __attribute__((visibility("default"))) int twb_test_gone() { return 1; }
