@@ -14,6 +14,7 @@ void addCheckCommand(CLI::App& app, ExitCode& exit);
 void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
+void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);
 
 } // namespace twb

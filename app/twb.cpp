@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
         addImportCommand(app, exit);
         addExportCommand(app, exit);
         addDevicesCommand(app, exit);
+        addCalibrateCommand(app, exit);
         addOpsCommand(app, exit);
         try {
             app.parse(argumentsOf(app, argc, argv));

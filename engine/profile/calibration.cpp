@@ -1,0 +1,260 @@
+#include "profile/calibration.h"
+
+#include "core/error.h"
+#include "core/format.h"
+#include "profile/lone_op.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <exception>
+
+namespace twb {
+namespace {
+
+constexpr std::size_t kLeastCopy = std::size_t{4} << 10;
+constexpr int kMostRepeats = 200;
+constexpr int kLaunches = 1000;
+
+/// A failed launch is a figure that cannot be had.
+class Failures final : public LaunchGuard {
+public:
+    bool mayRun(std::uint32_t) noexcept override { return true; }
+    void failed(std::uint32_t, std::exception_ptr error) noexcept override {
+        if (!m_error) m_error = std::move(error);
+    }
+    void rethrow() const {
+        if (m_error) std::rethrow_exception(m_error);
+    }
+
+private:
+    std::exception_ptr m_error;
+};
+
+/// What the device can do: the rest is what else was going on.
+double bestOf(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
+
+class Calibrator {
+public:
+    Calibrator(Backend& backend, const std::string& date, const CalibrationEffort& effort)
+        : m_backend(backend), m_effort(effort),
+          m_source(fmt::format("measured by twb calibrate on {}, {}, {}", date, backend.info().name,
+                               backend.info().detail)) {}
+
+    Calibration run() {
+        DeviceProfile& p = m_out.profile;
+        const DeviceInfo& info = m_backend.info();
+        p.id = idOf(info.name);
+        p.name = info.name;
+        p.source = m_source;
+        p.link = info.device.isCpu() ? "a copy within host memory" : m_backend.profile().link;
+        p.memoryBytes = info.memoryBytes;
+        p.sources["link"] = info.device.isCpu() ? m_source : m_backend.profile().source;
+        p.sources["memory_bytes"] = "the system's own figure";
+        p.sources["peer_gb_per_s"] = "not measured: it takes two devices";
+        measureLink(MemoryKind::pinned, p.linkPinnedGBps, p.linkLatencyUs);
+        measureLink(MemoryKind::pageable, p.linkPageableGBps, p.pageableLatencyUs);
+        for (const char* figure : {"link_pinned_gb_per_s", "link_pageable_gb_per_s", "link_latency_us",
+                                   "pageable_latency_us", "memory_gb_per_s", "launch_us"})
+            p.sources[figure] = m_source;
+        measureMemory();
+        measureProducts();
+        measureLaunches();
+        return std::move(m_out);
+    }
+
+private:
+    /// "AMD EPYC 7B13" is "amd-epyc-7b13-measured".
+    static std::string idOf(const std::string& name) {
+        std::string id;
+        for (const char c : name) {
+            if (std::isalnum(static_cast<unsigned char>(c)))
+                id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            else if (!id.empty() && id.back() != '-')
+                id += '-';
+        }
+        return id + (id.ends_with('-') ? "measured" : "-measured");
+    }
+
+    void add(CalibrationRow row) { m_out.rows.push_back(std::move(row)); }
+
+    /// The times of `submit` on a stream, in ns: once to warm up, then until there are enough. `submit` is
+    /// given where the time goes.
+    template <class Submit> std::vector<double> repeat(QueueKind queue, Submit&& submit) {
+        const auto stream = m_backend.createStream(queue);
+        std::vector<double> times;
+        double sum = 0;
+        for (int i = 0; i <= kMostRepeats && (i < 9 || sum < m_effort.enoughNs); ++i) {
+            std::array<LaunchTiming, 1> timing;
+            submit(*stream, timing[0]);
+            stream->synchronize();
+            m_backend.collect(timing);
+            m_failures.rethrow();
+            if (i == 0) continue;
+            times.push_back(static_cast<double>(timing[0].end - timing[0].start));
+            sum += times.back();
+        }
+        return times;
+    }
+
+    double bestCopy(CopyDirection direction, MemoryKind kind, void* host, void* device, std::size_t bytes,
+                    int& count) {
+        const bool there = direction == CopyDirection::hostToDevice;
+        Copy copy;
+        copy.target = there ? device : host;
+        copy.source = there ? host : device;
+        copy.bytes = bytes;
+        copy.direction = direction;
+        copy.hostMemory = kind;
+        copy.guard = &m_failures;
+        const auto times = repeat(there ? QueueKind::hostToDevice : QueueKind::deviceToHost,
+                                  [&](Stream& stream, LaunchTiming& timing) {
+                                      copy.timing = &timing;
+                                      stream.copy(copy);
+                                  });
+        count = static_cast<int>(times.size());
+        return bestOf(times);
+    }
+
+    /// The rate is that of the largest copy, the latency what is left of the smallest one at that rate; both
+    /// are means of the two directions.
+    void measureLink(MemoryKind kind, double& gbPerSecond, double& latencyUs) {
+        const std::size_t most = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
+        Allocator& hostMemory = kind == MemoryKind::pinned ? m_backend.pinnedMemory() : hostAllocator();
+        const BufferPtr host = hostMemory.allocate(most, kind);
+        const bool isHost = m_backend.info().device.isCpu();
+        const BufferPtr device =
+            m_backend.memory().allocate(most, isHost ? MemoryKind::pageable : MemoryKind::device);
+        std::memset(host->data(), 0, most); // the first touch is the system's, not the link's
+        for (const CopyDirection direction : {CopyDirection::hostToDevice, CopyDirection::deviceToHost}) {
+            const std::string what =
+                fmt::format("link, {}, {}", kind == MemoryKind::pinned ? "pinned" : "pageable",
+                            direction == CopyDirection::hostToDevice ? "host→device" : "device→host");
+            double least = 0;
+            double rate = 0;
+            for (std::size_t bytes = kLeastCopy; bytes <= most; bytes *= 4) {
+                CalibrationRow row;
+                row.ns = bestCopy(direction, kind, host->data(), device->data(), bytes, row.count);
+                row.what = what;
+                row.size = formatBytes(static_cast<double>(bytes));
+                rate = static_cast<double>(bytes) / std::max(row.ns, 1.0);
+                row.figure = formatRate(rate);
+                if (bytes == kLeastCopy) least = row.ns;
+                add(std::move(row));
+            }
+            gbPerSecond += rate / 2;
+            latencyUs += std::max(least - static_cast<double>(kLeastCopy) / rate, 1.0) / 2e3;
+        }
+    }
+
+    double bestLaunch(const LoneOp& bench, int& count) {
+        Launch launch = bench.launch();
+        launch.guard = &m_failures;
+        const auto times = repeat(QueueKind::compute, [&](Stream& stream, LaunchTiming& timing) {
+            launch.timing = &timing;
+            stream.launch(launch);
+        });
+        count = static_cast<int>(times.size());
+        return bestOf(times);
+    }
+
+    /// Both reading and writing count, as in the roofline.
+    void measureMemory() {
+        const std::size_t bytes = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
+        require("Neg", DType::f32);
+        const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{static_cast<std::int64_t>(bytes / 4)}}});
+        CalibrationRow row;
+        row.what = "memory, read and written";
+        row.size = formatBytes(static_cast<double>(bytes));
+        row.ns = bestLaunch(bench, row.count);
+        m_out.profile.memoryGBps = bench.launch().cost.bytes / row.ns;
+        row.figure = formatRate(m_out.profile.memoryGBps);
+        add(std::move(row));
+    }
+
+    /// Square products, larger until they take 20 ms or get no faster.
+    void measureProducts() {
+        struct Product {
+            const char* op;
+            DType dtype;
+        };
+        for (const auto& [op, dtype] :
+             {Product{"MatMul", DType::f64}, Product{"MatMul", DType::f32}, Product{"MatMul", DType::f16},
+              Product{"MatMul", DType::bf16}, Product{"MatMulInteger", DType::i8}}) {
+            if (!LoneOp::isSupported(m_backend, op, dtype)) continue;
+            CalibrationRow best;
+            double peak = 0;
+            for (std::int64_t n = 256; n <= m_effort.mostProduct; n *= 2) {
+                const LoneOp bench(m_backend, op, {{dtype, Shape{n, n}}, {dtype, Shape{n, n}}});
+                CalibrationRow row;
+                row.ns = bestLaunch(bench, row.count);
+                const double gflops = 2.0 * std::pow(static_cast<double>(n), 3) / row.ns;
+                if (gflops > peak) {
+                    peak = gflops;
+                    row.what = fmt::format("product, {}", name(dtype));
+                    row.size = fmt::format("{0} × {0}", n);
+                    row.figure = gflops < 1000 ? fmt::format("{:.1f} GFLOP/s", gflops)
+                                               : fmt::format("{:.1f} TFLOP/s", gflops / 1e3);
+                    best = row;
+                }
+                if (row.ns > 20e6) break;
+            }
+            m_out.profile.peakGflops[static_cast<std::size_t>(dtype)] = peak;
+            m_out.profile.sources[fmt::format("peak_tflops.{}", name(dtype))] =
+                fmt::format("{}: a product of {} matrices", m_source, best.size);
+            add(std::move(best));
+        }
+        require("MatMul", DType::f32); // the figure that a profile cannot be without
+    }
+
+    /// Kernels of one element one behind the other: from the first one's start to the last one's end.
+    void measureLaunches() {
+        const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{1}}});
+        const auto stream = m_backend.createStream(QueueKind::compute);
+        std::vector<LaunchTiming> timings(kLaunches);
+        std::vector<Launch> launches(kLaunches, bench.launch());
+        CalibrationRow row;
+        for (int pass = 0; pass < 2; ++pass) { // the first one warms up
+            for (std::size_t i = 0; i < launches.size(); ++i) {
+                launches[i].guard = &m_failures;
+                launches[i].timing = &timings[i];
+                stream->launch(launches[i]);
+            }
+            stream->synchronize();
+            m_backend.collect(timings);
+            m_failures.rethrow();
+        }
+        row.ns = static_cast<double>(timings.back().end - timings.front().start) / kLaunches;
+        row.what = "launch";
+        row.size = "1 element";
+        row.count = kLaunches;
+        m_out.profile.launchUs = std::max(row.ns, 1.0) / 1e3;
+        row.figure = fmt::format("{:.3f} µs", m_out.profile.launchUs);
+        add(std::move(row));
+    }
+
+    void require(const char* op, DType dtype) const {
+        if (!LoneOp::isSupported(m_backend, op, dtype))
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("{} cannot be calibrated: it has no kernel for {} of {}",
+                                    m_backend.info().device.toString(), op, name(dtype)));
+    }
+
+    Backend& m_backend;
+    const CalibrationEffort m_effort;
+    const std::string m_source;
+    Failures m_failures;
+    Calibration m_out;
+};
+
+} // namespace
+
+Calibration calibrate(Backend& backend, const std::string& date, const CalibrationEffort& effort) {
+    return Calibrator(backend, date, effort).run();
+}
+
+} // namespace twb
