@@ -1,0 +1,139 @@
+#include "backends/cuda/cuda_backend.h"
+
+#include "backends/cuda/cuda_error.h"
+#include "backends/cuda/cuda_profile.h"
+#include "backends/cuda/cuda_stream.h"
+#include "backends/cuda/kernels/kernel_table.h"
+#include "backends/cuda/pinned_memory.h"
+#include "core/host_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace twb::cuda {
+namespace {
+
+/// The least compute capability that kernels are built for, major × 10 + minor.
+constexpr int kLeastCapability = 75;
+
+DeviceInfo describe(const Gpu& gpu, const cudaDeviceProp& properties) {
+    DeviceInfo info;
+    info.device = gpu.device();
+    info.name = properties.name;
+    info.detail = fmt::format("compute {}.{}, {} multiprocessors", properties.major, properties.minor,
+                              properties.multiProcessorCount);
+    info.memoryBytes = properties.totalGlobalMem;
+    return info;
+}
+
+/// One GPU. Its context begins with the first stream or allocation.
+class CudaBackend final : public Backend {
+public:
+    CudaBackend(int index, const cudaDeviceProp& properties)
+        : m_profile(estimatedProfile(index, properties)) {
+        m_gpu.gpu = std::make_shared<Gpu>(index);
+        m_gpu.memory = std::make_shared<DeviceMemory>(m_gpu.gpu, properties.totalGlobalMem);
+        m_gpu.pinned = std::make_shared<PinnedMemory>(m_gpu.gpu, systemMemoryBytes() / 2);
+        m_gpu.blas = std::make_shared<BlasHandles>();
+        m_gpu.multiprocessors = properties.multiProcessorCount;
+        m_info = describe(*m_gpu.gpu, properties);
+    }
+
+    const DeviceInfo& info() const override { return m_info; }
+    const DeviceProfile& profile() const override { return m_profile; }
+    Allocator& memory() override { return *m_gpu.memory; }
+    std::size_t freeBytes() override { return m_gpu.memory->freeBytes(); }
+    Allocator& pinnedMemory() override { return *m_gpu.pinned; }
+    std::unique_ptr<Stream> createStream(QueueKind kind) override {
+        return std::make_unique<CudaStream>(m_gpu, m_profile, kind);
+    }
+    std::unique_ptr<Event> createEvent() override { return std::make_unique<CudaEvent>(m_gpu.gpu); }
+    bool supports(const char* op, HostKernel, std::span<const DType> inputs) const override {
+        if (std::string_view(op) == "Probe") return true; // keeps its input where it is
+        const Kernel* kernel = findKernel(op);
+        return kernel && (!kernel->supports || kernel->supports(inputs));
+    }
+    bool canCopyTo(const Backend& other) const override {
+        return std::find(m_peers.begin(), m_peers.end(), other.info().device) != m_peers.end() &&
+               !other.info().simulated;
+    }
+    void collect(std::span<LaunchTiming>) override { Timeline::resolveAll(); }
+
+    /// Opens this GPU's memory to those that can reach it.
+    void openTo(const CudaBackend& other) {
+        int can = 0;
+        if (cudaDeviceCanAccessPeer(&can, other.m_gpu.gpu->index(), m_gpu.gpu->index()) != cudaSuccess) {
+            cudaGetLastError();
+            return;
+        }
+        if (!can) return;
+        m_gpu.memory->openTo(other.m_gpu.gpu->index());
+        m_peers.push_back(other.info().device);
+    }
+
+private:
+    GpuResources m_gpu;
+    DeviceInfo m_info;
+    DeviceProfile m_profile;
+    std::vector<Device> m_peers;
+};
+
+/// "13.0" of 13000.
+std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+/// Why there are no GPUs, in the user's words; empty when there are.
+std::string driverProblem(int& count) {
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaSuccess && count > 0) return {};
+    cudaGetLastError();
+    int driver = 0;
+    int runtime = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
+    cudaRuntimeGetVersion(&runtime);
+    cudaGetLastError();
+    if (driver == 0)
+        return "no NVIDIA driver is running: CUDA finds none; is it installed, and is its kernel module "
+               "loaded?";
+    if (status == cudaErrorInsufficientDriver)
+        return fmt::format(
+            "the NVIDIA driver is too old: it serves CUDA {}, and this build needs {}; install a "
+            "newer driver",
+            versionText(driver), versionText(runtime));
+    if (status == cudaSuccess || status == cudaErrorNoDevice)
+        return "the NVIDIA driver finds no GPU in this machine";
+    return fmt::format("the NVIDIA driver cannot be used: CUDA reports: {}", sentenceOf(status));
+}
+
+} // namespace
+
+std::vector<std::shared_ptr<Backend>> findGpus(std::string& problem) {
+    int count = 0;
+    problem = driverProblem(count);
+    if (!problem.empty()) return {};
+    std::vector<std::shared_ptr<CudaBackend>> found;
+    for (int i = 0; i < count; ++i) {
+        cudaDeviceProp properties{};
+        check(cudaGetDeviceProperties(&properties, i), "looking at the GPUs");
+        int hasPools = 0;
+        check(cudaDeviceGetAttribute(&hasPools, cudaDevAttrMemoryPoolsSupported, i), "looking at the GPUs");
+        // A gap would give the ones behind it other names than the driver's.
+        if (properties.major * 10 + properties.minor < kLeastCapability || !hasPools) {
+            problem =
+                fmt::format("GPU {} ({}) is not served: it takes compute capability {} and memory pools, "
+                            "and it has {}.{}{}; CUDA_VISIBLE_DEVICES can hide it",
+                            i, properties.name, kLeastCapability / 10.0, properties.major, properties.minor,
+                            hasPools ? "" : " and no pools");
+            break;
+        }
+        found.push_back(std::make_shared<CudaBackend>(i, properties));
+    }
+    for (const auto& a : found)
+        for (const auto& b : found)
+            if (a != b) a->openTo(*b);
+    if (!found.empty()) problem.clear();
+    return {found.begin(), found.end()};
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,309 @@
+#include "backends/cuda/cuda_stream.h"
+
+#include "backends/cuda/cuda_error.h"
+#include "backends/cuda/kernels/kernel_table.h"
+#include "core/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nvtx3/nvToolsExt.h>
+
+namespace twb::cuda {
+namespace {
+
+constexpr double kAhead = 50e6; ///< ns of work issued before the GPU has done it
+constexpr int kMostAhead = 512;
+constexpr std::size_t kStagingChunk = std::size_t{2} << 20;
+constexpr std::size_t kStagingChunks = 4;
+
+/// A range of the NVTX tools, named after the op that is issued in it.
+class NamedRange {
+public:
+    explicit NamedRange(const char* name) { nvtxRangePushA(name); }
+    ~NamedRange() { nvtxRangePop(); }
+    NamedRange(const NamedRange&) = delete;
+    NamedRange& operator=(const NamedRange&) = delete;
+};
+
+/// Whether the GPU's copy engine can read this host memory by itself. What was asked to be pinned may not be,
+/// where another backend served it.
+bool isPinned(const void* memory) {
+    cudaPointerAttributes attributes{};
+    check(cudaPointerGetAttributes(&attributes, memory), "looking at an address");
+    return attributes.type != cudaMemoryTypeUnregistered;
+}
+
+} // namespace
+
+CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind)
+    : m_gpu(gpu), m_profile(profile) {
+    const CurrentGpu current(*m_gpu.gpu);
+    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "making a stream");
+    try {
+        m_timeline = std::make_unique<Timeline>(m_gpu.gpu, m_stream);
+        if (kind == QueueKind::compute) m_queue = std::make_unique<LaunchQueue>(m_gpu, m_stream);
+        m_copies = std::make_unique<StreamCopies>(*m_gpu.gpu, m_stream, kStagingChunks);
+        m_ring = std::make_unique<StagingRing>(*m_copies, *m_gpu.pinned, kStagingChunk, kStagingChunks);
+        m_thread = std::thread([this] { work(); });
+    } catch (...) {
+        cudaStreamDestroy(m_stream);
+        throw;
+    }
+}
+
+CudaStream::~CudaStream() {
+    push({});
+    m_thread.join();
+    const CurrentGpu current(*m_gpu.gpu);
+    cudaStreamSynchronize(m_stream);
+    m_ring.reset();
+    m_queue.reset();
+    m_timeline.reset();
+    cudaStreamDestroy(m_stream);
+}
+
+void CudaStream::launch(const Launch& launch) {
+    Command command;
+    command.kind = Command::Kind::launch;
+    command.launch = &launch;
+    push(std::move(command));
+}
+
+void CudaStream::copy(const Copy& copy) {
+    Command command;
+    command.kind = Command::Kind::copy;
+    command.copy = &copy;
+    push(std::move(command));
+}
+
+void CudaStream::record(Event& event) {
+    Command command;
+    command.kind = Command::Kind::record;
+    command.mark = static_cast<CudaEvent&>(event).newMark();
+    push(std::move(command));
+}
+
+void CudaStream::wait(Event& event) {
+    Command command;
+    if (const auto* own = dynamic_cast<const CudaEvent*>(&event)) {
+        command.kind = Command::Kind::wait;
+        command.mark = own->lastMark();
+        if (!command.mark) return; // never recorded: nothing to wait for
+    } else {
+        command.kind = Command::Kind::waitForeign;
+        command.event = &event;
+        command.record = event.recorded();
+    }
+    push(std::move(command));
+}
+
+void CudaStream::push(Command command) {
+    {
+        const std::scoped_lock lock(m_mutex);
+        m_commands.push_back(std::move(command));
+        ++m_submitted;
+    }
+    m_changed.notify_all();
+}
+
+void CudaStream::synchronize() {
+    {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [this] { return m_performed == m_submitted; });
+    }
+    const CurrentGpu current(*m_gpu.gpu);
+    if (const cudaError_t status = cudaStreamSynchronize(m_stream); status != cudaSuccess)
+        m_gpu.gpu->lose(status, "waiting for a stream");
+}
+
+void CudaStream::work() {
+    try {
+        m_gpu.gpu->makeCurrent();
+    } catch (const Error& error) {
+        m_gpu.gpu->lose(error.what());
+    }
+    while (const std::optional<Command> command = next()) {
+        perform(*command);
+        {
+            const std::scoped_lock lock(m_mutex);
+            ++m_performed;
+        }
+        m_changed.notify_all();
+    }
+}
+
+/// The next command; nothing when the stream ends. While there is none, what the GPU passes is counted.
+std::optional<CudaStream::Command> CudaStream::next() {
+    std::unique_lock lock(m_mutex);
+    while (m_commands.empty()) {
+        if (m_ahead.empty()) {
+            m_changed.wait(lock, [this] { return !m_commands.empty(); });
+        } else {
+            lock.unlock();
+            dropPassed();
+            lock.lock();
+            m_changed.wait_for(lock, std::chrono::milliseconds(1), [this] { return !m_commands.empty(); });
+        }
+    }
+    Command command = std::move(m_commands.front());
+    m_commands.pop_front();
+    if (command.kind == Command::Kind::stop) return std::nullopt;
+    return command;
+}
+
+void CudaStream::perform(const Command& command) {
+    switch (command.kind) {
+    case Command::Kind::launch:
+        return run(*command.launch);
+    case Command::Kind::copy:
+        return run(*command.copy);
+    case Command::Kind::record:
+        if (m_gpu.gpu->isLost())
+            command.mark->giveUp();
+        else
+            command.mark->issue(m_stream);
+        return m_timeline->addRecord(command.mark);
+    case Command::Kind::wait:
+        return issueWait(command.mark);
+    case Command::Kind::waitForeign:
+        command.event->waitFor(command.record);
+        return m_timeline->addWait(command.event->virtualTime());
+    case Command::Kind::stop:
+        return;
+    }
+}
+
+void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
+    // Short: only until the other stream's thread has come as far. The GPU does the waiting itself.
+    const bool isThere = mark->waitUntilIssued();
+    if (isThere && !m_gpu.gpu->isLost())
+        if (const cudaError_t status = cudaStreamWaitEvent(m_stream, mark->event(), 0); status != cudaSuccess)
+            m_gpu.gpu->lose(status, "waiting for another stream");
+    m_timeline->addWait(mark);
+}
+
+/// Issues one launch or copy between two events that time it. Failures go to its guard.
+template <class Issue>
+void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
+                         double expectedNs, Issue&& issue) {
+    stayClose(expectedNs);
+    const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
+    std::shared_ptr<Span> span;
+    if (mayRun) {
+        const NamedRange range(op);
+        try {
+            if (m_gpu.gpu->isLost()) throw Error(ErrorCode::failed, m_gpu.gpu->lossSentence());
+            span = std::make_shared<Span>(*m_gpu.gpu);
+            check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
+            issue();
+            check(cudaEventRecord(span->end.get(), m_stream), "recording an event");
+            if (m_queue && m_queue->mayHaveFault()) {
+                // What comes next may depend on it.
+                check(waitForEvent(span->end.get()), op);
+                m_queue->throwFault();
+            }
+        } catch (...) {
+            span.reset();
+            if (guard) guard->failed(step, std::current_exception());
+            if (const cudaError_t status = cudaStreamQuery(m_stream);
+                status != cudaSuccess && status != cudaErrorNotReady)
+                m_gpu.gpu->lose(status, op);
+        }
+    }
+    if (!span) {
+        m_passed.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    m_timeline->addSpan(span, timing, guard, step, op);
+    m_ahead.push_back({std::move(span), expectedNs});
+    m_aheadNs += expectedNs;
+}
+
+void CudaStream::run(const Launch& launch) {
+    guarded(launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
+            [&] { issueKernel(launch); });
+}
+
+void CudaStream::run(const Copy& copy) {
+    guarded(copy.guard, copy.step, copy.timing, "copy",
+            m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
+            [&] { issueCopy(copy); });
+}
+
+void CudaStream::issueKernel(const Launch& launch) {
+    if (!m_queue) throw Error(ErrorCode::unsupported, "kernels run on the compute stream");
+    m_queue->begin(launch);
+    if (launch.outputs.empty()) return; // a Probe: its input stays where it is
+    const Kernel* kernel = findKernel(launch.op);
+    if (!kernel) throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for CUDA");
+    std::vector<TensorView> inputs(launch.inputs.begin(), launch.inputs.end());
+    std::deque<Scratch> scalars;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        TensorView& input = inputs[i];
+        if (!input.data || !launch.isHostScalar(i)) continue;
+        scalars.emplace_back(*m_queue, sizeOf(input.dtype));
+        m_queue->upload(scalars.back().data(), input.data, sizeOf(input.dtype));
+        input.data = scalars.back().data();
+    }
+    cudaGetLastError(); // "not ready" counts as an error, too, and is none
+    kernel->run({inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue});
+    check(cudaGetLastError(), launch.op);
+}
+
+void CudaStream::issueCopy(const Copy& copy) {
+    if (copy.bytes == 0) return;
+    if (copy.direction == CopyDirection::peer) {
+        // Directly where the GPUs reach each other, through the host where not: CUDA knows both addresses.
+        check(cudaMemcpyAsync(copy.target, copy.source, copy.bytes, cudaMemcpyDefault, m_stream),
+              "copying to another GPU");
+        return;
+    }
+    const bool toDevice = copy.direction == CopyDirection::hostToDevice;
+    m_copies->setGuard(copy.guard, copy.step);
+    if (isPinned(toDevice ? copy.source : copy.target)) {
+        if (toDevice)
+            m_copies->toDevice(copy.target, copy.source, copy.bytes);
+        else
+            m_copies->toHost(copy.target, copy.source, copy.bytes);
+    } else if (toDevice) {
+        m_ring->toDevice(copy.target, copy.source, copy.bytes);
+    } else {
+        m_ring->toHost(copy.target, copy.source, copy.bytes);
+    }
+}
+
+/// Waits until what lies before the GPU, the next one included, takes less than kAhead: by what the profile
+/// says of each, corrected by what was measured, and by the mean. Two are always let through, so that the GPU
+/// finds the next kernel when it has done one.
+void CudaStream::stayClose(double nextNs) {
+    dropPassed();
+    while (m_ahead.size() >= m_mostAhead ||
+           (m_ahead.size() >= 2 && (m_aheadNs + nextNs) * m_slowness > kAhead)) {
+        if (const cudaError_t status = waitForEvent(m_ahead.front().span->end.get()); status != cudaSuccess)
+            m_gpu.gpu->lose(status, "waiting for a launch");
+        dropFirst();
+    }
+}
+
+void CudaStream::dropPassed() {
+    while (!m_ahead.empty() && cudaEventQuery(m_ahead.front().span->end.get()) != cudaErrorNotReady)
+        dropFirst();
+}
+
+void CudaStream::dropFirst() {
+    const Ahead& first = m_ahead.front();
+    float ms = 0;
+    if (cudaEventElapsedTime(&ms, first.span->start.get(), first.span->end.get()) == cudaSuccess) {
+        const double ns = static_cast<double>(ms) * 1e6;
+        m_meanNs = m_meanNs == 0 ? ns : m_meanNs + (ns - m_meanNs) / 16;
+        if (first.expectedNs > 0) m_slowness += (ns / first.expectedNs - m_slowness) / 16;
+        // More at once as more have shown how long they take.
+        const double fit = std::clamp(kAhead / std::max(m_meanNs, 1.0), 2.0, double{kMostAhead});
+        m_mostAhead = std::min(m_mostAhead + 1, static_cast<std::size_t>(fit));
+    }
+    m_aheadNs = m_ahead.size() == 1 ? 0 : m_aheadNs - first.expectedNs;
+    m_ahead.pop_front();
+    m_passed.fetch_add(1, std::memory_order_relaxed);
+}
+
+} // namespace twb::cuda

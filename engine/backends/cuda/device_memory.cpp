@@ -1,0 +1,173 @@
+#include "backends/cuda/device_memory.h"
+
+#include "backends/cuda/cuda_error.h"
+#include "core/error.h"
+#include "core/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace twb::cuda {
+
+class DeviceMemory::Block final : public Buffer {
+public:
+    Block(std::shared_ptr<DeviceMemory> memory, void* data, std::size_t size)
+        : Buffer(data, size, memory->m_gpu->device(), MemoryKind::device), m_memory(std::move(memory)) {}
+    ~Block() override { m_memory->release(data(), size()); }
+
+private:
+    const std::shared_ptr<DeviceMemory> m_memory;
+};
+
+DeviceMemory::DeviceMemory(std::shared_ptr<Gpu> gpu, std::size_t totalBytes)
+    : m_gpu(std::move(gpu)), m_total(totalBytes) {}
+
+DeviceMemory::~DeviceMemory() {
+    if (!m_pool) return;
+    const CurrentGpu current(*m_gpu);
+    cudaStreamSynchronize(m_stream);
+    cudaMemPoolDestroy(m_pool);
+    cudaStreamDestroy(m_stream);
+}
+
+/// The pool and its stream, when they are first needed. Under the lock, with the GPU current.
+void DeviceMemory::prepare() {
+    if (m_pool) return;
+    if (m_gpu->isLost()) throw Error(ErrorCode::failed, m_gpu->lossSentence());
+    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "making a stream");
+    cudaMemPoolProps props{};
+    props.allocType = cudaMemAllocationTypePinned; // the name of device memory here
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = m_gpu->index();
+    cudaMemPool_t pool = nullptr;
+    check(cudaMemPoolCreate(&pool, &props), "making a pool of device memory");
+    m_pool = pool;
+    std::uint64_t keepAll = std::numeric_limits<std::uint64_t>::max();
+    check(cudaMemPoolSetAttribute(m_pool, cudaMemPoolAttrReleaseThreshold, &keepAll),
+          "telling the pool to keep its memory");
+    for (const int other : m_openTo) {
+        cudaMemAccessDesc access{};
+        access.location.type = cudaMemLocationTypeDevice;
+        access.location.id = other;
+        access.flags = cudaMemAccessFlagsProtReadWrite;
+        check(cudaMemPoolSetAccess(m_pool, &access, 1), "opening memory to another GPU");
+    }
+}
+
+void DeviceMemory::openTo(int other) {
+    const std::scoped_lock lock(m_mutex);
+    m_openTo.push_back(other);
+}
+
+/// From the pool, and, when that has nothing left, once more after it gave back what it keeps.
+cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t stream) {
+    cudaError_t status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
+    if (status != cudaErrorMemoryAllocation) return status;
+    cudaGetLastError();
+    cudaStreamSynchronize(m_stream);
+    if (stream != m_stream) cudaStreamSynchronize(stream);
+    cudaMemPoolTrimTo(m_pool, 0);
+    status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
+    if (status == cudaErrorMemoryAllocation) cudaGetLastError();
+    return status;
+}
+
+void DeviceMemory::refuse(std::size_t bytes) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
+    throw Error(ErrorCode::outOfMemory,
+                fmt::format("{} is out of memory: {} were asked for, {} of {} are free",
+                            m_gpu->device().toString(), formatBytes(static_cast<double>(bytes)),
+                            formatBytes(static_cast<double>(free)),
+                            formatBytes(static_cast<double>(m_total))));
+}
+
+void DeviceMemory::count(std::size_t bytes) {
+    m_used += bytes;
+    m_peak = std::max(m_peak, m_used);
+}
+
+BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
+    const CurrentGpu current(*m_gpu);
+    const std::scoped_lock lock(m_mutex);
+    prepare();
+    void* memory = nullptr;
+    cudaError_t status = bytes > m_total ? cudaErrorMemoryAllocation
+                                         : take(&memory, std::max<std::size_t>(bytes, 1), m_stream);
+    if (status == cudaErrorMemoryAllocation) refuse(bytes);
+    check(status, "allocating device memory");
+    // Other streams may use it from now on. Nothing else is on this one, so this does not wait for work.
+    check(cudaStreamSynchronize(m_stream), "allocating device memory");
+    auto block = std::make_shared<Block>(shared_from_this(), memory, bytes);
+    count(bytes);
+    return block;
+}
+
+void DeviceMemory::release(void* memory, std::size_t bytes) noexcept {
+    const CurrentGpu current(*m_gpu);
+    const std::scoped_lock lock(m_mutex);
+    cudaFreeAsync(memory, m_stream);
+    m_used -= bytes;
+}
+
+void* DeviceMemory::allocateOn(cudaStream_t stream, std::size_t bytes) {
+    const std::scoped_lock lock(m_mutex);
+    prepare();
+    void* memory = nullptr;
+    const cudaError_t status = take(&memory, std::max<std::size_t>(bytes, 1), stream);
+    if (status == cudaErrorMemoryAllocation) refuse(bytes);
+    check(status, "allocating device memory for a kernel");
+    m_scratch[memory] = bytes;
+    count(bytes);
+    return memory;
+}
+
+void DeviceMemory::releaseOn(cudaStream_t stream, void* memory) noexcept {
+    const std::scoped_lock lock(m_mutex);
+    const auto known = m_scratch.find(memory);
+    if (known == m_scratch.end()) return;
+    m_used -= known->second;
+    m_scratch.erase(known);
+    cudaFreeAsync(memory, stream);
+}
+
+MemoryStats DeviceMemory::stats() const {
+    const std::scoped_lock lock(m_mutex);
+    MemoryStats stats;
+    stats.used = m_used;
+    stats.peak = m_peak;
+    stats.total = m_total;
+    stats.cached = keptLocked();
+    return stats;
+}
+
+std::size_t DeviceMemory::keptLocked() const {
+    std::uint64_t reserved = 0;
+    if (!m_pool ||
+        cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess)
+        return 0;
+    return reserved - std::min<std::uint64_t>(reserved, m_used);
+}
+
+void DeviceMemory::trim() {
+    const CurrentGpu current(*m_gpu);
+    const std::scoped_lock lock(m_mutex);
+    if (!m_pool) return;
+    cudaStreamSynchronize(m_stream);
+    cudaMemPoolTrimTo(m_pool, 0);
+}
+
+std::size_t DeviceMemory::freeBytes() {
+    const CurrentGpu current(*m_gpu);
+    const std::scoped_lock lock(m_mutex);
+    std::size_t free = 0;
+    std::size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
+    return free + keptLocked();
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace twb::cuda {
+
+/// CUDA events to lend, all made with the same flags, because making one takes longer than a launch.
+/// Thread-safe.
+class EventPool {
+public:
+    explicit EventPool(unsigned flags) : m_flags(flags) {}
+    ~EventPool();
+    /// One that nobody else has. The GPU must be current.
+    cudaEvent_t take();
+    void giveBack(cudaEvent_t event) noexcept;
+
+private:
+    const unsigned m_flags;
+    std::mutex m_mutex;
+    std::vector<cudaEvent_t> m_free;
+};
+
+/// Blocks until an event has passed: for a short while awake, since most waits are shorter than it takes to
+/// be woken, then asleep.
+cudaError_t waitForEvent(cudaEvent_t event) noexcept;
+
+/// An event out of a pool, for as long as this lives.
+class LentEvent {
+public:
+    LentEvent() = default;
+    explicit LentEvent(EventPool& pool) : m_pool(&pool), m_event(pool.take()) {}
+    ~LentEvent() {
+        if (m_event) m_pool->giveBack(m_event);
+    }
+    LentEvent(LentEvent&& other) noexcept
+        : m_pool(other.m_pool), m_event(std::exchange(other.m_event, nullptr)) {}
+    LentEvent& operator=(LentEvent&& other) noexcept {
+        std::swap(m_pool, other.m_pool);
+        std::swap(m_event, other.m_event);
+        return *this;
+    }
+    cudaEvent_t get() const noexcept { return m_event; }
+
+private:
+    EventPool* m_pool = nullptr;
+    cudaEvent_t m_event = nullptr;
+};
+
+} // namespace twb::cuda

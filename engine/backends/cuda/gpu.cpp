@@ -1,0 +1,68 @@
+#include "backends/cuda/gpu.h"
+
+#include "backends/cpu/host_stream.h"
+#include "backends/cuda/cuda_error.h"
+
+#include <fmt/format.h>
+
+namespace twb::cuda {
+namespace {
+
+constexpr std::int64_t kBaseAge = 1'000'000'000; ///< ns
+
+} // namespace
+
+void Gpu::makeCurrent() const { check(cudaSetDevice(m_index), "choosing the GPU"); }
+
+std::shared_ptr<const ClockBase> Gpu::clockBase(cudaStream_t idle) {
+    const std::scoped_lock lock(m_mutex);
+    if (m_base && steadyNs() - m_base->hostNs < kBaseAge) return m_base;
+    // The event lies between two looks at the host's clock; of a few tries the narrowest is the truest.
+    auto best = std::make_shared<ClockBase>();
+    std::int64_t narrowest = 0;
+    for (int i = 0; i < 5; ++i) {
+        LentEvent event(m_timers);
+        const std::int64_t before = steadyNs();
+        check(cudaEventRecord(event.get(), idle), "reading the GPU's clock");
+        cudaError_t state = cudaErrorNotReady;
+        while (state == cudaErrorNotReady) state = cudaEventQuery(event.get());
+        check(state, "reading the GPU's clock");
+        const std::int64_t after = steadyNs();
+        if (i > 0 && after - before >= narrowest) continue;
+        narrowest = after - before;
+        *best = {std::move(event), before + narrowest / 2};
+    }
+    m_base = std::move(best);
+    return m_base;
+}
+
+void Gpu::lose(cudaError_t status, const char* doing) {
+    lose(fmt::format("CUDA reports: {}, while {}", sentenceOf(status), doing));
+}
+
+void Gpu::lose(const std::string& reason) {
+    const std::scoped_lock lock(m_mutex);
+    if (m_lost.load(std::memory_order_relaxed)) return;
+    m_loss = fmt::format("{} is lost to this program, which must be started anew: {}", device().toString(),
+                         reason);
+    m_lost.store(true, std::memory_order_release);
+}
+
+std::string Gpu::lossSentence() const {
+    const std::scoped_lock lock(m_mutex);
+    return m_loss;
+}
+
+CurrentGpu::CurrentGpu(const Gpu& gpu) {
+    if (cudaGetDevice(&m_before) != cudaSuccess) m_before = -1;
+    if (m_before == gpu.index())
+        m_before = -1;
+    else
+        cudaSetDevice(gpu.index());
+}
+
+CurrentGpu::~CurrentGpu() {
+    if (m_before >= 0) cudaSetDevice(m_before);
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,47 @@
+#include "backends/cuda/launch_queue.h"
+
+#include "backends/cuda/kernels/fault.h"
+
+#include <new>
+
+namespace twb::cuda {
+namespace {
+
+/// For shapes, strides and scalars of launches that have not begun yet.
+constexpr std::size_t kUploadChunk = 16 << 10;
+constexpr std::size_t kUploadChunks = 16;
+
+BlasPair handlesFor(const GpuResources& gpu, cudaStream_t stream) {
+    const BlasPair pair = gpu.blas->take();
+    setBlasStream(pair, stream);
+    return pair;
+}
+
+} // namespace
+
+LaunchQueue::LaunchQueue(const GpuResources& gpu, cudaStream_t stream)
+    : m_gpu(gpu), m_stream(stream), m_blas(handlesFor(gpu, stream)),
+      m_copies(*gpu.gpu, stream, kUploadChunks),
+      m_uploads(m_copies, *gpu.pinned, kUploadChunk, kUploadChunks) {}
+
+LaunchQueue::~LaunchQueue() { m_gpu.blas->giveBack(m_blas); }
+
+void LaunchQueue::upload(void* target, const void* source, std::size_t bytes) {
+    m_uploads.toDevice(target, source, bytes);
+}
+
+Fault* LaunchQueue::fault() {
+    if (!m_faultMemory) m_faultMemory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
+    if (!m_askedForFault) new (m_faultMemory->data()) Fault;
+    m_askedForFault = true;
+    return static_cast<Fault*>(m_faultMemory->data());
+}
+
+void LaunchQueue::begin(const Launch& launch) noexcept {
+    m_op = launch.op;
+    m_askedForFault = false;
+}
+
+void LaunchQueue::throwFault() const { throwIfRaised(*static_cast<const Fault*>(m_faultMemory->data())); }
+
+} // namespace twb::cuda

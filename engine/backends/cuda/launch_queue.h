@@ -1,0 +1,54 @@
+#pragma once
+
+#include "backends/cuda/blas_handles.h"
+#include "backends/cuda/device_memory.h"
+#include "backends/cuda/kernels/queue.h"
+#include "backends/cuda/stream_copies.h"
+
+namespace twb::cuda {
+
+/// What the streams of one GPU share.
+struct GpuResources {
+    std::shared_ptr<Gpu> gpu;
+    std::shared_ptr<DeviceMemory> memory;
+    std::shared_ptr<Allocator> pinned;
+    std::shared_ptr<BlasHandles> blas;
+    int multiprocessors = 0;
+};
+
+/// A compute stream as its kernels see it.
+class LaunchQueue final : public Queue {
+public:
+    LaunchQueue(const GpuResources& gpu, cudaStream_t stream);
+    ~LaunchQueue() override;
+
+    const char* op() const override { return m_op; }
+    void* stream() override { return m_stream; }
+    void* blasHandle() override { return m_blas.blas; }
+    void* blasLtHandle() override { return m_blas.blasLt; }
+    bool allowsTf32() const override { return m_allowsTf32; }
+    int multiprocessors() const override { return m_gpu.multiprocessors; }
+    void* allocate(std::size_t bytes) override { return m_gpu.memory->allocateOn(m_stream, bytes); }
+    void release(void* memory) noexcept override { m_gpu.memory->releaseOn(m_stream, memory); }
+    void upload(void* target, const void* source, std::size_t bytes) override;
+    Fault* fault() override;
+
+    void begin(const Launch& launch) noexcept;
+    /// Whether the launch asked for its fault: only then can it have one.
+    bool mayHaveFault() const noexcept { return m_askedForFault; }
+    /// Throws what its kernels reported. Once they are over.
+    void throwFault() const;
+
+private:
+    const GpuResources m_gpu;
+    const cudaStream_t m_stream;
+    const BlasPair m_blas;
+    StreamCopies m_copies;
+    StagingRing m_uploads;
+    BufferPtr m_faultMemory;
+    const char* m_op = "";
+    bool m_allowsTf32 = false;
+    bool m_askedForFault = false;
+};
+
+} // namespace twb::cuda

@@ -1,0 +1,111 @@
+#include "backends/cuda/pinned_memory.h"
+
+#include "backends/cuda/cuda_error.h"
+#include "core/error.h"
+#include "core/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace twb::cuda {
+namespace {
+
+constexpr std::size_t kSmall = std::size_t{1} << 20;
+
+/// Powers of two up to 1 MiB, whole MiBs beyond.
+std::size_t roundedUp(std::size_t bytes) {
+    return bytes <= kSmall ? std::bit_ceil(std::max<std::size_t>(bytes, 4096))
+                           : (bytes + kSmall - 1) / kSmall * kSmall;
+}
+
+} // namespace
+
+class PinnedMemory::Block final : public Buffer {
+public:
+    Block(std::shared_ptr<PinnedMemory> memory, void* data, std::size_t size, std::size_t blockSize)
+        : Buffer(data, size, Device::cpu(), MemoryKind::pinned), m_memory(std::move(memory)),
+          m_blockSize(blockSize) {}
+    ~Block() override { m_memory->release(data(), m_blockSize); }
+
+private:
+    const std::shared_ptr<PinnedMemory> m_memory;
+    const std::size_t m_blockSize;
+};
+
+PinnedMemory::PinnedMemory(std::shared_ptr<Gpu> gpu, std::size_t limit)
+    : m_gpu(std::move(gpu)), m_limit(limit) {}
+
+PinnedMemory::~PinnedMemory() { trim(); }
+
+BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
+    const std::scoped_lock lock(m_mutex);
+    const std::size_t free = m_limit - std::min(m_used, m_limit);
+    const auto refuse = [&](const std::string& why) {
+        throw Error(
+            ErrorCode::outOfMemory,
+            fmt::format("page-locked host memory for {} is out: {} were asked for, {} of {} are free{}",
+                        m_gpu->device().toString(), formatBytes(static_cast<double>(bytes)),
+                        formatBytes(static_cast<double>(free)), formatBytes(static_cast<double>(m_limit)),
+                        why));
+    };
+    if (bytes > free || roundedUp(bytes) > free) refuse("");
+    std::size_t size = roundedUp(bytes);
+    void* memory = nullptr;
+    if (const auto kept = m_kept.lower_bound(size); kept != m_kept.end() && kept->first - size <= size / 8) {
+        size = kept->first;
+        memory = kept->second;
+        m_kept.erase(kept);
+        m_cached -= size;
+    } else {
+        const CurrentGpu current(*m_gpu);
+        if (m_used + m_cached + size > m_limit) trimLocked();
+        cudaError_t status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);
+        if (status != cudaSuccess) {
+            cudaGetLastError();
+            trimLocked();
+            status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);
+        }
+        if (status != cudaSuccess) {
+            cudaGetLastError();
+            refuse(fmt::format(", and CUDA reports: {}", sentenceOf(status)));
+        }
+    }
+    auto block = std::make_shared<Block>(shared_from_this(), memory, bytes, size);
+    m_used += size;
+    m_peak = std::max(m_peak, m_used);
+    return block;
+}
+
+void PinnedMemory::release(void* memory, std::size_t size) noexcept {
+    const std::scoped_lock lock(m_mutex);
+    m_used -= size;
+    try {
+        m_kept.emplace(size, memory);
+        m_cached += size;
+    } catch (const std::bad_alloc&) {
+        cudaFreeHost(memory);
+    }
+}
+
+MemoryStats PinnedMemory::stats() const {
+    const std::scoped_lock lock(m_mutex);
+    return {m_used, m_peak, m_cached, m_limit};
+}
+
+void PinnedMemory::trim() {
+    const std::scoped_lock lock(m_mutex);
+    trimLocked();
+}
+
+void PinnedMemory::trimLocked() noexcept {
+    if (m_kept.empty()) return;
+    const CurrentGpu current(*m_gpu);
+    for (const auto& [size, memory] : m_kept) cudaFreeHost(memory);
+    m_kept.clear();
+    m_cached = 0;
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "backends/cuda/gpu.h"
+#include "core/buffer.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace twb::cuda {
+
+/// Page-locked host memory. Locking pages takes long and unlocking them stops the device, so blocks are kept
+/// for the next request of their size until trim().
+class PinnedMemory final : public Allocator, public std::enable_shared_from_this<PinnedMemory> {
+public:
+    /// `limit` in bytes: pages that are locked are lost to everybody else.
+    PinnedMemory(std::shared_ptr<Gpu> gpu, std::size_t limit);
+    ~PinnedMemory() override;
+
+    BufferPtr allocate(std::size_t bytes, MemoryKind kind) override;
+    MemoryStats stats() const override;
+    void trim() override;
+
+private:
+    class Block;
+    void release(void* memory, std::size_t size) noexcept;
+    void trimLocked() noexcept;
+
+    const std::shared_ptr<Gpu> m_gpu;
+    const std::size_t m_limit;
+    mutable std::mutex m_mutex;
+    std::multimap<std::size_t, void*> m_kept;
+    std::size_t m_used = 0;
+    std::size_t m_peak = 0;
+    std::size_t m_cached = 0;
+};
+
+} // namespace twb::cuda

@@ -1,0 +1,19 @@
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda_plugin.h"
+
+#include <exception>
+
+// What the library shows to the outside; everything else in it is hidden.
+
+#define TWB_EXPORT extern "C" __attribute__((visibility("default")))
+
+TWB_EXPORT int twb_cuda_interface() { return twb::kCudaPluginInterface; }
+
+TWB_EXPORT void twb_cuda_open(twb::CudaDevices* devices) {
+    try {
+        devices->backends = twb::cuda::findGpus(devices->problem);
+    } catch (const std::exception& error) {
+        devices->backends.clear();
+        devices->problem = error.what();
+    }
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "backends/backend.h"
+#include "backends/cuda/gpu.h"
+#include "backends/staging_ring.h"
+
+#include <vector>
+
+namespace twb::cuda {
+
+/// What a staging ring asks of one CUDA stream.
+class StreamCopies final : public CopyQueue {
+public:
+    StreamCopies(Gpu& gpu, cudaStream_t stream, std::size_t chunks);
+
+    void toDevice(void* target, const void* pinned, std::size_t bytes) override;
+    void toHost(void* pinned, const void* source, std::size_t bytes) override;
+    void mark(std::size_t chunk) override;
+    void waitFor(std::size_t chunk) override;
+    bool goesOn() override;
+
+    /// Who decides whether the copy of a step goes on; null: it does.
+    void setGuard(LaunchGuard* guard, std::uint32_t step) noexcept;
+
+private:
+    Gpu& m_gpu;
+    cudaStream_t m_stream;
+    std::vector<LentEvent> m_marks; ///< by chunk; none before its first use
+    LaunchGuard* m_guard = nullptr;
+    std::uint32_t m_step = 0;
+};
+
+} // namespace twb::cuda

@@ -1,0 +1,173 @@
+#include "backends/cuda/timeline.h"
+
+#include "backends/cpu/host_stream.h"
+#include "backends/cuda/cuda_error.h"
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+namespace twb::cuda {
+namespace {
+
+/// All timelines, and the lock over them and what they hold.
+struct Registry {
+    std::mutex mutex;
+    std::vector<Timeline*> timelines;
+};
+
+Registry& registry() {
+    static Registry all;
+    return all;
+}
+
+/// CUDA gives the time between two events in ms as a float: 24 bits, so only short times are exact. The next
+/// span is therefore measured from the end of one that is at most this far away, in ns.
+constexpr std::int64_t kChainEvery = 50'000'000;
+
+/// Between two passed events of one GPU, in ns.
+std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, from, to), "reading an event's time");
+    return std::llround(static_cast<double>(ms) * 1e6);
+}
+
+} // namespace
+
+Timeline::Timeline(std::shared_ptr<Gpu> gpu, cudaStream_t idle)
+    : m_gpu(std::move(gpu)), m_base(m_gpu->clockBase(idle)), m_lastEndNs(m_base->hostNs) {
+    const std::scoped_lock lock(registry().mutex);
+    registry().timelines.push_back(this);
+}
+
+Timeline::~Timeline() {
+    const std::scoped_lock lock(registry().mutex);
+    std::erase(registry().timelines, this);
+    // Whoever waits for a record of this stream on the virtual clock shall not wait for ever.
+    for (const Item& item : m_items)
+        if (item.kind == Item::Kind::record) item.mark->resolve(m_virtual);
+}
+
+void Timeline::add(Item item) {
+    const std::scoped_lock lock(registry().mutex);
+    m_items.push_back(std::move(item));
+}
+
+void Timeline::addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard,
+                       std::uint32_t step, const char* op) {
+    Item item;
+    item.span = std::move(span);
+    item.timing = timing;
+    item.guard = guard;
+    item.step = step;
+    item.op = op;
+    add(std::move(item));
+}
+
+void Timeline::addRecord(std::shared_ptr<Mark> mark) {
+    Item item;
+    item.kind = Item::Kind::record;
+    item.mark = std::move(mark);
+    add(std::move(item));
+}
+
+void Timeline::addWait(std::shared_ptr<Mark> mark) {
+    Item item;
+    item.kind = Item::Kind::wait;
+    item.mark = std::move(mark);
+    add(std::move(item));
+}
+
+void Timeline::addWait(std::int64_t virtualTime) {
+    Item item;
+    item.kind = Item::Kind::notBefore;
+    item.virtualTime = virtualTime;
+    add(std::move(item));
+}
+
+std::int64_t Timeline::clock() {
+    resolveAll();
+    const std::scoped_lock lock(registry().mutex);
+    return m_virtual;
+}
+
+void Timeline::resetClock(std::int64_t virtualNow) {
+    resolveAll();
+    const std::scoped_lock lock(registry().mutex);
+    m_virtual = virtualNow;
+}
+
+void Timeline::resolveAll() {
+    const std::scoped_lock lock(registry().mutex);
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (Timeline* timeline : registry().timelines) moved |= timeline->advance();
+    }
+}
+
+bool Timeline::advance() {
+    bool moved = false;
+    while (!m_items.empty() && resolve(m_items.front())) {
+        m_items.pop_front();
+        moved = true;
+    }
+    return moved;
+}
+
+bool Timeline::resolve(Item& item) {
+    switch (item.kind) {
+    case Item::Kind::span: {
+        const cudaError_t status = m_gpu->isLost() ? cudaErrorUnknown : cudaEventQuery(item.span->end.get());
+        if (status == cudaErrorNotReady) return false;
+        if (status == cudaSuccess) {
+            resolveSpan(item);
+        } else {
+            m_gpu->lose(status, "running what was launched");
+            fail(item);
+        }
+        return true;
+    }
+    case Item::Kind::record:
+        item.mark->resolve(m_virtual);
+        return true;
+    case Item::Kind::wait:
+        if (!item.mark->isResolved()) return false;
+        m_virtual = std::max(m_virtual, item.mark->virtualTime());
+        return true;
+    case Item::Kind::notBefore:
+        m_virtual = std::max(m_virtual, item.virtualTime);
+        return true;
+    }
+    return true;
+}
+
+void Timeline::resolveSpan(const Item& item) {
+    try {
+        const cudaEvent_t base = m_last ? m_last->end.get() : m_base->event.get();
+        const std::int64_t start = m_lastEndNs + between(base, item.span->start.get());
+        const std::int64_t took = between(item.span->start.get(), item.span->end.get());
+        if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + took};
+        m_virtual += took;
+        if (start + took - m_lastEndNs < kChainEvery) return;
+        m_last = item.span;
+        m_lastEndNs = start + took;
+    } catch (const Error& error) {
+        m_gpu->lose(error.what());
+        fail(item);
+    }
+}
+
+void Timeline::fail(const Item& item) const {
+    if (!item.guard) return;
+    item.guard->failed(
+        item.step, std::make_exception_ptr(
+                       Error(ErrorCode::failed, fmt::format("it, or a launch before it, broke the GPU: {}",
+                                                            m_gpu->lossSentence()))));
+}
+
+} // namespace twb::cuda

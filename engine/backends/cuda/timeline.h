@@ -1,0 +1,71 @@
+#pragma once
+
+#include "backends/backend.h"
+#include "backends/cuda/cuda_event.h"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+namespace twb::cuda {
+
+/// The start and the end of one launch or copy on the GPU's clock.
+struct Span {
+    explicit Span(Gpu& gpu) : start(gpu.timers()), end(gpu.timers()) {}
+    LentEvent start;
+    LentEvent end;
+};
+
+/// What one stream did, in its order, until its times are known. Times are read off CUDA events that have
+/// passed: nothing waits. On the virtual clock a launch takes what was measured, and a wait moves the stream
+/// to where the other one was.
+///
+/// Timelines of all streams of all GPUs are resolved together, under one lock, since each may wait for
+/// others.
+class Timeline {
+public:
+    Timeline(std::shared_ptr<Gpu> gpu, cudaStream_t idle);
+    ~Timeline();
+
+    /// A launch or a copy; `timing` may be null. `op` is for messages.
+    void addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard, std::uint32_t step,
+                 const char* op);
+    void addRecord(std::shared_ptr<Mark> mark);
+    void addWait(std::shared_ptr<Mark> mark);
+    /// A wait for another backend's event, which was at this virtual time.
+    void addWait(std::int64_t virtualTime);
+
+    /// Of an idle stream, in ns.
+    std::int64_t clock();
+    void resetClock(std::int64_t virtualNow);
+
+    /// Makes valid what can be: of all timelines there are.
+    static void resolveAll();
+
+private:
+    struct Item {
+        enum class Kind : std::uint8_t { span, record, wait, notBefore };
+        Kind kind = Kind::span;
+        std::shared_ptr<Span> span;
+        LaunchTiming* timing = nullptr;
+        LaunchGuard* guard = nullptr;
+        std::uint32_t step = 0;
+        const char* op = "";
+        std::shared_ptr<Mark> mark;
+        std::int64_t virtualTime = 0;
+    };
+    void add(Item item);
+    bool advance();
+    bool resolve(Item& item);
+    void resolveSpan(const Item& item);
+    void fail(const Item& item) const;
+
+    const std::shared_ptr<Gpu> m_gpu;
+    std::deque<Item> m_items;
+    std::shared_ptr<const ClockBase> m_base;
+    std::shared_ptr<Span> m_last; ///< whose end is the base of what follows, when set
+    std::int64_t m_lastEndNs = 0; ///< on the host's clock
+    std::int64_t m_virtual = 0;
+};
+
+} // namespace twb::cuda

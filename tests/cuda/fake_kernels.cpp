@@ -1,0 +1,65 @@
+#include "backends/cuda/blas_handles.h"
+#include "backends/cuda/kernels/fault.h"
+#include "backends/cuda/kernels/kernel_table.h"
+#include "core/error.h"
+#include "cuda/fake_runtime.h"
+#include "ops/op_table.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+// In the place of the kernel table and of cuBLAS: every op runs its host kernel, queued on the fake's stream.
+
+namespace twb::cuda {
+namespace {
+
+/// The views of a launch, which are gone when it runs.
+struct Later {
+    std::vector<TensorView> inputs;
+    std::vector<TensorView> outputs;
+    const Attributes* attributes;
+    const Op* op;
+};
+
+void runHostKernel(const KernelCall& call) {
+    const auto later = std::make_shared<Later>();
+    later->inputs.assign(call.inputs.begin(), call.inputs.end());
+    later->outputs.assign(call.outputs.begin(), call.outputs.end());
+    later->attributes = &call.attributes;
+    later->op = findOp(call.queue.op());
+    // Integer division reports what it finds, as the real kernel does.
+    Fault* fault =
+        later->op->name == "Div" && later->outputs[0].dtype == DType::i64 ? call.queue.fault() : nullptr;
+    test::fake::enqueue(static_cast<cudaStream_t>(call.queue.stream()), [later, fault] {
+        try {
+            later->op->kernel({later->inputs, later->outputs, *later->attributes});
+        } catch (const Error&) {
+            if (!fault) throw;
+            raise(fault, Fault::divisionByZero);
+        }
+    });
+}
+
+} // namespace
+
+const Kernel* findKernel(std::string_view op) {
+    static std::mutex mutex;
+    static std::map<std::string, Kernel, std::less<>> kernels;
+    if (op == "Erf" || !findOp(op)) return nullptr; // one that it lacks
+    const std::scoped_lock lock(mutex);
+    Kernel& kernel = kernels[std::string(op)];
+    kernel.supports = [](std::span<const DType>) { return true; };
+    kernel.run = runHostKernel;
+    return &kernel;
+}
+
+std::vector<std::string_view> kernelNames() { return {}; }
+
+BlasHandles::~BlasHandles() = default;
+BlasPair BlasHandles::take() { return {}; }
+void BlasHandles::giveBack(BlasPair) noexcept {}
+void setBlasStream(const BlasPair&, cudaStream_t) {}
+
+} // namespace twb::cuda

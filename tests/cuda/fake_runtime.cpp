@@ -1,0 +1,348 @@
+#include "cuda/fake_runtime.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+
+using twb::test::fake::Machine;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Allocation {
+    std::size_t bytes = 0;
+    int gpu = -1; ///< -1: page-locked host memory
+};
+
+/// One lock for everything: this is about order, not about speed.
+struct World {
+    std::mutex mutex;
+    std::condition_variable changed;
+    Machine machine;
+    std::map<std::uintptr_t, Allocation> allocations;
+    std::map<int, std::size_t> used;
+    std::map<int, std::size_t> kept; ///< freed, and still the pool's
+    bool broken = false;
+    int pageableCopies = 0;
+};
+
+World& world() {
+    static World one;
+    return one;
+}
+
+thread_local int currentGpu = 0;
+thread_local cudaError_t lastError = cudaSuccess;
+
+cudaError_t say(cudaError_t status) {
+    if (status != cudaSuccess) lastError = status;
+    return status;
+}
+
+const Allocation* find(const void* memory) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    auto at = world().allocations.upper_bound(address);
+    if (at == world().allocations.begin()) return nullptr;
+    --at;
+    return address < at->first + std::max<std::size_t>(at->second.bytes, 1) ? &at->second : nullptr;
+}
+
+} // namespace
+
+struct CUevent_st {
+    std::uint64_t submitted = 0;
+    std::uint64_t completed = 0;
+    Clock::time_point time;
+};
+
+struct CUmemPoolHandle_st {
+    int gpu = 0;
+};
+
+struct CUstream_st {
+    CUstream_st() : thread([this] { work(); }) {}
+    ~CUstream_st() {
+        push(nullptr);
+        thread.join();
+    }
+    void push(std::function<void()> command) {
+        const std::scoped_lock lock(world().mutex);
+        commands.push_back(std::move(command));
+        ++submitted;
+        world().changed.notify_all();
+    }
+    void work() {
+        std::mt19937 random(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4));
+        for (;;) {
+            std::function<void()> command;
+            int delay = 0;
+            bool broken = false;
+            {
+                std::unique_lock lock(world().mutex);
+                world().changed.wait(lock, [this] { return !commands.empty(); });
+                command = std::move(commands.front());
+                commands.pop_front();
+                if (world().machine.mostDelayUs > 0)
+                    delay = static_cast<int>(random() % static_cast<unsigned>(world().machine.mostDelayUs));
+                broken = world().broken;
+            }
+            if (!command) return;
+            if (delay > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
+            try {
+                if (!broken) command();
+            } catch (...) {
+                const std::scoped_lock lock(world().mutex);
+                world().broken = true;
+            }
+            const std::scoped_lock lock(world().mutex);
+            ++completed;
+            world().changed.notify_all();
+        }
+    }
+    std::deque<std::function<void()>> commands;
+    std::uint64_t submitted = 0;
+    std::uint64_t completed = 0;
+    std::thread thread;
+};
+
+namespace twb::test::fake {
+
+void start(const Machine& machine) {
+    const std::scoped_lock lock(world().mutex);
+    world().machine = machine;
+    world().broken = false;
+    // What a broken GPU no longer freed.
+    for (const auto& [address, allocation] : world().allocations) std::free(reinterpret_cast<void*>(address));
+    world().allocations.clear();
+    world().used.clear();
+    world().kept.clear();
+    world().pageableCopies = 0;
+}
+
+void enqueue(cudaStream_t stream, std::function<void()> work) { stream->push(std::move(work)); }
+
+int pageableCopies() {
+    const std::scoped_lock lock(world().mutex);
+    return world().pageableCopies;
+}
+
+std::size_t liveAllocations() {
+    const std::scoped_lock lock(world().mutex);
+    return world().allocations.size();
+}
+
+} // namespace twb::test::fake
+
+extern "C" {
+
+cudaError_t cudaGetLastError() { return std::exchange(lastError, cudaSuccess); }
+const char* cudaGetErrorName(cudaError_t status) {
+    return status == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaErrorOfTheFake";
+}
+const char* cudaGetErrorString(cudaError_t status) {
+    return status == cudaErrorIllegalAddress ? "an illegal memory access was encountered" : "an error";
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    if (world().machine.driver < CUDART_VERSION) return say(cudaErrorInsufficientDriver);
+    *count = world().machine.gpus;
+    return *count > 0 ? cudaSuccess : say(cudaErrorNoDevice);
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = world().machine.driver;
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
+    *properties = {};
+    std::snprintf(properties->name, sizeof(properties->name), "Fake GPU %d", index);
+    properties->major = 9;
+    properties->multiProcessorCount = 4;
+    properties->totalGlobalMem = world().machine.memoryBytes;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+    *value = which == cudaDevAttrClockRate         ? 1'000'000
+             : which == cudaDevAttrMemoryClockRate ? 1'000'000
+                                                   : 1024;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+    *can = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int index) {
+    currentGpu = index;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* index) {
+    *index = currentGpu;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    *stream = new CUstream_st;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    delete stream;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    std::unique_lock lock(world().mutex);
+    const std::uint64_t until = stream->submitted;
+    world().changed.wait(lock, [&] { return stream->completed >= until; });
+    return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    const std::scoped_lock lock(world().mutex);
+    if (world().broken) return say(cudaErrorIllegalAddress);
+    return stream->completed >= stream->submitted ? cudaSuccess : say(cudaErrorNotReady);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    std::uint64_t until = 0;
+    {
+        const std::scoped_lock lock(world().mutex);
+        until = event->submitted;
+        if (world().machine.forgetWaits) return cudaSuccess;
+    }
+    stream->push([event, until] {
+        std::unique_lock lock(world().mutex);
+        world().changed.wait(lock, [&] { return event->completed >= until || world().broken; });
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+    *event = new CUevent_st;
+    return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    std::uint64_t number = 0;
+    {
+        const std::scoped_lock lock(world().mutex);
+        number = ++event->submitted;
+    }
+    stream->push([event, number] {
+        const std::scoped_lock lock(world().mutex);
+        event->completed = std::max(event->completed, number);
+        event->time = Clock::now();
+        world().changed.notify_all();
+    });
+    return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    const std::scoped_lock lock(world().mutex);
+    if (world().broken) return say(cudaErrorIllegalAddress);
+    return event->completed >= event->submitted ? cudaSuccess : say(cudaErrorNotReady);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    std::unique_lock lock(world().mutex);
+    const std::uint64_t until = event->submitted;
+    world().changed.wait(lock, [&] { return event->completed >= until || world().broken; });
+    return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+    const std::scoped_lock lock(world().mutex);
+    if (from->completed < from->submitted || to->completed < to->submitted) return say(cudaErrorNotReady);
+    *ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+    *pool = new CUmemPoolHandle_st{properties->location.id};
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    delete pool;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void* value) {
+    const std::scoped_lock lock(world().mutex);
+    *static_cast<std::uint64_t*>(value) = world().used[pool->gpu] + world().kept[pool->gpu];
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
+    const std::scoped_lock lock(world().mutex);
+    world().kept[pool->gpu] = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t) {
+    const std::scoped_lock lock(world().mutex);
+    if (world().broken) return say(cudaErrorIllegalAddress);
+    if (world().used[pool->gpu] + world().kept[pool->gpu] + bytes > world().machine.memoryBytes)
+        return say(cudaErrorMemoryAllocation);
+    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    world().used[pool->gpu] += bytes;
+    world().allocations[reinterpret_cast<std::uintptr_t>(*memory)] = {bytes, pool->gpu};
+    return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+    stream->push([memory] {
+        const std::scoped_lock lock(world().mutex);
+        const auto at = world().allocations.find(reinterpret_cast<std::uintptr_t>(memory));
+        std::memset(memory, 0xdd, at->second.bytes);
+        world().used[at->second.gpu] -= at->second.bytes;
+        world().kept[at->second.gpu] += at->second.bytes;
+        world().allocations.erase(at);
+        std::free(memory);
+    });
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+    const std::scoped_lock lock(world().mutex);
+    *total = world().machine.memoryBytes;
+    *free = *total - world().used[currentGpu] - world().kept[currentGpu];
+    return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+    const std::scoped_lock lock(world().mutex);
+    *memory = std::malloc(bytes);
+    world().allocations[reinterpret_cast<std::uintptr_t>(*memory)] = {bytes, -1};
+    return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+    const std::scoped_lock lock(world().mutex);
+    world().allocations.erase(reinterpret_cast<std::uintptr_t>(memory));
+    std::free(memory);
+    return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+    const std::scoped_lock lock(world().mutex);
+    const Allocation* known = find(memory);
+    attributes->type = !known           ? cudaMemoryTypeUnregistered
+                       : known->gpu < 0 ? cudaMemoryTypeHost
+                                        : cudaMemoryTypeDevice;
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+    {
+        const std::scoped_lock lock(world().mutex);
+        if (world().broken) return say(cudaErrorIllegalAddress);
+        if (!find(target) || !find(source)) ++world().pageableCopies;
+    }
+    stream->push([=] { std::memcpy(target, source, bytes); });
+    return cudaSuccess;
+}
+
+} // extern "C"

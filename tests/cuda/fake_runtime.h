@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace twb::test::fake {
+
+/// A stand-in for the CUDA runtime, linked in its place: streams are threads that do each command some time
+/// after it was queued, GPUs have host memory of their own. What the real one punishes only sometimes shows
+/// here: memory is overwritten when it is freed, and copies from or to pageable memory are counted.
+struct Machine {
+    int gpus = 2;
+    int driver = CUDART_VERSION; ///< 0: none
+    std::size_t memoryBytes = std::size_t{64} << 20;
+    int mostDelayUs = 0;      ///< before each command, at random
+    bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
+};
+
+/// Sets the machine up; no stream may be there.
+void start(const Machine& machine);
+
+/// Queues work of a kernel. What it throws breaks the GPU, as an illegal access does.
+void enqueue(cudaStream_t stream, std::function<void()> work);
+
+/// Copies so far whose host side was not page-locked.
+int pageableCopies();
+/// Allocations of GPU and page-locked memory that were not freed.
+std::size_t liveAllocations();
+
+} // namespace twb::test::fake

@@ -1,0 +1,322 @@
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cuda/cuda_backend.h"
+#include "backends/simulated/simulated_backend.h"
+#include "core/error.h"
+#include "cuda/fake_runtime.h"
+#include "profile/ledger.h"
+#include "runtime/runs.h"
+#include "support/random_lanes.h"
+#include "support/test_main.h"
+
+#include <QElapsedTimer>
+#include <QObject>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+std::vector<std::shared_ptr<Backend>> gpus(const fake::Machine& machine) {
+    fake::start(machine);
+    std::string problem;
+    return cuda::findGpus(problem);
+}
+
+DeviceMap mapOf(const std::vector<std::shared_ptr<Backend>>& backends) {
+    DeviceMap map;
+    for (const auto& backend : backends) map.set(backend->info().device, backend, true);
+    return map;
+}
+
+void increment(const KernelContext& context) { ++*context.outputs[0].as<std::int64_t>(); }
+void sleepLong(const KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+/// What a graph of this seed makes on the cpu alone, and its plan for `map`.
+struct RandomRun {
+    RandomRun(unsigned seed, const DeviceMap& map) {
+        const auto [onCpu, same] = graphOnRandomLanes(seed, true);
+        expected = floats(runToEnd(planOf(onCpu, DeviceMap(), {.keep = {{same, 0}}}), {}), same, DeviceMap());
+        const auto [graph, end] = graphOnRandomLanes(seed, false);
+        last = end;
+        plan = planOf(graph, map, {.policy = Policy::implicit, .keep = {{last, 0}}});
+    }
+    std::vector<float> expected;
+    std::shared_ptr<const Plan> plan;
+    NodeId last{};
+};
+
+} // namespace
+
+/// The CUDA backend as it is, over a stand-in for the CUDA runtime: order, memory, failures, times. What the
+/// real runtime and real kernels do is for a machine with a GPU.
+class TestCudaBackend : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void whyThereIsNone() {
+        std::string problem;
+        fake::start({.driver = 0});
+        QVERIFY(cuda::findGpus(problem).empty());
+        QVERIFY2(problem.starts_with("no NVIDIA driver is running"), problem.c_str());
+        fake::start({.driver = 12000});
+        QVERIFY(cuda::findGpus(problem).empty());
+        QVERIFY2(
+            problem.starts_with("the NVIDIA driver is too old: it serves CUDA 12.0, and this build needs"),
+            problem.c_str());
+        fake::start({.gpus = 0});
+        QVERIFY(cuda::findGpus(problem).empty());
+        QCOMPARE(problem, std::string("the NVIDIA driver finds no GPU in this machine"));
+    }
+
+    void eachGpuIsADevice() {
+        const auto found = gpus({});
+        QCOMPARE(found.size(), std::size_t{2});
+        QCOMPARE(found[1]->info().device.toString(), std::string("cuda:1"));
+        QCOMPARE(found[1]->info().name, std::string("Fake GPU 1"));
+        QVERIFY(!found[1]->info().simulated);
+        QVERIFY(found[0]->canCopyTo(*found[1]));
+        QVERIFY(!found[0]->supports("Erf", nullptr, {}));
+        QCOMPARE(fake::liveAllocations(), std::size_t{0});
+    }
+
+    void copiesArePinnedOrStaged() {
+        const auto found = gpus({.mostDelayUs = 300});
+        Backend& gpu = *found[0];
+        std::mt19937 random(3);
+        for (const MemoryKind kind : {MemoryKind::pageable, MemoryKind::pinned}) {
+            for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}, std::size_t{21'000'003}}) {
+                Allocator& host = kind == MemoryKind::pinned ? gpu.pinnedMemory() : hostAllocator();
+                const BufferPtr from = host.allocate(bytes, kind);
+                const BufferPtr to = host.allocate(bytes, kind);
+                const BufferPtr there = gpu.memory().allocate(bytes, MemoryKind::device);
+                for (std::size_t i = 0; i < bytes; ++i)
+                    static_cast<unsigned char*>(from->data())[i] = static_cast<unsigned char>(random());
+                const auto up = gpu.createStream(QueueKind::hostToDevice);
+                const auto down = gpu.createStream(QueueKind::deviceToHost);
+                const auto event = gpu.createEvent();
+                LaunchTiming timing;
+                Copy copy{.target = there->data(), .source = from->data(), .bytes = bytes};
+                copy.hostMemory = kind;
+                copy.timing = &timing;
+                Copy back{.target = to->data(), .source = there->data(), .bytes = bytes};
+                back.direction = CopyDirection::deviceToHost;
+                up->copy(copy);
+                up->record(*event);
+                down->wait(*event);
+                down->copy(back);
+                down->synchronize();
+                QVERIFY(std::memcmp(from->data(), to->data(), bytes) == 0);
+                gpu.collect({});
+                QVERIFY(timing.end >= timing.start && timing.start > 0);
+                QCOMPARE(timing.virtualEnd - timing.virtualStart, timing.end - timing.start);
+            }
+        }
+        QCOMPARE(fake::pageableCopies(), 0);
+    }
+
+    void eventsOrderStreamsOfAllKinds() {
+        // Four streams hand a number on: two of one GPU, one of another, one of the host.
+        const auto found = gpus({.mostDelayUs = 100});
+        std::vector<std::unique_ptr<Stream>> streams;
+        std::vector<std::unique_ptr<Event>> events;
+        for (Backend* backend : {found[0].get(), found[0].get(), found[1].get(), cpuBackend().get()}) {
+            streams.push_back(backend->createStream(QueueKind::compute));
+            events.push_back(backend->createEvent());
+        }
+        const BufferPtr number = found[0]->pinnedMemory().allocate(8, MemoryKind::pinned);
+        *static_cast<std::int64_t*>(number->data()) = 0;
+        const Attributes none;
+        const std::array<TensorView, 1> out{TensorView{number->data(), DType::i64, Shape{}, {}}};
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        neg.kernel = increment;
+        Launch launch;
+        launch.op = "Neg";
+        launch.kernel = increment;
+        launch.outputs = out;
+        launch.attributes = &none;
+        constexpr int kRounds = 200;
+        for (int i = 0; i < kRounds; ++i)
+            for (std::size_t s = 0; s < streams.size(); ++s) {
+                streams[s]->wait(*events[(s + streams.size() - 1) % streams.size()]);
+                streams[s]->launch(launch);
+                streams[s]->record(*events[s]);
+                streams[s]->flush();
+            }
+        for (const auto& stream : streams) stream->synchronize();
+        QCOMPARE(*static_cast<std::int64_t*>(number->data()), std::int64_t{4 * kRounds});
+        QVERIFY(events.back()->isDone() && events.front()->isDone());
+    }
+
+    void runsEqualTheCpus() {
+        const auto found = gpus({.mostDelayUs = 150});
+        for (unsigned seed = 0; seed < 20; ++seed) {
+            const DeviceMap map = mapOf(found);
+            const auto& [expected, plan, last] = RandomRun(seed, map);
+            QVERIFY(!plan->virtualClock);
+            Recorder recorder;
+            const RunResult result = runToEnd(plan, {.iterations = 4}, &recorder);
+            QVERIFY2(result.status == RunStatus::finished,
+                     result.errors.empty() ? "" : result.errors[0].message.c_str());
+            QVERIFY2(floats(result, last, map) == expected, qPrintable(QString::number(seed)));
+            for (const StepRecord& record : recorder.records)
+                QVERIFY(record.state == StepState::done && record.endNs >= record.startNs &&
+                        record.startNs > -50'000);
+        }
+        QCOMPARE(fake::pageableCopies(), 0);
+    }
+
+    /// The test above would notice a GPU that does not wait.
+    void aMissingWaitShows() {
+        int wrong = 0;
+        for (unsigned seed = 0; seed < 10; ++seed) {
+            const auto found = gpus({.mostDelayUs = 400, .forgetWaits = true});
+            const DeviceMap map = mapOf(found);
+            const auto& [expected, plan, last] = RandomRun(seed, map);
+            if (floats(runToEnd(plan, {}), last, map) != expected) ++wrong;
+        }
+        QVERIFY(wrong > 0);
+    }
+
+    void simulatedAndRealTogether() {
+        fake::start({.gpus = 1, .mostDelayUs = 100});
+        std::string problem;
+        DeviceMap map = mapOf(cuda::findGpus(problem));
+        map.set(Device::cuda(1), makeSimulatedBackend(Device::cuda(1), roundProfile()), true);
+        for (unsigned seed = 0; seed < 10; ++seed) {
+            const auto& [expected, plan, last] = RandomRun(seed, map);
+            Recorder recorder;
+            const RunResult result = runToEnd(plan, {.iterations = 3}, &recorder);
+            QVERIFY(result.status == RunStatus::finished);
+            QVERIFY2(floats(result, last, map) == expected, qPrintable(QString::number(seed)));
+            for (const StepRecord& record : recorder.records) QVERIFY(record.endNs >= record.startNs);
+        }
+        QCOMPARE(fake::pageableCopies(), 0);
+    }
+
+    void pinMemoryMeansIt() {
+        const auto found = gpus({.gpus = 1});
+        const DeviceMap map = mapOf(found);
+        GraphMaker g;
+        const NodeId a = g.node("Ones", "a", "cpu", {{"shape", std::vector<std::int64_t>{1000}}});
+        const NodeId to = g.node("To", "to", "cuda:0", {{"pin_memory", true}}, {a});
+        const NodeId r = g.node("Relu", "r", "cuda:0", {}, {to});
+        const NodeId back = g.node("To", "back", "cpu", {{"pin_memory", true}}, {r});
+        const auto plan = planOf(g.graph(), map, {.keep = {{a, 0}, {back, 0}}});
+        const RunResult result = runToEnd(plan, {});
+        QCOMPARE(result.tensor({a, 0})->memoryKind(), MemoryKind::pinned);
+        QCOMPARE(floats(result, back, map), std::vector<float>(1000, 1.0F));
+    }
+
+    void memoryRunsOut() {
+        const auto found = gpus({.gpus = 1, .memoryBytes = 8 << 20});
+        const DeviceMap map = mapOf(found);
+        {
+            // Freed memory is the pool's, and is found again.
+            const BufferPtr first = found[0]->memory().allocate(5 << 20, MemoryKind::device);
+        }
+        const BufferPtr second = found[0]->memory().allocate(6 << 20, MemoryKind::device);
+        QCOMPARE(found[0]->memory().stats().used, std::size_t{6 << 20});
+        QCOMPARE(found[0]->memory().stats().peak, std::size_t{6 << 20});
+        GraphMaker g;
+        const std::vector<std::int64_t> large{1 << 20};
+        const NodeId big = g.node("Ones", "big", "cuda:0", {{"shape", large}});
+        const NodeId after = g.node("Relu", "after", "cuda:0", {}, {big});
+        const NodeId small = g.node("Ones", "small", "cuda:0", {{"shape", std::vector<std::int64_t>{4}}});
+        QVERIFY(value(after) && value(small));
+        const auto plan = planOf(g.graph(), map, {.keepAll = true});
+        const RunResult result = runToEnd(plan, {});
+        QVERIFY(result.status == RunStatus::failed);
+        QCOMPARE(result.errors[0].code, ErrorCode::outOfMemory);
+        const QString said = QString::fromStdString(result.errors[0].message);
+        QVERIFY2(said.startsWith(QLatin1String(
+                     "Ones \"big\": cuda:0 is out of memory: 4.19 MB were asked for, 2.10 MB of 8.39 MB")),
+                 qPrintable(said));
+        QCOMPARE(floats(result, small, map), (std::vector<float>{1, 1, 1, 1}));
+    }
+
+    void aFaultIsItsStepsError() {
+        const auto found = gpus({.gpus = 1, .mostDelayUs = 200});
+        const DeviceMap map = mapOf(found);
+        GraphMaker g;
+        const Attributes four{{"shape", std::vector<std::int64_t>{4}}, {"dtype", std::string("i64")}};
+        const NodeId a = g.node("Ones", "a", "cuda:0", four);
+        const NodeId zero = g.node("Zeros", "zero", "cuda:0", four);
+        const NodeId bad = g.node("Div", "bad", "cuda:0", {}, {a, zero});
+        const NodeId after = g.node("Neg", "after", "cuda:0", {}, {bad});
+        const NodeId other = g.node("Neg", "other", "cuda:0", {}, {a});
+        QVERIFY(value(after) && value(other));
+        const auto plan = planOf(g.graph(), map, {.keepAll = true});
+        const RunResult result = runToEnd(plan, {});
+        QVERIFY(result.status == RunStatus::failed);
+        QCOMPARE(result.errors.size(), std::size_t{1});
+        QVERIFY(result.errors[0].message.starts_with("Div \"bad\": ZeroDivisionError"));
+        QCOMPARE(result.states[stepNamed(*plan, "after").index], StepState::poisoned);
+        QCOMPARE(result.states[stepNamed(*plan, "other").index], StepState::done);
+    }
+
+    void aBrokenGpuIsASentence() {
+        auto found = gpus({.gpus = 1, .mostDelayUs = 100});
+        const DeviceMap map = mapOf(found);
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        neg.kernel = [](const KernelContext&) { throw Error(ErrorCode::failed, "planted"); };
+        GraphMaker g;
+        const NodeId a = g.node("Ones", "a", "cuda:0", {{"shape", std::vector<std::int64_t>{4}}});
+        const NodeId bad = g.node("Neg", "bad", "cuda:0", {}, {a});
+        const NodeId after = g.node("Relu", "after", "cuda:0", {}, {bad});
+        QVERIFY(value(after));
+        const auto plan = planOf(g.graph(), map, {.keepAll = true});
+        const RunResult result = runToEnd(plan, {.iterations = 3});
+        QVERIFY(result.status == RunStatus::failed);
+        const QString said = QString::fromStdString(result.errors[0].message);
+        QVERIFY2(
+            said.contains(QLatin1String("cuda:0 is lost to this program, which must be started anew: CUDA "
+                                        "reports: an illegal memory access was encountered "
+                                        "(cudaErrorIllegalAddress)")),
+            qPrintable(said));
+        // It stays so, without a hang and without a crash.
+        const RunResult again = runToEnd(plan, {});
+        QVERIFY(again.status == RunStatus::failed);
+    }
+
+    void aCancelTakesEffectSoon() {
+        const auto found = gpus({.gpus = 1});
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        neg.kernel = sleepLong; // the profile thinks that it is over in microseconds
+        GraphMaker g;
+        NodeId at = g.node("Ones", "a", "cuda:0", {{"shape", std::vector<std::int64_t>{4}}});
+        for (int i = 0; i < 100; ++i) at = g.node("Neg", fmt::format("n{}", i), "cuda:0", {}, {at});
+        const auto plan = planOf(g.graph(), mapOf(found));
+        Recorder recorder;
+        Executor executor;
+        executor.start(plan, {.iterations = 1000}, recorder);
+        // It learns what launches take while the first ones pass.
+        QTest::qWait(1500);
+        QElapsedTimer timer;
+        timer.start();
+        executor.cancel();
+        executor.wait();
+        QVERIFY2(timer.elapsed() < 200, qPrintable(QString::number(timer.elapsed())));
+        QCOMPARE(recorder.result.status, RunStatus::cancelled);
+    }
+
+    void whatIsTakenIsGivenBack() {
+        {
+            auto found = gpus({.mostDelayUs = 50});
+            runToEnd(RandomRun(5, mapOf(found)).plan, {.iterations = 2});
+        }
+        QCOMPARE(fake::liveAllocations(), std::size_t{0});
+    }
+};
+
+TWB_TEST_MAIN(TestCudaBackend)
+#include "test_cuda_backend.moc"
