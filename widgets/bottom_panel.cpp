@@ -19,7 +19,7 @@ BottomPanel::BottomPanel(QWidget* parent)
     m_tabs->setAccessibleName(tr("Panels"));
     m_corners->setFixedHeight(24);
     auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(8, 0, 0, 0);
+    bar->setContentsMargins(12, 0, 0, 0);
     bar->setSpacing(8);
     bar->addWidget(m_tabs);
     bar->addStretch(1);

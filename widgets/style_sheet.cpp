@@ -123,7 +123,7 @@ QTableCornerButton::section { background: @panel; border: none; }
 
 QTabWidget::pane { border: none; }
 QTabBar { background: transparent; qproperty-drawBase: 0; }
-QTabBar::tab { background: transparent; color: @secondary; padding: 7px 4px 6px 4px; margin: 0 10px; border: none; border-bottom: 2px solid transparent; }
+QTabBar::tab { background: transparent; color: @secondary; padding: 7px 4px 6px 4px; margin: 0 6px; border: none; border-bottom: 2px solid transparent; }
 QTabBar::tab:hover { color: @text; }
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QTabBar::tab:focus { color: @accent; }
