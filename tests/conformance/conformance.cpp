@@ -1,16 +1,17 @@
 // Runs ONNX backend test cases through the ordinary import, analysis and executor:
 //
 //   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--round-trip] [--expect LIST] [--json]
-//   [--kernels cuda-host] [--verbose]
+//   [--kernels cuda-host|cuda] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
-// it. With --kernels cuda-host what stands on a GPU runs by the GPU's kernels as the host's compiler made
-// them, and an op that has none is unsupported. A case is a folder with model.onnx and
-// test_data_set_*/{input,output}_*.pb; folders are searched for such. Shapes and dtypes must be equal, values
-// within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN where NaN is expected. A case that compares
-// nothing has failed. With --expect, the cases that LIST names (a line each: name, then the reason) may fail;
-// the exit code is 1 when any other does, or when a listed one passes.
+// it. With --kernels cuda the models run on a GPU, with --kernels cuda-host by the GPU's kernels as the
+// host's compiler made them; either way an op that has no such kernel is unsupported. A case is a folder with
+// model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for such. Shapes and dtypes must
+// be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN where NaN is expected. A
+// case that compares nothing has failed. With --expect, the cases that LIST names (a line each: name, then
+// the reason) may fail; the exit code is 1 when any other does, or when a listed one passes.
 
+#include "backends/cuda_plugin.h"
 #include "core/error.h"
 #include "formats/onnx/onnx_export.h"
 #include "formats/onnx/onnx_model.h"
@@ -51,7 +52,8 @@ enum class Outcome { passed, failed, unsupported };
 struct How {
     Device device = Device::cpu();
     bool roundTrip = false;
-    bool cudaHost = false; ///< the device is one that runs the GPU's kernels on the host
+    bool gpuKernels = false; ///< the device has the GPU's kernels only
+    bool cudaHost = false;   ///< and they run on the host
 };
 
 struct Verdict {
@@ -173,14 +175,14 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
         if (how.cudaHost)
             devices.set(device, test::makeCudaHostBackend(device), true);
         else
-            devices = makeDeviceMap(imported.graph, {}, profiles);
+            devices = makeDeviceMap(imported.graph, {}, profiles, how.gpuKernels);
         policy = Policy::implicit; // shapes are host values; their copies are the policy's
     }
     const auto files = makeMemoryFiles(imported.tensors);
     const Analysis analysis = analyze(imported.graph, devices, policy, files.get());
     for (const Diagnostic& d : analysis.diagnostics)
         if (d.severity == Severity::error &&
-            (d.code == "unknown-op" || (how.cudaHost && d.code == "unsupported")))
+            (d.code == "unknown-op" || (how.gpuKernels && d.code == "unsupported")))
             throw Unsupported(d.message);
     CompileOptions compiling;
     compiling.policy = policy;
@@ -258,8 +260,8 @@ int main(int argc, char** argv) try {
     app.add_option("--filter", filter, "Only cases whose name has this in it");
     app.add_option("--expect", expect, "List of cases that may fail, with reasons");
     app.add_option("--device", deviceName, "cpu, or cuda:0 (simulated)");
-    app.add_option("--kernels", kernels, "cuda-host: the GPU's kernels, run on the host")
-        ->check(CLI::IsMember({"cuda-host"}));
+    app.add_option("--kernels", kernels, "cuda: on a GPU; cuda-host: its kernels, run on the host")
+        ->check(CLI::IsMember({"cuda", "cuda-host"}));
     app.add_flag("--round-trip", how.roundTrip, "Export and import again before running");
     app.add_flag("--json", json, "Print results as JSON");
     app.add_flag("--verbose", verbose, "Print passed cases too");
@@ -267,8 +269,13 @@ int main(int argc, char** argv) try {
 
     const auto device = Device::parse(deviceName);
     if (!device) throw std::runtime_error("\"" + deviceName + "\" is no device");
-    how.cudaHost = !kernels.empty();
-    how.device = how.cudaHost ? Device::cuda(0) : *device;
+    how.gpuKernels = !kernels.empty();
+    how.cudaHost = kernels == "cuda-host";
+    how.device = how.gpuKernels ? Device::cuda(0) : *device;
+    if (how.gpuKernels && !how.cudaHost && cudaDevices().backends.empty()) {
+        fmt::print("skipped: no CUDA device: {}\n", cudaDevices().problem);
+        return kSkipped;
+    }
     std::vector<fs::path> cases;
     for (const std::string& folder : folders) {
         if (!fs::is_directory(folder)) {
@@ -295,7 +302,7 @@ int main(int argc, char** argv) try {
         ++totals[verdict.outcome];
         for (const std::string& op : verdict.ops) ++byOp[op][verdict.outcome];
         const bool listed = expected.contains(name);
-        const bool isUnserved = how.cudaHost && verdict.outcome == Outcome::unsupported;
+        const bool isUnserved = how.gpuKernels && verdict.outcome == Outcome::unsupported;
         if (!expect.empty() && !isUnserved && listed == (verdict.outcome == Outcome::passed))
             surprises.push_back(name);
         if (json)

@@ -1,0 +1,280 @@
+// What the CUDA backend makes of a GPU, against what CUDA itself does in the same process: one table, and
+// JSON where a path is given. Exits with 5 and a sentence where there is no GPU.
+//   bench_gpu [OUT.json]
+
+#include "backends/cuda_plugin.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/text_table.h"
+#include "profile/lone_op.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <vector>
+
+using namespace twb;
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+/// The best of a few tries of `once`, in seconds: what the machine can do, without what disturbed it.
+double best(const std::function<void()>& once) {
+    once();
+    double least = 1e9;
+    for (int i = 0; i < 7; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        once();
+        least = std::min(least, Seconds(std::chrono::steady_clock::now() - start).count());
+    }
+    return least;
+}
+
+class Guard final : public LaunchGuard {
+public:
+    bool mayRun(std::uint32_t) noexcept override { return true; }
+    void failed(std::uint32_t, std::exception_ptr error) noexcept override { m_error = std::move(error); }
+    void rethrow() const {
+        if (m_error) std::rethrow_exception(m_error);
+    }
+
+private:
+    std::exception_ptr m_error;
+};
+
+/// A comparison: more is better, `ratio` is ours to theirs, but for overlap, where less is.
+struct Row {
+    std::string what;
+    std::string size;
+    std::string ours;
+    std::string theirs;
+    double ratio = 0;
+    std::string aim;
+};
+
+class GpuBench {
+public:
+    explicit GpuBench(Backend& gpu) : m_gpu(gpu) {
+        cudaSetDevice(0);
+        cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking);
+        cublasCreate(&m_blas);
+        cublasSetStream(m_blas, m_stream);
+    }
+
+    std::vector<Row> run() {
+        for (const std::size_t bytes :
+             {std::size_t{64} << 10, std::size_t{1} << 20, std::size_t{16} << 20, std::size_t{256} << 20})
+            for (const MemoryKind kind : {MemoryKind::pinned, MemoryKind::pageable})
+                for (const bool there : {true, false}) transfer(bytes, kind, there);
+        for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
+            for (const std::int64_t n : {1024, 2048, 4096}) product(dtype, n);
+        for (const char* op : {"Neg", "Add", "ReduceSum"}) streaming(op);
+        overlap();
+        return std::move(m_rows);
+    }
+
+private:
+    void transfer(std::size_t bytes, MemoryKind kind, bool there) {
+        const std::size_t times = std::clamp<std::size_t>((std::size_t{1} << 30) / bytes, 1, 200);
+        Allocator& hostMemory = kind == MemoryKind::pinned ? m_gpu.pinnedMemory() : hostAllocator();
+        const BufferPtr host = hostMemory.allocate(bytes, kind);
+        const BufferPtr device = m_gpu.memory().allocate(bytes, MemoryKind::device);
+        std::fill_n(static_cast<char*>(host->data()), bytes, '\0');
+        Copy copy;
+        copy.target = there ? device->data() : host->data();
+        copy.source = there ? host->data() : device->data();
+        copy.bytes = bytes;
+        copy.direction = there ? CopyDirection::hostToDevice : CopyDirection::deviceToHost;
+        copy.hostMemory = kind;
+        copy.guard = &m_guard;
+        const auto stream = m_gpu.createStream(there ? QueueKind::hostToDevice : QueueKind::deviceToHost);
+        const double ours = best([&] {
+            for (std::size_t i = 0; i < times; ++i) stream->copy(copy);
+            stream->synchronize();
+        });
+        const double theirs = best([&] {
+            for (std::size_t i = 0; i < times; ++i)
+                cudaMemcpyAsync(copy.target, copy.source, bytes,
+                                there ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, m_stream);
+            cudaStreamSynchronize(m_stream);
+        });
+        const double all = static_cast<double>(bytes * times) * 1e-9;
+        const bool isPinned = kind == MemoryKind::pinned;
+        add({fmt::format("copy, {}, {}", isPinned ? "pinned" : "pageable",
+                         there ? "host→device" : "device→host"),
+             formatBytes(static_cast<double>(bytes)), formatRate(all / ours), formatRate(all / theirs),
+             theirs / ours, isPinned && bytes >= 1 << 20 ? "≥ 0.95" : ""});
+    }
+
+    /// Launches of one op, one behind the other, in seconds each.
+    double launches(const LoneOp& op, int times) {
+        Launch launch = op.launch();
+        launch.guard = &m_guard;
+        const auto stream = m_gpu.createStream(QueueKind::compute);
+        return best([&] {
+                   for (int i = 0; i < times; ++i) stream->launch(launch);
+                   stream->synchronize();
+               }) /
+               times;
+    }
+
+    void product(DType dtype, std::int64_t n) {
+        if (!LoneOp::isSupported(m_gpu, "MatMul", dtype)) return;
+        constexpr int kTimes = 50;
+        const LoneOp op(m_gpu, "MatMul", {{dtype, Shape{n, n}}, {dtype, Shape{n, n}}});
+        const double ours = launches(op, kTimes);
+        const cudaDataType type = dtype == DType::f64   ? CUDA_R_64F
+                                  : dtype == DType::f32 ? CUDA_R_32F
+                                  : dtype == DType::f16 ? CUDA_R_16F
+                                                        : CUDA_R_16BF;
+        const Launch& l = op.launch();
+        const double one64 = 1;
+        const double zero64 = 0;
+        const float one = 1;
+        const float zero = 0;
+        const bool isDouble = dtype == DType::f64;
+        const int size = static_cast<int>(n);
+        const double theirs =
+            best([&] {
+                for (int i = 0; i < kTimes; ++i)
+                    cublasGemmEx(m_blas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size,
+                                 isDouble ? static_cast<const void*>(&one64) : &one, l.inputs[1].data, type,
+                                 size, l.inputs[0].data, type, size,
+                                 isDouble ? static_cast<const void*>(&zero64) : &zero, l.outputs[0].data,
+                                 type, size, isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                 CUBLAS_GEMM_DEFAULT);
+                cudaStreamSynchronize(m_stream);
+            }) /
+            kTimes;
+        const double flops = 2e-12 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+        add({fmt::format("product, {}, against cuBLAS", name(dtype)), fmt::format("{0} × {0}", n),
+             fmt::format("{:.1f} TFLOP/s", flops / ours), fmt::format("{:.1f} TFLOP/s", flops / theirs),
+             theirs / ours, "≥ 0.97"});
+    }
+
+    /// What an op that only streams moves, against a copy within the device.
+    void streaming(const char* name) {
+        if (!LoneOp::isSupported(m_gpu, name, DType::f32)) return;
+        constexpr int kTimes = 20;
+        const TensorType type{DType::f32, Shape{std::int64_t{64} << 20}};
+        const bool isBinary = std::string_view(name) == "Add";
+        const LoneOp op(m_gpu, name,
+                        isBinary ? std::vector<TensorType>{type, type} : std::vector<TensorType>{type});
+        const Launch& l = op.launch();
+        const double ours = launches(op, kTimes);
+        const auto bytes = static_cast<std::size_t>(type.byteCount());
+        const BufferPtr target = m_gpu.memory().allocate(bytes, MemoryKind::device);
+        const double theirs = best([&] {
+                                  for (int i = 0; i < kTimes; ++i)
+                                      cudaMemcpyAsync(target->data(), l.inputs[0].data, bytes,
+                                                      cudaMemcpyDeviceToDevice, m_stream);
+                                  cudaStreamSynchronize(m_stream);
+                              }) /
+                              kTimes;
+        const double copied = 2e-9 * static_cast<double>(bytes) / theirs;
+        const double moved = 1e-9 * l.cost.bytes / ours;
+        add({fmt::format("{}, f32, against a copy in the device", name), "64 Mi", formatRate(moved),
+             formatRate(copied), moved / copied, "≥ 0.85"});
+    }
+
+    /// Copies to the device beside products, against the longer of both alone.
+    void overlap() {
+        if (!LoneOp::isSupported(m_gpu, "MatMul", DType::f32)) return;
+        constexpr int kTimes = 10;
+        const std::size_t bytes = std::size_t{64} << 20;
+        const BufferPtr host = m_gpu.pinnedMemory().allocate(bytes, MemoryKind::pinned);
+        const BufferPtr device = m_gpu.memory().allocate(bytes, MemoryKind::device);
+        Copy copy;
+        copy.target = device->data();
+        copy.source = host->data();
+        copy.bytes = bytes;
+        copy.hostMemory = MemoryKind::pinned;
+        copy.guard = &m_guard;
+        const LoneOp op(m_gpu, "MatMul", {{DType::f32, Shape{4096, 4096}}, {DType::f32, Shape{4096, 4096}}});
+        Launch launch = op.launch();
+        launch.guard = &m_guard;
+        const auto copies = m_gpu.createStream(QueueKind::hostToDevice);
+        const auto compute = m_gpu.createStream(QueueKind::compute);
+        const auto run = [&](bool copying, bool computing) {
+            return best([&] {
+                for (int i = 0; i < kTimes; ++i) {
+                    if (copying) copies->copy(copy);
+                    if (computing) compute->launch(launch);
+                }
+                copies->synchronize();
+                compute->synchronize();
+            });
+        };
+        const double longer = std::max(run(true, false), run(false, true));
+        const double both = run(true, true);
+        add({"copies beside products, against the longer alone", "64 Mi B, 4096 × 4096", formatMs(both * 1e9),
+             formatMs(longer * 1e9), both / longer, "≤ 1.1"});
+    }
+
+    void add(Row row) {
+        m_guard.rethrow();
+        m_rows.push_back(std::move(row));
+    }
+
+    Backend& m_gpu;
+    Guard m_guard;
+    cudaStream_t m_stream = nullptr;
+    cublasHandle_t m_blas = nullptr;
+    std::vector<Row> m_rows;
+};
+
+std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const CudaDevices& devices = cudaDevices();
+    if (devices.backends.empty()) {
+        std::fprintf(stderr, "bench_gpu: not measured, because %s\n", devices.problem.c_str());
+        return 5;
+    }
+    try {
+        Backend& gpu = *devices.backends[0];
+        const std::vector<Row> rows = GpuBench(gpu).run();
+        int driver = 0;
+        cudaDriverGetVersion(&driver);
+        nlohmann::ordered_json json{
+            {"schema", 1},
+            {"gpu", gpu.info().name},
+            {"driver_cuda", versionText(driver)},
+            {"toolkit", versionText(CUDART_VERSION)},
+            {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(
+                                                    std::chrono::system_clock::now())))},
+            {"rows", nlohmann::ordered_json::array()}};
+        using enum TextTable::Align;
+        TextTable table({left, right, right, right, right, right});
+        table.add({"what", "size", "here", "CUDA itself", "ratio", "aim"});
+        table.addRule();
+        for (const Row& row : rows) {
+            table.add({row.what, row.size, row.ours, row.theirs, fmt::format("{:.2f}", row.ratio), row.aim});
+            json["rows"].push_back({{"what", row.what},
+                                    {"size", row.size},
+                                    {"here", row.ours},
+                                    {"cuda", row.theirs},
+                                    {"ratio", row.ratio},
+                                    {"aim", row.aim}});
+        }
+        std::printf("%s, CUDA %s\n%s", gpu.info().name.c_str(), versionText(CUDART_VERSION).c_str(),
+                    table.toString().c_str());
+        if (argc > 1) std::ofstream(argv[1]) << json.dump(2) << '\n';
+        return 0;
+    } catch (const Error& error) {
+        std::fprintf(stderr, "bench_gpu: %s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Tests and measures the CUDA backend on a machine with a GPU. That machine needs a driver, the CUDA libraries
+# (cuBLAS) where the linker finds them, and a shell: no Qt, no compiler, no registry.
+#   bash tests/gpu.sh --pack DIR     where it is built (a CUDA toolkit, what tests/run.sh installs): the programs, the
+#                                    plugin, the examples, ONNX's test cases and the shared libraries that they need,
+#                                    in DIR
+#   bash DIR/gpu.sh [OUT.json]       on the machine with the GPU
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+pack() {
+    local target=$1
+    cd "$here/.."
+    cmake -S . -B build-gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF -DTWB_TESTS=ON -DTWB_BENCH=ON --log-level=WARNING
+    cmake --build build-gpu --target twb bench_gpu conformance twb_cuda
+    mkdir -p "$target"/{bin,lib,cases,share/tensor-workbench}
+    cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
+    cp build-gpu/lib/libtwb_cuda.so "$target/lib"
+    cp -r resources/devices resources/examples "$target/share/tensor-workbench"
+    cp tests/gpu.sh tests/conformance/may_fail.txt "$target"
+    strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
+    tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
+    # All but the C library, which fits the kernel's machine, and CUDA's, which fit the driver's and are large.
+    ldd "$target"/bin/* "$target"/lib/libtwb_cuda.so | awk '/=> \// { print $3 }' | sort -u |
+        grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcu[a-zA-Z]*|libnv[a-zA-Z]*)\.so' |
+        xargs cp -Lt "$target/lib"
+    du -sh "$target"
+}
+
+if [[ "${1:-}" == --pack ]]; then
+    pack "$(realpath -m "${2:?tests/gpu.sh --pack needs a folder}")"
+    exit
+fi
+[[ -x "$here/bin/twb" ]] || {
+    echo "gpu.sh: this is no packed folder; make one with: bash tests/gpu.sh --pack DIR" >&2
+    exit 2
+}
+
+export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+twb=$here/bin/twb
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+check() { # NAME COMMAND…
+    local name=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        sed 's/^/    /' "$work/said"
+    fi
+}
+# The same graph on the GPU and on the cpu alone: every probe within 1e-4 of the other.
+same_probes() { # FILE
+    "$twb" run "$1" --policy implicit --require-gpu --quiet --report "$work/gpu.json" &&
+        TWB_CUDA_PLUGIN=none "$twb" run "$1" --policy implicit --quiet --report "$work/cpu.json" &&
+        awk -F'[:,]' '/"(value|mean)"/ { gsub(/[ "]/, "", $2); v[FILENAME, ++n[FILENAME]] = $2 }
+            END { for (i = 1; i <= n[ARGV[1]]; ++i) { a = v[ARGV[1], i]; b = v[ARGV[2], i]; d = a - b
+                    if (d < 0) d = -d; s = a < 0 ? -a : a
+                    if (d > 1e-4 * (1 + s)) { print "gpu " a ", cpu " b; bad = 1 } } exit bad }' \
+            "$work/gpu.json" "$work/cpu.json"
+}
+
+"$twb" devices
+"$twb" devices --json | grep -q '"present": true' || exit 5
+for example in "$here"/share/tensor-workbench/examples/*.twb; do
+    check "$(basename "$example")" same_probes "$example"
+done
+mkdir "$work/cases"
+tar -xJf "$here/cases/onnx.tar.xz" -C "$work/cases"
+check "ONNX's cases on the GPU" "$here/bin/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
+tail -1 "$work/said"
+check "repeated, with its times" "$twb" run "$here/share/tensor-workbench/examples/digits.twb" --require-gpu --iterations 1000
+if command -v compute-sanitizer >/dev/null; then
+    check "compute-sanitizer on the digits" compute-sanitizer --error-exitcode 1 \
+        "$twb" run "$here/share/tensor-workbench/examples/digits.twb" --require-gpu --iterations 2 --quiet
+else
+    echo "skipped: no compute-sanitizer on this machine"
+fi
+"$twb" calibrate --device cuda:0 -o "$work/measured.json" || failed=$((failed + 1))
+check "the measured profile, simulated" "$twb" run "$here/share/tensor-workbench/examples/digits.twb" \
+    --device-map "cuda:0=simulated:$work/measured.json"
+"$here/bin/bench_gpu" "${1:-$work/bench.json}"
+echo "$passed passed, $failed failed"
+((failed == 0))
