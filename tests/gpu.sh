@@ -3,7 +3,7 @@
 # (cuBLAS) where the linker finds them, and a shell: no Qt, no compiler, no registry.
 #   bash tests/gpu.sh --pack DIR     where it is built (a CUDA toolkit, what tests/run.sh installs): the programs, the
 #                                    plugin, the examples, ONNX's test cases and the shared libraries that they need,
-#                                    in DIR
+#                                    in DIR; CUDAARCHS=90 makes the plugin small, for GPUs of that architecture
 #   bash DIR/gpu.sh [OUT.json]       on the machine with the GPU
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,7 +11,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 pack() {
     local target=$1
     cd "$here/.."
-    cmake -S . -B build-gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF -DTWB_TESTS=ON -DTWB_BENCH=ON --log-level=WARNING
+    cmake -S . -B build-gpu -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF \
+        -DTWB_TESTS=ON -DTWB_BENCH=ON ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
     cmake --build build-gpu --target twb bench_gpu conformance twb_cuda
     mkdir -p "$target"/{bin,lib,cases,share/tensor-workbench}
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
