@@ -23,5 +23,6 @@ read -r failed total < <(sed -n 's/.*tests passed, \([0-9]*\) tests\{0,1\} faile
     echo "0 passed, 0 failed: no test was run"
     exit 1
 }
-echo "$((total - failed)) passed, $failed failed"
+skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
+echo "$((total - failed - skipped)) passed, $failed failed, $skipped skipped"
 exit "$status"
