@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Tensor Workbench is built from and runs with: nothing that is there already, and it says what.
-#   --tests   also what the tests on ONNX's own data and the benchmarks need
+#   --tests   also what the tests on ONNX's own data, the benchmarks and a quick link need
 set -euo pipefail
 
 # One name a line; where distributions disagree, the names are joined by "|" and the first that exists is taken.
@@ -15,7 +15,7 @@ packages=(
 )
 for option in "$@"; do
     case "$option" in
-    --tests) packages+=(libbenchmark-dev libonnx-testdata) ;;
+    --tests) packages+=(libbenchmark-dev libonnx-testdata mold) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
     *) echo "install-dependencies.sh: \"$option\" is no option of this script; there is --tests." >&2; exit 2 ;;
     esac
