@@ -1,6 +1,6 @@
 #include "support/test_main.h"
 #include "widgets/panels/ledger_model.h"
-#include "widgets/window_fixture.h"
+#include "widgets/window_hand.h"
 
 #include <QElapsedTimer>
 #include <QLabel>
@@ -22,6 +22,7 @@ private Q_SLOTS:
     void ledgerRowSelectsTheEdge();
     void theWindowFollowsALongRunCheaply();
     void openingAnotherFileEndsTheRun();
+    void aWireIsSelectedWhileAHiddenLedgerIsBehind();
 };
 
 void TestMainRuns::initTestCase() {
@@ -165,6 +166,30 @@ void TestMainRuns::openingAnotherFileEndsTheRun() {
     window->runs().run(1);
     QVERIFY(waitForRun(*window));
     QVERIFY(window->runs().result()->status == RunStatus::finished);
+}
+
+/// Crashed: the ledger, hidden, held rows of copies that the run did not make.
+void TestMainRuns::aWireIsSelectedWhileAHiddenLedgerIsBehind() {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 260});
+    const LaneId cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 260});
+    const NodeId x = addNode(builder, cpu, "Ones", "x", 24, 24);
+    const NodeId relu = addNode(builder, cpu, "Relu", "relu", 240, 24);
+    const NodeId to = addNode(builder, cuda, "To", "to", 440, 24);
+    builder.connect({{x, 0}, {relu, 0}});
+    builder.connect({{relu, 0}, {to, 0}});
+    graph.apply(builder.take());
+    WindowHand hand(graph);
+    QCOMPARE(find<QTableView>(*hand.window, "ledgerTable")->model()->rowCount(), 1); // predicted
+    hand.key(Qt::Key_2, Qt::AltModifier); // the timeline in its place
+    hand.click(hand.middle(to));
+    hand.key(Qt::Key_Delete);
+    hand.key(Qt::Key_F5);
+    QVERIFY(waitForRun(*hand.window));
+    const Edge edge{{x, 0}, {relu, 0}};
+    hand.click(hand.onWire(edge));
+    QCOMPARE(hand.document.selection().edge, std::optional(edge));
 }
 
 TWB_GUI_TEST_MAIN(TestMainRuns)

@@ -37,13 +37,10 @@ LedgerModel::LedgerModel(const Document& document, const RunController& runs, QO
     : QAbstractTableModel(parent), m_document(document), m_runs(runs) {}
 
 int LedgerModel::rowOf(const Edge& edge) const {
-    for (std::size_t i = 0; i < m_rows.size(); ++i) {
-        if (m_rows[i].edge == edge) return int(i);
-        if (!m_runs.figures()) continue;
-        for (const Edge& served : m_runs.edgesOf(m_rows[i].transfer))
-            if (served == edge) return int(i);
-    }
-    return -1;
+    const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& r) {
+        return std::find(r.served.begin(), r.served.end(), edge) != r.served.end();
+    });
+    return row == m_rows.end() ? -1 : int(row - m_rows.begin());
 }
 
 std::vector<int> LedgerModel::rowsOfTransfers() const {
@@ -73,7 +70,8 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         Row row;
         row.name = toQt(transfer.label);
         row.transfer = std::uint32_t(i);
-        row.edge = m_runs.edgesOf(std::uint32_t(i)).front();
+        row.served = m_runs.edgesOf(std::uint32_t(i));
+        row.edge = row.served.front();
         row.predicted = ledger[i].count == 0;
         row.bytes =
             row.predicted ? double(transfer.bytes) : double(ledger[i].bytes) / double(ledger[i].count);
@@ -99,6 +97,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         Row row;
         row.name = QStringLiteral("%1 → %2").arg(toQt(source->name), toQt(target->device.toString()));
         row.edge = edge;
+        row.served = {edge};
         row.bytes = run.bytes;
         row.medianNs = row.predictedNs = run.ns;
         row.rate = run.gbPerSecond;

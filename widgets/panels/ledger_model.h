@@ -25,7 +25,8 @@ public:
         QString name;
         std::uint32_t transfer = 0; ///< of the run's plan
         Edge edge;
-        double bytes = 0; ///< of one copy
+        std::vector<Edge> served; ///< by the one copy: `edge` and those that share it
+        double bytes = 0;         ///< of one copy
         double medianNs = 0;
         double p95Ns = 0;
         double rate = 0; ///< 10^9 bytes a second
@@ -35,6 +36,7 @@ public:
         bool setup = false; ///< once, outside of the iteration
     };
     const std::vector<Row>& rows() const noexcept { return m_rows; }
+    /// The row of the copy that serves an edge, as of the last refresh(); -1 for none.
     int rowOf(const Edge& edge) const;
     /// The row of each transfer of the run's plan: what belongs to the iteration comes first.
     std::vector<int> rowsOfTransfers() const;
