@@ -1,6 +1,7 @@
 #include "support/test_main.h"
 #include "widgets/canvas/spatial_grid.h"
 #include "widgets/canvas_fixture.h"
+#include "widgets/scene_text.h"
 
 #include <algorithm>
 #include <map>
@@ -9,50 +10,6 @@
 
 using namespace twb;
 using namespace twb::test;
-
-namespace {
-
-/// Everything that a scene says about where things are, in an order of its own.
-std::string textOf(const Scene& scene, const Graph& graph) {
-    std::string text;
-    const auto put = [&](const QRectF& r) {
-        for (double x : {r.x(), r.y(), r.width(), r.height()}) text += std::to_string(x) + " ";
-    };
-    for (const LaneBand& band : scene.lanes()) {
-        text += "lane " + std::to_string(value(band.id)) + " " + band.name.toStdString() + " ";
-        put({0, band.top, 0, band.height});
-        text += "\n";
-    }
-    for (const Node& node : graph.nodes()) {
-        const NodeShape* shape = scene.node(node.id);
-        if (!shape) return text + "a node is missing";
-        text += "node " + std::to_string(value(node.id)) + " ";
-        put(shape->rect);
-        text += shape->device.toString() + (shape->hasError ? " error " : " ") +
-                std::to_string(shape->inputs) + " " + std::to_string(shape->outputs) + "\n";
-    }
-    for (const Edge& edge : graph.edges()) {
-        const WireShape* wire = scene.wire(edge);
-        if (!wire) return text + "a wire is missing";
-        put(wire->bounds);
-        put(QRectF(wire->start, wire->end));
-        text += std::to_string(static_cast<int>(wire->kind)) + " " + std::to_string(wire->width) +
-                (wire->mismatch ? " mismatch" : "") + (wire->crosses ? " crosses" : "") + " " +
-                std::to_string(wire->ghost) + "\n";
-    }
-    for (const FrameShape& frame : scene.frames()) {
-        text += frame.title.toStdString() + " ";
-        put(frame.rect);
-        put(frame.titleRect);
-    }
-    for (const NoteShape& note : scene.notes()) put(note.rect);
-    for (const GhostShape& ghost : scene.ghosts()) put(ghost.rect);
-    std::size_t wires = 0;
-    for (const WireShape& wire : scene.wires()) wires += wire.free ? 0 : 1;
-    return text + std::to_string(scene.nodeCount()) + " " + std::to_string(wires);
-}
-
-} // namespace
 
 class TestCanvasScene : public QObject {
     Q_OBJECT

@@ -37,6 +37,12 @@ inline void isolateSettings() {
     QApplication::setApplicationName(QStringLiteral("twb-tests"));
 }
 
+/// How often, of the environment; otherwise what a run of all suites has the time for.
+inline int numberFrom(const char* variable, int otherwise) {
+    const int number = qEnvironmentVariableIntValue(variable);
+    return number > 0 ? number : otherwise;
+}
+
 /// A shown window of a fixed size.
 inline std::unique_ptr<MainWindow> makeWindow() {
     auto window = std::make_unique<MainWindow>(profiles());
