@@ -5,6 +5,7 @@
 #include "formats/npy.h"
 #include "formats/onnx/onnx_export.h"
 #include "formats/project.h"
+#include "formats/pytorch/pytorch_export.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,11 @@ ExitCode write(const ExportOptions& options) {
     const Graph graph = loadProject(options.project);
     const auto files =
         makeProjectFiles(std::filesystem::absolute(options.project).parent_path(), options.allowOutside);
-    exportOnnx(graph, files.get(), options.output);
+    if (options.format == "onnx")
+        exportOnnx(graph, files.get(), options.output);
+    else
+        exportPyTorch(graph, files.get(), std::filesystem::absolute(options.project).parent_path(),
+                      options.output);
     printResult(fmt::format("{}: {} nodes of {}, {}\n", options.output, graph.nodes().size(), options.project,
                             formatBytes(static_cast<double>(std::filesystem::file_size(options.output)))));
     return ExitCode::fine;
@@ -38,7 +43,7 @@ void addExportCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->project, "The project (.twb)")->required();
     command->add_option("--to", options->format, "What to write")
         ->required()
-        ->check(CLI::IsMember({"onnx"}))
+        ->check(CLI::IsMember({"onnx", "pytorch"}))
         ->type_name("FORMAT");
     command->add_option("-o,--output", options->output, "The file to write")->required();
     addAllowOutside(*command, options->allowOutside);

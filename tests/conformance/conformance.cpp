@@ -1,21 +1,25 @@
 // Runs ONNX backend test cases through the ordinary import, analysis and executor:
 //
 //   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--round-trip] [--expect LIST] [--json]
-//   [--kernels cuda-host|cuda] [--verbose]
+//   [--kernels cuda-host|cuda] [--pytorch FOLDER] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
 // it. With --kernels cuda the models run on a GPU, with --kernels cuda-host by the GPU's kernels as the
 // host's compiler made them; either way an op that has no such kernel is unsupported. A case is a folder with
 // model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for such. Shapes and dtypes must
 // be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN where NaN is expected. A
-// case that compares nothing has failed. With --expect, the cases that LIST names (a line each: name, then
-// the reason) may fail; the exit code is 1 when any other does, or when a listed one passes.
+// case that compares nothing has failed. With --pytorch nothing runs: each set of each case is exported to
+// FOLDER/NAME-N.py, and what it must give to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --expect, the
+// cases that LIST names (a line each: name, then the reason) may fail; the exit code is 1 when any other
+// does, or when a listed one passes.
 
 #include "backends/cuda_plugin.h"
 #include "core/error.h"
+#include "formats/npy.h"
 #include "formats/onnx/onnx_export.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/onnx/onnx_tensor.h"
+#include "formats/pytorch/pytorch_export.h"
 #include "graph/delta.h"
 #include "placement/analysis.h"
 #include "profile/profiles.h"
@@ -54,6 +58,7 @@ struct How {
     bool roundTrip = false;
     bool gpuKernels = false; ///< the device has the GPU's kernels only
     bool cudaHost = false;   ///< and they run on the host
+    fs::path pytorch{};      ///< where to export to instead of running
 };
 
 struct Verdict {
@@ -149,6 +154,23 @@ void moveTo(Graph& graph, Device device) {
     graph.apply(builder.take());
 }
 
+/// The module, and the outputs that the case wants of it.
+void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, const fs::path& set,
+               const fs::path& module, int& compared) {
+    try {
+        exportPyTorch(imported.graph, makeMemoryFiles(imported.tensors).get(), {}, module);
+    } catch (const Error& error) {
+        throw Unsupported(error.what());
+    }
+    const std::vector<fs::path> outputs = numbered(set, "output");
+    for (std::size_t i = 0; i < outputs.size() && i < imported.outputs.size(); ++i, ++compared) {
+        Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
+        if (want.dtype() == DType::bf16) throw Unsupported("bfloat16, which NumPy does not have");
+        fs::path file = module;
+        writeNpy(file.replace_extension(fmt::format("{}.npy", i)), want.view());
+    }
+}
+
 void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path& set, const How& how,
             int& compared) {
     OnnxImportOptions options;
@@ -165,6 +187,11 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
         check(copy);
         imported = importOnnx(copy, options);
         fs::remove(copy);
+    }
+    if (!how.pytorch.empty()) {
+        const std::string name =
+            model.parent_path().filename().string() + "-" + set.filename().string().substr(14);
+        return exportSet(imported, proto, set, how.pytorch / (name + ".py"), compared);
     }
     const Device device = how.device;
     DeviceMap devices;
@@ -263,6 +290,8 @@ int main(int argc, char** argv) try {
     app.add_option("--kernels", kernels, "cuda: on a GPU; cuda-host: its kernels, run on the host")
         ->check(CLI::IsMember({"cuda", "cuda-host"}));
     app.add_flag("--round-trip", how.roundTrip, "Export and import again before running");
+    app.add_option("--pytorch", how.pytorch, "Export to PyTorch in this folder instead of running")
+        ->check(CLI::ExistingDirectory);
     app.add_flag("--json", json, "Print results as JSON");
     app.add_flag("--verbose", verbose, "Print passed cases too");
     CLI11_PARSE(app, argc, argv);

@@ -1,0 +1,182 @@
+#include "formats/pytorch/torch_call.h"
+
+#include <utility>
+
+namespace twb::pytorch {
+namespace {
+
+/// `expression`, in the dtype of output 0 where PyTorch would promote it to another.
+std::string as(const Call& call, std::string expression, bool promotes) {
+    return promotes ? fmt::format("({}).type({})", expression, torchDType(call.out().dtype)) : expression;
+}
+
+/// f(f(a, b), c) of a variadic op.
+std::string chained(const Call& call, const char* function) {
+    std::string out = call.in(0);
+    for (int port = 1; port < call.inputCount(); ++port)
+        out = fmt::format("{}({}, {})", function, out, call.in(port));
+    return out;
+}
+
+std::string sum(const Call& call) {
+    std::string out = call.in(0);
+    for (int port = 1; port < call.inputCount(); ++port) out += " + " + call.in(port);
+    return out;
+}
+
+std::string clip(const Call& call) {
+    std::string bounds;
+    for (const int port : {1, 2}) {
+        // A tensor stays one: its value is the run's.
+        const std::string bound = call.has(port) && !call.numbers(port) ? call.in(port) : call.scalar(port);
+        if (bound != "None") bounds += fmt::format(", {}={}", port == 1 ? "min" : "max", bound);
+    }
+    return bounds.empty() ? call.in(0) : fmt::format("torch.clamp({}{})", call.in(0), bounds);
+}
+
+std::string divide(const Call& call) {
+    return isFloating(call.out().dtype) ? call.filled("{0} / {1}")
+                                        : call.filled("torch.div({0}, {1}, rounding_mode=\"trunc\")");
+}
+
+std::string cumulated(const Call& call) {
+    const auto axis = call.integers(1);
+    const std::string dim = axis && axis->size() == 1 ? std::to_string(axis->front()) : call.scalar(1);
+    const bool reverse = call.flag("reverse");
+    const std::string x = reverse ? fmt::format("{}.flip({})", call.in(0), dim) : call.in(0);
+    std::string out = fmt::format("torch.cumsum({}, {}, dtype={})", x, dim, torchDType(call.out().dtype));
+    if (call.flag("exclusive")) out += " - " + x;
+    return reverse ? fmt::format("({}).flip({})", out, dim) : out;
+}
+
+std::string dropout(const Call& call) {
+    const auto training = call.numbers(2);
+    const auto ratio = call.numbers(1);
+    const bool drops = (call.has(2) && !training) || (training && training->front() != 0);
+    if (drops && !(ratio && ratio->front() == 0))
+        call.refuse("in training it drops what its own generator says, which PyTorch does not have; "
+                    "set training_mode to false");
+    return call.isRead(1) ? call.filled("({0}, torch.ones_like({0}, dtype=torch.bool))")
+                          : call.alone(call.in(0));
+}
+
+std::string isInf(const Call& call) {
+    const bool negative = call.flag("detect_negative");
+    const bool positive = call.flag("detect_positive");
+    if (negative && positive) return call.filled("torch.isinf({0})");
+    if (negative) return call.filled("torch.isneginf({0})");
+    if (positive) return call.filled("torch.isposinf({0})");
+    return call.filled("torch.zeros_like({0}, dtype=torch.bool)");
+}
+
+std::string swish(const Call& call) {
+    return call.number("alpha") == 1 ? call.filled("F.silu({0})")
+                                     : call.filled("{0} * torch.sigmoid({alpha} * {0})");
+}
+
+std::string selu(const Call& call) {
+    const auto& defaults = *findOp("Selu");
+    const bool usual = call.number("alpha") == std::get<double>(*defaults.attribute("alpha")->defaultValue) &&
+                       call.number("gamma") == std::get<double>(*defaults.attribute("gamma")->defaultValue);
+    return usual ? call.filled("F.selu({0})") : call.filled("{gamma} * F.elu({0}, {alpha})");
+}
+
+std::string shift(const Call& call) {
+    return call.filled(call.text("direction") == "LEFT" ? "torch.bitwise_left_shift({0}, {1})"
+                                                        : "torch.bitwise_right_shift({0}, {1})");
+}
+
+std::string cast(const Call& call) {
+    return fmt::format("{}.type({})", call.in(0), torchDType(call.out().dtype));
+}
+
+constexpr std::pair<const char*, const char*> kPatterns[] = {
+    {"Relu", "torch.relu({0})"},
+    {"Gelu", "F.gelu({0}, approximate={approximate})"},
+    {"Sigmoid", "torch.sigmoid({0})"},
+    {"Tanh", "torch.tanh({0})"},
+    {"LeakyRelu", "F.leaky_relu({0}, {alpha})"},
+    {"PRelu", "torch.where({0} < 0, {1} * {0}, {0})"},
+    {"ThresholdedRelu", "F.threshold({0}, {alpha}, 0)"},
+    {"Shrink", "torch.where({0} < -{lambd}, {0} + {bias}, torch.where({0} > {lambd}, {0} - {bias}, 0))"},
+    {"Elu", "F.elu({0}, {alpha})"},
+    {"Celu", "F.celu({0}, {alpha})"},
+    {"Softplus", "F.softplus({0})"},
+    {"Softsign", "F.softsign({0})"},
+    {"Mish", "F.mish({0})"},
+    {"HardSigmoid", "torch.clamp({alpha} * {0} + {beta}, 0, 1)"},
+    {"HardSwish", "F.hardswish({0})"},
+    {"Softmax", "torch.softmax({0}, {axis})"},
+    {"LogSoftmax", "torch.log_softmax({0}, {axis})"},
+    {"Hardmax", "torch.zeros_like({0}).scatter({axis}, {0}.argmax({axis}, keepdim=True), 1)"},
+    {"Add", "{0} + {1}"},
+    {"Sub", "{0} - {1}"},
+    {"Mul", "{0} * {1}"},
+    {"Neg", "-{0}"},
+    {"Abs", "torch.abs({0})"},
+    {"Exp", "torch.exp({0})"},
+    {"Log", "torch.log({0})"},
+    {"Sqrt", "torch.sqrt({0})"},
+    {"Equal", "{0} == {1}"},
+    {"Where", "torch.where({0}, {1}, {2})"},
+    {"Sin", "torch.sin({0})"},
+    {"Cos", "torch.cos({0})"},
+    {"Tan", "torch.tan({0})"},
+    {"Asin", "torch.asin({0})"},
+    {"Acos", "torch.acos({0})"},
+    {"Atan", "torch.atan({0})"},
+    {"Sinh", "torch.sinh({0})"},
+    {"Cosh", "torch.cosh({0})"},
+    {"Asinh", "torch.asinh({0})"},
+    {"Acosh", "torch.acosh({0})"},
+    {"Atanh", "torch.atanh({0})"},
+    {"Erf", "torch.erf({0})"},
+    {"Floor", "torch.floor({0})"},
+    {"Ceil", "torch.ceil({0})"},
+    {"Round", "torch.round({0})"},
+    {"Sign", "torch.sign({0})"},
+    {"Reciprocal", "torch.reciprocal({0})"},
+    {"IsNaN", "torch.isnan({0})"},
+    {"Greater", "{0} > {1}"},
+    {"GreaterOrEqual", "{0} >= {1}"},
+    {"Less", "{0} < {1}"},
+    {"LessOrEqual", "{0} <= {1}"},
+    {"And", "{0} & {1}"},
+    {"Or", "{0} | {1}"},
+    {"Xor", "{0} ^ {1}"},
+    {"Not", "~{0}"},
+    {"BitwiseAnd", "{0} & {1}"},
+    {"BitwiseOr", "{0} | {1}"},
+    {"BitwiseXor", "{0} ^ {1}"},
+    {"BitwiseNot", "~{0}"},
+    {"Identity", "{0}"},
+};
+
+} // namespace
+
+void addPointwise(Writers& table) {
+    for (const auto& [op, pattern] : kPatterns)
+        table[op] = [pattern = pattern](const Call& call) { return call.filled(pattern); };
+    table["Clip"] = clip;
+    table["Selu"] = selu;
+    table["Swish"] = swish;
+    table["Dropout"] = dropout;
+    table["Div"] = divide;
+    table["Mod"] = [](const Call& call) {
+        return call.filled(call.flag("fmod") ? "torch.fmod({0}, {1})" : "torch.remainder({0}, {1})");
+    };
+    table["Pow"] = [](const Call& call) {
+        return as(call, call.filled("torch.pow({0}, {1})"), call.dtype(0) != call.dtype(1));
+    };
+    table["Max"] = [](const Call& call) { return chained(call, "torch.maximum"); };
+    table["Min"] = [](const Call& call) { return chained(call, "torch.minimum"); };
+    table["Sum"] = sum;
+    table["Mean"] = [](const Call& call) { return fmt::format("({}) / {}", sum(call), call.inputCount()); };
+    table["IsInf"] = isInf;
+    table["BitShift"] = shift;
+    table["Cast"] = cast;
+    table["CastLike"] = cast;
+    table["CumSum"] = cumulated;
+}
+
+} // namespace twb::pytorch

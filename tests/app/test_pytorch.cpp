@@ -1,0 +1,239 @@
+#include "app/program.h"
+#include "backends/cpu/cpu_backend.h"
+#include "formats/pytorch/pytorch_export.h"
+#include "placement/fixes.h"
+#include "support/test_main.h"
+
+#include <QRegularExpression>
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kExamples = fs::path(TWB_SOURCE_DIR) / "resources/examples";
+/// Debian's python3-torch goes with Debian's own interpreter.
+const QString kPython = QStringLiteral("/usr/bin/python3");
+
+QStringList exampleNames() {
+    return QDir(QString::fromStdString(kExamples.string()))
+        .entryList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name);
+}
+
+Analysis analyzed(const Graph& graph, const TensorFiles* files) {
+    DeviceMap devices;
+    for (const Lane& lane : graph.lanes())
+        if (lane.device.isCuda()) devices.set(lane.device, cpuBackend(), false);
+    return analyze(graph, devices, graph.info().policy, files);
+}
+
+/// The example; one with an error after its lesson's fix.
+Graph mended(const fs::path& path) {
+    Graph graph = loadProject(path);
+    const auto files = makeProjectFiles(path.parent_path());
+    for (const Diagnostic& d : analyzed(graph, files.get()).diagnostics)
+        if (d.severity == Severity::error) {
+            graph.apply(toDelta(graph, d.fixes.front()));
+            break;
+        }
+    return graph;
+}
+
+std::int64_t copiesOf(const Graph& graph, const TensorFiles* files) {
+    const auto explicitOnes = std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                                            [](const Node& node) { return node.op == "To"; });
+    return explicitOnes + static_cast<std::int64_t>(analyzed(graph, files).implicitCopies.size());
+}
+
+/// What the module does each time, without the functions that load and show.
+QString working(const QByteArray& module) {
+    const QString text = QString::fromUtf8(module);
+    const auto start = text.indexOf(QRegularExpression(QStringLiteral("\n(class \\w+\\(nn|def graph)")));
+    return text.mid(start, text.indexOf(QStringLiteral("\ndef main")) - start);
+}
+
+QByteArray exported(const Program& twb, const GraphMaker& maker) {
+    exportPyTorch(maker.graph(), nullptr, {}, twb.fsPath(QStringLiteral("g.py")));
+    return twb.read(QStringLiteral("g.py"));
+}
+
+} // namespace
+
+/// twb export --to pytorch.
+class TestPyTorch : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        QProcess process;
+        process.start(kPython, {QStringLiteral("-c"), QStringLiteral("import torch, numpy")});
+        m_hasTorch = Program::wait(process).exit == 0;
+    }
+
+    /// Each is exported and runs under PyTorch with cuda:0 on the cpu, all in one interpreter.
+    void everyExampleGivesItsNumbers() {
+        if (!m_hasTorch) QSKIP("skipped: PyTorch is not installed (Debian: python3-torch)");
+        const Program twb;
+        fs::copy(kExamples, twb.fsPath(QStringLiteral("examples")), fs::copy_options::recursive);
+        QByteArray script = "import importlib.util, os\n";
+        for (const QString& name : exampleNames()) {
+            const QString stem = QStringLiteral("examples/") + name.chopped(4);
+            saveProject(mended(kExamples / name.toStdString()), twb.fsPath(stem + QStringLiteral(".twb")));
+            const Ended ended = twb.run({"export", stem + ".twb", "--to", "pytorch", "-o", stem + ".py"});
+            QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+            script +=
+                QStringLiteral(
+                    "os.makedirs('%1.out')\n"
+                    "spec = importlib.util.spec_from_file_location('m', '%1.py')\n"
+                    "m = importlib.util.module_from_spec(spec)\n"
+                    "spec.loader.exec_module(m)\n"
+                    "m.main(['--device-map', 'cuda:0=cpu', '--iterations', '2', '--output', '%1.out'])\n")
+                    .arg(stem)
+                    .toUtf8();
+        }
+        twb.write(QStringLiteral("all.py"), script);
+        QProcess python;
+        python.setWorkingDirectory(QFileInfo(twb.file(QStringLiteral("all.py"))).path());
+        python.start(kPython, {QStringLiteral("all.py")});
+        const Ended ran = Program::wait(python, 120000);
+        QVERIFY2(ran.exit == 0, qPrintable(ran.err));
+        int compared = 0;
+        for (const QString& name : exampleNames()) {
+            const QString stem = QStringLiteral("examples/") + name.chopped(4);
+            const Graph graph = loadProject(twb.fsPath(stem + QStringLiteral(".twb")));
+            for (const Node& node : graph.nodes()) {
+                if (node.op != "Probe") continue;
+                const QString probe = QString::fromStdString(node.name);
+                const Ended run = twb.run(
+                    {"run", stem + ".twb", "--iterations", "1", "--quiet", "--output", probe + "=seen.npy"});
+                QVERIFY2(run.exit == 0, qPrintable(run.err));
+                const auto wanted = twb.tensor(QStringLiteral("seen.npy"));
+                const auto got = twb.tensor(stem + QStringLiteral(".out/") + probe + QStringLiteral(".npy"));
+                QCOMPARE(got.size(), wanted.size());
+                for (std::size_t i = 0; i < got.size(); ++i)
+                    QVERIFY2(std::abs(got[i] - wanted[i]) <= 1e-5 + 1e-5 * std::abs(wanted[i]),
+                             qPrintable(QStringLiteral("%1 of %2: %3, not %4")
+                                            .arg(probe, name)
+                                            .arg(got[i])
+                                            .arg(wanted[i])));
+                ++compared;
+            }
+        }
+        QVERIFY(compared >= 12);
+    }
+
+    void itHasTheCopiesOfTheGraphAndNoOthers() {
+        const Program twb;
+        for (const QString& name : exampleNames()) {
+            const Graph graph = mended(kExamples / name.toStdString());
+            const auto files = makeProjectFiles(kExamples);
+            exportPyTorch(graph, files.get(), kExamples, twb.fsPath(QStringLiteral("m.py")));
+            const QString text = working(twb.read(QStringLiteral("m.py")));
+            QVERIFY(!text.isEmpty());
+            QVERIFY2(text.count(QStringLiteral(".to(")) == copiesOf(graph, files.get()),
+                     qPrintable(name + text));
+        }
+    }
+
+    void aCopyKeepsItsOptions() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}});
+        const NodeId there =
+            maker.node("To", "there", "cuda:1", {{"pin_memory", true}, {"non_blocking", true}}, {x});
+        const NodeId back =
+            maker.node("To", "back", "cpu", {{"dtype", "f64"}, {"non_blocking", true}}, {there});
+        maker.node("Probe", "seen", "cpu", {}, {back});
+        const Program twb;
+        const QString text = working(exported(twb, maker));
+        QVERIFY2(text.contains("there = pinned(x).to(device(\"cuda:1\"), non_blocking=True)"),
+                 qPrintable(text));
+        QVERIFY2(text.contains("back = arrived(there.to(device(\"cpu\"), torch.float64, non_blocking=True))"),
+                 qPrintable(text));
+    }
+
+    void generatorsAreSavedBesideIt() {
+        GraphMaker maker;
+        const NodeId x = maker.node("RandomNormal", "x", "cpu", {{"shape", Integers{4}}});
+        maker.node("Probe", "seen", "cpu", {}, {x});
+        const Program twb;
+        QVERIFY(exported(twb, maker).contains("x = load_safetensors(\"g_tensors.safetensors#x\", \"cpu\")"));
+        QVERIFY(twb.exists(QStringLiteral("g_tensors.safetensors")));
+    }
+
+    /// Two frames that wait for each other cannot be functions; their nodes still come in order.
+    void framesThatWaitForEachOtherAreTakenApart() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}});
+        const NodeId a = maker.node("Relu", "a", "cpu", {}, {x});
+        const NodeId b = maker.node("Neg", "b", "cpu", {}, {a});
+        const NodeId c = maker.node("Abs", "c", "cpu", {}, {b});
+        maker.node("Probe", "seen", "cpu", {}, {c});
+        Graph graph = maker.graph();
+        DeltaBuilder builder(graph, "frames");
+        Frame first;
+        first.title = "first";
+        const FrameId one = builder.addFrame(first);
+        Frame second;
+        second.title = "second";
+        const FrameId two = builder.addFrame(second);
+        for (const auto& [id, frame] : {std::pair{a, one}, {b, two}, {c, one}}) {
+            Node node = *builder.graph().find(id);
+            node.frame = frame;
+            builder.change(node);
+        }
+        graph.apply(builder.take());
+        const Program twb;
+        exportPyTorch(graph, nullptr, {}, twb.fsPath(QStringLiteral("g.py")));
+        const QString text = working(twb.read(QStringLiteral("g.py")));
+        QVERIFY2(text.contains("a = torch.relu(x)\n    b = -a\n    c = torch.abs(b)\n"), qPrintable(text));
+    }
+
+    void whatPyTorchDoesNotHaveIsSaid_data() {
+        QTest::addColumn<QString>("op");
+        QTest::addColumn<QString>("dtype");
+        QTest::addColumn<QString>("reason");
+        QTest::newRow("op")
+            << "Bernoulli"
+            << "f32"
+            << "Bernoulli \"odd \" one\" cannot be exported to PyTorch: PyTorch has no function for it";
+        QTest::newRow("dtype") << "Identity"
+                               << "u16"
+                               << "Zeros \"x\" cannot be exported to PyTorch, which has no tensors of u16";
+    }
+    void whatPyTorchDoesNotHaveIsSaid() {
+        QFETCH(QString, op);
+        QFETCH(QString, dtype);
+        QFETCH(QString, reason);
+        GraphMaker maker;
+        const NodeId x =
+            maker.node("Zeros", "x", "cpu", {{"shape", Integers{4}}, {"dtype", dtype.toStdString()}});
+        const NodeId y = maker.node(op.toStdString(), "odd \" one", "cpu", {}, {x});
+        maker.node("Probe", "seen", "cpu", {}, {y});
+        const Program twb;
+        twb.save(QStringLiteral("g.twb"), maker);
+        const Ended ended = twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"});
+        QCOMPARE(ended.exit, 3);
+        QVERIFY2(ended.err.contains(reason), qPrintable(ended.err));
+        QVERIFY(!twb.exists(QStringLiteral("g.py")));
+    }
+
+    void aGraphWithErrorsIsRefused() {
+        const Program twb;
+        twb.save(QStringLiteral("g.twb"), crossingGraph(false));
+        const Ended ended = twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"});
+        QCOMPARE(ended.exit, 3);
+        QVERIFY2(ended.err.contains(
+                     "the graph has errors and cannot be exported to PyTorch: Expected all tensors"),
+                 qPrintable(ended.err));
+        QVERIFY(!twb.exists(QStringLiteral("g.py")));
+    }
+
+private:
+    bool m_hasTorch = false;
+};
+
+TWB_TEST_MAIN(TestPyTorch)
+#include "test_pytorch.moc"
