@@ -2,6 +2,7 @@
 #include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
+#include "formats/dot.h"
 #include "formats/npy.h"
 #include "formats/onnx/onnx_export.h"
 #include "formats/project.h"
@@ -27,6 +28,8 @@ ExitCode write(const ExportOptions& options) {
         makeProjectFiles(std::filesystem::absolute(options.project).parent_path(), options.allowOutside);
     if (options.format == "onnx")
         exportOnnx(graph, files.get(), options.output);
+    else if (options.format == "dot")
+        exportDot(graph, options.output);
     else
         exportPyTorch(graph, files.get(), std::filesystem::absolute(options.project).parent_path(),
                       options.output);
@@ -43,7 +46,7 @@ void addExportCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->project, "The project (.twb)")->required();
     command->add_option("--to", options->format, "What to write")
         ->required()
-        ->check(CLI::IsMember({"onnx", "pytorch"}))
+        ->check(CLI::IsMember({"onnx", "pytorch", "dot"}))
         ->type_name("FORMAT");
     command->add_option("-o,--output", options->output, "The file to write")->required();
     addAllowOutside(*command, options->allowOutside);
