@@ -2,6 +2,7 @@
 #include "backends/cpu/gemm.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/image_between.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
 
@@ -158,22 +159,6 @@ void inferDeformConv(InferContext& ctx) {
     ctx.output(0, {x.dtype, planesShape(x.shape[0], w[0], sizes)});
 }
 
-/// An image at a place between its elements; beyond them it is 0.
-template <class T> T between(const T* image, std::int64_t height, std::int64_t width, double y, double x) {
-    if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width))) return T{0};
-    const double top = std::floor(y);
-    const double left = std::floor(x);
-    const auto at = [&](double row, double column) {
-        const auto r = static_cast<std::int64_t>(row);
-        const auto c = static_cast<std::int64_t>(column);
-        return r < 0 || c < 0 || r >= height || c >= width ? 0.0 : static_cast<double>(image[r * width + c]);
-    };
-    const double fy = y - top;
-    const double fx = x - left;
-    return static_cast<T>((1 - fy) * ((1 - fx) * at(top, left) + fx * at(top, left + 1)) +
-                          fy * ((1 - fx) * at(top + 1, left) + fx * at(top + 1, left + 1)));
-}
-
 template <class T> void deformConv(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     const DenseInput x(ctx.inputs[0]);
@@ -195,28 +180,28 @@ template <class T> void deformConv(const KernelContext& ctx) {
     T* const columns = static_cast<T*>(room.data());
     const std::int64_t depth = channels / groups * taps;
     for (std::int64_t n = 0; n < out.shape[0]; ++n) {
-        parallelRanges(
-            channels * taps, channels * taps * places * 16, 1, [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t row = begin; row < end; ++row) {
-                    const std::int64_t c = row / taps;
-                    const std::int64_t tap = row % taps;
-                    const std::int64_t group = c / (channels / offsetGroups);
-                    const std::int64_t which = (n * offsetGroups + group) * taps + tap;
-                    const T* const shiftDown = offset.as<T>() + which * 2 * places;
-                    const T* const shiftAcross = shiftDown + places;
-                    const T* const factor = mask ? mask.as<T>() + which * places : nullptr;
-                    const T* const image = x.as<T>() + (n * channels + c) * plane;
-                    for (std::int64_t p = 0; p < places; ++p) {
-                        const auto top = static_cast<double>(down.start(p / across.out) +
-                                                             tap / across.kernel * down.dilation);
-                        const auto left = static_cast<double>(across.start(p % across.out) +
-                                                              tap % across.kernel * across.dilation);
-                        const T value =
-                            between(image, down.in, across.in, top + shiftDown[p], left + shiftAcross[p]);
-                        columns[row * places + p] = factor ? factor[p] * value : value;
-                    }
-                }
-            });
+        parallelRanges(channels * taps, channels * taps * places * 16, 1,
+                       [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t row = begin; row < end; ++row) {
+                               const std::int64_t c = row / taps;
+                               const std::int64_t tap = row % taps;
+                               const std::int64_t group = c / (channels / offsetGroups);
+                               const std::int64_t which = (n * offsetGroups + group) * taps + tap;
+                               const T* const shiftDown = offset.as<T>() + which * 2 * places;
+                               const T* const shiftAcross = shiftDown + places;
+                               const T* const factor = mask ? mask.as<T>() + which * places : nullptr;
+                               const T* const image = x.as<T>() + (n * channels + c) * plane;
+                               for (std::int64_t p = 0; p < places; ++p) {
+                                   const auto top = static_cast<double>(down.start(p / across.out) +
+                                                                        tap / across.kernel * down.dilation);
+                                   const auto left = static_cast<double>(
+                                       across.start(p % across.out) + tap % across.kernel * across.dilation);
+                                   const T value = imageBetween<T>(image, down.in, across.in,
+                                                                   top + shiftDown[p], left + shiftAcross[p]);
+                                   columns[row * places + p] = factor ? factor[p] * value : value;
+                               }
+                           }
+                       });
         T* const y = out.as<T>() + n * results * places;
         for (std::int64_t m = 0; m < results; ++m)
             std::fill_n(y + m * places, places, bias ? bias.as<T>()[m] : T{0});

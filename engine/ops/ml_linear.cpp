@@ -2,14 +2,12 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/linear_scores.h"
 #include "ops/ml_schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numbers>
 #include <vector>
 
 // Linear models of ai.onnx.ml.
@@ -34,51 +32,12 @@ void needLinear(const InferContext& ctx, std::int64_t targets) {
                  fmt::format("intercepts has {} entries for {} scores", intercepts, targets));
 }
 
-/// The number below which a normal variable stays with probability p: Newton's method from Winitzki's
-/// approximation of the error function's inverse (A handy approximation for the error function and its
-/// inverse, 2008), in the nearer tail, where the digits are.
-double probit(double p) {
-    const double tail = p < 0.5 ? p : 1 - p;
-    if (!(tail >= 0)) return std::numeric_limits<double>::quiet_NaN();
-    if (tail == 0)
-        return p < 0.5 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-    constexpr double a = 0.147;
-    const double log = std::log(4 * tail * (1 - tail));
-    const double half = 2 / (std::numbers::pi * a) + log / 2;
-    double y = std::sqrt(std::max(0.0, std::sqrt(half * half - log / a) - half));
-    for (int step = 0; step < 4; ++step)
-        y += (std::erfc(y) - 2 * tail) * std::sqrt(std::numbers::pi) / 2 * std::exp(y * y);
-    return p < 0.5 ? -std::numbers::sqrt2 * y : std::numbers::sqrt2 * y;
-}
-
-/// Softmax; with `keepZeros` scores of about 0 stay so, as ONNX's own implementations do it.
-void softmax(std::vector<double>& scores, bool keepZeros) {
-    const double most = *std::max_element(scores.begin(), scores.end());
-    double sum = 0;
-    for (double& score : scores) {
-        const bool isZero = keepZeros && std::abs(score) <= 1e-7;
-        score = isZero ? 0 : std::exp(score - most);
-        sum += score;
-    }
-    if (sum != 0)
-        for (double& score : scores) score /= sum;
-}
-
-void transformScores(std::vector<double>& scores, const std::string& how) {
-    if (how == "LOGISTIC")
-        for (double& score : scores) score = 1 / (1 + std::exp(-score));
-    else if (how == "PROBIT")
-        for (double& score : scores) score = probit(score);
-    else if (how != "NONE")
-        softmax(scores, how == "SOFTMAX_ZERO");
-}
-
 /// X · coefficientsᵀ + intercepts into `out`, through the transform. Calls rowDone(row, scores) before that.
 template <class F> void linear(const KernelContext& ctx, const TensorView& out, const F& rowDone) {
     const DenseInput in(ctx.inputs[0]);
     const std::vector<double> coefficients = ctx.attributes.numbers("coefficients");
     const std::vector<double> intercepts = numbersOrNone(ctx.attributes, "intercepts");
-    const std::string& how = ctx.attributes.text("post_transform");
+    const ScoreTransform how = scoreTransformOf(ctx.attributes.text("post_transform"));
     const std::int64_t features = columnsOf(in.shape());
     const std::int64_t targets = out.shape[1];
     withMatrixType(in.view().dtype, [&](auto zero) {
@@ -94,7 +53,7 @@ template <class F> void linear(const KernelContext& ctx, const TensorView& out, 
                         scores[t] += static_cast<double>(x[row * features + f]) * c[f];
                 }
                 rowDone(row, scores);
-                transformScores(scores, how);
+                transformScores(scores.data(), targets, how);
                 std::transform(scores.begin(), scores.end(), out.as<float>() + row * targets,
                                [](double score) { return element::cast<float>(score); });
             }

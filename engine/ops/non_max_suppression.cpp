@@ -1,67 +1,22 @@
+#include "ops/boxes.h"
 #include "ops/families.h"
-#include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
+#include <cstdint>
+#include <vector>
 
 namespace twb {
 namespace {
 
-enum NmsPort { kBoxes, kScores, kMost, kOverlap, kLeast };
-
-struct Box {
-    float x1, y1, x2, y2;
-    float area() const { return (x2 - x1) * (y2 - y1); }
-};
-
-Box boxAt(const TensorView& boxes, std::int64_t batch, std::int64_t box, bool centered) {
-    const float* from = boxes.as<const float>() + batch * boxes.strides[0] + box * boxes.strides[1];
-    std::array<float, 4> v;
-    for (std::size_t i = 0; i < 4; ++i) v[i] = from[static_cast<std::int64_t>(i) * boxes.strides[2]];
-    if (centered) // x and y of the middle, width, height
-        return {v[0] - v[2] / 2, v[1] - v[3] / 2, v[0] + v[2] / 2, v[1] + v[3] / 2};
-    // y and x of two opposite corners, whichever they are
-    return {std::min(v[1], v[3]), std::min(v[0], v[2]), std::max(v[1], v[3]), std::max(v[0], v[2])};
-}
-
-/// Whether the intersection is more than `threshold` of the union. Boxes without an area overlap with
-/// nothing.
-bool overlaps(const Box& a, const Box& b, float threshold) {
-    const float width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-    const float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
-    if (!(width > 0) || !(height > 0)) return false;
-    const float inner = width * height;
-    const float whole = a.area() + b.area() - inner;
-    return a.area() > 0 && b.area() > 0 && whole > 0 && inner / whole > threshold;
-}
-
-struct Limits {
-    std::int64_t most = 0;
-    float overlap = 0;
-    float least = 0;
-    bool hasLeast = false;
-};
-
-template <class Context> Limits limitsOf(const Context& ctx) {
-    Limits limits;
-    const double most = hostNumber(ctx, kMost, "max_output_boxes_per_class").value_or(0);
-    limits.most = most < 0x1p62 ? static_cast<std::int64_t>(std::max(most, 0.0))
-                                : std::numeric_limits<std::int64_t>::max();
-    limits.overlap = static_cast<float>(hostNumber(ctx, kOverlap, "iou_threshold").value_or(0));
-    const auto least = hostNumber(ctx, kLeast, "score_threshold");
-    limits.hasLeast = least.has_value();
-    limits.least = static_cast<float>(least.value_or(0));
-    return limits;
-}
+constexpr int kBoxes = 0;
+constexpr int kScores = 1;
 
 /// Batch, class and box of each that is kept: by batch and class, best score first.
-std::vector<std::int64_t> keptBoxes(const TensorView& boxes, const TensorView& scores, const Limits& limits,
-                                    bool centered) {
+std::vector<std::int64_t> keptBoxes(const TensorView& boxes, const TensorView& scores,
+                                    const BoxLimits& limits, bool centered) {
     std::vector<std::int64_t> out;
     if (limits.most == 0) return out;
     struct Candidate {
@@ -70,6 +25,7 @@ std::vector<std::int64_t> keptBoxes(const TensorView& boxes, const TensorView& s
     };
     std::vector<Candidate> candidates;
     std::vector<Box> kept;
+    const BoxView all(boxes, centered);
     for (std::int64_t batch = 0; batch < scores.shape[0]; ++batch)
         for (std::int64_t label = 0; label < scores.shape[1]; ++label) {
             candidates.clear();
@@ -78,17 +34,16 @@ std::vector<std::int64_t> keptBoxes(const TensorView& boxes, const TensorView& s
                 scores.as<const float>() + batch * scores.strides[0] + label * scores.strides[1];
             for (std::int64_t i = 0; i < scores.shape[2]; ++i) {
                 const float score = from[i * scores.strides[2]];
-                if (score == score && (!limits.hasLeast || score > limits.least))
-                    candidates.push_back({score, i});
+                if (limits.lets(score)) candidates.push_back({score, i});
             }
             std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
                 return a.score > b.score || (a.score == b.score && a.at < b.at);
             });
             for (const Candidate& candidate : candidates) {
                 if (static_cast<std::int64_t>(kept.size()) >= limits.most) break;
-                const Box box = boxAt(boxes, batch, candidate.at, centered);
+                const Box box = all.at(batch, candidate.at);
                 if (std::any_of(kept.begin(), kept.end(),
-                                [&](const Box& other) { return overlaps(box, other, limits.overlap); }))
+                                [&](const Box& other) { return box.overlaps(other, limits.overlap); }))
                     continue;
                 kept.push_back(box);
                 out.insert(out.end(), {batch, label, candidate.at});
@@ -112,11 +67,11 @@ void inferNonMaxSuppression(InferContext& ctx) {
                  fmt::format("scores should be batches × classes × boxes for boxes of shape {}, but have the "
                              "shape {}",
                              boxes.toTorchString(), scores.toTorchString()));
-    const Limits limits = limitsOf(ctx);
+    const BoxLimits limits = boxLimitsOf(ctx);
     const Tensor* boxValues = ctx.value(kBoxes);
     const Tensor* scoreValues = ctx.value(kScores);
     bool known = boxValues && scoreValues;
-    for (int port : {kMost, kOverlap, kLeast}) known = known && !ctx.isDeferred(port);
+    for (int port : {2, 3, 4}) known = known && !ctx.isDeferred(port);
     std::int64_t count = kUnknownDim;
     if (known)
         count = static_cast<std::int64_t>(keptBoxes(boxValues->view(), scoreValues->view(), limits,
@@ -127,8 +82,8 @@ void inferNonMaxSuppression(InferContext& ctx) {
 }
 
 void nonMaxSuppressionKernel(const KernelContext& ctx) {
-    const std::vector<std::int64_t> kept = keptBoxes(ctx.inputs[kBoxes], ctx.inputs[kScores], limitsOf(ctx),
-                                                     ctx.attributes.flag("center_point_box"));
+    const std::vector<std::int64_t> kept = keptBoxes(
+        ctx.inputs[kBoxes], ctx.inputs[kScores], boxLimitsOf(ctx), ctx.attributes.flag("center_point_box"));
     if (static_cast<std::int64_t>(kept.size()) != ctx.outputs[0].elementCount())
         throw Error(ErrorCode::failed,
                     "the inputs of NonMaxSuppression have changed since its sizes were worked out");

@@ -3,7 +3,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/recurrent_activation.h"
+#include "ops/recurrent_cells.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -17,16 +17,7 @@
 namespace twb {
 namespace {
 
-// RNN, GRU and LSTM: a cell goes over the steps of a sequence and carries a state along. The three differ in
-// their gates; everything around a step is the same.
-
-enum class Cell : std::uint8_t { rnn, gru, lstm };
-
-int gatesOf(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
-
-int directionsOf(const Attributes& attributes) {
-    return attributes.text("direction") == "bidirectional" ? 2 : 1;
-}
+using Cell = RecurrentCell;
 
 std::vector<std::string> standardActivations(Cell cell) {
     switch (cell) {
@@ -38,30 +29,6 @@ std::vector<std::string> standardActivations(Cell cell) {
         break;
     }
     return {"Sigmoid", "Tanh", "Tanh"};
-}
-
-/// Those of all directions, one after the other.
-std::vector<RecurrentActivation> activationsOf(Cell cell, const Attributes& attributes) {
-    const std::vector<std::string> standard = standardActivations(cell);
-    std::vector<std::string> names;
-    for (int d = 0; d < directionsOf(attributes); ++d)
-        names.insert(names.end(), standard.begin(), standard.end());
-    if (const AttributeValue* given = attributes.find("activations")) {
-        const auto& list = std::get<std::vector<std::string>>(*given);
-        if (!list.empty()) {
-            if (list.size() != names.size())
-                throw InferError(
-                    "attribute", -1,
-                    fmt::format("attribute \"activations\" must have {} entries, {} for each direction, "
-                                "but has {}",
-                                names.size(), standard.size(), list.size()));
-            names = list;
-        }
-    }
-    const auto numbers = [&](const char* name) {
-        return attributes.has(name) ? attributes.numbers(name) : std::vector<double>{};
-    };
-    return recurrentActivations(names, numbers("activation_alpha"), numbers("activation_beta"));
 }
 
 void requireShape(const InferContext& ctx, int port, const Shape& wanted) {
@@ -83,8 +50,8 @@ template <Cell C> void inferRecurrent(InferContext& ctx) {
         ctx.fail("shape-mismatch", 0, fmt::format("input must have 3 dimensions, got {}", x.rank()));
     if (r.rank() != 3)
         ctx.fail("shape-mismatch", 2, fmt::format("R must have 3 dimensions, got {}", r.rank()));
-    activationsOf(C, ctx.attributes());
-    const int directions = directionsOf(ctx.attributes());
+    recurrentActivationsOf(C, ctx.attributes());
+    const int directions = recurrentDirections(ctx.attributes());
     const bool batchFirst = ctx.attributes().integer("layout") == 1;
     std::int64_t hidden = r[2];
     if (ctx.attributes().has("hidden_size")) {
@@ -129,53 +96,15 @@ Cost recurrentCost(std::span<const TensorType> inputs, std::span<const TensorTyp
     return cost;
 }
 
-/// One direction of one launch.
-template <class T> struct Pass {
-    std::int64_t length, batch, input, hidden;
-    int direction = 0, directions = 1;
-    bool batchFirst = false, reverse = false;
-    const T *x, *w, *r, *bias, *peepholes;
-    std::vector<std::int64_t> lengths; ///< of each sequence
-    std::span<const RecurrentActivation> activations;
-    double clip = 0; ///< 0: none
-    bool linearBeforeReset = false, coupled = false;
-
-    /// Row of step t of sequence b, among all rows of X.
-    std::int64_t row(std::int64_t t, std::int64_t b) const {
-        return batchFirst ? b * length + t : t * batch + b;
-    }
-    /// Which step of sequence b is taken as number s.
-    std::int64_t step(std::int64_t s, std::int64_t b) const {
-        return reverse ? lengths[static_cast<std::size_t>(b)] - 1 - s : s;
-    }
-    bool runs(std::int64_t s, std::int64_t b) const { return s < lengths[static_cast<std::size_t>(b)]; }
-    std::int64_t stateAt(std::int64_t b) const {
-        return (batchFirst ? b * directions + direction : direction * batch + b) * hidden;
-    }
-    std::int64_t resultAt(std::int64_t t, std::int64_t b) const {
-        return (batchFirst ? (b * length + t) * directions + direction
-                           : (t * directions + direction) * batch + b) *
-               hidden;
-    }
-    T activate(std::size_t which, T v) const {
-        double value = v;
-        if (clip > 0) value = std::clamp(value, -clip, clip);
-        return static_cast<T>(activations[which](value));
-    }
-};
-
 /// X · Wᵀ with both biases, for all steps at once: rows as X has them, gates side by side.
-template <class T> std::vector<T> inputParts(const Pass<T>& p, int gates) {
+template <class T> std::vector<T> inputParts(const RecurrentPass<T>& p, int gates) {
     const std::int64_t width = gates * p.hidden;
     const std::int64_t rows = p.length * p.batch;
     std::vector<T> out(static_cast<std::size_t>(rows * width), T{0});
-    // A GRU that resets after the product keeps the recurrent bias of its last gate for then.
-    const std::int64_t recurrentBiases = p.linearBeforeReset ? 2 * p.hidden : width;
     if (p.bias)
         for (std::int64_t i = 0; i < rows; ++i)
             for (std::int64_t k = 0; k < width; ++k)
-                out[static_cast<std::size_t>(i * width + k)] =
-                    p.bias[k] + (k < recurrentBiases ? p.bias[width + k] : T{0});
+                out[static_cast<std::size_t>(i * width + k)] = p.biasAt(k, width);
     if (p.input > 0)
         gemm<T>(rows, width, p.input, T{1}, {p.x, p.input, false}, {p.w, p.input, true}, T{1}, out.data(),
                 width);
@@ -187,125 +116,85 @@ template <class T> struct State { std::vector<T> h, c; };
 
 /// gates = h · Rᵀ, for `count` gates from `first` on.
 template <class T>
-void recurrentParts(const Pass<T>& p, const std::vector<T>& h, int first, int count, int gates,
+void recurrentParts(const RecurrentPass<T>& p, const std::vector<T>& h, int first, int count, int gates,
                     std::vector<T>& out) {
     gemm<T>(p.batch, count * p.hidden, p.hidden, T{1}, {h.data(), p.hidden, false},
             {p.r + first * p.hidden * p.hidden, p.hidden, true}, T{0}, out.data() + first * p.hidden,
             gates * p.hidden);
 }
 
-/// Calls unit(b, index in the state, offset of the unit's first gate) for every unit that runs, in parallel.
-template <class T, class Unit> void overUnits(const Pass<T>& p, std::int64_t s, int gates, const Unit& unit) {
-    parallelRanges(p.batch * p.hidden, p.batch * p.hidden * 16 * gates, 64,
-                   [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t i = begin; i < end; ++i) {
-                           const std::int64_t b = i / p.hidden;
-                           if (!p.runs(s, b)) continue;
-                           const std::int64_t k = i % p.hidden;
-                           unit(b, i, k);
-                       }
-                   });
-}
+/// What the steps of one direction work with.
+template <class T> struct Steps {
+    const RecurrentPass<T>& p;
+    std::vector<T> inputs, gates, reset;
+    State<T>& state;
+};
 
-template <class T>
-void rnnStep(const Pass<T>& p, std::int64_t s, const std::vector<T>& inputs, std::vector<T>& gates,
-             State<T>& state) {
-    recurrentParts(p, state.h, 0, 1, 1, gates);
-    overUnits(p, s, 1, [&](std::int64_t b, std::int64_t i, std::int64_t k) {
-        const auto in = static_cast<std::size_t>(p.row(p.step(s, b), b) * p.hidden + k);
-        const auto at = static_cast<std::size_t>(i);
-        state.h[at] = p.activate(0, inputs[in] + gates[at]);
+/// Calls run(unit) for every unit that runs at number s, in parallel.
+template <class T, class Run> void overUnits(Steps<T>& steps, std::int64_t s, int gates, const Run& run) {
+    const std::int64_t count = steps.p.batch * steps.p.hidden;
+    parallelRanges(count, count * 16 * gates, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+            if (const RecurrentUnit<T> unit{steps.p, s, i, steps.inputs.data(), steps.gates.data()};
+                unit.runs())
+                run(unit);
     });
 }
 
-template <class T>
-void gruStep(const Pass<T>& p, std::int64_t s, const std::vector<T>& inputs, std::vector<T>& gates,
-             State<T>& state, std::vector<T>& reset) {
-    const std::int64_t H = p.hidden;
-    const auto input = [&](std::int64_t b, std::int64_t gate, std::int64_t k) {
-        return inputs[static_cast<std::size_t>((p.row(p.step(s, b), b) * 3 + gate) * H + k)];
-    };
-    const auto part = [&](std::int64_t b, std::int64_t gate, std::int64_t k) -> T& {
-        return gates[static_cast<std::size_t>((b * 3 + gate) * H + k)];
-    };
-    recurrentParts(p, state.h, 0, p.linearBeforeReset ? 3 : 2, 3, gates);
-    overUnits(p, s, 2, [&](std::int64_t b, std::int64_t i, std::int64_t k) {
-        part(b, 0, k) = p.activate(0, input(b, 0, k) + part(b, 0, k));
-        part(b, 1, k) = p.activate(0, input(b, 1, k) + part(b, 1, k));
-        const auto at = static_cast<std::size_t>(i);
-        reset[at] = part(b, 1, k) * state.h[at];
-    });
-    if (!p.linearBeforeReset) recurrentParts(p, reset, 2, 1, 3, gates);
-    overUnits(p, s, 1, [&](std::int64_t b, std::int64_t i, std::int64_t k) {
-        T recurrent = part(b, 2, k);
-        if (p.linearBeforeReset)
-            recurrent = part(b, 1, k) * (recurrent + (p.bias ? p.bias[5 * H + k] : T{0}));
-        const T candidate = p.activate(1, input(b, 2, k) + recurrent);
-        const T z = part(b, 0, k);
-        T& h = state.h[static_cast<std::size_t>(i)];
-        h = (T{1} - z) * candidate + z * h;
-    });
+template <Cell C, class T> void runStep(Steps<T>& steps, std::int64_t s) {
+    const RecurrentPass<T>& p = steps.p;
+    T* const h = steps.state.h.data();
+    if constexpr (C == Cell::rnn) {
+        recurrentParts(p, steps.state.h, 0, 1, 1, steps.gates);
+        overUnits(steps, s, 1, [h](const RecurrentUnit<T>& unit) { unit.rnn(h); });
+    } else if constexpr (C == Cell::gru) {
+        recurrentParts(p, steps.state.h, 0, p.linearBeforeReset ? 3 : 2, 3, steps.gates);
+        T* const reset = steps.reset.data();
+        overUnits(steps, s, 2, [h, reset](const RecurrentUnit<T>& unit) { unit.gruGates(h, reset); });
+        if (!p.linearBeforeReset) recurrentParts(p, steps.reset, 2, 1, 3, steps.gates);
+        overUnits(steps, s, 1, [h](const RecurrentUnit<T>& unit) { unit.gruState(h); });
+    } else {
+        recurrentParts(p, steps.state.h, 0, 4, 4, steps.gates);
+        T* const c = steps.state.c.data();
+        overUnits(steps, s, 4, [h, c](const RecurrentUnit<T>& unit) { unit.lstm(h, c); });
+    }
 }
 
-template <class T>
-void lstmStep(const Pass<T>& p, std::int64_t s, const std::vector<T>& inputs, std::vector<T>& gates,
-              State<T>& state) {
-    const std::int64_t H = p.hidden;
-    recurrentParts(p, state.h, 0, 4, 4, gates);
-    overUnits(p, s, 4, [&](std::int64_t b, std::int64_t i, std::int64_t k) {
-        const auto sum = [&](std::int64_t gate) {
-            return inputs[static_cast<std::size_t>((p.row(p.step(s, b), b) * 4 + gate) * H + k)] +
-                   gates[static_cast<std::size_t>((b * 4 + gate) * H + k)];
-        };
-        const auto peep = [&](std::int64_t which, T c) {
-            return p.peepholes ? p.peepholes[which * H + k] * c : T{0};
-        };
-        T& c = state.c[static_cast<std::size_t>(i)];
-        const T in = p.activate(0, sum(0) + peep(0, c));
-        const T forget = p.coupled ? T{1} - in : p.activate(0, sum(2) + peep(2, c));
-        c = forget * c + in * p.activate(1, sum(3));
-        const T out = p.activate(0, sum(1) + peep(1, c));
-        state.h[static_cast<std::size_t>(i)] = out * p.activate(2, c);
-    });
-}
-
-template <class T> void readState(const Pass<T>& p, const DenseInput& from, std::vector<T>& to) {
+template <class T> void readState(const RecurrentPass<T>& p, const DenseInput& from, std::vector<T>& to) {
     to.assign(static_cast<std::size_t>(p.batch * p.hidden), T{0});
     if (!from) return;
     for (std::int64_t b = 0; b < p.batch; ++b)
         std::copy_n(from.as<T>() + p.stateAt(b), p.hidden, to.begin() + b * p.hidden);
 }
 
-template <class T> void writeState(const Pass<T>& p, const std::vector<T>& from, const TensorView& to) {
+template <class T>
+void writeState(const RecurrentPass<T>& p, const std::vector<T>& from, const TensorView& to) {
     if (!to.data) return;
     for (std::int64_t b = 0; b < p.batch; ++b)
         std::copy_n(from.begin() + b * p.hidden, p.hidden, to.as<T>() + p.stateAt(b));
 }
 
-template <Cell C, class T> void runPass(const Pass<T>& p, const KernelContext& ctx, State<T>& state) {
-    constexpr int gateCount = C == Cell::lstm ? 4 : C == Cell::gru ? 3 : 1;
-    const std::vector<T> inputs = inputParts(p, gateCount);
-    std::vector<T> gates(static_cast<std::size_t>(p.batch * gateCount * p.hidden));
-    std::vector<T> reset(C == Cell::gru ? static_cast<std::size_t>(p.batch * p.hidden) : 0);
+template <Cell C, class T>
+void runPass(const RecurrentPass<T>& p, const KernelContext& ctx, State<T>& state) {
+    constexpr int gateCount = gatesOf(C);
+    Steps<T> work{p, inputParts(p, gateCount),
+                  std::vector<T>(static_cast<std::size_t>(p.batch * gateCount * p.hidden)),
+                  std::vector<T>(C == Cell::gru ? static_cast<std::size_t>(p.batch * p.hidden) : 0), state};
     T* const y = ctx.outputs[0].as<T>();
-    const std::int64_t steps = *std::max_element(p.lengths.begin(), p.lengths.end());
+    const std::int64_t steps = p.lengths ? *std::max_element(p.lengths, p.lengths + p.batch) : p.length;
     for (std::int64_t s = 0; s < steps; ++s) {
-        if constexpr (C == Cell::rnn)
-            rnnStep(p, s, inputs, gates, state);
-        else if constexpr (C == Cell::gru)
-            gruStep(p, s, inputs, gates, state, reset);
-        else
-            lstmStep(p, s, inputs, gates, state);
+        runStep<C>(work, s);
         for (std::int64_t b = 0; y && b < p.batch; ++b)
             if (p.runs(s, b))
                 std::copy_n(state.h.begin() + b * p.hidden, p.hidden, y + p.resultAt(p.step(s, b), b));
     }
 }
 
-std::vector<std::int64_t> sequenceLengths(const KernelContext& ctx, std::int64_t length, std::int64_t batch) {
-    std::vector<std::int64_t> lengths(static_cast<std::size_t>(batch), length);
+/// Nothing where all are as long as X.
+std::vector<std::int32_t> sequenceLengths(const KernelContext& ctx, std::int64_t length, std::int64_t batch) {
     const DenseInput given = denseInput(ctx.inputs, 4);
-    if (!given) return lengths;
+    if (!given) return {};
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch));
     for (std::size_t b = 0; b < lengths.size(); ++b) {
         lengths[b] = given.as<std::int32_t>()[b];
         if (lengths[b] < 0 || lengths[b] > length)
@@ -320,7 +209,7 @@ std::vector<std::int64_t> sequenceLengths(const KernelContext& ctx, std::int64_t
 
 template <Cell C, class T> void recurrent(const KernelContext& ctx) {
     const Attributes& attributes = ctx.attributes;
-    const std::vector<RecurrentActivation> activations = activationsOf(C, attributes);
+    const std::vector<RecurrentActivation> activations = recurrentActivationsOf(C, attributes);
     const DenseInput x(ctx.inputs[0]);
     const DenseInput w(ctx.inputs[1]);
     const DenseInput r(ctx.inputs[2]);
@@ -328,14 +217,15 @@ template <Cell C, class T> void recurrent(const KernelContext& ctx) {
     const DenseInput initialH = denseInput(ctx.inputs, 5);
     const DenseInput initialC = C == Cell::lstm ? denseInput(ctx.inputs, 6) : DenseInput(TensorView{});
     const DenseInput peepholes = C == Cell::lstm ? denseInput(ctx.inputs, 7) : DenseInput(TensorView{});
-    Pass<T> p{};
+    RecurrentPass<T> p;
     p.batchFirst = attributes.integer("layout") == 1;
     p.length = x.shape()[p.batchFirst ? 1 : 0];
     p.batch = x.shape()[p.batchFirst ? 0 : 1];
     p.input = x.shape()[2];
     p.hidden = r.shape()[2];
-    p.directions = directionsOf(attributes);
-    p.lengths = sequenceLengths(ctx, p.length, p.batch);
+    p.directions = recurrentDirections(attributes);
+    const std::vector<std::int32_t> lengths = sequenceLengths(ctx, p.length, p.batch);
+    p.lengths = lengths.empty() ? nullptr : lengths.data();
     p.clip = attributes.has("clip") ? attributes.number("clip") : 0;
     p.linearBeforeReset = C == Cell::gru && attributes.flag("linear_before_reset");
     p.coupled = C == Cell::lstm && attributes.flag("input_forget");
@@ -352,7 +242,7 @@ template <Cell C, class T> void recurrent(const KernelContext& ctx) {
         p.r = r.as<T>() + d * gates * p.hidden * p.hidden;
         p.bias = bias ? bias.as<T>() + d * 2 * gates * p.hidden : nullptr;
         p.peepholes = peepholes ? peepholes.as<T>() + d * 3 * p.hidden : nullptr;
-        p.activations = std::span(activations).subspan(static_cast<std::size_t>(d) * each, each);
+        std::copy_n(activations.begin() + static_cast<std::ptrdiff_t>(d * each), each, p.activations.begin());
         State<T> state;
         readState(p, initialH, state.h);
         if constexpr (C == Cell::lstm) readState(p, initialC, state.c);
@@ -416,6 +306,33 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
 }
 
 } // namespace
+
+int recurrentDirections(const Attributes& attributes) {
+    return attributes.text("direction") == "bidirectional" ? 2 : 1;
+}
+
+std::vector<RecurrentActivation> recurrentActivationsOf(RecurrentCell cell, const Attributes& attributes) {
+    const std::vector<std::string> standard = standardActivations(cell);
+    std::vector<std::string> names;
+    for (int d = 0; d < recurrentDirections(attributes); ++d)
+        names.insert(names.end(), standard.begin(), standard.end());
+    if (const AttributeValue* given = attributes.find("activations")) {
+        const auto& list = std::get<std::vector<std::string>>(*given);
+        if (!list.empty()) {
+            if (list.size() != names.size())
+                throw InferError(
+                    "attribute", -1,
+                    fmt::format("attribute \"activations\" must have {} entries, {} for each direction, "
+                                "but has {}",
+                                names.size(), standard.size(), list.size()));
+            names = list;
+        }
+    }
+    const auto numbers = [&](const char* name) {
+        return attributes.has(name) ? attributes.numbers(name) : std::vector<double>{};
+    };
+    return recurrentActivations(names, numbers("activation_alpha"), numbers("activation_beta"));
+}
 
 void addRecurrent(std::vector<Op>& table) {
     table.push_back(makeRecurrent<Cell::rnn>("RNN", "A recurrent layer of one activation",

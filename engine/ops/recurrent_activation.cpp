@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <string_view>
 
 namespace twb {
@@ -48,34 +47,6 @@ RecurrentActivation::RecurrentActivation(const std::string& name) {
     m_takesBeta = at->takesBeta;
     m_alpha = at->alpha;
     m_beta = at->beta;
-}
-
-double RecurrentActivation::operator()(double x) const noexcept {
-    switch (m_kind) {
-    case Kind::relu:
-        return x > 0 || x != x ? x : 0;
-    case Kind::tanh:
-        return std::tanh(x);
-    case Kind::sigmoid:
-        return 1 / (1 + std::exp(-x));
-    case Kind::affine:
-        return m_alpha * x + m_beta;
-    case Kind::leakyRelu:
-        return x >= 0 ? x : m_alpha * x;
-    case Kind::thresholdedRelu:
-        return x > m_alpha || x != x ? x : 0;
-    case Kind::scaledTanh:
-        return m_alpha * std::tanh(m_beta * x);
-    case Kind::hardSigmoid:
-        return std::min(std::max(m_alpha * x + m_beta, 0.0), 1.0);
-    case Kind::elu:
-        return x >= 0 ? x : m_alpha * std::expm1(x);
-    case Kind::softsign:
-        return x / (1 + std::abs(x));
-    case Kind::softplus:
-        return x > 30 ? x : std::log1p(std::exp(x));
-    }
-    return x;
 }
 
 std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>& names,

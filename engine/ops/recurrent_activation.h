@@ -1,5 +1,8 @@
 #pragma once
 
+#include "core/half.h"
+
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,8 +14,38 @@ class RecurrentActivation {
 public:
     /// Throws InferError for a name that ONNX does not have. Names are compared without case.
     explicit RecurrentActivation(const std::string& name);
+    /// What is no activation yet.
+    RecurrentActivation() = default;
 
-    double operator()(double x) const noexcept;
+    TWB_HOST_DEVICE double operator()(double x) const noexcept {
+        switch (m_kind) {
+        case Kind::relu:
+            return x > 0 || x != x ? x : 0;
+        case Kind::tanh:
+            return std::tanh(x);
+        case Kind::sigmoid:
+            return 1 / (1 + std::exp(-x));
+        case Kind::affine:
+            return m_alpha * x + m_beta;
+        case Kind::leakyRelu:
+            return x >= 0 ? x : m_alpha * x;
+        case Kind::thresholdedRelu:
+            return x > m_alpha || x != x ? x : 0;
+        case Kind::scaledTanh:
+            return m_alpha * std::tanh(m_beta * x);
+        case Kind::hardSigmoid: {
+            const double line = m_alpha * x + m_beta;
+            return line < 0 ? 0 : 1 < line ? 1 : line;
+        }
+        case Kind::elu:
+            return x >= 0 ? x : m_alpha * std::expm1(x);
+        case Kind::softsign:
+            return x / (1 + std::fabs(x));
+        case Kind::softplus:
+            return x > 30 ? x : std::log1p(std::exp(x));
+        }
+        return x;
+    }
 
 private:
     friend std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>&,
@@ -31,9 +64,9 @@ private:
         softsign,
         softplus
     };
-    Kind m_kind;
-    bool m_takesAlpha, m_takesBeta;
-    double m_alpha, m_beta;
+    Kind m_kind = Kind::tanh;
+    bool m_takesAlpha = false, m_takesBeta = false;
+    double m_alpha = 0, m_beta = 0;
 };
 
 /// One for each name. `alphas` and `betas` are handed out in order to those that take one; what is left out

@@ -2,6 +2,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/regions.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -13,8 +14,6 @@
 
 namespace twb {
 namespace {
-
-// Regions of interest: rectangles of an image, in its elements, that are pooled to one size.
 
 void requireImages(const InferContext& ctx) {
     const Shape& x = ctx.input(0)->shape;
@@ -38,7 +37,7 @@ std::int64_t regionCount(const InferContext& ctx, std::int64_t columns) {
 template <class T> const T* checkedRegions(const DenseInput& rois) {
     const std::int64_t count = rois.view().elementCount();
     for (std::int64_t i = 0; i < count; ++i)
-        if (!(std::abs(rois.as<T>()[i]) < T{1e15}))
+        if (!isRegionCoordinate(rois.as<T>()[i]))
             throw Error(
                 ErrorCode::invalidArgument,
                 fmt::format("rois has the coordinate {} at {}; give coordinates in the image's elements",
@@ -66,42 +65,17 @@ void inferRoiAlign(InferContext& ctx) {
                                   ctx.attributes().integer("output_width")}});
 }
 
-/// Samples along one side of a region's bin, `count` of them for the mean's sake; those outside the image,
-/// which count as 0, are left out.
-struct Samples {
-    double first, step;
-    std::int64_t begin, end, count;
+RegionSizes sizesOf(const DenseInput& x, const TensorView& out) {
+    return {x.shape()[1], x.shape()[2], x.shape()[3], out.shape[2], out.shape[3]};
+}
 
-    Samples(double start, double length, std::int64_t ratio, std::int64_t size) {
-        count = std::max<std::int64_t>(ratio > 0 ? ratio : static_cast<std::int64_t>(std::ceil(length)), 0);
-        step = length / static_cast<double>(std::max<std::int64_t>(count, 1));
-        first = start + step / 2;
-        // One more at either end than rounding could ask for; at() settles what lies outside.
-        const double low = step > 0 ? (-1 - first) / step - 1 : 0;
-        const double high =
-            step > 0 ? (static_cast<double>(size) - first) / step + 2 : static_cast<double>(count);
-        begin = static_cast<std::int64_t>(std::clamp(low, 0.0, static_cast<double>(count)));
-        end = static_cast<std::int64_t>(std::clamp(high, 0.0, static_cast<double>(count)));
-    }
-    double at(std::int64_t i) const { return first + static_cast<double>(i) * step; }
-};
-
-/// The two elements that a coordinate lies between, and how much of each.
-struct Between {
-    std::int64_t low = 0, high = 0;
-    double ofLow = 0, ofHigh = 0;
-    bool inside = false;
-
-    Between(double x, std::int64_t size) {
-        if (x < -1 || x > static_cast<double>(size) || size == 0) return;
-        inside = true;
-        x = std::max(x, 0.0);
-        low = std::min(static_cast<std::int64_t>(x), size - 1);
-        high = std::min(low + 1, size - 1);
-        ofHigh = high == low ? 0 : x - static_cast<double>(low);
-        ofLow = 1 - ofHigh;
-    }
-};
+template <class T, class Region> void poolRegions(const TensorView& out, const Region& region) {
+    T* const y = out.as<T>();
+    const std::int64_t count = out.elementCount();
+    parallelRanges(count, count * 32, 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) y[i] = region(i);
+    });
+}
 
 template <class T> void roiAlign(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
@@ -111,67 +85,11 @@ template <class T> void roiAlign(const KernelContext& ctx) {
     const DenseInput indices(ctx.inputs[2]);
     const T* const regions = checkedRegions<T>(rois);
     for (std::int64_t r = 0; r < out.shape[0]; ++r) imageOf(indices.as<std::int64_t>()[r], x.shape()[0]);
-    const std::int64_t channels = x.shape()[1];
-    const std::int64_t height = x.shape()[2];
-    const std::int64_t width = x.shape()[3];
-    const bool halfPixel = ctx.attributes.text("coordinate_transformation_mode") == "half_pixel";
-    const bool takesMax = ctx.attributes.text("mode") == "max";
-    const double scale = ctx.attributes.number("spatial_scale");
-    const std::int64_t ratio = ctx.attributes.integer("sampling_ratio");
-    const double shift = halfPixel ? 0.5 : 0;
-    T* const y = out.as<T>();
-    const std::int64_t rows = out.shape[2];
-    const std::int64_t columns = out.shape[3];
-    parallelRanges(
-        out.shape[0] * channels, out.elementCount() * 32, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t plane = begin; plane < end; ++plane) {
-                const std::int64_t r = plane / channels;
-                const T* const roi = regions + r * 4;
-                const T* const image =
-                    x.as<T>() +
-                    (indices.as<std::int64_t>()[r] * channels + plane % channels) * height * width;
-                const double left = roi[0] * scale - shift;
-                const double top = roi[1] * scale - shift;
-                double across = roi[2] * scale - shift - left;
-                double down = roi[3] * scale - shift - top;
-                if (!halfPixel) {
-                    across = std::max(across, 1.0);
-                    down = std::max(down, 1.0);
-                }
-                const double binWidth = across / static_cast<double>(columns);
-                const double binHeight = down / static_cast<double>(rows);
-                for (std::int64_t i = 0; i < rows; ++i) {
-                    const Samples ys(top + static_cast<double>(i) * binHeight, binHeight, ratio, height);
-                    for (std::int64_t j = 0; j < columns; ++j) {
-                        const Samples xs(left + static_cast<double>(j) * binWidth, binWidth, ratio, width);
-                        double sum = 0;
-                        double most = -std::numeric_limits<double>::infinity();
-                        for (std::int64_t a = ys.begin; a < ys.end; ++a) {
-                            const Between v(ys.at(a), height);
-                            if (!v.inside) continue;
-                            for (std::int64_t b = xs.begin; b < xs.end; ++b) {
-                                const Between h(xs.at(b), width);
-                                if (!h.inside) continue;
-                                const T* const upper = image + v.low * width;
-                                const T* const lower = image + v.high * width;
-                                const double parts[] = {
-                                    v.ofLow * h.ofLow * upper[h.low], v.ofLow * h.ofHigh * upper[h.high],
-                                    v.ofHigh * h.ofLow * lower[h.low], v.ofHigh * h.ofHigh * lower[h.high]};
-                                sum += parts[0] + parts[1] + parts[2] + parts[3];
-                                // As ONNX defines it: the largest weighted corner, not the largest sample.
-                                for (double part : parts) most = std::max(most, part);
-                            }
-                        }
-                        const double samples =
-                            std::max(static_cast<double>(ys.count) * static_cast<double>(xs.count), 1.0);
-                        const bool misses =
-                            (ys.end - ys.begin) * (xs.end - xs.begin) < ys.count * xs.count || most < -1e300;
-                        if (misses && takesMax) most = std::max(most, 0.0);
-                        y[(plane * rows + i) * columns + j] = static_cast<T>(takesMax ? most : sum / samples);
-                    }
-                }
-            }
-        });
+    poolRegions<T>(out, RegionAlign<T, T>{
+                            sizesOf(x, out), x.as<T>(), regions, indices.as<std::int64_t>(),
+                            ctx.attributes.number("spatial_scale"), ctx.attributes.integer("sampling_ratio"),
+                            ctx.attributes.text("coordinate_transformation_mode") == "half_pixel",
+                            ctx.attributes.text("mode") == "max"});
 }
 
 void roiAlignKernel(const KernelContext& ctx) {
@@ -193,19 +111,6 @@ void inferMaxRoiPool(InferContext& ctx) {
     ctx.output(0, {x.dtype, Shape{regions, x.shape[1], sizes[0], sizes[1]}});
 }
 
-/// The elements of a side of an image that a bin covers.
-struct Bin {
-    std::int64_t begin, end;
-    Bin(std::int64_t index, std::int64_t bins, double start, double last, std::int64_t size) {
-        const double length = std::max(last - start + 1, 1.0) / static_cast<double>(bins);
-        const auto edge = [&](double x) {
-            return static_cast<std::int64_t>(std::clamp(x + start, 0.0, static_cast<double>(size)));
-        };
-        begin = edge(std::floor(static_cast<double>(index) * length));
-        end = edge(std::ceil(static_cast<double>(index + 1) * length));
-    }
-};
-
 template <class T> void maxRoiPool(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
@@ -214,35 +119,8 @@ template <class T> void maxRoiPool(const KernelContext& ctx) {
     const T* const regions = checkedRegions<T>(rois);
     for (std::int64_t r = 0; r < out.shape[0]; ++r)
         imageOf(static_cast<std::int64_t>(regions[r * 5]), x.shape()[0]);
-    const double scale = ctx.attributes.number("spatial_scale");
-    const std::int64_t channels = x.shape()[1];
-    const std::int64_t height = x.shape()[2];
-    const std::int64_t width = x.shape()[3];
-    T* const y = out.as<T>();
-    const std::int64_t rows = out.shape[2];
-    const std::int64_t columns = out.shape[3];
-    parallelRanges(
-        out.shape[0] * channels, out.elementCount() * 32, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t plane = begin; plane < end; ++plane) {
-                const T* const roi = regions + plane / channels * 5;
-                const auto corner = [&](int i) { return std::round(static_cast<double>(roi[i]) * scale); };
-                const T* const image =
-                    x.as<T>() +
-                    (static_cast<std::int64_t>(roi[0]) * channels + plane % channels) * height * width;
-                for (std::int64_t i = 0; i < rows; ++i) {
-                    const Bin v(i, rows, corner(2), corner(4), height);
-                    for (std::int64_t j = 0; j < columns; ++j) {
-                        const Bin h(j, columns, corner(1), corner(3), width);
-                        const bool isEmpty = v.end <= v.begin || h.end <= h.begin;
-                        T most = isEmpty ? T{0} : -std::numeric_limits<T>::infinity();
-                        for (std::int64_t a = v.begin; a < v.end; ++a)
-                            for (std::int64_t b = h.begin; b < h.end; ++b)
-                                most = std::max(most, image[a * width + b]);
-                        y[(plane * rows + i) * columns + j] = most;
-                    }
-                }
-            }
-        });
+    poolRegions<T>(
+        out, RegionMax<T, T>{sizesOf(x, out), x.as<T>(), regions, ctx.attributes.number("spatial_scale")});
 }
 
 void maxRoiPoolKernel(const KernelContext& ctx) {

@@ -2,6 +2,7 @@
 #include "backends/cpu/window.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/grid_axis.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -62,91 +63,6 @@ void inferGridSample(InferContext& ctx) {
     ctx.output(0, {x.dtype, Shape(std::move(dims))});
 }
 
-enum class Padding : std::uint8_t { zeros, border, reflection };
-enum class Mode : std::uint8_t { nearest, linear, cubic };
-
-double reflected(double x, double low, double high) {
-    const double range = high - low;
-    if (range <= 0) return low;
-    const double beyond = x < low ? low - x : x - high;
-    if (beyond <= 0) return x;
-    const double turns = std::floor(beyond / range);
-    const double rest = beyond - turns * range;
-    const bool even = std::fmod(turns, 2) == 0;
-    return (x < low) == even ? low + rest : high - rest;
-}
-
-double cubicShare(double x) {
-    constexpr double a = -0.75;
-    x = std::abs(x);
-    if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-
-/// The elements along one axis that a coordinate is made of; −1 stands for what is 0.
-struct Taps {
-    std::array<std::int64_t, 4> at{};
-    std::array<double, 4> share{};
-    int count = 0;
-};
-
-class Axis {
-public:
-    Axis(std::int64_t size, Mode mode, Padding padding, bool corners)
-        : m_size(size), m_mode(mode), m_padding(padding), m_corners(corners), m_low(corners ? 0 : -0.5),
-          m_high(static_cast<double>(size) - (corners ? 1 : 0.5)) {}
-
-    Taps tapsOf(double grid) const {
-        const auto size = static_cast<double>(m_size);
-        double x = m_corners ? (grid + 1) / 2 * (size - 1) : ((grid + 1) * size - 1) / 2;
-        // No element is meant by what is no number; and no index is beyond what doubles count.
-        x = x == x ? std::clamp(x, -1e15, 1e15) : -1e15;
-        if (m_mode == Mode::nearest) x = std::nearbyint(x);
-        if (x < m_low || x > m_high) {
-            if (m_padding == Padding::border) x = std::clamp(x, 0.0, size - 1);
-            if (m_padding == Padding::reflection) x = reflected(x, m_low, m_high);
-        }
-        Taps taps;
-        if (m_mode == Mode::nearest) {
-            add(taps, static_cast<std::int64_t>(x), 1);
-            return taps;
-        }
-        const double floor = std::floor(x);
-        const auto first = static_cast<std::int64_t>(floor);
-        if (m_mode == Mode::linear) {
-            add(taps, first, 1 - (x - floor));
-            add(taps, first + 1, x - floor);
-            return taps;
-        }
-        for (std::int64_t i = -1; i <= 2; ++i)
-            add(taps, first + i, cubicShare(x - floor - static_cast<double>(i)));
-        return taps;
-    }
-
-private:
-    void add(Taps& taps, std::int64_t at, double share) const {
-        if (at < 0 || at >= m_size) {
-            if (m_padding == Padding::zeros)
-                at = -1;
-            else if (m_padding == Padding::border)
-                at = std::clamp<std::int64_t>(at, 0, m_size - 1);
-            else
-                at = std::clamp<std::int64_t>(
-                    static_cast<std::int64_t>(reflected(static_cast<double>(at), m_low, m_high)), 0,
-                    m_size - 1);
-        }
-        const auto i = static_cast<std::size_t>(taps.count++);
-        taps.at[i] = at;
-        taps.share[i] = share;
-    }
-
-    std::int64_t m_size;
-    Mode m_mode;
-    Padding m_padding;
-    bool m_corners;
-    double m_low, m_high;
-};
-
 std::vector<double> doublesOf(const TensorView& given) {
     const DenseInput in(given);
     std::vector<double> values(static_cast<std::size_t>(given.elementCount()));
@@ -168,30 +84,24 @@ template <class T> void gridSample(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     const DenseInput x(ctx.inputs[0]);
     const std::vector<double> grid = doublesOf(ctx.inputs[1]);
-    const std::string& modeName = ctx.attributes.text("mode");
-    const std::string& paddingName = ctx.attributes.text("padding_mode");
-    const Mode mode = modeName == "nearest" ? Mode::nearest
-                      : modeName == "cubic" ? Mode::cubic
-                                            : Mode::linear;
-    const Padding padding = paddingName == "border"       ? Padding::border
-                            : paddingName == "reflection" ? Padding::reflection
-                                                          : Padding::zeros;
+    const GridMode mode = gridModeOf(ctx.attributes.text("mode"));
+    const GridPadding padding = gridPaddingOf(ctx.attributes.text("padding_mode"));
     const int spatial = x.shape().rank() - 2;
-    std::vector<Axis> axes;
+    std::vector<GridAxis> axes;
     std::vector<std::int64_t> steps;
     std::int64_t plane = 1;
     for (int a = spatial - 1; a >= 0; --a) {
         steps.insert(steps.begin(), plane);
         plane *= x.shape()[a + 2];
         axes.insert(axes.begin(),
-                    Axis(x.shape()[a + 2], mode, padding, ctx.attributes.flag("align_corners")));
+                    GridAxis(x.shape()[a + 2], mode, padding, ctx.attributes.flag("align_corners")));
     }
     const std::int64_t channels = x.shape()[1];
     const std::int64_t places = out.elementCount() / (x.shape()[0] * channels);
     const std::int64_t rows = x.shape()[0] * places;
     T* const y = out.as<T>();
     parallelRanges(rows, rows * channels * 16, 1, [&](std::int64_t begin, std::int64_t end) {
-        std::array<Taps, kMaxSpatial> taps;
+        std::array<GridTaps, kMaxSpatial> taps;
         for (std::int64_t row = begin; row < end; ++row) {
             for (int a = 0; a < spatial; ++a)
                 // A grid's first number is along the last axis.
@@ -207,8 +117,8 @@ template <class T> void gridSample(const KernelContext& ctx) {
                     double share = 1;
                     bool inside = true;
                     for (int a = 0; a < spatial; ++a) {
-                        const Taps& along = taps[static_cast<std::size_t>(a)];
-                        const auto t = static_cast<std::size_t>(tap[a]);
+                        const GridTaps& along = taps[static_cast<std::size_t>(a)];
+                        const std::int64_t t = tap[a];
                         inside = inside && along.at[t] >= 0;
                         at += along.at[t] * steps[static_cast<std::size_t>(a)];
                         share *= along.share[t];
@@ -277,11 +187,9 @@ void affineGridKernel(const KernelContext& ctx) {
                     GridPlace::of(row % places, spatial, [&](int a) { return out.shape[a + 1]; });
                 std::array<double, 4> at{};
                 for (int a = 0; a < spatial; ++a) {
-                    const auto size = static_cast<double>(out.shape[a + 1]);
-                    const auto i = static_cast<double>(place[a]);
                     // First comes the coordinate along the last axis.
                     at[static_cast<std::size_t>(spatial - 1 - a)] =
-                        corners ? (size > 1 ? 2 * i / (size - 1) - 1 : 0) : (2 * i + 1) / size - 1;
+                        gridCoordinate(place[a], out.shape[a + 1], corners);
                 }
                 at[static_cast<std::size_t>(spatial)] = 1;
                 const double* const matrix = theta.data() + row / places * spatial * (spatial + 1);

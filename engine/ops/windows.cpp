@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/host_number.h"
+#include "ops/mel_bands.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -62,9 +63,6 @@ Op makeWindow(std::string name, std::string doc, std::string formula, HostKernel
     return op;
 }
 
-constexpr std::array kMelNumbers{"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz",
-                                 "upper_edge_hertz"};
-
 void inferMel(InferContext& ctx) {
     const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
     std::int64_t bins = kUnknownDim;
@@ -75,7 +73,6 @@ void inferMel(InferContext& ctx) {
     ctx.output(0, {dtypeOf(ctx.attributes(), "output_datatype"), Shape{spectrum, bins}});
 }
 
-/// Triangles whose corners are evenly spaced in mel, 2595 · log₁₀(1 + f / 700); as ONNX's MelWeightMatrix-17.
 void melKernel(const KernelContext& ctx) {
     std::array<double, 5> number{};
     for (std::size_t i = 0; i < number.size(); ++i)
@@ -86,26 +83,12 @@ void melKernel(const KernelContext& ctx) {
     Tensor keep = Tensor::onHost({DType::f64, out.shape});
     auto* const weight = static_cast<double*>(keep.data());
     std::fill_n(weight, rows * bins, 0.0);
-    const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-    const double low = mel(number[3]);
-    const double step = (mel(number[4]) - low) / static_cast<double>(bins + 2);
-    const auto corner = [&](std::int64_t i) {
-        const double hertz = 700 * (std::pow(10.0, (low + static_cast<double>(i) * step) / 2595) - 1);
-        return element::cast<std::int64_t>(std::floor((number[1] + 1) * hertz / number[2]));
-    };
-    const auto set = [&](std::int64_t row, std::int64_t bin, double value) {
-        if (row >= 0 && row < rows) weight[row * bins + bin] = value;
-    };
+    const MelBands bands(number, bins);
     for (std::int64_t bin = 0; bin < bins; ++bin) {
-        const std::int64_t lower = corner(bin);
-        const std::int64_t center = corner(bin + 1);
-        const std::int64_t upper = corner(bin + 2);
-        if (lower == center) set(center, bin, 1);
-        for (std::int64_t row = std::max<std::int64_t>(lower, 0);
-             row <= center && row < rows && lower != center; ++row)
-            set(row, bin, static_cast<double>(row - lower) / static_cast<double>(center - lower));
-        for (std::int64_t row = std::max<std::int64_t>(center, 0); row < upper && row < rows; ++row)
-            set(row, bin, static_cast<double>(upper - row) / static_cast<double>(upper - center));
+        const auto corners = bands.cornersOf(bin);
+        const std::int64_t last = std::min(std::max(corners.center, corners.upper - 1), rows - 1);
+        for (std::int64_t row = std::max<std::int64_t>(corners.lower, 0); row <= last; ++row)
+            weight[row * bins + bin] = corners.weightOf(row);
     }
     convertElements(keep.view(), out);
 }
