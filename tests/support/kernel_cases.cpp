@@ -1,6 +1,7 @@
 #include "support/kernel_cases.h"
 
 #include "support/layer_cases.h"
+#include "support/model_cases.h"
 
 #include <string>
 
@@ -318,7 +319,7 @@ const CaseMakers& dataCases() {
 } // namespace
 
 CaseMaker caseMakerOf(const Op& op) {
-    for (const auto* makers : {&dataCases(), &layerCases()})
+    for (const auto* makers : {&dataCases(), &layerCases(), &modelCases()})
         if (const auto found = makers->find(op.name); found != makers->end()) return found->second;
     if (op.name.starts_with("Reduce")) return reduction;
     if (op.role == OpRole::source) return source;
@@ -330,6 +331,7 @@ CaseMaker caseMakerOf(const Op& op) {
 
 DTypeSet caseTypesOf(const Op& op) {
     if (op.name == "OneHot") return op.inputs[2].types;
+    if (op.name == "MelWeightMatrix") return op.outputs[0].types;
     if (op.inputs.size() > 2 && op.inputs[0].hostValue) return op.inputs[2].types;
     if (op.name == "Where") return op.inputs[1].types;
     if (op.inputs.empty() || op.name == "ConstantOfShape" || op.name.ends_with("Window"))

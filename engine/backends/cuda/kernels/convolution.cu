@@ -1,11 +1,10 @@
 #include "backends/cpu/strided.h"
 #include "backends/cuda/kernels/convert.h"
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/native_convolution.h"
 #include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/unfold.h"
 #include "backends/cuda/kernels/view_copy.h"
-#include "backends/cuda/kernels/window.h"
 #include "ops/sliding_window.h"
 
 #include <algorithm>
@@ -31,70 +30,6 @@ bool unfoldsToItself(const Window& window) {
         return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
     });
 }
-
-/// A row for each channel and tap, a column for each position, a matrix for each image; what lies over
-/// padding is 0.
-template <class T> struct Unfold {
-    SlidingWindow window;
-    const T* in;
-    T* columns;
-    Divide outs, taps, channels;
-    std::int64_t batchStride, channelStride;
-
-    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t row = outs(i);
-        const std::int64_t plane = taps(row);
-        const std::int64_t image = channels(plane);
-        std::int64_t offset = image * batchStride + (plane - image * channels.divisor()) * channelStride;
-        std::int64_t position = i - row * outs.divisor();
-        std::int64_t tap = row - plane * taps.divisor();
-        bool isInside = true;
-        TWB_ROLLED
-        for (int a = window.rank - 1; a >= 0; --a) {
-            const WindowAxis& axis = window.axes[a];
-            const std::int64_t nextPosition = position / axis.out;
-            const std::int64_t nextTap = tap / axis.kernel;
-            const std::int64_t index = axis.start(position - nextPosition * axis.out) +
-                                       (tap - nextTap * axis.kernel) * axis.dilation;
-            isInside = isInside && index >= 0 && index < axis.in;
-            offset += index * window.strides[a];
-            position = nextPosition;
-            tap = nextTap;
-        }
-        columns[i] = isInside ? in[offset] : T{};
-    }
-};
-
-/// The transpose of Unfold: what all columns hold for each element of the planes, and a bias.
-template <class T, class W> struct Fold {
-    SlidingWindow window; ///< slides over the result
-    const W* columns;
-    const T* bias; ///< null: none
-    std::int64_t biasStep;
-    T* out;
-    std::int64_t channels, inCount;
-
-    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t plane = i / inCount;
-        const auto place = window.placeOf(i - plane * inCount, &WindowAxis::in);
-        W sum = bias ? widened(bias[plane % channels * biasStep]) : W{0};
-        const W* const from = columns + plane * window.tapCount * window.outCount;
-        for (std::int64_t t = 0; t < window.tapCount; ++t) {
-            const auto tap = window.placeOf(t, &WindowAxis::kernel);
-            std::int64_t column = 0;
-            bool isThere = true;
-            for (int a = 0; a < window.rank; ++a) {
-                const WindowAxis& axis = window.axes[a];
-                const std::int64_t moved = place[a] + axis.padBegin - tap[a] * axis.dilation;
-                const std::int64_t position = moved / axis.stride;
-                isThere = isThere && moved >= 0 && position < axis.out && position * axis.stride == moved;
-                column = column * axis.out + position;
-            }
-            if (isThere) sum += from[t * window.outCount + column];
-        }
-        out[i] = stored<T>(sum);
-    }
-};
 
 /// Each group's results from one channel: too little for a product of matrices.
 template <class T> struct ConvolveDepthwise {
@@ -129,47 +64,12 @@ template <class T> struct ConvolveDepthwise {
     }
 };
 
-/// What columns of one image may take at a time beside others'.
-constexpr std::int64_t kColumnBytes = std::int64_t{256} << 20;
-
-std::int64_t imagesAtATime(const Sizes& s, std::size_t elementBytes) {
-    const std::int64_t each = s.groups * s.depth() * s.window.outCount();
-    const std::int64_t room = kColumnBytes / static_cast<std::int64_t>(elementBytes);
-    return std::clamp<std::int64_t>(room / std::max<std::int64_t>(each, 1), 1, s.batch);
-}
-
-const void* at(const void* data, std::int64_t elements, DType dtype) {
-    return static_cast<const std::byte*>(data) + elements * static_cast<std::int64_t>(sizeOf(dtype));
-}
-
-/// Runs `product`, whose operands' distances from group to group and from image to image are given, for all
-/// groups of some images: as one batch along the more numerous of the two.
-struct Steps {
-    std::int64_t a, b, c;
-};
-void multiplyAll(Queue& queue, Product product, std::int64_t groups, Steps ofGroup, std::int64_t images,
-                 Steps ofImage) {
-    const bool alongImages = images >= groups;
-    const Steps inner = alongImages ? ofImage : ofGroup;
-    const Steps outer = alongImages ? ofGroup : ofImage;
-    product.batches = alongImages ? images : groups;
-    product.a.batchStride = inner.a;
-    product.b.batchStride = inner.b;
-    product.cBatchStride = inner.c;
-    for (std::int64_t i = 0; i < (alongImages ? groups : images); ++i) {
-        multiply(queue, product);
-        product.a.data = at(product.a.data, outer.a, product.dtype);
-        product.b.data = at(product.b.data, outer.b, product.dtype);
-        product.c = const_cast<void*>(at(product.c, outer.c, product.result));
-    }
-}
-
 void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorView& x, const DenseView& w) {
     const TensorView& y = call.outputs[0];
     const std::int64_t outs = s.window.outCount();
     const std::int64_t depth = s.depth();
     const bool isDirect = unfoldsToItself(s.window) && isDense(x);
-    const std::int64_t images = isDirect ? s.batch : imagesAtATime(s, sizeOf(y.dtype));
+    const std::int64_t images = isDirect ? s.batch : imagesAtATime(s.groups * depth * outs, s.batch, y.dtype);
     const std::int64_t ofImage = s.groups * depth * outs;
     const Scratch columns(call.queue,
                           isDirect ? 0 : static_cast<std::size_t>(images * ofImage) * sizeOf(y.dtype));
@@ -179,16 +79,7 @@ void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorVie
     product.n = outs;
     product.k = depth;
     product.cStride = outs;
-    if (const TensorView bias = call.input(2); bias.data) {
-        TensorView along = bias;
-        std::vector<std::int64_t> dims(static_cast<std::size_t>(y.shape.rank()) - 1, 1);
-        dims[0] = y.shape[1];
-        along.shape = Shape(std::move(dims));
-        along.strides.assign(static_cast<std::size_t>(y.shape.rank()) - 1, 0);
-        along.strides[0] = bias.strides[0];
-        copyView(call.queue, along, y);
-        product.beta = 1;
-    }
+    product.beta = fillWithBias(call.queue, call.input(2), y) ? 1 : 0;
     const SlidingWindow window(s.window, x.strides.data() + 2);
     for (std::int64_t first = 0; first < s.batch; first += images) {
         const std::int64_t count = std::min(images, s.batch - first);
@@ -244,7 +135,7 @@ void convTransposeKernel(const KernelCall& call) {
     const std::int64_t ofImage = s.groups * depth * outs;
     // What columns hold is added up, so those of f16 and bf16 are f32.
     const DType between = isHalfWidth(y.dtype) ? DType::f32 : y.dtype;
-    const std::int64_t images = imagesAtATime(s, sizeOf(between));
+    const std::int64_t images = imagesAtATime(ofImage, s.batch, between);
     const Scratch columns(call.queue, static_cast<std::size_t>(images * ofImage) * sizeOf(between));
     const Strides steps = denseStrides(y.shape);
     const SlidingWindow window(s.window, steps.data() + 2);
@@ -277,6 +168,41 @@ void convTransposeKernel(const KernelCall& call) {
 }
 
 } // namespace
+
+std::int64_t imagesAtATime(std::int64_t columns, std::int64_t batch, DType dtype) {
+    constexpr std::int64_t most = std::int64_t{256} << 20;
+    const std::int64_t room = most / static_cast<std::int64_t>(sizeOf(dtype));
+    return std::clamp<std::int64_t>(room / std::max<std::int64_t>(columns, 1), 1, batch);
+}
+
+bool fillWithBias(Queue& queue, const TensorView& bias, const TensorView& out) {
+    if (!bias.data) return false;
+    TensorView along = bias;
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(out.shape.rank()) - 1, 1);
+    dims[0] = out.shape[1];
+    along.shape = Shape(std::move(dims));
+    along.strides.assign(static_cast<std::size_t>(out.shape.rank()) - 1, 0);
+    along.strides[0] = bias.strides[0];
+    copyView(queue, along, out);
+    return true;
+}
+
+void multiplyAll(Queue& queue, Product product, std::int64_t groups, Steps ofGroup, std::int64_t images,
+                 Steps ofImage) {
+    const bool alongImages = images >= groups;
+    const Steps inner = alongImages ? ofImage : ofGroup;
+    const Steps outer = alongImages ? ofGroup : ofImage;
+    product.batches = alongImages ? images : groups;
+    product.a.batchStride = inner.a;
+    product.b.batchStride = inner.b;
+    product.cBatchStride = inner.c;
+    for (std::int64_t i = 0; i < (alongImages ? groups : images); ++i) {
+        multiply(queue, product);
+        product.a.data = at(product.a.data, outer.a, product.dtype);
+        product.b.data = at(product.b.data, outer.b, product.dtype);
+        product.c = const_cast<void*>(at(product.c, outer.c, product.result));
+    }
+}
 
 void addConvolutionKernels(KernelMap& table) {
     add(table, "Conv", convKernel);

@@ -44,5 +44,14 @@ void addQuantizationKernels(KernelMap& table);
 void addOrderingKernels(KernelMap& table);
 void addResizeKernels(KernelMap& table);
 void addAttentionKernels(KernelMap& table);
+void addSamplingKernels(KernelMap& table);
+void addRecurrentKernels(KernelMap& table);
+void addFoldingKernels(KernelMap& table);
+void addIntegerConvolutionKernels(KernelMap& table);
+void addEinsumKernels(KernelMap& table);
+void addFourierKernels(KernelMap& table);
+void addMlFeatureKernels(KernelMap& table);
+void addMlModelKernels(KernelMap& table);
+void addSelectionKernels(KernelMap& table);
 
 } // namespace twb::cuda

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace twb::cuda {
 namespace {
 
@@ -32,6 +34,27 @@ std::string sentenceOf(const Fault& fault) {
             fault.value, fault.size);
     case Fault::badProbability:
         return "probability tensor contains either `inf`, `nan` or element < 0";
+    case Fault::badCoordinate:
+        return fmt::format("rois has the coordinate {} at {}; give coordinates in the image's elements",
+                           std::bit_cast<double>(fault.value), fault.size);
+    case Fault::noSuchImage:
+        return fmt::format("a region lies in image {}, but the batch has {} images", fault.value, fault.size);
+    case Fault::badSequenceLength:
+        return fmt::format(
+            "Expected all values in sequence_lens to be between 0 and {}, the length of X, but "
+            "got {} for sequence {}",
+            fault.size, fault.value, fault.axis);
+    case Fault::badMaxIndex:
+        return fmt::format("Found an invalid max index: {} (output volumes have {} elements); the indices "
+                           "must come from a MaxPool with this kernel, stride and padding",
+                           fault.value, fault.size);
+    case Fault::noCategory:
+        return fmt::format("{} is none of the {} categories of cats_int64s, and zeros says that each element "
+                           "is one",
+                           fault.axis == 1
+                               ? fmt::to_string(static_cast<float>(std::bit_cast<double>(fault.value)))
+                               : fmt::to_string(std::bit_cast<double>(fault.value)),
+                           fault.size);
     default:
         return "a matrix is singular";
     }

@@ -17,6 +17,11 @@ struct Fault {
         lengthOutOfRange,
         badClass,
         badProbability,
+        badCoordinate,     ///< of a region; `value` holds the bits of a double
+        noSuchImage,       ///< that a region names
+        badSequenceLength, ///< of sequence `axis`
+        badMaxIndex,
+        noCategory, ///< `value` holds the bits of a double; `axis` is 1 where it was an f32
         singular
     };
     std::uint32_t code = none;

@@ -1,11 +1,17 @@
 #include "backends/cuda/kernels/convert.h"
 #include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fault.h"
 #include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/pointwise.h"
+#include "ops/host_number.h"
+#include "ops/mel_bands.h"
 #include "ops/philox.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace twb::cuda {
@@ -180,6 +186,29 @@ void hannKernel(const KernelCall& call) { fillWindow(call, 0.5, 0.5, 0); }
 void hammingKernel(const KernelCall& call) { fillWindow(call, 25.0 / 46, 21.0 / 46, 0); }
 void blackmanKernel(const KernelCall& call) { fillWindow(call, 0.42, 0.5, 0.08); }
 
+template <class T> struct MelWeights {
+    MelBands bands;
+    std::int64_t bins;
+    T* out;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t row = i / bins;
+        out[i] = element::cast<T>(bands.cornersOf(i - row * bins).weightOf(row));
+    }
+};
+
+void melKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    std::array<double, 5> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = hostNumberOf(call.context(), static_cast<int>(i), kMelNumbers[i]).value_or(0);
+    withStoredNumber(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, out.elementCount(),
+                MelWeights<T>{MelBands(numbers, out.shape[1]), out.shape[1], out.as<T>()});
+    });
+}
+
 // Random numbers
 
 template <class T> struct Normal {
@@ -257,6 +286,70 @@ void bernoulliKernel(const KernelCall& call) {
     });
 }
 
+// Multinomial
+
+/// The running sums of e ^ (x − max x) of each row, one thread a row so that they are the host's, bit for
+/// bit.
+struct SumChances {
+    const double* x;
+    double* sums;
+    std::int64_t classes;
+    Fault* fault;
+    TWB_HOST_DEVICE void operator()(std::int64_t row) const {
+        const double* const from = x + row * classes;
+        double most = from[0];
+        for (std::int64_t c = 1; c < classes; ++c) most = most < from[c] ? from[c] : most;
+        double sum = 0;
+        for (std::int64_t c = 0; c < classes; ++c) {
+            sum += from[c] == most ? 1 : std::exp(from[c] - most);
+            sums[row * classes + c] = sum;
+        }
+        if (!(sum < std::numeric_limits<double>::infinity())) raise(fault, Fault::badProbability);
+    }
+};
+
+/// The first class whose sum is above u · total.
+template <class T> struct DrawClass {
+    const double* sums;
+    T* out;
+    std::int64_t classes, samples;
+    std::uint64_t seed;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const double* const row = sums + i / samples * classes;
+        const double wanted =
+            uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i))) * row[classes - 1];
+        std::int64_t low = 0;
+        std::int64_t high = classes;
+        while (low < high) {
+            const std::int64_t middle = (low + high) / 2;
+            if (wanted < row[middle])
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        out[i] = static_cast<T>(low < classes ? low : classes - 1);
+    }
+};
+
+void multinomialKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    const std::int64_t rows = call.inputs[0].shape[0];
+    const std::int64_t classes = call.inputs[0].shape[1];
+    if (rows * classes == 0) return;
+    const ConvertedView x(call.queue, DType::f64, call.inputs[0]);
+    const Scratch sums(call.queue, static_cast<std::size_t>(rows * classes) * sizeof(double));
+    forEach(call.queue, rows, SumChances{x.as<double>(), sums.as<double>(), classes, call.queue.fault()});
+    const auto draw = [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, out.elementCount(),
+                DrawClass<T>{sums.as<double>(), out.as<T>(), classes, out.shape[1], seedOf(call)});
+    };
+    if (out.dtype == DType::i32)
+        draw(std::int32_t{});
+    else
+        draw(std::int64_t{});
+}
+
 } // namespace
 
 void addGeneratorKernels(KernelMap& table) {
@@ -279,6 +372,8 @@ void addGeneratorKernels(KernelMap& table) {
     add(table, "HannWindow", hannKernel);
     add(table, "HammingWindow", hammingKernel);
     add(table, "BlackmanWindow", blackmanKernel);
+    add(table, "MelWeightMatrix", melKernel);
+    add(table, "Multinomial", multinomialKernel);
 }
 
 } // namespace twb::cuda

@@ -31,6 +31,15 @@ KernelMap makeTable() {
     addOrderingKernels(table);
     addResizeKernels(table);
     addAttentionKernels(table);
+    addSamplingKernels(table);
+    addRecurrentKernels(table);
+    addFoldingKernels(table);
+    addIntegerConvolutionKernels(table);
+    addEinsumKernels(table);
+    addFourierKernels(table);
+    addMlFeatureKernels(table);
+    addMlModelKernels(table);
+    addSelectionKernels(table);
     return table;
 }
 

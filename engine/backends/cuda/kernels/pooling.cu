@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fault.h"
 #include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/pointwise.h"
 #include "backends/cuda/kernels/reduction.h"
@@ -241,6 +242,52 @@ void globalLpKernel(const KernelCall& call) {
     });
 }
 
+// MaxUnpool
+
+template <class T> struct Unpool {
+    const T* x;
+    const std::int64_t* indices;
+    T* out;
+    SlidingWindow inner; ///< its inputs: where indices count; strides: those of the result
+    std::int64_t channels, room, planeStride, batchStride;
+    Fault* fault;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t at = indices[i];
+        if (at < 0 || at >= room) return raise(fault, Fault::badMaxIndex, at, 0, room);
+        std::int64_t rest = at;
+        std::int64_t place = 0;
+        TWB_ROLLED
+        for (int a = inner.rank - 1; a >= 0; --a) {
+            const std::int64_t next = rest / inner.axes[a].in;
+            place += (rest - next * inner.axes[a].in) * inner.strides[a];
+            rest = next;
+        }
+        out[rest / channels * batchStride + rest % channels * planeStride + place] = x[i];
+    }
+};
+
+void maxUnpoolKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const DenseView x(call.queue, call.inputs[0]);
+    const DenseView indices(call.queue, call.inputs[1]);
+    const Window window =
+        transposedWindow(call.attributes, x.shape(), call.attributes.integers("kernel_shape"));
+    const Strides steps = denseStrides(out.shape);
+    const std::int64_t count = x.view().elementCount();
+    withBits(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fillView(call.queue, out, &zero);
+        const Unpool<T> unpool{x.as<T>(),         indices.as<std::int64_t>(),
+                               out.as<T>(),       SlidingWindow(window, steps.data() + 2),
+                               x.shape()[1],      x.shape()[0] * x.shape()[1] * window.inCount(),
+                               steps[1],          steps[0],
+                               call.queue.fault()};
+        forEach(call.queue, count, unpool);
+    });
+}
+
 } // namespace
 
 void addPoolingKernels(KernelMap& table) {
@@ -250,6 +297,7 @@ void addPoolingKernels(KernelMap& table) {
     add(table, "GlobalAveragePool", globalAverageKernel);
     add(table, "GlobalMaxPool", globalMaxKernel);
     add(table, "GlobalLpPool", globalLpKernel);
+    add(table, "MaxUnpool", maxUnpoolKernel);
 }
 
 } // namespace twb::cuda

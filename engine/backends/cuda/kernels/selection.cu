@@ -1,0 +1,268 @@
+#include "backends/cpu/strided.h"
+#include "backends/cuda/kernels/dtypes.h"
+#include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/team.h"
+#include "backends/cuda/kernels/unit.h"
+#include "backends/cuda/kernels/view_copy.h"
+#include "backends/cuda/kernels/walk.h"
+#include "ops/boxes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace twb::cuda {
+namespace {
+
+// Ops that choose elements by their values. How many they choose was worked out before the launch.
+
+/// Elements that are not 0.
+template <class T> struct SetElements {
+    Walk<1> walk;
+    const T* data;
+    TWB_HOST_DEVICE bool operator()(std::int64_t i) const {
+        const auto value = widened(data[walk.at(i)[0]]);
+        return value != decltype(widened(T{}))(0);
+    }
+};
+
+/// Elements that one team looks at.
+constexpr std::int64_t kPart = 4096;
+
+/// A thread's share of a part: neighbours, so that what is found stays in order.
+struct Share {
+    std::int64_t begin, end;
+    template <class Group> TWB_HOST_DEVICE Share(const Group& team, std::int64_t part, std::int64_t total) {
+        const std::int64_t each = (kPart + team.size() - 1) / team.size();
+        const std::int64_t last = (part + 1) * kPart < total ? (part + 1) * kPart : total;
+        begin = part * kPart + team.index() * each;
+        end = begin + each < last ? begin + each : last;
+    }
+};
+
+template <class T> struct CountSet {
+    SetElements<T> isSet;
+    std::int64_t total;
+    std::int64_t* counts;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t part) const {
+        const Share share(team, part, total);
+        std::int64_t count = 0;
+        for (std::int64_t i = share.begin; i < share.end; ++i) count += isSet(i) ? 1 : 0;
+        count = team.merged(AddStates{}, count);
+        if (team.isFirst()) counts[part] = count;
+    }
+};
+
+/// Each count becomes the sum of those before it.
+struct SumBefore {
+    std::int64_t* counts;
+    std::int64_t size;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t) const {
+        const std::int64_t each = (size + team.size() - 1) / team.size();
+        const std::int64_t begin = each * team.index() < size ? each * team.index() : size;
+        const std::int64_t end = begin + each < size ? begin + each : size;
+        std::int64_t own = 0;
+        for (std::int64_t i = begin; i < end; ++i) own += counts[i];
+        std::int64_t sum = team.before(own);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t count = counts[i];
+            counts[i] = sum;
+            sum += count;
+        }
+    }
+};
+
+template <class T> struct ListSet {
+    SetElements<T> isSet;
+    std::int64_t total;
+    const std::int64_t* before;
+    std::int64_t* places;
+    std::int64_t room;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t part) const {
+        const Share share(team, part, total);
+        std::int64_t count = 0;
+        for (std::int64_t i = share.begin; i < share.end; ++i) count += isSet(i) ? 1 : 0;
+        std::int64_t at = before[part] + team.before(count);
+        for (std::int64_t i = share.begin; i < share.end; ++i)
+            if (isSet(i) && at < room) places[at++] = i;
+    }
+};
+
+/// Row-major positions of the elements that are not 0, of which there are `room`.
+void listSet(Queue& queue, const TensorView& view, std::int64_t* places, std::int64_t room) {
+    const std::int64_t total = view.elementCount();
+    const std::int64_t parts = (total + kPart - 1) / kPart;
+    const Scratch counts(queue, static_cast<std::size_t>(parts) * sizeof(std::int64_t));
+    auto* const before = counts.as<std::int64_t>();
+    withAny(view.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const SetElements<T> isSet{walkOf(view), view.as<const T>()};
+        forEachRow(queue, parts, kPart, CountSet<T>{isSet, total, before});
+        forEachRow(queue, 1, parts, SumBefore{before, parts});
+        forEachRow(queue, parts, kPart, ListSet<T>{isSet, total, before, places, room});
+    });
+}
+
+struct SplitPlaces {
+    const std::int64_t* places;
+    std::int64_t* out;
+    std::int64_t count;
+    int rank;
+    std::array<std::int64_t, kMaxRank> sizes;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        std::int64_t rest = places[i];
+        TWB_ROLLED
+        for (int axis = rank - 1; axis >= 0; --axis) {
+            out[axis * count + i] = rest % sizes[axis];
+            rest /= sizes[axis];
+        }
+    }
+};
+
+void nonZeroKernel(const KernelCall& call) {
+    const TensorView& in = call.inputs[0];
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const std::int64_t count = out.shape[1];
+    const Scratch places(call.queue, static_cast<std::size_t>(count) * sizeof(std::int64_t));
+    listSet(call.queue, in, places.as<std::int64_t>(), count);
+    SplitPlaces split{places.as<std::int64_t>(), out.as<std::int64_t>(), count, in.shape.rank(), {}};
+    for (int axis = 0; axis < in.shape.rank(); ++axis)
+        split.sizes[static_cast<std::size_t>(axis)] = in.shape[axis];
+    forEach(call.queue, count, split);
+}
+
+/// out[o, i, :] = in[o, places[i], :].
+template <class T> struct TakeBlocks {
+    const T* in;
+    T* out;
+    const std::int64_t* places;
+    std::int64_t count, size, inner;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t block = i / inner;
+        const std::int64_t outer = block / count;
+        out[i] = in[(outer * size + places[block - outer * count]) * inner + i - block * inner];
+    }
+};
+
+void compressKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const DenseView data(call.queue, call.inputs[0]);
+    const Shape& shape = data.shape();
+    std::int64_t size = shape.elementCount();
+    std::int64_t count = out.elementCount();
+    std::int64_t inner = 1;
+    if (call.attributes.has("axis")) {
+        const int axis = *normalizeAxis(call.attributes.integer("axis"), shape.rank());
+        size = shape[axis];
+        count = out.shape[axis];
+        for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+    }
+    const Scratch places(call.queue, static_cast<std::size_t>(count) * sizeof(std::int64_t));
+    listSet(call.queue, call.inputs[1], places.as<std::int64_t>(), count);
+    withUnit(inner * static_cast<std::int64_t>(sizeOf(out.dtype)), {data.view().data, out.data},
+             [&](auto unit, std::int64_t units) {
+                 using T = decltype(unit);
+                 forEach(
+                     call.queue, out.elementCount() / inner * units,
+                     TakeBlocks<T>{data.as<T>(), out.as<T>(), places.as<std::int64_t>(), count, size, units});
+             });
+}
+
+// NonMaxSuppression: a team for each class of each image takes the best box that is left and strikes out
+// what overlaps with it, again and again.
+
+struct BestBox {
+    float score = 0;
+    std::int64_t at = -1; ///< -1: none
+};
+
+struct KeepBest {
+    TWB_HOST_DEVICE void merge(BestBox& state, const BestBox& other) const {
+        if (other.at < 0) return;
+        const bool isBetter =
+            state.at < 0 || other.score > state.score || (other.score == state.score && other.at < state.at);
+        if (isBetter) state = other;
+    }
+};
+
+struct KeepBoxes {
+    BoxView boxes;
+    const float* scores;
+    std::int64_t batchStride, classStride, scoreStride;
+    std::int64_t classes, count, most;
+    BoxLimits limits;
+    std::uint8_t* isLeft; ///< of each class of each image
+    std::int64_t *kept, *counts;
+
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
+        const std::int64_t batch = row / classes;
+        const float* const own = scores + batch * batchStride + row % classes * classStride;
+        std::uint8_t* const left = isLeft + row * count;
+        // A thread looks after every size-th box, so nobody reads what another wrote.
+        for (std::int64_t i = team.index(); i < count; i += team.size())
+            left[i] = limits.lets(own[i * scoreStride]) ? 1 : 0;
+        std::int64_t found = 0;
+        while (found < most) {
+            BestBox best;
+            for (std::int64_t i = team.index(); i < count; i += team.size())
+                if (left[i] != 0) KeepBest{}.merge(best, {own[i * scoreStride], i});
+            best = team.merged(KeepBest{}, best);
+            if (best.at < 0) break;
+            if (team.isFirst()) kept[row * most + found] = best.at;
+            ++found;
+            const Box box = boxes.at(batch, best.at);
+            for (std::int64_t i = team.index(); i < count; i += team.size())
+                if (i == best.at || (left[i] != 0 && boxes.at(batch, i).overlaps(box, limits.overlap)))
+                    left[i] = 0;
+        }
+        if (team.isFirst()) counts[row] = found;
+    }
+};
+
+/// Batch, class and box of each that is kept: by batch and class, best score first.
+struct ListBoxes {
+    const std::int64_t *kept, *before;
+    std::int64_t* out;
+    std::int64_t classes, most, rows, room;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
+        const std::int64_t end = row + 1 < rows ? before[row + 1] : room;
+        for (std::int64_t at = before[row] + team.index(); at < end && at < room; at += team.size()) {
+            out[at * 3] = row / classes;
+            out[at * 3 + 1] = row % classes;
+            out[at * 3 + 2] = kept[row * most + at - before[row]];
+        }
+    }
+};
+
+void nonMaxSuppressionKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const TensorView& scores = call.inputs[1];
+    const std::int64_t rows = scores.shape[0] * scores.shape[1];
+    const std::int64_t count = scores.shape[2];
+    const BoxLimits limits = boxLimitsOf(call.context());
+    const std::int64_t most = std::min(limits.most, count);
+    const Scratch isLeft(call.queue, static_cast<std::size_t>(rows * count));
+    const Scratch kept(call.queue, static_cast<std::size_t>(rows * most) * sizeof(std::int64_t));
+    const Scratch counts(call.queue, static_cast<std::size_t>(rows) * sizeof(std::int64_t));
+    forEachRow(call.queue, rows, count,
+               KeepBoxes{BoxView(call.inputs[0], call.attributes.flag("center_point_box")),
+                         scores.as<const float>(), scores.strides[0], scores.strides[1], scores.strides[2],
+                         scores.shape[1], count, most, limits, isLeft.as<std::uint8_t>(),
+                         kept.as<std::int64_t>(), counts.as<std::int64_t>()});
+    forEachRow(call.queue, 1, rows, SumBefore{counts.as<std::int64_t>(), rows});
+    forEachRow(call.queue, rows, most,
+               ListBoxes{kept.as<std::int64_t>(), counts.as<std::int64_t>(), out.as<std::int64_t>(),
+                         scores.shape[1], most, rows, out.shape[0]});
+}
+
+} // namespace
+
+void addSelectionKernels(KernelMap& table) {
+    add(table, "NonZero", nonZeroKernel);
+    add(table, "Compress", compressKernel);
+    add(table, "NonMaxSuppression", nonMaxSuppressionKernel);
+}
+
+} // namespace twb::cuda
