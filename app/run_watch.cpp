@@ -11,7 +11,7 @@
 namespace twb {
 
 RunWatch::RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrupts& interrupts)
-    : m_ledger(plan), m_times(plan), m_interrupts(interrupts) {
+    : m_ledger(plan), m_times(plan), m_timeline(plan), m_interrupts(interrupts) {
     if (trace) m_trace.emplace(plan);
 }
 
@@ -20,12 +20,14 @@ void RunWatch::started(std::uint64_t, const Plan&) {}
 void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     m_ledger.add(records);
     m_times.add(records);
+    m_timeline.add(records);
     if (m_trace) m_trace->add(records);
 }
 
 void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) { m_done = done; }
 
 void RunWatch::finished(const RunResult& result) {
+    m_timeline.finish();
     m_result = result;
     m_finished = true;
     m_interrupts.post();

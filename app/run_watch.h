@@ -28,11 +28,13 @@ public:
     const RunResult& result() const noexcept { return m_result; }
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& times() const noexcept { return m_times; }
+    const RunTimeline& timeline() const noexcept { return m_timeline; }
     const TraceRecorder* trace() const noexcept { return m_trace ? &*m_trace : nullptr; }
 
 private:
     Ledger m_ledger;
     StepTimes m_times;
+    RunTimeline m_timeline;
     std::optional<TraceRecorder> m_trace;
     Interrupts& m_interrupts;
     RunResult m_result;

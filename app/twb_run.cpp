@@ -200,6 +200,8 @@ ExitCode run(const RunCommand& command) {
     report.plan = plan;
     report.ledger = &watch.ledger();
     report.steps = &watch.times();
+    report.timeline = &watch.timeline();
+    report.graph = &graph;
     report.result = watch.result();
     const bool isWhole = !analysis.hasErrors();
     const auto left = std::count_if(analysis.nodes.begin(), analysis.nodes.end(),

@@ -1,5 +1,8 @@
 #include "profile/report.h"
 
+#include "profile/report_parts.h"
+#include "profile/transfer_figures.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -81,6 +84,13 @@ Json toJson(const std::vector<Diagnostic>& diagnostics, const Graph* graph) {
     return out;
 }
 
+Json profileOf(const DeviceProfile& profile) {
+    return {{"id", profile.id}, {"name", profile.name}, {"link", profile.link}, {"source", profile.source}};
+}
+
+/// A figure that may mean nothing.
+Json figure(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
 Json devicesOf(const RunReport& report) {
     Json out = Json::array();
     for (const Device device : report.plan->devices.devices()) {
@@ -89,6 +99,7 @@ Json devicesOf(const RunReport& report) {
                  {"name", info.name},
                  {"detail", info.detail},
                  {"simulated", info.simulated},
+                 {"profile", profileOf(report.plan->devices.at(device).profile())},
                  {"planned_bytes", report.plan->bytesOn(device)}};
         if (const std::string remark = report.plan->devices.remark(device); !remark.empty())
             row["remark"] = remark;
@@ -157,6 +168,13 @@ Json transfersOf(const RunReport& report) {
         }
         row["predicted_ms"] = toMs(transfer.predictedNs);
         row["modelled"] = transfer.modelled;
+        const TransferFigures figures = figuresOf(report, i);
+        row["direction"] = name(figures.direction);
+        row["link_peak_gb_per_s"] = figure(figures.linkPeakGBps);
+        row["of_link_peak_percent"] = figure(figures.ofPeakPercent);
+        row["queue_wait_ms"] = figures.queueWaitNs ? Json(toMs(*figures.queueWaitNs)) : Json(nullptr);
+        row["overlapped_percent"] = figure(figures.overlapPercent);
+        row["prediction_error_percent"] = figure(figures.errorPercent);
         out.push_back(std::move(row));
     }
     return out;
@@ -242,11 +260,22 @@ std::string toJson(const RunReport& report) {
              {"clock", report.plan->virtualClock ? "modelled" : "measured"},
              {"wall_ms", toMs(report.result.wallNs)},
              {"clock_ms", toMs(report.result.clockNs)},
-             {"setup_ms", toMs(report.result.setupNs)},
-             {"devices", devicesOf(report)},
-             {"steps", stepsOf(report)},
-             {"transfers", transfersOf(report)},
-             {"probes", probesOf(report)}};
+             {"setup_ms", toMs(report.result.setupNs)}};
+    if (report.timeline && report.timeline->iterations().count() > 0) {
+        const Histogram& iterations = report.timeline->iterations();
+        out["iteration_ms"] = {{"median", toMs(iterations.quantile(0.5))},
+                               {"p95", toMs(iterations.quantile(0.95))},
+                               {"count", iterations.count()}};
+    }
+    out["devices"] = devicesOf(report);
+    out["steps"] = stepsOf(report);
+    out["transfers"] = transfersOf(report);
+    out["probes"] = probesOf(report);
+    if (report.timeline) {
+        out["timeline"] = timelineToJson(*report.timeline, *report.plan);
+        out["memory"] = memoryToJson(*report.timeline, *report.plan);
+    }
+    if (report.graph) out["graph"] = graphToJson(*report.graph, *report.plan);
     Json& inputs = out["inputs"] = Json::array();
     for (const InputFile& file : report.inputs)
         inputs.push_back({{"path", file.path}, {"fingerprint", file.fingerprint}});

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "placement/analysis.h"
 #include "profile/ledger.h"
+#include "profile/run_timeline.h"
 #include "runtime/executor.h"
 
 #include <cstdint>
@@ -69,15 +70,17 @@ struct RunReport {
     std::shared_ptr<const Plan> plan;
     const Ledger* ledger = nullptr;
     const StepTimes* steps = nullptr;
+    const RunTimeline* timeline = nullptr;
+    const Graph* graph = nullptr; ///< what ran, for pictures
     RunResult result;
     std::vector<Diagnostic> diagnostics;
     std::vector<ProbeValue> probes;
     std::vector<InputFile> inputs;
 };
 
-/// One JSON object, UTF-8. Times are in ms (`*_ms`), rates in 10^9 bytes/s (`gb_per_s`), sizes in bytes. A
-/// number that JSON cannot hold is the text "nan", "inf" or "-inf". New keys may appear without a new schema
-/// number.
+/// One JSON object, UTF-8, as resources/schema/report.schema.json describes it. Times are in ms (`*_ms`),
+/// rates in 10^9 bytes/s (`gb_per_s`), sizes in bytes. A number that JSON cannot hold is the text "nan",
+/// "inf" or "-inf". New keys may appear without a new schema number.
 ///
 ///     schema      kReportSchema
 ///     file, policy
@@ -88,13 +91,25 @@ struct RunReport {
 ///     takes part:
 ///                 the clock is then the virtual one, on which the cpu's steps take what was measured
 ///     setup_ms    what runs once before them, measured
-///     devices     [{device, name, detail, simulated, planned_bytes, used_bytes, peak_bytes, total_bytes}]
+///     iteration_ms  {median, p95, count}, from the end of one iteration to the end of the next on the run's
+///     clock devices     [{device, name, detail, simulated, profile: {id, name, link, source}, planned_bytes,
+///     used_bytes,
+///                 peak_bytes, total_bytes}]; the profile is what predictions come from
 ///     steps       [{node, label, op, device, stream, setup, state, count, median_ms, p95_ms, last_ms,
 ///     total_ms,
 ///                 predicted_ms, modelled}]
 ///     transfers   [{label, kind, from: {node, port}, to: {node, port}, source, target, setup, pinned, count,
 ///     bytes,
-///                 last_ms, min_ms, median_ms, p95_ms, total_ms, wait_ms, gb_per_s, predicted_ms, modelled}]
+///                 last_ms, min_ms, median_ms, p95_ms, total_ms, wait_ms, gb_per_s, predicted_ms, modelled,
+///                 direction, link_peak_gb_per_s, of_link_peak_percent, queue_wait_ms, overlapped_percent,
+///                 prediction_error_percent}]; the last four are null where they mean nothing: the error of a
+///                 modelled time, for one
+///     graph       {lanes: [{id, device, resolved, title}], nodes: [{id, name, op, lane, x, y, type}],
+///                 edges: [{from: {node, port}, to: {node, port}}]}
+///     timeline    of the last complete iteration, from its start: {iteration, left_out, streams: [{device,
+///     label,
+///                 modelled}], slices: [{step, stream, start_ms, ms, wait_ms}]}; step counts in steps
+///     memory      bytes of live tensors in it: [{device, modelled, samples: [[ms, bytes]]}]
 ///     probes      [{name, type, elements, value | min, max, mean, nan}]
 ///     inputs      [{path, fingerprint}]
 ///     errors      [{node, label, code, message}]

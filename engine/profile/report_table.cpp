@@ -1,5 +1,6 @@
 #include "core/text_table.h"
 #include "profile/report.h"
+#include "profile/transfer_figures.h"
 
 #include <fmt/format.h>
 
@@ -22,6 +23,12 @@ std::string heading(const std::string& title, bool color) {
 
 /// Up to six significant digits, as NumPy's and PyTorch's prints would be read.
 std::string figure(double value) { return fmt::format("{:.6g}", value); }
+
+/// "37 %"; with the sign that `plus` asks for, "+12 %".
+std::string percent(const std::optional<double>& value, std::string_view plus = {}) {
+    if (!value) return kNoFigure;
+    return fmt::format("{}{:.0f} %", *value >= 0.5 ? plus : "", *value);
+}
 
 std::string summary(const RunReport& report) {
     const RunResult& result = report.result;
@@ -81,23 +88,32 @@ std::string transfers(const RunReport& report, bool color) {
     const Plan& plan = *report.plan;
     if (plan.transfers.empty())
         return heading("Transfers", color) + "  none: every tensor is where it is used\n";
-    TextTable table({left, left, right, right, right, right, right, right, left, left}, 2);
-    table.add({"transfer", "kind", "count", "moved", "median", "p95", "rate", "predicted", "memory", ""});
+    TextTable table(
+        {left, left, right, right, right, right, right, right, right, right, right, right, left, left}, 2);
+    table.add({"transfer", "kind", "count", "moved", "median", "p95", "rate", "of peak", "waited", "overlap",
+               "predicted", "error", "memory", ""});
     table.addRule();
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const Transfer& transfer = plan.transfers[i];
         const LedgerRow* cost = report.ledger ? &report.ledger->rows()[i] : nullptr;
+        const TransferFigures figures = figuresOf(report, i);
         std::vector<std::string> row{transfer.label, std::string(name(transfer.kind))};
+        if (figures.direction == CopyDirection::peer) row.back() += ", peer";
         if (cost && cost->count > 0) {
             row.push_back(std::to_string(cost->count));
             row.push_back(formatExactBytes(cost->bytes));
             row.push_back(formatMs(cost->medianNs()));
             row.push_back(formatMs(cost->p95Ns()));
             row.push_back(formatRate(cost->gbPerSecond()));
+            row.push_back(percent(figures.ofPeakPercent));
+            row.push_back(figures.queueWaitNs ? formatMs(*figures.queueWaitNs) : kNoFigure);
+            row.push_back(percent(figures.overlapPercent));
         } else {
-            row.insert(row.end(), {"0", "0 B", kNoFigure, kNoFigure, kNoFigure});
+            row.insert(row.end(), {"0", "0 B"});
+            row.insert(row.end(), 6, kNoFigure);
         }
         row.push_back(formatMs(transfer.predictedNs));
+        row.push_back(percent(figures.errorPercent, "+"));
         row.emplace_back(transfer.pinned ? "pinned" : "pageable");
         row.push_back(clockOf(transfer.modelled) + (transfer.setup ? ", setup" : ""));
         table.add(std::move(row));

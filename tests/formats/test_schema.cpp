@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/delta.h"
+#include "support/json_schema.h"
 #include "support/test_main.h"
 
 #include <nlohmann/json.hpp>
@@ -11,99 +12,10 @@
 
 using namespace twb;
 using nlohmann::json;
+using test::Schema;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// As much of JSON Schema as the project's schema uses. An unknown keyword fails, so that none is skipped.
-class Schema {
-public:
-    explicit Schema(json root) : m_root(std::move(root)) {}
-
-    /// Where and what is wrong first; empty when nothing is.
-    std::string problem(const json& value) const { return check(m_root, value, "document"); }
-
-private:
-    std::string check(const json& schema, const json& value, const std::string& place) const {
-        if (schema.is_boolean()) return schema.get<bool>() ? "" : place + " is not allowed";
-        for (const auto& [keyword, rule] : schema.items())
-            if (std::string wrong = checkKeyword(keyword, rule, schema, value, place); !wrong.empty())
-                return wrong;
-        return {};
-    }
-
-    std::string checkKeyword(const std::string& keyword, const json& rule, const json& schema,
-                             const json& value, const std::string& place) const {
-        const auto unless = [&](bool holds) {
-            return holds ? std::string() : place + " breaks " + keyword + " " + rule.dump();
-        };
-        if (keyword == "$ref")
-            return check(m_root.at(json::json_pointer(rule.get<std::string>().substr(1))), value, place);
-        if (keyword == "type") return unless(hasType(value, rule));
-        if (keyword == "const") return unless(value == rule);
-        if (keyword == "enum") return unless(std::find(rule.begin(), rule.end(), value) != rule.end());
-        if (value.is_number()) {
-            if (keyword == "minimum") return unless(value.get<double>() >= rule.get<double>());
-            if (keyword == "maximum") return unless(value.get<double>() <= rule.get<double>());
-            if (keyword == "exclusiveMinimum") return unless(value.get<double>() > rule.get<double>());
-        }
-        if (keyword == "minLength") return unless(value.get<std::string>().size() >= rule.get<std::size_t>());
-        if (keyword == "minItems") return unless(value.size() >= rule.get<std::size_t>());
-        if (keyword == "maxItems" || keyword == "maxProperties")
-            return unless(value.size() <= rule.get<std::size_t>());
-        if (keyword == "pattern")
-            return unless(std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>())));
-        if (keyword == "required")
-            return unless(std::all_of(rule.begin(), rule.end(), [&](const json& key) {
-                return value.contains(key.get<std::string>());
-            }));
-        if (keyword == "properties" || keyword == "additionalProperties" || keyword == "propertyNames")
-            return checkMembers(keyword, rule, schema, value, place);
-        if (keyword == "prefixItems" || keyword == "items")
-            return checkItems(keyword, rule, schema, value, place);
-        const bool isRemark = keyword == "description" || keyword == "title" || keyword == "$schema" ||
-                              keyword == "$id" || keyword == "$defs";
-        return isRemark ? std::string() : "the test does not know the keyword " + keyword;
-    }
-
-    std::string checkMembers(const std::string& keyword, const json& rule, const json& schema,
-                             const json& value, const std::string& place) const {
-        for (const auto& [key, member] : value.items()) {
-            const bool isNamed = schema.contains("properties") && schema["properties"].contains(key);
-            std::string wrong;
-            if (keyword == "properties" && isNamed) wrong = check(rule[key], member, place + "." + key);
-            if (keyword == "additionalProperties" && !isNamed) wrong = check(rule, member, place + "." + key);
-            if (keyword == "propertyNames") wrong = check(rule, key, place + "." + key);
-            if (!wrong.empty()) return wrong;
-        }
-        return {};
-    }
-
-    std::string checkItems(const std::string& keyword, const json& rule, const json& schema,
-                           const json& value, const std::string& place) const {
-        const std::size_t prefix = schema.contains("prefixItems") ? schema["prefixItems"].size() : 0;
-        for (std::size_t i = 0; i < value.size(); ++i) {
-            std::string wrong;
-            if (keyword == "prefixItems" && i < prefix)
-                wrong = check(rule[i], value[i], place + "[" + std::to_string(i) + "]");
-            if (keyword == "items" && i >= prefix)
-                wrong = check(rule, value[i], place + "[" + std::to_string(i) + "]");
-            if (!wrong.empty()) return wrong;
-        }
-        return {};
-    }
-
-    static bool hasType(const json& value, const std::string& type) {
-        if (type == "object") return value.is_object();
-        if (type == "array") return value.is_array();
-        if (type == "string") return value.is_string();
-        if (type == "number") return value.is_number();
-        if (type == "integer") return value.is_number_integer();
-        return false;
-    }
-
-    json m_root;
-};
 
 const fs::path kResources = fs::path(TWB_SOURCE_DIR) / "resources";
 

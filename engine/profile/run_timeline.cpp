@@ -1,0 +1,92 @@
+#include "profile/run_timeline.h"
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr std::size_t kMostRecords = 20'000;
+
+} // namespace
+
+RunTimeline::RunTimeline(std::shared_ptr<const Plan> plan)
+    : m_plan(std::move(plan)), m_overlapNs(m_plan ? m_plan->transfers.size() : 0) {}
+
+void RunTimeline::add(std::span<const StepRecord> records) {
+    if (!m_plan) return;
+    for (const StepRecord& record : records) {
+        if (record.state != StepState::done) continue;
+        if (m_plan->steps[record.step].setup) {
+            m_clock = std::max(m_clock, record.endNs);
+            if (m_setup.size() < kMostRecords) m_setup.push_back(record);
+            continue;
+        }
+        if (m_index != record.iteration) {
+            if (m_index >= 0) close();
+            m_index = record.iteration;
+        }
+        m_now.end = std::max(m_now.end, record.endNs);
+        if (m_now.records.size() < kMostRecords)
+            m_now.records.push_back(record);
+        else
+            ++m_now.leftOut;
+    }
+}
+
+void RunTimeline::finish() {
+    if (m_index < 0) return;
+    close();
+    countOverlaps(m_before, {&m_older, &m_before});
+    m_last = m_before.records;
+    m_leftOut = m_before.leftOut;
+    std::stable_sort(m_last.begin(), m_last.end(),
+                     [](const StepRecord& a, const StepRecord& b) { return a.startNs < b.startNs; });
+    m_index = -1;
+}
+
+/// m_now is complete: two iterations may be under way at once, so what runs beside the copies of the one
+/// before is known now.
+void RunTimeline::close() {
+    m_iterations.add(m_now.end - m_clock);
+    m_clock = std::max(m_clock, m_now.end);
+    std::vector<Span> spans;
+    for (const StepRecord& record : m_now.records)
+        if (m_plan->steps[record.step].transfer == kNone && record.endNs > record.startNs)
+            spans.push_back({record.startNs, record.endNs});
+    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+    for (const Span& span : spans) {
+        if (!m_now.busy.empty() && span.start <= m_now.busy.back().end)
+            m_now.busy.back().end = std::max(m_now.busy.back().end, span.end);
+        else
+            m_now.busy.push_back(span);
+    }
+    countOverlaps(m_before, {&m_older, &m_before, &m_now});
+    m_older = std::move(m_before);
+    m_before = std::move(m_now);
+    m_now = {};
+}
+
+void RunTimeline::countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside) {
+    for (const StepRecord& record : iteration.records) {
+        const std::uint32_t transfer = m_plan->steps[record.step].transfer;
+        if (transfer == kNone) continue;
+        // Spans of several iterations may overlap each other: each moment counts once.
+        std::vector<Span> parts;
+        for (const Iteration* other : beside) {
+            const auto from =
+                std::partition_point(other->busy.begin(), other->busy.end(),
+                                     [&](const Span& span) { return span.end <= record.startNs; });
+            for (auto span = from; span != other->busy.end() && span->start < record.endNs; ++span)
+                parts.push_back({std::max(span->start, record.startNs), std::min(span->end, record.endNs)});
+        }
+        std::sort(parts.begin(), parts.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+        std::int64_t reached = record.startNs;
+        for (const Span& part : parts) {
+            const std::int64_t start = std::max(part.start, reached);
+            if (part.end > start) m_overlapNs[transfer] += part.end - start;
+            reached = std::max(reached, part.end);
+        }
+    }
+}
+
+} // namespace twb
