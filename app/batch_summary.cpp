@@ -6,6 +6,7 @@
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "profile/report.h"
+#include "profile/saved_report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr std::uint64_t kLargestReport = std::uint64_t{1} << 30;
 
 std::string textOf(const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

@@ -53,6 +53,8 @@ int main(int argc, char** argv) {
         addCheckCommand(app, exit);
         addRunCommand(app, exit);
         addBatchCommand(app, exit);
+        addCompareCommand(app, exit);
+        addReportCommand(app, exit);
         addImportCommand(app, exit);
         addExportCommand(app, exit);
         addDevicesCommand(app, exit);

@@ -3,9 +3,11 @@
 #include "app/child_process.h"
 #include "app/commands.h"
 #include "app/interrupts.h"
+#include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "app/writable.h"
 #include "core/format.h"
 #include "formats/project.h"
 
@@ -34,6 +36,7 @@ struct BatchOptions {
     bool allowOutside = false;
     int jobs = 1;
     bool quiet = false;
+    std::string junit;
 };
 
 /// A folder for reports that nobody asked to keep; gone at the end.
@@ -197,6 +200,20 @@ private:
         printMessage(fmt::format("[{}/{}] {}: {}", m_done, m_rows.size(), row.member.name, how));
     }
 
+    static std::vector<JunitCase> casesOf(const std::vector<BatchRow>& rows) {
+        std::vector<JunitCase> out;
+        for (const BatchRow& row : rows) {
+            const bool fine = row.exitCode == 0;
+            const std::string message = row.message.empty() ? row.status : row.message;
+            out.push_back({row.member.name,
+                           fine ? JunitCase::Outcome::passed : JunitCase::Outcome::failed,
+                           fine ? "" : message,
+                           {},
+                           row.wallMs / 1e3});
+        }
+        return out;
+    }
+
     ExitCode finish() const {
         std::vector<BatchRow> rows;
         int worst = 0;
@@ -206,6 +223,7 @@ private:
             worst = std::max(worst, row->exitCode);
         }
         if (m_folder.isKept()) writeSummary(m_folder.path(), m_axes, rows);
+        if (!m_options.junit.empty()) writeJunit(m_options.junit, "batch", casesOf(rows));
         printResult(toTable(m_axes, rows));
         const auto skipped =
             std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.skipped; });
@@ -258,8 +276,10 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--jobs", options->jobs, "Runs side by side; more than one disturbs what is measured")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
+    addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "No line for each run that ends");
     command->callback([options, &exit] {
+        if (!options->junit.empty()) checkWritable(options->junit, "--junit");
         std::vector<SweepAxis> axes;
         for (const std::string& text : options->sets) axes.push_back(parseSweepAxis(text));
         const ReportFolder folder(options->report);

@@ -1,7 +1,9 @@
 #include "app/commands.h"
+#include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "app/writable.h"
 #include "core/format.h"
 #include "formats/npy.h"
 #include "formats/project.h"
@@ -21,6 +23,7 @@ struct CheckOptions {
     PlacementOptions placement;
     bool allowOutside = false;
     bool json = false;
+    std::string junit;
 };
 
 struct Counts {
@@ -50,7 +53,23 @@ void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
     }
 }
 
+/// Warnings fail nothing, but stand in the detail beside an error.
+JunitCase caseOf(const std::string& file, const std::vector<Diagnostic>& diagnostics) {
+    JunitCase out;
+    out.name = file;
+    for (const Diagnostic& d : diagnostics) {
+        if (d.severity == Severity::error && out.outcome == JunitCase::Outcome::passed) {
+            out.outcome = JunitCase::Outcome::failed;
+            out.message = d.message;
+        }
+        out.detail += fmt::format("{}[{}]: {}", name(d.severity), d.code, toText(d));
+    }
+    return out;
+}
+
 ExitCode check(const CheckOptions& options) {
+    if (!options.junit.empty()) checkWritable(options.junit, "--junit");
+    std::vector<JunitCase> cases;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     Counts counts;
     ExitCode exit = ExitCode::fine;
@@ -59,6 +78,7 @@ ExitCode check(const CheckOptions& options) {
             Graph graph;
             const Analysis analysis = analyzeFile(file, options, graph);
             count(analysis.diagnostics, counts);
+            cases.push_back(caseOf(file, analysis.diagnostics));
             if (options.json) {
                 results.push_back(
                     nlohmann::ordered_json::parse(diagnosticsToJson(file, analysis.diagnostics, graph)));
@@ -76,9 +96,11 @@ ExitCode check(const CheckOptions& options) {
             printMessage(error.what());
             exit = std::max(exit, exitCodeOf(error.code()));
             ++counts.unreadable;
+            cases.push_back({file, JunitCase::Outcome::error, error.what(), {}, 0});
             results.push_back({{"schema", kReportSchema}, {"file", file}, {"unreadable", error.what()}});
         }
     }
+    if (!options.junit.empty()) writeJunit(options.junit, "check", cases);
     if (counts.errors > 0) exit = std::max(exit, ExitCode::graphErrors);
     if (options.json) {
         const nlohmann::ordered_json out{{"schema", kReportSchema},
@@ -105,6 +127,7 @@ void addCheckCommand(CLI::App& app, ExitCode& exit) {
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");
+    addJunit(*command, options->junit);
     command->callback([options, &exit] { exit = check(*options); });
 }
 

@@ -1,5 +1,6 @@
 #include "app/command_line_files.h"
 #include "app/commands.h"
+#include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
@@ -35,6 +36,7 @@ struct RunCommand {
     std::string trace;
     bool allowOutside = false;
     bool quiet = false;
+    std::string junit;
 };
 
 /// A tensor to write once the run is over.
@@ -141,12 +143,15 @@ void checkDistinct(const RunCommand& command) {
     claim(command.file, "the project");
     if (!command.report.empty()) claim(command.report, "--report");
     if (!command.trace.empty()) claim(command.trace, "--trace");
+    if (!command.junit.empty()) claim(command.junit, "--junit");
     for (const std::string& text : command.outputs)
         claim(parseNamedFile(text, "--output").path, "--output " + text);
 }
 
-ExitCode run(const RunCommand& command) {
+/// `outcome` is what the run is as a test case.
+ExitCode run(const RunCommand& command, JunitCase& outcome) {
     checkDistinct(command);
+    if (!command.junit.empty()) checkWritable(command.junit, "--junit");
     std::vector<NamedFile> inputs;
     for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
     std::vector<Setting> settings;
@@ -168,7 +173,11 @@ ExitCode run(const RunCommand& command) {
         makeProjectFiles(fs::absolute(command.file).parent_path(), command.allowOutside), inputs);
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
+    for (const Diagnostic& d : analysis.diagnostics)
+        if (d.severity == Severity::error) outcome.detail += toText(d);
     if (!analysis.mayRun()) {
+        outcome.outcome = JunitCase::Outcome::failed;
+        outcome.message = analysis.diagnostics.front().message;
         printMessage(fmt::format("{}: not run, because the graph has {}: {}", command.file,
                                  analysis.errorCount() == 1
                                      ? "an error"
@@ -219,8 +228,31 @@ ExitCode run(const RunCommand& command) {
     if (!isWhole)
         printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders, and what depends on them",
                                  command.file, left, graph.nodes().size()));
+    outcome.seconds = static_cast<double>(report.result.setupNs + report.result.wallNs) / 1e9;
+    if (report.result.status != RunStatus::finished || !isWhole) {
+        outcome.outcome = JunitCase::Outcome::failed;
+        outcome.message = !report.result.errors.empty() ? report.result.errors.front().message
+                          : report.result.status == RunStatus::cancelled ? "cancelled"
+                                                                         : "some nodes did not run";
+    }
     const ExitCode code = exitCodeOf(report.result);
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
+}
+
+/// A run that could not be tried leaves its JUnit file, too.
+ExitCode runAndTell(const RunCommand& command) {
+    JunitCase outcome;
+    outcome.name = command.file;
+    try {
+        const ExitCode exit = run(command, outcome);
+        if (!command.junit.empty()) writeJunit(command.junit, "run", {outcome});
+        return exit;
+    } catch (const Error& error) {
+        if (!command.junit.empty() && error.code() != ErrorCode::invalidArgument)
+            writeJunit(command.junit, "run",
+                       {{command.file, JunitCase::Outcome::error, error.what(), {}, 0}});
+        throw;
+    }
 }
 
 } // namespace
@@ -245,8 +277,9 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");
+    addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "No table, no progress, no warnings");
-    command->callback([options, &exit] { exit = run(*options); });
+    command->callback([options, &exit] { exit = runAndTell(*options); });
 }
 
 } // namespace twb

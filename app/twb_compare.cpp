@@ -1,0 +1,82 @@
+#include "app/commands.h"
+#include "app/junit.h"
+#include "app/terminal.h"
+#include "app/writable.h"
+#include "formats/project.h"
+#include "profile/report_diff.h"
+#include "profile/saved_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct CompareOptions {
+    std::string before;
+    std::string after;
+    std::string bytes;
+    std::string time;
+    std::string junit;
+    bool json = false;
+};
+
+/// "5%" and "5" are five percent.
+std::optional<double> percentOf(const std::string& text, const char* option) {
+    if (text.empty()) return std::nullopt;
+    const std::size_t digits = text.ends_with('%') ? text.size() - 1 : text.size();
+    double value = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + digits, value);
+    if (failed != std::errc() || end != text.data() + digits || !std::isfinite(value) || value < 0)
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{} {}: this is no percentage; write it as 5% or 0%", option, text));
+    return value;
+}
+
+ExitCode compare(const CompareOptions& options) {
+    GrowthLimits limits;
+    limits.transferBytes = percentOf(options.bytes, "--fail-if-transfer-bytes-grow");
+    limits.time = percentOf(options.time, "--fail-if-time-grows");
+    if (!options.junit.empty()) checkWritable(options.junit, "--junit");
+    const ReportDiff diff = compareReports(readFile(options.before, kLargestReport), options.before,
+                                           readFile(options.after, kLargestReport), options.after);
+    const std::vector<std::string> problems = exceeded(diff, limits);
+    printResult(options.json ? toJson(diff, problems) : toText(diff));
+    for (const std::string& problem : problems) printMessage(problem);
+    if (!options.junit.empty()) {
+        JunitCase one;
+        one.name = options.before + " to " + options.after;
+        one.outcome = problems.empty() ? JunitCase::Outcome::passed : JunitCase::Outcome::failed;
+        if (!problems.empty()) one.message = problems.front();
+        one.detail = fmt::format("{}\n{}", fmt::join(problems, "\n"), toText(diff));
+        writeJunit(options.junit, "compare", {one});
+    }
+    return problems.empty() ? ExitCode::fine : ExitCode::runFailed;
+}
+
+} // namespace
+
+void addCompareCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<CompareOptions>();
+    CLI::App* command =
+        app.add_subcommand("compare", "What changed from one report to another; exits with 1 past a limit");
+    command->add_option("BEFORE", options->before, "What run --report wrote (.json)")->required();
+    command->add_option("AFTER", options->after, "Another such report")->required();
+    command
+        ->add_option("--fail-if-transfer-bytes-grow", options->bytes,
+                     "Fail when more bytes move in an iteration, or before them, than that much more")
+        ->type_name("PERCENT");
+    command
+        ->add_option("--fail-if-time-grows", options->time,
+                     "Fail when the median iteration takes longer than that, or the times cannot be compared")
+        ->type_name("PERCENT");
+    command->add_flag("--json", options->json, "Print JSON instead of text");
+    addJunit(*command, options->junit);
+    command->callback([options, &exit] { exit = compare(*options); });
+}
+
+} // namespace twb
