@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ struct RunCommand {
     std::string report;
     std::string trace;
     bool allowOutside = false;
+    bool allowTf32 = false;
     bool quiet = false;
     std::string junit;
 };
@@ -84,6 +86,12 @@ std::vector<InputFile> inputFiles(const Plan& plan) {
         if (path) out.push_back({toString(*path), plan.files->fingerprint(toString(*path))});
     }
     return out;
+}
+
+bool hasRealGpu(const Plan& plan) {
+    return std::any_of(plan.streams.begin(), plan.streams.end(), [&](const PlanStream& stream) {
+        return stream.device.isCuda() && !plan.devices.isSimulated(stream.device);
+    });
 }
 
 void printDiagnostics(const Analysis& analysis, bool warnings) {
@@ -200,12 +208,16 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     report.inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
     RunOptions options;
     options.iterations = command.iterations.value_or(std::max<std::int64_t>(graph.info().iterations, 1));
+    options.allowTf32 = command.allowTf32;
+    if (options.allowTf32 && !command.quiet && !hasRealGpu(*plan))
+        printMessage("warning: --allow-tf32 changes nothing: no step of this run is on a real GPU");
     Interrupts interrupts;
     RunWatch watch(plan, !command.trace.empty(), interrupts);
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
 
     report.file = command.file;
     report.policy = name(policy);
+    report.allowTf32 = options.allowTf32;
     report.plan = plan;
     report.ledger = &watch.ledger();
     report.steps = &watch.times();
@@ -274,6 +286,9 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
          "Write a node's result to this file after the run, named likewise; others in it stay");
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
+    command->add_flag(
+        "--allow-tf32", options->allowTf32,
+        "Let a real GPU round products and convolutions of f32 to TF32, 10 bits behind the point");
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");

@@ -47,6 +47,7 @@ struct Launch {
     const TensorFiles* files = nullptr;
     StepMemory* memory = nullptr; ///< the step's own in this run
     Cost cost;
+    bool allowTf32 = false;        ///< products of f32 may be rounded to TF32 where a device has it
     std::uint64_t hostScalars = 0; ///< bit i: input i is a 0-dimensional cpu tensor among a device's operands
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr; ///< null: not timed

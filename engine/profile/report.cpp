@@ -255,6 +255,7 @@ std::string toJson(const RunReport& report) {
     Json out{{"schema", kReportSchema},
              {"file", report.file},
              {"policy", report.policy},
+             {"allow_tf32", report.allowTf32},
              {"status", name(report.result.status)},
              {"iterations", report.result.iterations},
              {"clock", report.plan->virtualClock ? "modelled" : "measured"},

@@ -67,6 +67,7 @@ struct InputFile {
 struct RunReport {
     std::string file;
     std::string policy;
+    bool allowTf32 = false; ///< RunOptions::allowTf32
     std::shared_ptr<const Plan> plan;
     const Ledger* ledger = nullptr;
     const StepTimes* steps = nullptr;
@@ -84,6 +85,7 @@ struct RunReport {
 ///
 ///     schema      kReportSchema
 ///     file, policy
+///     allow_tf32  whether real GPUs might round products of f32 to TF32
 ///     status      "finished", "failed", "cancelled"
 ///     iterations  completed
 ///     wall_ms     the iterations on the host's clock, measured

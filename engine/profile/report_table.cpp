@@ -39,8 +39,9 @@ std::string summary(const RunReport& report) {
             ", {} each ({})",
             formatMs(static_cast<double>(result.clockNs) / static_cast<double>(result.iterations)),
             clockOf(report.plan->virtualClock));
-    out += fmt::format(" · setup {}, run {} on this machine\n", formatMs(static_cast<double>(result.setupNs)),
-                       formatMs(static_cast<double>(result.wallNs)));
+    out +=
+        fmt::format(" · setup {}, run {} on this machine{}\n", formatMs(static_cast<double>(result.setupNs)),
+                    formatMs(static_cast<double>(result.wallNs)), report.allowTf32 ? " · TF32 allowed" : "");
     return out;
 }
 

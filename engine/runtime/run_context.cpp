@@ -1,6 +1,7 @@
 #include "runtime/run_context.h"
 
 #include "backends/cpu/host_stream.h"
+#include "core/hash.h"
 #include "ops/kernel_inputs.h"
 
 #include <fmt/format.h>
@@ -84,11 +85,16 @@ void RunContext::allocate() {
     }
 }
 
+/// By which a step's results are known to later runs: rounded otherwise they are others.
+std::uint64_t RunContext::cacheKey(const Step& step) const {
+    return m_options.allowTf32 ? ContentHash().add(step.signature).add("TF32").value() : step.signature;
+}
+
 void RunContext::useCache() {
     if (!m_cache || !m_options.cache || m_options.iterations != 1) return;
     for (const Step& step : m_plan->steps) {
         if (!step.signature) continue;
-        const auto known = m_cache->find(step.signature);
+        const auto known = m_cache->find(cacheKey(step));
         if (known == m_cache->end() || known->second.size() != step.outputs.size()) continue;
         const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
                                        [&](std::uint32_t v) { return m_plan->values[v].kept; });
@@ -145,6 +151,7 @@ void RunContext::bind(std::uint32_t index) {
         launch.files = m_plan->files.get();
         launch.memory = &slot.memory;
         launch.cost = step.cost;
+        launch.allowTf32 = m_options.allowTf32;
         launch.guard = &m_guard;
         slot.launch = {launch, launch};
         slot.launch[0].timing = &m_timings[0][index];
@@ -359,7 +366,7 @@ void RunContext::keepResults(RunResult& result) {
         const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
                                        [&](std::uint32_t v) { return m_plan->values[v].kept && isWhole(v); });
         if (!owned) continue;
-        auto& tensors = fresh[step.signature];
+        auto& tensors = fresh[cacheKey(step)];
         for (std::uint32_t v : step.outputs) tensors.push_back(tensorOf(v));
     }
     *m_cache = std::move(fresh);

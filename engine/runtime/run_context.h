@@ -65,6 +65,7 @@ private:
     };
 
     void allocate();
+    std::uint64_t cacheKey(const Step& step) const;
     void useCache();
     void bind(std::uint32_t step);
     void resolve(std::uint32_t step);

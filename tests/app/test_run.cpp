@@ -75,6 +75,21 @@ private Q_SLOTS:
             if (line.contains("→")) QVERIFY2(line.contains("modelled"), qPrintable(line));
     }
 
+    void tf32IsAskedForAndSaid() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        const Ended plain = twb.run({"run", "a.twb", "--report", "plain.json"});
+        QCOMPARE(plain.exit, 0);
+        QVERIFY(!plain.out.contains("TF32"));
+        QCOMPARE(twb.json("plain.json").at("allow_tf32"), nlohmann::json(false));
+        const Ended allowed = twb.run({"run", "a.twb", "--allow-tf32", "--report", "allowed.json"});
+        QCOMPARE(allowed.exit, 0);
+        QVERIFY(allowed.out.contains("TF32 allowed"));
+        QVERIFY2(allowed.err.contains("--allow-tf32 changes nothing: no step of this run is on a real GPU"),
+                 qPrintable(allowed.err));
+        QCOMPARE(twb.json("allowed.json").at("allow_tf32"), nlohmann::json(true));
+    }
+
     void mismatchedGraphsDoNotRun() {
         const Program twb;
         twb.save("a.twb", crossingGraph(false));

@@ -5,6 +5,7 @@
 #include "cuda/fake_runtime.h"
 #include "ops/op_table.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -23,7 +24,10 @@ struct Later {
     const Op* op;
 };
 
+std::atomic<int> tf32Count{0};
+
 void runHostKernel(const KernelCall& call) {
+    if (call.queue.allowsTf32()) ++tf32Count;
     const auto later = std::make_shared<Later>();
     later->inputs.assign(call.inputs.begin(), call.inputs.end());
     later->outputs.assign(call.outputs.begin(), call.outputs.end());
@@ -63,3 +67,5 @@ void BlasHandles::giveBack(BlasPair) noexcept {}
 void setBlasStream(const BlasPair&, cudaStream_t) {}
 
 } // namespace twb::cuda
+
+int twb::test::fake::tf32Launches() { return cuda::tf32Count; }

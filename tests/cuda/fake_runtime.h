@@ -26,6 +26,8 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 
 /// Copies so far whose host side was not page-locked.
 int pageableCopies();
+/// Kernels launched so far that might round to TF32.
+int tf32Launches();
 /// Allocations of GPU and page-locked memory that were not freed.
 std::size_t liveAllocations();
 

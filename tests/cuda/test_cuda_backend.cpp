@@ -215,6 +215,20 @@ private Q_SLOTS:
         QCOMPARE(floats(result, back, map), std::vector<float>(1000, 1.0F));
     }
 
+    void tf32IsUsedWhereItIsAllowed() {
+        const auto found = gpus({.gpus = 1});
+        GraphMaker g;
+        const NodeId a = g.node("Ones", "a", "cuda:0", {{"shape", std::vector<std::int64_t>{4, 4}}});
+        const NodeId product = g.node("MatMul", "product", "cuda:0", {}, {a, a});
+        QVERIFY(value(product));
+        const auto plan = planOf(g.graph(), mapOf(found), {.keepAll = true});
+        const int before = fake::tf32Launches();
+        QVERIFY(runToEnd(plan, {.iterations = 2}).status == RunStatus::finished);
+        QCOMPARE(fake::tf32Launches(), before);
+        QVERIFY(runToEnd(plan, {.iterations = 2, .allowTf32 = true}).status == RunStatus::finished);
+        QCOMPARE(fake::tf32Launches(), before + 3); // the source once, the product twice
+    }
+
     void memoryRunsOut() {
         const auto found = gpus({.gpus = 1, .memoryBytes = 8 << 20});
         const DeviceMap map = mapOf(found);

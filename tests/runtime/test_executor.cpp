@@ -22,6 +22,7 @@ private Q_SLOTS:
     void cancelTakesEffectSoon();
     void startWhileRunningIsRefused();
     void cacheRunsOnlyWhatChanged();
+    void cacheKnowsWhatWasRounded();
     void sizesKnownOnlyAtRunTime();
     void saveWritesOnceAfterTheLastIteration();
     void aSinkDoesNotWaitForOthers();
@@ -187,6 +188,25 @@ void TestExecutor::cacheRunsOnlyWhatChanged() {
     executor.clearCache();
     auto [fourth, again] = run(edited);
     for (const auto& [label, state] : fourth) QCOMPARE(state, StepState::done);
+}
+
+void TestExecutor::cacheKnowsWhatWasRounded() {
+    GraphMaker g;
+    const NodeId a = g.node("Ones", "a", "cpu", {{"shape", Ints{4, 4}}});
+    const NodeId product = g.node("MatMul", "product", "cpu", {}, {a, a});
+    QVERIFY(value(product));
+    const auto plan = planOf(g.graph(), DeviceMap(), {.keepAll = true});
+    Executor executor;
+    const auto run = [&](bool allowTf32) {
+        Recorder recorder;
+        executor.start(plan, {.iterations = 1, .cache = true, .allowTf32 = allowTf32}, recorder);
+        executor.wait();
+        return recorder.result.states[stepNamed(*plan, "product").index];
+    };
+    QCOMPARE(run(false), StepState::done);
+    QCOMPARE(run(false), StepState::cached);
+    QCOMPARE(run(true), StepState::done);
+    QCOMPARE(run(true), StepState::cached);
 }
 
 void TestExecutor::sizesKnownOnlyAtRunTime() {

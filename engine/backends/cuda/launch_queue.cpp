@@ -39,6 +39,7 @@ Fault* LaunchQueue::fault() {
 
 void LaunchQueue::begin(const Launch& launch) noexcept {
     m_op = launch.op;
+    m_allowsTf32 = launch.allowTf32;
     m_askedForFault = false;
 }
 
