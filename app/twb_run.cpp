@@ -37,6 +37,7 @@ struct RunCommand {
     std::string trace;
     bool allowOutside = false;
     bool allowTf32 = false;
+    bool noFusion = false;
     bool quiet = false;
     std::string junit;
 };
@@ -200,6 +201,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
 
     CompileOptions compileOptions;
     compileOptions.policy = policy;
+    compileOptions.fuse = !command.noFusion;
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
@@ -289,6 +291,8 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     command->add_flag(
         "--allow-tf32", options->allowTf32,
         "Let a real GPU round products and convolutions of f32 to TF32, 10 bits behind the point");
+    command->add_flag("--no-fusion", options->noFusion,
+                      "Launch each op by itself on a real GPU, too, so that each has its own time");
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");

@@ -236,6 +236,11 @@ void RunController::updateNodes(bool final) {
     };
     for (const std::uint32_t index : steps) {
         const Step& step = plan.steps[index];
+        // What several ops took together is the time of none of them.
+        for (const NodeId member : step.members)
+            if (const auto one = m_state.nodes.find(member); one != m_state.nodes.end())
+                one->second.state = rows[index].state;
+        if (step.chain) continue;
         const auto found = m_state.nodes.find(step.node);
         if (found == m_state.nodes.end()) continue; // an implicit copy stands for no node
         NodeRun& node = found->second;

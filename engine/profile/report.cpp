@@ -125,6 +125,10 @@ Json stepsOf(const RunReport& report) {
                  {"device", stream.device.toString()},
                  {"stream", stream.label},
                  {"setup", step.setup}};
+        if (step.chain) {
+            row["members"] = Json::array();
+            for (const NodeId node : step.members) row["members"].push_back(value(node));
+        }
         if (report.steps) {
             const StepTimes::Row& times = report.steps->rows()[step.index];
             row["state"] = name(times.state);

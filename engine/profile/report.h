@@ -100,6 +100,8 @@ struct RunReport {
 ///     steps       [{node, label, op, device, stream, setup, state, count, median_ms, p95_ms, last_ms,
 ///     total_ms,
 ///                 predicted_ms, modelled}]
+///                 and members, the nodes whose ops ran in one launch, where these are several: its times
+///                 are theirs together
 ///     transfers   [{label, kind, from: {node, port}, to: {node, port}, source, target, setup, pinned, count,
 ///     bytes,
 ///                 last_ms, min_ms, median_ms, p95_ms, total_ms, wait_ms, gb_per_s, predicted_ms, modelled,

@@ -34,6 +34,7 @@ std::shared_ptr<const Plan> Compiler::run() {
     for (const NodeFacts& facts : m_analysis.nodes)
         if (facts.sound && !m_bodies.around(facts.id)) addNode(facts, *m_graph.find(facts.id));
     setupFirst();
+    if (m_options.fuse) fuseChains();
     findBodies();
     planLayouts(*m_plan);
     planMemory(*m_plan, !m_options.keepAll);

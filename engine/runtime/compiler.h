@@ -49,6 +49,7 @@ private:
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();
+    void fuseChains(); // in compile_fusion.cpp
     bool isSetup(ValueId value) const {
         return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup;
     }

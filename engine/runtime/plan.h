@@ -92,6 +92,10 @@ struct Step {
     std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output takes over
     Cost cost;
     double predictedNs = 0;
+    /// Null but for several nodes' ops in one launch: `op` is then their names together, `node` the last
+    /// of `members`, and the step's time is that of all of them.
+    std::shared_ptr<const PointwiseChain> chain;
+    std::vector<NodeId> members; ///< of a chain, in the chain's order
     std::uint64_t signature = 0; ///< of op, attributes, inputs' signatures and device; 0: not cacheable
     std::string label;           ///< "fc1"
 };
@@ -147,6 +151,7 @@ struct Plan {
     std::vector<Step> steps;              ///< each after all it waits for; setup steps first
     std::vector<Transfer> transfers;
     std::vector<PlanControl> controls;
+    std::vector<std::shared_ptr<const Op>> chainOps; ///< what chains go by in the place of an op
     std::uint32_t setupSteps = 0;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock
     DeviceMap devices;
@@ -166,6 +171,7 @@ struct CompileOptions {
     std::uint64_t revision = 0;
     Policy policy = Policy::strict;
     bool keepAll = false;     ///< every value readable after the run: no memory is shared
+    bool fuse = true;         ///< chains of pointwise ops are one step where the backend can (Step::chain)
     std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are
 };
 

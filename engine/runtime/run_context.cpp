@@ -144,6 +144,7 @@ void RunContext::bind(std::uint32_t index) {
         }
         launch.step = index;
         launch.op = step.op->name.c_str();
+        launch.chain = step.chain.get();
         launch.kernel = step.op->kernel;
         launch.inputs = slot.inputs;
         launch.outputs = slot.outputs;

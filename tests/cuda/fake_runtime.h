@@ -28,6 +28,10 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 int pageableCopies();
 /// Kernels launched so far that might round to TF32.
 int tf32Launches();
+/// Chains of ops launched so far.
+int chainLaunches();
+/// Chains made ready so far: compiled, or found to have been.
+int chainsPrepared();
 /// Allocations of GPU and page-locked memory that were not freed.
 std::size_t liveAllocations();
 

@@ -309,7 +309,7 @@ private Q_SLOTS:
         GraphMaker g;
         NodeId at = g.node("Ones", "a", "cuda:0", {{"shape", std::vector<std::int64_t>{4}}});
         for (int i = 0; i < 100; ++i) at = g.node("Neg", fmt::format("n{}", i), "cuda:0", {}, {at});
-        const auto plan = planOf(g.graph(), mapOf(found));
+        const auto plan = planOf(g.graph(), mapOf(found), {.fuse = false});
         Recorder recorder;
         Executor executor;
         executor.start(plan, {.iterations = 1000}, recorder);

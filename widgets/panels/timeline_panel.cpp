@@ -162,7 +162,10 @@ void TimelinePanel::paintBar(QPainter& painter, const Bar& bar) const {
     const Theme& theme = Theme::current();
     const Step& step = m_plan->steps[bar.step];
     QColor color = theme.device(m_plan->streams[step.stream].device);
-    const bool selected = m_document.selection().nodes.contains(step.node);
+    const auto& chosen = m_document.selection().nodes;
+    const bool selected =
+        chosen.contains(step.node) || std::any_of(step.members.begin(), step.members.end(),
+                                                  [&](NodeId member) { return chosen.contains(member); });
     painter.setRenderHint(QPainter::Antialiasing, box.width() > 3);
     QColor fill = color;
     fill.setAlphaF(theme.isDark ? 0.34f : 0.26f);

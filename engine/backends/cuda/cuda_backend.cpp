@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_error.h"
 #include "backends/cuda/cuda_profile.h"
 #include "backends/cuda/cuda_stream.h"
+#include "backends/cuda/kernels/chain_source.h"
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/cuda/pinned_memory.h"
 #include "core/host_memory.h"
@@ -38,6 +39,7 @@ public:
         m_gpu.pinned = std::make_shared<PinnedMemory>(m_gpu.gpu, systemMemoryBytes() / 2);
         m_gpu.blas = std::make_shared<BlasHandles>();
         m_gpu.multiprocessors = properties.multiProcessorCount;
+        m_gpu.chains = ChainRunner::find(properties.major * 10 + properties.minor);
         m_info = describe(*m_gpu.gpu, properties);
     }
 
@@ -54,6 +56,9 @@ public:
         if (std::string_view(op) == "Probe") return true; // keeps its input where it is
         const Kernel* kernel = findKernel(op);
         return kernel && (!kernel->supports || kernel->supports(inputs));
+    }
+    bool fuses(const char* op, const Attributes& attributes, DType dtype) const override {
+        return m_gpu.chains && isChainMember(op, attributes, dtype);
     }
     bool canCopyTo(const Backend& other) const override {
         return std::find(m_peers.begin(), m_peers.end(), other.info().device) != m_peers.end() &&

@@ -182,10 +182,10 @@ void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     m_timeline->addWait(mark);
 }
 
-/// Issues one launch or copy between two events that time it. Failures go to its guard.
-template <class Issue>
+/// Issues one launch or copy between two events that time it, once it is prepared. Failures go to its guard.
+template <class Prepare, class Issue>
 void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                         double expectedNs, Issue&& issue) {
+                         double expectedNs, Prepare&& prepare, Issue&& issue) {
     stayClose(expectedNs);
     const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
     std::shared_ptr<Span> span;
@@ -193,6 +193,7 @@ void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
         const NamedRange range(op);
         try {
             if (m_gpu.gpu->isLost()) throw Error(ErrorCode::failed, m_gpu.gpu->lossSentence());
+            prepare();
             span = std::make_shared<Span>(*m_gpu.gpu);
             check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
             issue();
@@ -220,22 +221,29 @@ void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
 }
 
 void CudaStream::run(const Launch& launch) {
-    guarded(launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
-            [&] { issueKernel(launch); });
+    guarded(
+        launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
+        [&] {
+            if (launch.chain && !launch.memory->state)
+                launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
+        },
+        [&] { issueKernel(launch); });
 }
 
 void CudaStream::run(const Copy& copy) {
-    guarded(copy.guard, copy.step, copy.timing, "copy",
-            m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
-            [&] { issueCopy(copy); });
+    guarded(
+        copy.guard, copy.step, copy.timing, "copy",
+        m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory), [] {},
+        [&] { issueCopy(copy); });
 }
 
 void CudaStream::issueKernel(const Launch& launch) {
     if (!m_queue) throw Error(ErrorCode::unsupported, "kernels run on the compute stream");
     m_queue->begin(launch);
     if (launch.outputs.empty()) return; // a Probe: its input stays where it is
-    const Kernel* kernel = findKernel(launch.op);
-    if (!kernel) throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for CUDA");
+    const Kernel* kernel = launch.chain ? nullptr : findKernel(launch.op);
+    if (!kernel && !launch.chain)
+        throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for CUDA");
     std::vector<TensorView> inputs(launch.inputs.begin(), launch.inputs.end());
     std::deque<Scratch> scalars;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -246,7 +254,10 @@ void CudaStream::issueKernel(const Launch& launch) {
         input.data = scalars.back().data();
     }
     cudaGetLastError(); // "not ready" counts as an error, too, and is none
-    kernel->run({inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue});
+    if (launch.chain)
+        m_gpu.chains->run(*launch.memory->state, inputs, launch.outputs[0], *m_queue);
+    else
+        kernel->run({inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue});
     check(cudaGetLastError(), launch.op);
 }
 

@@ -54,9 +54,9 @@ private:
     void issueKernel(const Launch& launch);
     void issueCopy(const Copy& copy);
     void issueWait(const std::shared_ptr<Mark>& mark);
-    template <class Issue>
+    template <class Prepare, class Issue>
     void guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                 double expectedNs, Issue&& issue);
+                 double expectedNs, Prepare&& prepare, Issue&& issue);
     void stayClose(double nextNs);
     void dropPassed();
     void dropFirst();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cuda/blas_handles.h"
+#include "backends/cuda/chain_runner.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/kernels/queue.h"
 #include "backends/cuda/stream_copies.h"
@@ -13,6 +14,7 @@ struct GpuResources {
     std::shared_ptr<DeviceMemory> memory;
     std::shared_ptr<Allocator> pinned;
     std::shared_ptr<BlasHandles> blas;
+    std::shared_ptr<ChainRunner> chains; ///< null: ops are launched one by one
     int multiprocessors = 0;
 };
 

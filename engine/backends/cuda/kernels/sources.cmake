@@ -10,3 +10,25 @@ endif()
 # What nvcc needs beside the language level: standard functions that are constexpr, called on the GPU; and no
 # word about comparisons that a type makes pointless, which templates are full of.
 set(TWB_CUDA_KERNEL_OPTIONS --expt-relaxed-constexpr --diag-suppress=186)
+
+# The text of what chains of pointwise ops are built on, for NVRTC: it finds no headers where the program runs.
+set(text "")
+foreach(header backends/cuda/kernels/chain_prelude.h core/half.h ops/element_functions.h ops/math_functions.h
+               ops/activation_functions.h backends/cuda/kernels/chain_kernel.h)
+  set(path ${CMAKE_SOURCE_DIR}/engine/${header})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  file(READ ${path} part)
+  if(NOT header MATCHES "prelude")
+    string(REGEX REPLACE "#(include|pragma once)[^\n]*\n" "" part "${part}")
+  endif()
+  string(APPEND text "${part}")
+endforeach()
+set(TWB_CUDA_CHAIN_HEADERS ${CMAKE_BINARY_DIR}/generated/chain_headers.cpp)
+file(CONFIGURE OUTPUT ${TWB_CUDA_CHAIN_HEADERS} @ONLY CONTENT
+"#include \"backends/cuda/kernels/chain_headers.h\"
+
+const char* twb::cuda::chainHeaders() {
+    return R\"twb(${text})twb\";
+}
+")
+list(APPEND TWB_CUDA_KERNEL_CXX_SOURCES ${TWB_CUDA_CHAIN_HEADERS})

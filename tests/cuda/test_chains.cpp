@@ -1,0 +1,347 @@
+#include "backends/cuda/code_cache.h"
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/kernels/chain_headers.h"
+#include "backends/cuda/kernels/chain_launch.h"
+#include "backends/cuda/kernels/chain_source.h"
+#include "backends/cuda/nvrtc.h"
+#include "cuda/fake_runtime.h"
+#include "runtime/runs.h"
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <QObject>
+#include <QProcess>
+#include <QTemporaryDir>
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Several sources as one, with the headers once and a kernel name of each one's own.
+class Sources {
+public:
+    Sources() : m_text(cuda::chainHeaders()) {}
+    void add(const PointwiseChain& chain, DType dtype) {
+        std::string body = cuda::chainSource(chain, dtype).substr(std::string(cuda::chainHeaders()).size());
+        for (const std::string name : {"runChainOnHost(", " chain("})
+            body.replace(body.find(name), name.size() - 1,
+                         name.substr(0, name.size() - 1) + std::to_string(m_count));
+        m_text += fmt::format("namespace chain{} {{\n{}\n}}\n", m_count++, body);
+    }
+    const std::string& text() const { return m_text; }
+
+private:
+    std::string m_text;
+    int m_count = 0;
+};
+
+/// What the host's compiler made of them.
+class HostChains {
+public:
+    explicit HostChains(const Sources& sources) {
+        const std::string source = m_folder.filePath("chains.cpp").toStdString();
+        std::ofstream(source) << sources.text();
+        QProcess compiler;
+        // As written: the GPU's compiler contracts a · b + c unless it is told not to, which the tolerances
+        // allow.
+        compiler.start(QStringLiteral(TWB_CXX),
+                       {"-std=c++20", "-O0", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared",
+                        "-fPIC", "-o", m_folder.filePath("chains.so"), QString::fromStdString(source)});
+        if (!compiler.waitForFinished(240000) || compiler.exitCode() != 0)
+            qFatal("%s", compiler.readAllStandardError().constData());
+        m_library = dlopen(m_folder.filePath("chains.so").toUtf8().constData(), RTLD_NOW | RTLD_LOCAL);
+        if (!m_library) qFatal("%s", dlerror());
+    }
+    ~HostChains() { dlclose(m_library); }
+    HostChains(const HostChains&) = delete;
+    HostChains& operator=(const HostChains&) = delete;
+
+    void run(int which, const std::vector<Tensor>& inputs, const Tensor& out) const {
+        std::vector<TensorView> views;
+        for (const Tensor& input : inputs) views.push_back(input.view());
+        const cuda::ChainLaunch launch = cuda::chainLaunchOf(views, out.view());
+        using Run = void (*)(const cuda::ChainLaunch*);
+        reinterpret_cast<Run>(dlsym(m_library, fmt::format("runChainOnHost{}", which).c_str()))(&launch);
+    }
+
+private:
+    QTemporaryDir m_folder;
+    void* m_library = nullptr;
+};
+
+/// An op alone; it has two operands where it takes two.
+PointwiseChain chainOf(const Op& op) {
+    const bool isBinary = op.inputs.size() > 1 || op.isVariadic();
+    PointwiseChain chain{isBinary ? std::size_t{2} : 1, {{op.name, completeAttributes(op, {}), {0}}}};
+    if (isBinary) chain.members[0].operands.push_back(1);
+    return chain;
+}
+
+/// Of those that chains have.
+std::vector<DType> dtypesOf(const Op& op) {
+    std::vector<DType> out;
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+        if (op.inputs[0].types.contains(dtype)) out.push_back(dtype);
+    return out;
+}
+
+/// The ops that chains may have.
+std::vector<const Op*> chainOps() {
+    std::vector<const Op*> out;
+    for (const Op& op : opTable()) {
+        if (op.role != OpRole::compute) continue;
+        try {
+            if (cuda::isChainMember(op.name.c_str(), completeAttributes(op, {}), DType::f32))
+                out.push_back(&op);
+        } catch (const InferError&) { // it needs attributes, which members do not
+        }
+    }
+    return out;
+}
+
+Tolerance twice(const Op& op, DType dtype) {
+    Tolerance out{op.tolerance.rtol * 2, op.tolerance.atol * 2};
+    if (isHalfWidth(dtype)) out.rtol += dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+    return out;
+}
+
+/// Elementwise ops after each other on cuda:0, as (name, op) of the one before and maybe `other`.
+struct Line {
+    GraphMaker g;
+    NodeId last, other;
+    Line() {
+        last = g.node("RandomNormal", "x", "cuda:0", {{"shape", Ints{3, 5}}, {"seed", std::int64_t{1}}});
+        other = g.node("RandomNormal", "b", "cuda:0", {{"shape", Ints{5}}, {"seed", std::int64_t{2}}});
+    }
+    NodeId add(const char* op, const char* name, bool withOther = false) {
+        const NodeId before = last;
+        last = withOther ? g.node(op, name, "cuda:0", {}, {before, other})
+                         : g.node(op, name, "cuda:0", {}, {before});
+        return last;
+    }
+};
+
+DeviceMap fakeGpu() {
+    fake::start({.gpus = 1, .mostDelayUs = 50});
+    std::string problem;
+    DeviceMap map;
+    map.set(Device::cuda(0), cuda::findGpus(problem).at(0), true);
+    return map;
+}
+
+std::vector<std::string> labelsOf(const Plan& plan) {
+    std::vector<std::string> out;
+    for (const Step& step : plan.steps)
+        if (!step.setup) out.push_back(step.label);
+    return out;
+}
+
+using Labels = std::vector<std::string>;
+
+} // namespace
+
+/// Chains of pointwise ops: which steps become one, what the one gives, and the source that a GPU's compiler
+/// is given for it.
+class TestChains : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void neighboursBecomeOneStep() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        line.add("Add", "sum", true);
+        line.add("Relu", "relu");
+        const NodeId end = line.add("Mul", "scaled", true);
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        QCOMPARE(labelsOf(*plan), (Labels{"sum, relu, scaled"}));
+        const Step& step = stepNamed(*plan, "sum, relu, scaled");
+        QCOMPARE(step.op->name, std::string("Add+Relu+Mul"));
+        QCOMPARE(step.node, end);
+        QCOMPARE(step.members.size(), std::size_t{3});
+        QCOMPARE(step.inputs.size(), std::size_t{2});
+        // Each input and the result once: what lies between is never stored.
+        QCOMPARE(step.cost.bytes, 4.0 * (15 + 5 + 15));
+        const int before = fake::chainLaunches();
+        const int preparedBefore = fake::chainsPrepared();
+        Recorder recorder;
+        const RunResult fused = runToEnd(plan, {.iterations = 3}, &recorder);
+        QCOMPARE(fake::chainLaunches(), before + 3);
+        QCOMPARE(fake::chainsPrepared(), preparedBefore + 1);
+        const auto oneByOne = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
+        QCOMPARE(labelsOf(*oneByOne), (Labels{"sum", "relu", "scaled"}));
+        const RunResult plain = runToEnd(oneByOne, {});
+        QVERIFY(fused.status == RunStatus::finished && plain.status == RunStatus::finished);
+        QCOMPARE(floats(fused, end, map), floats(plain, end, map));
+        QVERIFY(!floats(fused, end, map).empty());
+        // One record for the step, none for each of its ops.
+        QCOMPARE(std::count_if(recorder.records.begin(), recorder.records.end(),
+                               [&](const StepRecord& record) { return record.step == step.index; }),
+                 std::ptrdiff_t{3});
+    }
+
+    void whatEndsAChain() {
+        const DeviceMap map = fakeGpu();
+        {
+            Line line; // somebody looks
+            const NodeId seen = line.add("Neg", "a");
+            line.add("Relu", "b");
+            const NodeId end = line.add("Exp", "c");
+            QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keep = {{seen, 0}, {end, 0}}})),
+                     (Labels{"a", "b, c"}));
+            QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keepAll = true})), (Labels{"a", "b", "c"}));
+        }
+        {
+            Line line; // several read it
+            const NodeId shared = line.add("Neg", "a");
+            const NodeId left = line.g.node("Exp", "left", "cuda:0", {}, {shared});
+            const NodeId right = line.g.node("Tanh", "right", "cuda:0", {}, {shared});
+            const NodeId sum = line.g.node("Add", "sum", "cuda:0", {}, {left, right});
+            QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keep = {{sum, 0}}})),
+                     (Labels{"a", "left, right, sum"}));
+        }
+        {
+            Line line; // an op that is not pointwise
+            line.add("Neg", "a");
+            line.add("Softmax", "soft");
+            line.add("Neg", "b");
+            const NodeId end = line.add("Exp", "c");
+            QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keep = {{end, 0}}})),
+                     (Labels{"a", "soft", "b, c"}));
+        }
+        {
+            Line line; // a smaller result would be worked out again for each row
+            const NodeId small = line.g.node("Neg", "small", "cuda:0", {}, {line.other});
+            const NodeId end = line.g.node("Add", "sum", "cuda:0", {}, {line.last, small});
+            QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keep = {{end, 0}}})), (Labels{"small", "sum"}));
+        }
+        {
+            GraphMaker g; // integers
+            const NodeId x =
+                g.node("Ones", "x", "cuda:0", {{"shape", Ints{4}}, {"dtype", std::string("i32")}});
+            const NodeId a = g.node("Neg", "a", "cuda:0", {}, {x});
+            const NodeId b = g.node("Abs", "b", "cuda:0", {}, {a});
+            QCOMPARE(labelsOf(*planOf(g.graph(), map, {.keep = {{b, 0}}})), (Labels{"a", "b"}));
+        }
+    }
+
+    void chainsHaveAnEnd() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        for (int i = 0; i < 70; ++i) line.add("Neg", "n");
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{line.last, 0}}});
+        std::size_t members = 0;
+        for (const Step& step : plan->steps) {
+            QVERIFY(step.members.size() <= 32);
+            if (!step.setup) members += std::max<std::size_t>(step.members.size(), 1);
+        }
+        QCOMPARE(members, std::size_t{70});
+        QVERIFY(runToEnd(plan, {}).status == RunStatus::finished);
+    }
+
+    /// Every op and dtype, by the host's compiler, against the op's own kernel.
+    void sourcesGiveWhatTheOpsGive() {
+        const std::vector<const Op*> ops = chainOps();
+        QVERIFY2(ops.size() >= 40, qPrintable(QString::number(ops.size())));
+        Sources sources;
+        for (const Op* op : ops)
+            for (const DType dtype : dtypesOf(*op)) sources.add(chainOf(*op), dtype);
+        const HostChains chains(sources);
+        int which = 0;
+        for (const Op* op : ops)
+            for (const DType dtype : dtypesOf(*op)) {
+                Dice dice(static_cast<std::uint32_t>(which));
+                const PointwiseChain chain = chainOf(*op);
+                const double low = op->name == "Acosh"                       ? 1
+                                   : op->name == "Log" || op->name == "Sqrt" ? 0.125
+                                                                             : -0.875;
+                const Shape shape{3, dice.integer(1, 9), 5};
+                std::vector<Tensor> inputs;
+                for (std::size_t k = 0; k < chain.inputs; ++k) {
+                    const Shape own = k == 0 ? shape : Shape{dice.one(2) ? shape[1] : 1, 5};
+                    inputs.push_back(inLayout(dice.tensor(dtype, own, low, low + 1.75), dice.layout()));
+                }
+                const Tensor out = Tensor::onHost({dtype, shape});
+                chains.run(which++, inputs, out);
+                const std::vector<Tensor> wanted = runOp(op->name, {}, inputs);
+                const QString problem = difference(out, shape, valuesOf(wanted[0]), twice(*op, dtype));
+                QVERIFY2(problem.isEmpty(), qPrintable(QString::fromStdString(op->name) + ": " + problem));
+            }
+    }
+
+    void everySourceIsOneForAGpu() {
+        if (!cuda::hasNvrtc()) QSKIP("no NVRTC");
+        Sources sources;
+        for (const Op* op : chainOps())
+            for (const DType dtype : dtypesOf(*op)) sources.add(chainOf(*op), dtype);
+        QVERIFY(!cuda::compileForGpu(sources.text(), 75).empty());
+        // A GPU newer than NVRTC gets what its driver can translate.
+        const PointwiseChain one = chainOf(*findOp("Relu"));
+        QVERIFY(cuda::compileForGpu(cuda::chainSource(one, DType::f32), 999).find(".target sm_") !=
+                std::string::npos);
+        QVERIFY_EXCEPTION_THROWN(cuda::compileForGpu("this is no C++", 75), Error);
+    }
+
+    void attributesAreInTheSource() {
+        PointwiseChain chain = chainOf(*findOp("LeakyRelu"));
+        chain.members[0].attributes.set("alpha", 0.3);
+        Sources sources;
+        sources.add(chain, DType::f64);
+        // (x0 + x1) · max(x0, 0): operands in any order, each as often as it is wanted.
+        const PointwiseChain tree{2,
+                                  {{"Add", completeAttributes(*findOp("Add"), {}), {0, 1}},
+                                   {"Relu", completeAttributes(*findOp("Relu"), {}), {0}},
+                                   {"Mul", completeAttributes(*findOp("Mul"), {}), {2, 3}}}};
+        sources.add(tree, DType::f32);
+        const HostChains chains(sources);
+        const Tensor x = tensorOf(DType::f64, Shape{3}, {-1, 0, 2});
+        const Tensor y = Tensor::onHost({DType::f64, Shape{3}});
+        chains.run(0, {x}, y);
+        QCOMPARE(valuesOf(y), (std::vector<double>{-0.3, 0, 2}));
+        const Tensor a = tensorOf(DType::f32, Shape{2, 3}, {-1, 2, 3, 4, 5, -6});
+        const Tensor b = tensorOf(DType::f32, Shape{3}, {1, 2, 3});
+        const Tensor c = Tensor::onHost({DType::f32, Shape{2, 3}});
+        chains.run(1, {a, b}, c);
+        QCOMPARE(valuesOf(c), (std::vector<double>{0, 8, 18, 20, 35, 0}));
+        Attributes infinite = completeAttributes(*findOp("Elu"), {});
+        infinite.set("alpha", std::numeric_limits<double>::infinity());
+        QVERIFY(!cuda::isChainMember("Elu", infinite, DType::f32));
+        QVERIFY(!cuda::isChainMember("Relu", {}, DType::i32));
+        QVERIFY(!cuda::isChainMember("Softmax", {}, DType::f32));
+    }
+
+    void codeIsKeptByContent() {
+        const QTemporaryDir folder;
+        const auto restore = qScopeGuard([before = qgetenv("XDG_CACHE_HOME")] {
+            if (before.isNull())
+                qunsetenv("XDG_CACHE_HOME");
+            else
+                qputenv("XDG_CACHE_HOME", before);
+        });
+        qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
+        const std::string code("\0code\n", 6);
+        QVERIFY(!cuda::cachedCode("source"));
+        cuda::cacheCode("source", code);
+        QCOMPARE(cuda::cachedCode("source"), std::optional(code));
+        QVERIFY(!cuda::cachedCode("another"));
+        // A file that was cut short is not taken, and no half file is left beside it.
+        std::vector<std::filesystem::path> files;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path().toStdString()))
+            if (entry.is_regular_file()) files.push_back(entry.path());
+        QCOMPARE(files.size(), std::size_t{1});
+        std::filesystem::resize_file(files[0], std::filesystem::file_size(files[0]) - 1);
+        QVERIFY(!cuda::cachedCode("source"));
+        qputenv("XDG_CACHE_HOME", "/proc/none");
+        cuda::cacheCode("source", code);
+        QVERIFY(!cuda::cachedCode("source"));
+    }
+};
+
+TWB_TEST_MAIN(TestChains)
+#include "test_chains.moc"
