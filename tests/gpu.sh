@@ -14,7 +14,9 @@ pack() {
     cmake -S . -B build-gpu -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF \
         -DTWB_TESTS=ON -DTWB_BENCH=ON ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
     cmake --build build-gpu --target twb bench_gpu conformance twb_cuda
-    mkdir -p "$target"/{bin,lib,cases,share/tensor-workbench}
+    mkdir -p "$target"/{bin,lib,cases,bench,conformance,share/tensor-workbench}
+    cp tests/bench/bench_networks.py "$target/bench"
+    cp tests/conformance/networks.py "$target/conformance"
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
     cp build-gpu/lib/libtwb_cuda.so "$target/lib"
     cp -r resources/devices resources/examples "$target/share/tensor-workbench"
@@ -65,6 +67,31 @@ same_probes() { # FILE
             "$work/gpu.json" "$work/cpu.json"
 }
 
+# What each transfer took, what the profile that the GPU's properties give said of it, and what the one that was
+# measured here says: by edge, with the errors.
+prediction_errors() { # REPORT-OF-THE-GPU REPORT-OF-THE-MEASURED-PROFILE
+    awk 'function value(line) { sub(/^[^:]*: "?/, "", line); sub(/"?,?$/, "", line); return line }
+        FNR == 1 { ++file; inside = 0 }
+        /^  "/ { inside = /"transfers"/ }
+        inside && /^      "label"/ { label = value($0); if (file == 1) order[++n] = label }
+        inside && /^      "median_ms"/ { took[file, label] = value($0) }
+        inside && /^      "predicted_ms"/ { said[file, label] = value($0) }
+        function error(x, real) { return real > 0 ? sprintf("%+.0f %%", 100 * (x - real) / real) : "–" }
+        END {
+            printf "%-40s %12s %12s %8s %12s %8s\n", "edge", "took ms", "estimated", "", "calibrated", ""
+            for (i = 1; i <= n; ++i) {
+                l = order[i]; real = took[1, l]
+                printf "%-40s %12.4f %12.4f %8s %12.4f %8s\n", l, real, said[1, l], error(said[1, l], real),
+                    took[2, l], error(took[2, l], real)
+            }
+            exit n == 0
+        }' "$1" "$2"
+}
+if [[ "${1:-}" == --predictions ]]; then # of two reports that are there
+    prediction_errors "${2:?}" "${3:?}"
+    exit
+fi
+
 "$twb" devices
 "$twb" devices --json | grep -q '"present": true' || exit 5
 for example in "$here"/share/tensor-workbench/examples/*.twb; do
@@ -81,9 +108,18 @@ if command -v compute-sanitizer >/dev/null; then
 else
     echo "skipped: no compute-sanitizer on this machine"
 fi
+digits=$here/share/tensor-workbench/examples/digits.twb
 "$twb" calibrate --device cuda:0 -o "$work/measured.json" || failed=$((failed + 1))
-check "the measured profile, simulated" "$twb" run "$here/share/tensor-workbench/examples/digits.twb" \
-    --device-map "cuda:0=simulated:$work/measured.json"
+check "each op by itself" "$twb" run "$digits" --require-gpu --no-fusion --iterations 100 --report "$work/gpu.json"
+check "the measured profile, simulated" "$twb" run "$digits" --iterations 100 \
+    --device-map "cuda:0=simulated:$work/measured.json" --report "$work/calibrated.json"
+check "products rounded to TF32" "$twb" run "$digits" --require-gpu --allow-tf32
+prediction_errors "$work/gpu.json" "$work/calibrated.json" || failed=$((failed + 1))
 "$here/bin/bench_gpu" "${1:-$work/bench.json}"
+if python3 -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null; then
+    python3 "$here/bench/bench_networks.py" "$twb" --device cuda:0 || failed=$((failed + 1))
+else
+    echo "skipped: no PyTorch with a GPU on this machine to compare networks with"
+fi
 echo "$passed passed, $failed failed"
 ((failed == 0))

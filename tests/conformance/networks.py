@@ -34,18 +34,28 @@ NETWORKS = {
 }
 
 
+def mlp():
+    """Three layers, of the size at which products are what takes the time."""
+    sizes = (1024, 4096, 4096, 1000)
+    layers = [layer for a, b in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(a, b), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers[:-1])
+
+
 def make(name, batch, folder):
     """Writes NAME.onnx, x.npy and y.npy; gives the PyTorch model and its input."""
     torch.manual_seed(1)
-    function, size = NETWORKS[name]
-    model = getattr(torchvision.models, function)(weights=None).eval()
+    if name == "mlp":
+        model, shape = mlp().eval(), (batch, 1024)
+    else:
+        function, size = NETWORKS[name]
+        model, shape = getattr(torchvision.models, function)(weights=None).eval(), (batch, 3, size, size)
     for module in model.modules():  # as a trained network has them, not ones and zeros
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
     if name == "vit":  # a fresh head gives zeros, which compare with everything
         torch.nn.init.normal_(model.heads.head.weight, std=0.02)
-    x = torch.randn(batch, 3, size, size)
+    x = torch.randn(shape)
     with torch.no_grad():
         y = model(x)
     torch.onnx.export(model, x, str(folder / f"{name}.onnx"), input_names=["x"], output_names=["y"], opset_version=14)
@@ -70,6 +80,14 @@ def import_model(program, name, folder):
     return time.perf_counter() - start
 
 
+def put_on(project, device):
+    """The project with its lane on another device."""
+    text = project.read_text().replace('"device": "cpu"', f'"device": "{device}"', 1)
+    out = project.with_name(f"{project.stem}-{device.replace(':', '')}.twb")
+    out.write_text(text)
+    return out
+
+
 def compare(program, name):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
@@ -77,8 +95,7 @@ def compare(program, name):
         seconds = import_model(program, name, folder)
         megabytes = (folder / f"{name}.onnx").stat().st_size / 1e6
         project = folder / f"{name}.twb"
-        on_gpu = folder / f"{name}-gpu.twb"
-        on_gpu.write_text(project.read_text().replace('"device": "cpu"', '"device": "cuda:0"', 1))
+        on_gpu = put_on(project, "cuda:0")
         expected = numpy.load(folder / "y.npy")
         fine = True
         for graph, policy in ((project, "strict"), (on_gpu, "implicit")):
