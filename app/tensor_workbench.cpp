@@ -3,16 +3,15 @@
 #include "core/error.h"
 #include "profile/resource_path.h"
 #include "widgets/main_window.h"
+#include "widgets/session.h"
+#include "widgets/settings.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QDir>
-#include <QMessageBox>
-#include <QSettings>
 #include <QStandardPaths>
-#include <QTimer>
 
 #include <algorithm>
 #include <array>
@@ -79,18 +78,19 @@ int main(int argc, char** argv) {
     parser.addVersionOption();
     parser.addPositionalArgument(
         QStringLiteral("file"),
-        QCoreApplication::translate("main", "A .twb project to open, or an .onnx model to make one of."),
-        QStringLiteral("[FILE]"));
+        QCoreApplication::translate("main", "A .twb project to open, or an .onnx model to make one of; each "
+                                            "in a window of its own."),
+        QStringLiteral("[FILE…]"));
     WindowScreenshot::addOptions(parser);
     if (!parser.parse(app.arguments())) return fail(ExitCode::wrongUsage, parser.errorText());
     if (parser.isSet(QStringLiteral("help"))) parser.showHelp();
     if (parser.isSet(QStringLiteral("version"))) parser.showVersion();
     const QStringList files = parser.positionalArguments();
-    if (files.size() > 1)
-        return fail(ExitCode::wrongUsage,
-                    QCoreApplication::translate("main", "one file at a time, please: %1 were named")
-                        .arg(files.size()));
     const bool picture = parser.isSet(QStringLiteral("screenshot"));
+    if (picture && files.size() > 1)
+        return fail(ExitCode::wrongUsage,
+                    QCoreApplication::translate("main", "a picture shows one file, please: %1 were named")
+                        .arg(files.size()));
     WindowScreenshot shot;
     if (const QString refusal = shot.read(parser); !refusal.isEmpty())
         return fail(ExitCode::wrongUsage, refusal);
@@ -101,22 +101,14 @@ int main(int argc, char** argv) {
     } catch (const Error& error) {
         return fail(ExitCode::fileError, toQt(error.what()));
     }
-    Theme::apply(app, themeNamed(picture && shot.theme().isEmpty() ? QStringLiteral("dark")
-                                 : picture                         ? shot.theme()
-                                           : QSettings().value(QStringLiteral("theme")).toString()));
-    MainWindow window(profiles);
     if (picture) {
-        if (files.isEmpty())
-            return fail(ExitCode::wrongUsage,
-                        QCoreApplication::translate("main", "--screenshot needs a FILE"));
-        return int(shot.take(window, files.first()));
+        Theme::apply(app, themeNamed(shot.theme().isEmpty() ? QStringLiteral("dark") : shot.theme()));
+        MainWindow window(profiles);
+        return int(shot.take(window, files.value(0)));
     }
-    window.show();
-    // After the window is there, so that a message has something to stand on.
-    QTimer::singleShot(0, &window, [&window, &files] {
-        const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));
-        const bool restored = window.guard(data.filePath(QStringLiteral("recovery")));
-        if (!restored && !files.isEmpty()) window.openFile(files.first());
-    });
+    Theme::apply(app, themeNamed(settings::theme()));
+    const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));
+    Session session(profiles, data.filePath(QStringLiteral("recovery")));
+    session.begin(files);
     return QApplication::exec();
 }

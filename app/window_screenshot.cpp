@@ -39,7 +39,8 @@ void settle() {
 
 void WindowScreenshot::addOptions(QCommandLineParser& parser) {
     parser.addOptions({
-        {QStringLiteral("screenshot"), tr("Write a picture of the window on FILE and exit."),
+        {QStringLiteral("screenshot"),
+         tr("Write a picture of the window on FILE, or of the start page, and exit."),
          QStringLiteral("OUT.png")},
         {QStringLiteral("size"), tr("Its size."), QStringLiteral("WxH"), QStringLiteral("1600x1000")},
         {QStringLiteral("theme"), tr("dark or light."), QStringLiteral("THEME")},
@@ -91,12 +92,23 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
 }
 
+bool WindowScreenshot::save(MainWindow& window) const {
+    if (window.grab().save(m_out, "PNG")) return true;
+    say(tr("%1 cannot be written").arg(m_out));
+    return false;
+}
+
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     // A picture has the size that was asked for: no least size to tell a platform that knows of none.
     window.layout()->setSizeConstraint(QLayout::SetNoConstraint);
     window.resize(m_size);
     window.show();
     settle();
+    if (file.isEmpty()) {
+        window.showStartPage();
+        settle();
+        return save(window) ? ExitCode::fine : ExitCode::fileError;
+    }
     const QTemporaryDir imported; // of a model
     try {
         QString project = file;
@@ -123,9 +135,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
         return ExitCode::wrongUsage;
     }
     settle();
-    if (window.grab().save(m_out, "PNG")) return exit;
-    say(tr("%1 cannot be written").arg(m_out));
-    return ExitCode::fileError;
+    return save(window) ? exit : ExitCode::fileError;
 }
 
 } // namespace twb

@@ -21,9 +21,12 @@ QString folderOf(const QString& path) {
 }
 
 /// A new document has somewhere to put things: a lane for each kind of device.
-Graph emptyGraph() {
+Graph emptyGraph(Policy policy) {
     Graph graph;
     DeltaBuilder builder(graph, "New");
+    GraphInfo info;
+    info.policy = policy;
+    builder.setInfo(info);
     builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
     builder.addLane({LaneId::none, Device::cuda(0), "", 1, 0});
     graph.apply(builder.take());
@@ -72,7 +75,7 @@ void Document::apply(Delta delta) {
 void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
-    if (!delta.lanes.empty()) m_devices = makeDeviceMap(m_graph, m_choices, *m_profiles);
+    if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
     revalidate();
     const Selection selected = m_selection;
     dropDeadSelection();
@@ -112,7 +115,7 @@ void Document::open(const QString& path) {
 
 void Document::setGraph(Graph graph, const QString& path, const QString& folder) {
     // Everything that can fail comes before the first member changes.
-    DeviceMap devices = makeDeviceMap(graph, m_choices, *m_profiles);
+    DeviceMap devices = makeDevices(graph, m_choices);
     std::shared_ptr<const TensorFiles> files = makeProjectFiles(toPath(folder));
     Analysis analysis = analyze(graph, devices, graph.info().policy, files.get());
 
@@ -152,10 +155,20 @@ void Document::save(const QString& path) {
     Q_EMIT devicesChanged();
 }
 
-void Document::clear() { setGraph(emptyGraph(), {}, QDir::currentPath()); }
+void Document::clear(Policy policy) { setGraph(emptyGraph(policy), {}, QDir::currentPath()); }
+
+DeviceMap Document::makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const {
+    return makeDeviceMap(graph, choices, *m_profiles, false, m_standIn);
+}
+
+void Document::setStandIn(const std::string& profile) {
+    if (profile == m_standIn) return;
+    m_standIn = m_profiles->at(profile).id;
+    setDeviceChoices(m_choices);
+}
 
 void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
-    m_devices = makeDeviceMap(m_graph, choices, *m_profiles);
+    m_devices = makeDevices(m_graph, choices);
     m_choices = std::move(choices);
     ++m_revision;
     revalidate();

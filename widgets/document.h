@@ -37,6 +37,7 @@ public:
     const Analysis& analysis() const noexcept { return m_analysis; }
     const DeviceMap& devices() const noexcept { return m_devices; }
     const ProfileLibrary& profiles() const noexcept { return *m_profiles; }
+    std::shared_ptr<const ProfileLibrary> sharedProfiles() const noexcept { return m_profiles; }
     std::shared_ptr<const TensorFiles> files() const noexcept { return m_files; }
     /// Grows with every change, undo and redo included.
     std::uint64_t revision() const noexcept { return m_revision; }
@@ -61,10 +62,15 @@ public:
     /// As setGraph(), for what was never saved: it counts as changed.
     void restore(Graph graph, const QString& path, const QString& folder);
     void save(const QString& path); ///< throws Error(io)
-    void clear();
+    /// Its file holds something else, or is gone: it counts as changed until it is saved.
+    void markModified() { m_undo.resetClean(); }
+    void clear(Policy policy = Policy::strict); ///< a new graph
 
     /// What stands behind the lanes; revalidates.
     void setDeviceChoices(std::vector<DeviceChoice> choices);
+    /// The profile of a simulated GPU for which there is no choice; revalidates. Throws as
+    /// ProfileLibrary::at().
+    void setStandIn(const std::string& profile);
     /// Diagnostics but for notes, which are no trouble.
     std::size_t problemCount() const noexcept;
     std::size_t noteCount() const noexcept { return m_analysis.diagnostics.size() - problemCount(); }
@@ -80,12 +86,14 @@ Q_SIGNALS:
 
 private:
     friend class DeltaCommand;
+    DeviceMap makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const;
     void applyNow(const Delta& delta);
     void revalidate();
     void dropDeadSelection();
 
     std::shared_ptr<const ProfileLibrary> m_profiles;
     std::vector<DeviceChoice> m_choices;
+    std::string m_standIn{kDefaultProfile};
     Graph m_graph;
     DeviceMap m_devices;
     std::shared_ptr<const TensorFiles> m_files;

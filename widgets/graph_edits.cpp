@@ -185,6 +185,48 @@ Delta addLane(const Graph& graph, Device device) {
     return builder.take();
 }
 
+Delta moveLane(const Graph& graph, LaneId lane, int steps) {
+    std::vector<Lane> lanes = graph.lanesInOrder();
+    const auto from =
+        std::find_if(lanes.begin(), lanes.end(), [lane](const Lane& l) { return l.id == lane; });
+    const auto to = from - lanes.begin() + steps;
+    if (from == lanes.end() || to < 0 || to >= std::ssize(lanes)) return {};
+    DeltaBuilder builder(graph, "Move lane " + from->device.toString() + (steps < 0 ? " up" : " down"));
+    const Lane moved = *from;
+    lanes.erase(from);
+    lanes.insert(lanes.begin() + to, moved);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (lanes[i].order == int(i)) continue;
+        lanes[i].order = int(i);
+        builder.change(lanes[i]);
+    }
+    return builder.take();
+}
+
+Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
+    const Lane* gone = graph.find(lane);
+    if (!gone || lane == target) return {};
+    Selection standing;
+    for (const Node& node : graph.nodes())
+        if (node.lane == lane) standing.nodes.insert(node.id);
+    DeltaBuilder builder(graph, "Remove lane " + gone->device.toString());
+    if (target == LaneId::none)
+        for (const NodeId id : standing.nodes) builder.removeNode(id);
+    else
+        sendTo(builder, standing, target);
+    for (const Note& note : graph.notes()) {
+        if (note.lane != lane) continue;
+        Note moved = note;
+        moved.lane = target;
+        if (target == LaneId::none)
+            builder.removeNote(note.id);
+        else
+            builder.change(moved);
+    }
+    builder.removeLane(lane);
+    return builder.take();
+}
+
 Device nextGpu(const Graph& graph) {
     for (int index = 0;; ++index) {
         const auto& lanes = graph.lanes();

@@ -33,6 +33,10 @@ Delta insertTo(const Graph& graph, const Selection& selection);
 Delta makeModule(const Graph& graph, const Selection& selection);
 /// A lane below the others.
 Delta addLane(const Graph& graph, Device device);
+/// A lane some places further down, or up for negative `steps`. Empty where it would leave the canvas.
+Delta moveLane(const Graph& graph, LaneId lane, int steps);
+/// Takes a lane away. What stands on it goes to the lane `target`, or away with it where that is none.
+Delta removeLane(const Graph& graph, LaneId lane, LaneId target);
 /// The first GPU that has no lane yet.
 Device nextGpu(const Graph& graph);
 Delta addNote(const Graph& graph, LaneId lane, Position position, const QString& text);

@@ -2,10 +2,12 @@
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "widgets/canvas/export_picture.h"
-#include "widgets/icon.h"
 #include "widgets/main_window.h"
+#include "widgets/message_box.h"
 #include "widgets/model_import.h"
 #include "widgets/panels/log_panel.h"
+#include "widgets/recent_files.h"
+#include "widgets/settings.h"
 #include "widgets/text.h"
 
 #include <QCloseEvent>
@@ -15,12 +17,11 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QImage>
-#include <QLocale>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPrintDialog>
+#include <QPrinter>
 #include <QPushButton>
-#include <QSettings>
 #include <QTimer>
 
 #include <algorithm>
@@ -28,8 +29,6 @@
 
 namespace twb {
 namespace {
-
-constexpr qsizetype kMostRecent = 10;
 
 QString projectFilter() { return MainWindow::tr("Tensor Workbench projects (*.twb);;All files (*)"); }
 
@@ -47,20 +46,7 @@ QStringList filesRead(const Document& document) {
     return out;
 }
 
-/// An icon of ours in place of the style's, and texts as they are.
-void dress(QMessageBox& box, const QString& iconName, const QColor& color) {
-    box.setIconPixmap(icon(iconName, color).pixmap(QSize(32, 32), box.devicePixelRatioF()));
-    box.setTextFormat(Qt::PlainText);
-}
-
 } // namespace
-
-void MainWindow::showError(const QString& title, const QString& sentence) {
-    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, this);
-    dress(box, QStringLiteral("warning"), Theme::current().warning);
-    box.setInformativeText(sentence);
-    box.exec();
-}
 
 bool MainWindow::attempt(const QString& title, const std::function<void()>& change) {
     try {
@@ -72,11 +58,21 @@ bool MainWindow::attempt(const QString& title, const std::function<void()>& chan
     }
 }
 
+void MainWindow::clear() {
+    if (mayDiscard()) m_document.clear(settings::policy());
+}
+
+void MainWindow::openByDialog() {
+    const QString path = QFileDialog::getOpenFileName(
+        this, tr("Open"), m_document.folder(), tr("Projects and ONNX models (*.twb *.onnx);;All files (*)"));
+    if (!path.isEmpty()) openFile(path);
+}
+
 bool MainWindow::openFile(const QString& path) {
     if (!mayDiscard()) return false;
     if (isModel(path)) return openModel(path);
     const bool opened = attempt(tr("The file cannot be opened"), [&] { load(path); });
-    if (opened) remember(m_document.path());
+    if (opened) rememberRecent(m_document.path());
     return opened;
 }
 
@@ -93,7 +89,7 @@ bool MainWindow::openModel(const QString& path) {
         load(project);
         for (const QString& remark : remarks) m_log->add(Severity::warning, remark);
     });
-    if (opened) remember(m_document.path());
+    if (opened) rememberRecent(m_document.path());
     return opened;
 }
 
@@ -138,7 +134,7 @@ bool MainWindow::mayDiscard() {
                     tr("Save the changes to %1?").arg(m_document.title()),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
     box.setInformativeText(tr("They are lost otherwise."));
-    dress(box, QStringLiteral("note"), Theme::current().accent);
+    dress(box, Severity::note);
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
     case QMessageBox::Save:
@@ -174,7 +170,7 @@ bool MainWindow::offerTensors(const QString& path) {
                     tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
                     QMessageBox::Cancel, this);
     box.setInformativeText(tr("Without them it does not run from there."));
-    dress(box, QStringLiteral("note"), Theme::current().accent);
+    dress(box, Severity::note);
     const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);
     box.addButton(tr("Leave them"), QMessageBox::DestructiveRole);
     box.exec();
@@ -193,43 +189,8 @@ bool MainWindow::offerTensors(const QString& path) {
 
 bool MainWindow::saveTo(const QString& path) {
     const bool saved = attempt(tr("The file cannot be saved"), [&] { m_document.save(path); });
-    if (saved) remember(m_document.path());
+    if (saved) rememberRecent(m_document.path());
     return saved;
-}
-
-bool MainWindow::guard(const QString& folder) {
-    m_recovery = new Recovery(m_document, folder, this);
-    const double seconds = QSettings().value(QStringLiteral("autosaveSeconds")).toDouble();
-    if (seconds > 0) m_recovery->setInterval(std::chrono::milliseconds(std::int64_t(seconds * 1000)));
-    connect(m_recovery, &Recovery::failed, this,
-            [this](const QString& sentence) { m_status->say(sentence, Severity::warning); });
-    return offer(m_recovery->left());
-}
-
-/// One after the other, until one is restored. What is neither restored nor discarded is offered next time.
-bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
-    for (const Recovery::Left& work : left) {
-        QMessageBox box(QMessageBox::NoIcon, tr("Unsaved work"),
-                        tr("Restore the unsaved work on %1?").arg(work.title), QMessageBox::NoButton, this);
-        box.setInformativeText(
-            tr("The program ended without saving it. It was last kept on %1.")
-                .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
-        dress(box, QStringLiteral("note"), Theme::current().accent);
-        QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
-        const QPushButton* discard = box.addButton(tr("&Discard"), QMessageBox::DestructiveRole);
-        QPushButton* later = box.addButton(tr("&Later"), QMessageBox::RejectRole);
-        box.setDefaultButton(restore);
-        box.setEscapeButton(later);
-        box.exec();
-        if (box.clickedButton() == discard) m_recovery->discard(work);
-        if (box.clickedButton() != restore) continue;
-        const bool restored = attempt(tr("The work cannot be restored"), [&] { m_recovery->restore(work); });
-        if (!restored) continue;
-        m_canvas->zoomToFit();
-        m_log->add(Severity::note, tr("Restored the unsaved work on %1").arg(work.title));
-        return true;
-    }
-    return false;
 }
 
 void MainWindow::exportImage() {
@@ -250,12 +211,20 @@ void MainWindow::exportImage() {
                       .arg(path));
 }
 
-void MainWindow::remember(const QString& path) {
-    QSettings settings;
-    QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
-    recent.removeAll(path);
-    recent.prepend(path);
-    settings.setValue(QStringLiteral("recent"), recent.mid(0, kMostRecent));
+void MainWindow::print() {
+    QPrinter printer(QPrinter::HighResolution);
+    printer.setDocName(m_document.title());
+    const QSizeF size = m_canvas->pictureSize();
+    printer.setPageOrientation(size.width() > size.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
+    QPrintDialog dialog(&printer, this);
+    dialog.setWindowTitle(tr("Print the canvas"));
+    dialog.setOption(QAbstractPrintDialog::PrintShowPageSize);
+    if (dialog.exec() != QDialog::Accepted) return;
+    if (!printPicture(*m_canvas, printer))
+        showError(
+            tr("The canvas cannot be printed"),
+            tr("%1 takes nothing at the moment; choose another printer, or a file that you may write to.")
+                .arg(printer.outputFileName().isEmpty() ? printer.printerName() : printer.outputFileName()));
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

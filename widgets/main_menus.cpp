@@ -1,21 +1,21 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/folding.h"
-#include "profile/resource_path.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
 #include "widgets/quick_find.h"
+#include "widgets/recent_files.h"
+#include "widgets/settings.h"
+#include "widgets/settings_dialog.h"
+#include "widgets/system_report.h"
 #include "widgets/text.h"
 #include "widgets/wire_edits.h"
 
 #include <QActionGroup>
 #include <QApplication>
 #include <QDir>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QMenuBar>
-#include <QMessageBox>
-#include <QSettings>
 #include <QSplitter>
 
 namespace twb {
@@ -23,10 +23,25 @@ namespace twb {
 QAction* MainWindow::addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                                const std::function<void()>& triggered) {
     QAction* action = menu.addAction(text);
-    action->setShortcut(shortcut);
     action->setProperty("findable", true); // by the search field
+    makeEditable(*action, shortcut);
     connect(action, &QAction::triggered, this, triggered);
     return action;
+}
+
+void MainWindow::editSettings() {
+    if (!askForSettings(m_document.profiles(), findChildren<QAction*>(), this)) return;
+    for (QWidget* window : QApplication::topLevelWidgets())
+        if (auto* other = qobject_cast<MainWindow*>(window)) other->readSettings();
+}
+
+void MainWindow::readSettings() {
+    for (QAction* action : findChildren<QAction*>()) readShortcut(*action);
+    if (m_recovery) m_recovery->setInterval(settings::autosaveInterval());
+    m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());
+    const QString chosen = settings::theme();
+    const QString key = chosen.isEmpty() ? QStringLiteral("system") : chosen;
+    if (auto* action = findChild<QAction*>(QStringLiteral("theme.") + key)) action->trigger();
 }
 
 void MainWindow::buildMenus() {
@@ -40,32 +55,30 @@ void MainWindow::buildMenus() {
 
 void MainWindow::buildFileMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&File"));
-    addAction(menu, tr("&New"), QKeySequence::New, [this] {
-        if (mayDiscard()) m_document.clear();
-    });
-    addAction(menu, tr("&Open…"), QKeySequence::Open, [this] {
-        const QString path =
-            QFileDialog::getOpenFileName(this, tr("Open"), m_document.folder(),
-                                         tr("Projects and ONNX models (*.twb *.onnx);;All files (*)"));
-        if (!path.isEmpty()) openFile(path);
-    });
+    addAction(menu, tr("&New"), QKeySequence::New, [this] { clear(); });
+    addAction(menu, tr("New &window"), QKeySequence(tr("Ctrl+Shift+N")),
+              [this] { Q_EMIT windowRequested(); });
+    addAction(menu, tr("&Open…"), QKeySequence::Open, [this] { openByDialog(); });
     m_recent = menu.addMenu(tr("Open &recent"));
     connect(m_recent, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
     m_examples = menu.addMenu(tr("&Examples"));
     connect(m_examples, &QMenu::aboutToShow, this, &MainWindow::fillExamples);
+    addAction(menu, tr("Start &page"), QKeySequence(tr("Ctrl+Alt+H")), [this] { showStartPage(); });
     menu.addSeparator();
     addAction(menu, tr("&Save"), QKeySequence::Save, [this] { save(); });
     addAction(menu, tr("Save &as…"), QKeySequence(tr("Ctrl+Shift+S")), [this] { saveAs(); });
     addAction(menu, tr("Export &image…"), QKeySequence(tr("Ctrl+Shift+E")), [this] { exportImage(); });
+    addAction(menu, tr("P&rint…"), QKeySequence(tr("Ctrl+Alt+P")), [this] { print(); });
     menu.addSeparator();
+    addAction(menu, tr("&Close window"), QKeySequence(tr("Ctrl+W")), [this] { close(); });
     addAction(menu, tr("&Quit"), QKeySequence(tr("Ctrl+Q")), [this] {
-        close();
+        Q_EMIT quitRequested();
     })->setMenuRole(QAction::QuitRole);
 }
 
 void MainWindow::fillRecent() {
     m_recent->clear();
-    for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList())
+    for (const QString& path : recentFiles())
         m_recent->addAction(QDir::toNativeSeparators(path), this, [this, path] { openFile(path); });
     if (m_recent->isEmpty()) m_recent->addAction(tr("Nothing yet"))->setEnabled(false);
 }
@@ -73,12 +86,9 @@ void MainWindow::fillRecent() {
 void MainWindow::fillExamples() {
     if (!m_examples->isEmpty()) return;
     try {
-        const QDir folder(QString::fromStdString((resourceFolder() / "examples").string()));
-        for (const QFileInfo& file :
-             folder.entryInfoList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name)) {
-            const QString path = file.absoluteFilePath();
+        for (const QString& path : exampleFiles()) {
             const std::string title = loadProject(path.toStdString()).info().title;
-            m_examples->addAction(title.empty() ? file.completeBaseName() : toQt(title), this,
+            m_examples->addAction(title.empty() ? QFileInfo(path).completeBaseName() : toQt(title), this,
                                   [this, path] { openExample(path); });
         }
     } catch (const Error& error) {
@@ -90,7 +100,7 @@ void MainWindow::buildEditMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Edit"));
     m_editMenu = &menu;
     QAction* undo = m_document.undoStack().createUndoAction(this, tr("Undo"));
-    undo->setShortcut(QKeySequence::Undo);
+    makeEditable(*undo, QKeySequence::Undo);
     QAction* redo = m_document.undoStack().createRedoAction(this, tr("Redo"));
     redo->setShortcuts({QKeySequence(tr("Ctrl+Shift+Z")), QKeySequence(tr("Ctrl+Y"))});
     menu.addActions({undo, redo});
@@ -126,6 +136,7 @@ void MainWindow::buildEditMenu() {
     needsSelection(
         addAction(menu, tr("&Rename"), QKeySequence(tr("F2")), [this] { m_inspector->editName(); }));
     menu.addSeparator();
+    addAction(menu, tr("Se&ttings…"), QKeySequence(tr("Ctrl+,")), [this] { editSettings(); });
     addAction(menu, tr("&Find an op"), QKeySequence::Find, [this] {
         m_palette->show();
         m_palette->focusSearch();
@@ -145,6 +156,7 @@ void MainWindow::buildGraphMenu() {
               [this] { edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
     addAction(lanes, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
               [this] { edit(addLane(m_document.graph(), Device::automatic())); });
+    fillLaneActions(*menu.addMenu(tr("&Lane")));
     addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")), [this] { m_canvas->requestOp(); })
         ->setToolTip(tr("Searches for an op and puts it under the pointer. On the canvas also by Tab or a "
                         "double click."));
@@ -263,7 +275,7 @@ void MainWindow::buildViewMenu() {
     menu.addSeparator();
     QMenu& themes = *menu.addMenu(tr("T&heme"));
     auto* group = new QActionGroup(this);
-    const QString present = QSettings().value(QStringLiteral("theme")).toString();
+    const QString present = settings::theme();
     const std::tuple<QString, QString, QString> choices[] = {
         {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
         {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
@@ -280,7 +292,8 @@ void MainWindow::buildViewMenu() {
 
 void MainWindow::buildHelpMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Help"));
-    addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("F1")), [this] { about(); });
+    addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("F1")),
+              [this] { showAbout(m_document.devices(), this); });
 }
 
 void MainWindow::refreshActions() {
@@ -294,17 +307,6 @@ void MainWindow::refreshActions() {
     m_runAction->setEnabled(!running);
     m_continuousAction->setEnabled(!running);
     m_stopAction->setEnabled(running);
-}
-
-void MainWindow::about() {
-    QMessageBox box(QMessageBox::NoIcon, tr("About Tensor Workbench"),
-                    tr("Tensor Workbench %1").arg(QApplication::applicationVersion()), QMessageBox::Ok, this);
-    box.setInformativeText(tr("Where tensors live, and what it costs to move them.\n\n"
-                              "Qt %1, QCustomPlot 2, OpenBLAS. Project file version %2.\n"
-                              "Free software under the GNU General Public License, version 3 or later.")
-                               .arg(QString::fromLatin1(qVersion()))
-                               .arg(kProjectVersion));
-    box.exec();
 }
 
 } // namespace twb

@@ -2,8 +2,10 @@
 
 #include "core/error.h"
 #include "placement/fixes.h"
+#include "widgets/file_watch.h"
 #include "widgets/graph_edits.h"
 #include "widgets/labels.h"
+#include "widgets/notice_bar.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/memory_panel.h"
@@ -11,6 +13,8 @@
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
+#include "widgets/settings.h"
+#include "widgets/start_page.h"
 #include "widgets/text.h"
 
 #include <QApplication>
@@ -19,8 +23,8 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QMessageBox>
-#include <QSettings>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QUndoView>
 #include <QVBoxLayout>
 
@@ -43,6 +47,9 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document) {
     setObjectName(QStringLiteral("mainWindow"));
     setAcceptDrops(true);
+    m_watch = new FileWatch(m_document, this);
+    m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());
+    m_document.clear(settings::policy());
     buildPanels();
     buildMenus();
     connectPanels();
@@ -108,13 +115,20 @@ void MainWindow::buildPanels() {
     m_columns->setHandleWidth(1);
     m_columns->setCollapsible(1, false);
 
+    m_start = new StartPage(m_document.sharedProfiles());
+    m_pages = new QStackedWidget;
+    m_pages->addWidget(m_columns);
+    m_pages->addWidget(m_start);
+    m_notice = new NoticeBar;
+
     auto* central = new QWidget;
     auto* layout = new QVBoxLayout(central);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     layout->addWidget(m_bar);
     layout->addWidget(makeLine());
-    layout->addWidget(m_columns, 1);
+    layout->addWidget(m_notice);
+    layout->addWidget(m_pages, 1);
     layout->addWidget(makeLine());
     layout->addWidget(m_status);
     setCentralWidget(central);
@@ -165,6 +179,21 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::pathChanged, this, &MainWindow::updateTitle);
     connect(&m_document, &Document::modifiedChanged, this, &MainWindow::updateTitle);
+    connect(m_watch, &FileWatch::changed, this, &MainWindow::fileChanged);
+    connect(m_watch, &FileWatch::removed, this, &MainWindow::fileRemoved);
+    connect(&m_document, &Document::pathChanged, m_notice, &QWidget::hide); // it was about another state
+    const auto showGraph = [this] {
+        if (m_pages->currentWidget() == m_columns) return;
+        m_pages->setCurrentWidget(m_columns);
+        m_canvas->setFocus();
+    };
+    connect(&m_document, &Document::changed, this, showGraph);
+    connect(&m_document, &Document::reset, this, showGraph);
+    connect(m_start, &StartPage::left, this, showGraph);
+    connect(m_start, &StartPage::newRequested, this, &MainWindow::clear);
+    connect(m_start, &StartPage::openRequested, this, &MainWindow::openByDialog);
+    connect(m_start, &StartPage::fileChosen, this, &MainWindow::openFile);
+    connect(m_start, &StartPage::exampleChosen, this, &MainWindow::openExample);
     m_find->setSource([this](QuickFind::Scope scope) { return findable(scope); });
 }
 
@@ -172,6 +201,12 @@ void MainWindow::load(const QString& path) {
     m_document.open(path);
     m_canvas->zoomToFit();
     m_log->add(Severity::note, tr("Opened %1").arg(m_document.path()));
+}
+
+void MainWindow::showStartPage() {
+    m_start->refill();
+    m_pages->setCurrentWidget(m_start);
+    m_start->setFocus();
 }
 
 void MainWindow::run() { m_runs.run(m_bar->iterations()); }
@@ -264,21 +299,6 @@ void MainWindow::editNote(NoteId id) {
     edit(builder.take());
 }
 
-void MainWindow::renameLane(LaneId id) {
-    const Lane* lane = m_document.graph().find(id);
-    if (!lane) return;
-    bool ok = false;
-    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title beside the device's name"),
-                                                QLineEdit::Normal, toQt(lane->title), &ok);
-    lane = m_document.graph().find(id);
-    if (!ok || !lane) return;
-    Lane changed = *lane;
-    changed.title = title.trimmed().toStdString();
-    DeltaBuilder builder(m_document.graph(), "Rename lane");
-    builder.change(changed);
-    edit(builder.take());
-}
-
 void MainWindow::setIterations(std::int64_t iterations) {
     GraphInfo info = m_document.graph().info();
     info.iterations = iterations;
@@ -302,56 +322,6 @@ void MainWindow::chooseDevice(const DeviceChoice& choice) {
         choices.push_back(choice);
         m_document.setDeviceChoices(std::move(choices));
     });
-}
-
-void MainWindow::showLaneMenu(LaneId id, QPoint at) {
-    const Lane* lane = m_document.graph().find(id);
-    if (!lane) return;
-    QMenu menu(this);
-    const Device device = lane->device;
-    const auto setDevice = [this, id](Device wanted) {
-        Lane changed = *m_document.graph().find(id);
-        changed.device = wanted;
-        DeltaBuilder builder(m_document.graph(), "Set lane to " + wanted.toString());
-        builder.change(changed);
-        edit(builder.take());
-    };
-    QMenu* devices = menu.addMenu(tr("Device of this lane"));
-    std::vector<Device> offered{Device::cpu()};
-    for (int i = 0; i <= nextGpu(m_document.graph()).index; ++i) offered.push_back(Device::cuda(i));
-    offered.push_back(Device::automatic());
-    for (const Device other : offered) {
-        QAction* action =
-            devices->addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
-        action->setCheckable(true);
-        action->setChecked(other == device);
-    }
-    if (device.isCuda()) {
-        QMenu* behind = menu.addMenu(tr("What stands behind %1").arg(toQt(device.toString())));
-        addDeviceChoices(*behind, m_document, device,
-                         [this](const DeviceChoice& choice) { chooseDevice(choice); });
-    }
-    menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
-    menu.addAction(tr("Select its nodes"), this, [this, id] {
-        Selection selection;
-        for (const Node& node : m_document.graph().nodes())
-            if (node.lane == id) selection.nodes.insert(node.id);
-        m_document.select(std::move(selection));
-    });
-    menu.addSeparator();
-    QAction* remove = menu.addAction(tr("Remove lane"), this, [this, id] {
-        attempt(tr("The lane cannot be removed"), [&] {
-            DeltaBuilder builder(m_document.graph(), "Remove lane");
-            builder.removeLane(id);
-            edit(builder.take());
-        });
-    });
-    const auto& nodes = m_document.graph().nodes();
-    const auto& notes = m_document.graph().notes();
-    remove->setEnabled(
-        std::none_of(nodes.begin(), nodes.end(), [id](const Node& node) { return node.lane == id; }) &&
-        std::none_of(notes.begin(), notes.end(), [id](const Note& note) { return note.lane == id; }));
-    menu.exec(at);
 }
 
 void MainWindow::showContextMenu(QPoint at) {
@@ -403,16 +373,14 @@ void MainWindow::showEvent(QShowEvent* event) {
 
 void MainWindow::changeEvent(QEvent* event) {
     QMainWindow::changeEvent(event);
-    if (event->type() == QEvent::ThemeChange &&
-        QSettings().value(QStringLiteral("theme")).toString().isEmpty())
-        setTheme({});
+    if (event->type() == QEvent::ThemeChange && settings::theme().isEmpty()) setTheme({});
 }
 
 void MainWindow::setTheme(const QString& name) {
     const Theme& theme = name == QLatin1String("dark")    ? Theme::dark()
                          : name == QLatin1String("light") ? Theme::light()
                                                           : Theme::ofSystem();
-    QSettings().setValue(QStringLiteral("theme"), name);
+    settings::setTheme(name);
     if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
 }
 

@@ -21,11 +21,15 @@
 class QActionGroup;
 class QMenu;
 class QSplitter;
+class QStackedWidget;
 
 namespace twb {
 
+class FileWatch;
 class LogPanel;
+class NoticeBar;
 class OpSearch;
+class StartPage;
 
 /// The program's window: palette, canvas, inspector, panels, and every action in a menu.
 class MainWindow : public QMainWindow {
@@ -48,6 +52,8 @@ public:
     /// Keeps unsaved work safe in a folder from now on, and offers what a crash has left there. True when
     /// something was restored.
     bool guard(const QString& folder);
+    /// In place of the graph, until something is opened, begun or Esc pressed.
+    void showStartPage();
     /// Selects the only node of this name and brings it into view.
     bool selectNode(const QString& name);
 
@@ -56,6 +62,10 @@ public Q_SLOTS:
     void runContinuously();
     void applyFix(const twb::Fix& fix);
     void showProblems();
+
+Q_SIGNALS:
+    void windowRequested(); ///< another one
+    void quitRequested();   ///< of the program, with all its windows
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -75,6 +85,8 @@ private:
     void buildRunMenu();
     void buildViewMenu();
     void buildHelpMenu();
+    void editSettings();
+    void readSettings();
     // main_arranging.cpp
     void fillSelectMenu(QMenu& menu);
     void fillAlignMenu(QMenu& menu);
@@ -87,7 +99,9 @@ private:
                        const std::function<void()>& triggered);
     // main_files.cpp
     bool mayDiscard();
-    bool offer(const std::vector<Recovery::Left>& left);
+    void clear();
+    void openByDialog();
+    void print();
     bool save();
     bool saveAs();
     bool saveTo(const QString& path);
@@ -95,7 +109,12 @@ private:
     bool openModel(const QString& path);
     void openExample(const QString& path);
     void exportImage();
-    void remember(const QString& path);
+    // main_safety.cpp
+    bool offer(const std::vector<Recovery::Left>& left);
+    void fileChanged();
+    void fileRemoved();
+    void reload();
+    void compareWithFile();
     void showError(const QString& title, const QString& sentence);
     /// Runs `change`; an Error becomes a message box. True when it went well.
     bool attempt(const QString& title, const std::function<void()>& change);
@@ -114,18 +133,22 @@ private:
     void paste();
     void addNoteInView();
     void editNote(NoteId id);
-    void renameLane(LaneId id);
     void applyFirstFix();
     void setIterations(std::int64_t iterations);
     void setPolicy(Policy policy);
     void chooseDevice(const DeviceChoice& choice);
+    // main_lanes.cpp
+    LaneId laneAtHand() const;
+    void fillLaneActions(QMenu& menu);
+    void renameLane(LaneId id);
+    void askAndRemoveLane(LaneId id);
     void showLaneMenu(LaneId id, QPoint at);
+
     void showContextMenu(QPoint at);
     void setTheme(const QString& name);
     void updateTitle();
     void updateProblemCount();
     void logStandIns();
-    void about();
     // main_navigation.cpp
     void goTo(NodeId id);
     std::vector<QuickFind::Item> findable(QuickFind::Scope scope);
@@ -154,6 +177,10 @@ private:
     WantedOp m_wanted;              ///< what m_search is open for
     Recovery* m_recovery = nullptr; ///< once there is a folder for it
     std::array<std::optional<CanvasWidget::Spot>, 9> m_bookmarks;
+    FileWatch* m_watch = nullptr;
+    NoticeBar* m_notice = nullptr;
+    StartPage* m_start = nullptr;
+    QStackedWidget* m_pages = nullptr; ///< the columns, or the start page
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
     bool m_shown = false;

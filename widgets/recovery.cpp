@@ -131,10 +131,12 @@ std::vector<Recovery::Left> Recovery::left() const {
     return out;
 }
 
+Graph Recovery::read(const Left& left) const { return loadProject(toPath(file(left.name, ".twb"))); }
+
 void Recovery::restore(const Left& left) {
     std::unique_ptr<QLockFile> lock = lockOf(file(left.name, ".lock"));
     if (!lock) throw Error(ErrorCode::io, "another window has taken this work up");
-    m_document.restore(loadProject(toPath(file(left.name, ".twb"))), left.path, left.folder);
+    m_document.restore(read(left), left.path, left.folder);
     m_lock = std::move(lock);
     m_name = left.name;
 }

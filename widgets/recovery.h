@@ -40,6 +40,8 @@ public:
     };
     /// What programs that live no more have left, the newest first.
     std::vector<Left> left() const;
+    /// What it holds. Throws Error as loadProject() does.
+    Graph read(const Left& left) const;
     /// Makes it the document, with unsaved changes, and goes on with its files. Throws Error as
     /// Document::open() does; then all is as it was.
     void restore(const Left& left);

@@ -143,6 +143,8 @@ QWidget[surface="panel"] { background: @panel; }
 QWidget[surface="window"] { background: @window; }
 QFrame[role="line"] { background: @border; border: none; max-height: 1px; min-height: 1px; }
 QFrame[role="vline"] { background: @border; border: none; max-width: 1px; min-width: 1px; }
+QFrame[role="notice"] { background: @warning-wash; border: none; border-bottom: 1px solid @border; border-left: 3px solid @warning; }
+QKeySequenceEdit QLineEdit { min-width: 160px; }
 QFrame[role="problem"] { border: none; border-radius: 0 8px 8px 0; }
 QFrame[role="problem"][severity="error"] { background: @error-wash; border-left: 3px solid @error; border-top-right-radius: 8px; border-bottom-right-radius: 8px; }
 QFrame[role="problem"][severity="warning"] { background: @warning-wash; border-left: 3px solid @warning; border-top-right-radius: 8px; border-bottom-right-radius: 8px; }

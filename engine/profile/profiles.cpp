@@ -249,7 +249,7 @@ DeviceChoice parseDeviceChoice(std::string_view text) {
 }
 
 DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
-                        const ProfileLibrary& profiles, bool requireReal) {
+                        const ProfileLibrary& profiles, bool requireReal, std::string_view standIn) {
     DeviceMap map;
     for (const DeviceChoice& choice : choices) {
         if (choice.profile.empty())
@@ -269,7 +269,7 @@ DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& cho
         if (const std::string why = whyNotReal(device); why.empty() || requireReal)
             map.set(device, realDevice(device), true);
         else if (!lane.device.isAuto())
-            map.set(device, makeSimulatedBackend(device, profiles.at(kDefaultProfile)), false, why);
+            map.set(device, makeSimulatedBackend(device, profiles.at(standIn)), false, why);
     }
     return map;
 }

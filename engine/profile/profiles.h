@@ -44,9 +44,10 @@ DeviceChoice parseDeviceChoice(std::string_view text);
 inline constexpr std::string_view kDefaultProfile = "h200";
 
 /// Puts a backend behind every device that the graph's lanes name: as chosen, else the real one where there
-/// is one, else a simulation of kDefaultProfile. Throws Error(missingDevice) when a real one is chosen, or
-/// `requireReal` is set, and it is not there: with the reason that cudaDevices() gives.
+/// is one, else a simulation of the profile `standIn`. Throws Error(missingDevice) when a real one is chosen,
+/// or `requireReal` is set, and it is not there: with the reason that cudaDevices() gives.
 DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
-                        const ProfileLibrary& profiles, bool requireReal = false);
+                        const ProfileLibrary& profiles, bool requireReal = false,
+                        std::string_view standIn = kDefaultProfile);
 
 } // namespace twb

@@ -156,6 +156,13 @@ private:
 class TestMonkey : public QObject {
     Q_OBJECT
 
+public:
+    /// Qt Test ends a function that takes longer than this, and counts all its rows as one.
+    TestMonkey() {
+        if (!qEnvironmentVariableIsSet("QTEST_FUNCTION_TIMEOUT"))
+            qputenv("QTEST_FUNCTION_TIMEOUT", QByteArray::number(300'000 + 500 * gestures()));
+    }
+
 private Q_SLOTS:
     void initTestCase() {
         isolateSettings();
@@ -164,8 +171,7 @@ private Q_SLOTS:
 
     void nothingThatIsDoneBreaksTheGraph_data() {
         QTest::addColumn<int>("episode");
-        const int gestures = numberFrom("TWB_MONKEY_GESTURES", 600);
-        for (int episode = 0; episode * kEpisode < gestures; ++episode)
+        for (int episode = 0; episode * kEpisode < gestures(); ++episode)
             QTest::addRow("episode %d", episode) << episode;
     }
     void nothingThatIsDoneBreaksTheGraph() {
@@ -207,6 +213,7 @@ private Q_SLOTS:
 
 private:
     static constexpr int kEpisode = 200; ///< gestures in one window
+    static int gestures() { return numberFrom("TWB_MONKEY_GESTURES", 600); }
 
     static void undoAllAndBack(WindowHand& hand, const Watch& watch) {
         const int index = hand.undoSteps();

@@ -1,8 +1,10 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/dialog_answer.h"
 #include "widgets/window_hand.h"
 
 #include <QDir>
+#include <QListWidget>
 #include <QProcess>
 #include <QRandomGenerator>
 
@@ -145,6 +147,32 @@ private Q_SLOTS:
         window->document().save(path);
         QVERIFY(QTest::qWaitFor([&] { return kept(folder).empty(); }, 5000));
         QVERIFY(loadProject(path.toStdString()) == lost);
+    }
+
+    void whatIsLeftIsComparedWithItsFile() {
+        QTemporaryDir data;
+        const QString path = data.filePath(QStringLiteral("mine.twb"));
+        const QString folder = data.filePath(QStringLiteral("recovery"));
+        {
+            WindowHand hand(oneLane());
+            hand.document.save(path);
+            hand.window->guard(folder);
+            work(hand);
+            QVERIFY(QTest::qWaitFor([&] { return kept(folder).size() == 1; }, 5000));
+        }
+        const auto window = makeWindow();
+        const Answer compare("Compare");
+        QStringList lines;
+        const DialogAnswer difference("difference", QDialogButtonBox::Close, [&](QDialog& dialog) {
+            const auto* list = dialog.findChild<QListWidget*>();
+            for (int i = 0; i < list->count(); ++i) lines << list->item(i)->text();
+        });
+        const Answer restore("Restore", &compare);
+        QVERIFY(window->guard(folder)); // the question comes again
+        QVERIFY(difference.answered());
+        QCOMPARE(lines.size(), qsizetype(1));
+        QVERIFY2(lines.front().startsWith(QLatin1String("+ node")), qPrintable(lines.front()));
+        QCOMPARE(window->document().graph().nodes().size(), std::size_t(2));
     }
 
     void whatIsDiscardedIsGoneAndWhatIsBrokenIsSaid() {

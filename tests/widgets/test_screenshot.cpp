@@ -31,6 +31,7 @@ class TestScreenshot : public QObject {
 
 private Q_SLOTS:
     void writesThePictureAfterTheRun();
+    void withoutAFileItShowsTheStartPage();
     void saysWhatIsWrong();
     void saysWhyAGraphWasNotRun();
     void needsNoDisplay();
@@ -52,6 +53,16 @@ void TestScreenshot::writesThePictureAfterTheRun() {
     QVERIFY(image.pixelColor(4, 300).lightness() > 200);
 }
 
+void TestScreenshot::withoutAFileItShowsTheStartPage() {
+    const QString out = m_folder.filePath(QStringLiteral("start.png"));
+    const Outcome outcome =
+        run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("1280x800"),
+             QStringLiteral("--theme"), QStringLiteral("dark")});
+    QCOMPARE(outcome.exit, 0);
+    QCOMPARE(outcome.error, QString());
+    QCOMPARE(QImage(out).size(), QSize(1280, 800));
+}
+
 void TestScreenshot::saysWhatIsWrong() {
     const QString out = m_folder.filePath(QStringLiteral("b.png"));
     const Outcome missing = run({QStringLiteral("--screenshot"), out, QStringLiteral("/no/such/file.twb")});
@@ -61,6 +72,7 @@ void TestScreenshot::saysWhatIsWrong() {
     QVERIFY2(missing.error.contains(QLatin1String("/no/such/file.twb")), qPrintable(missing.error));
     QVERIFY(!QFile::exists(out));
     const QString digits = sourcePath("resources/examples/digits.twb");
+    QCOMPARE(run({QStringLiteral("--screenshot"), out, digits, digits}).exit, 2); // of which?
     QCOMPARE(
         run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("big"), digits})
             .exit,

@@ -6,6 +6,7 @@
 #include <QPageLayout>
 #include <QPainter>
 #include <QPdfWriter>
+#include <QPrinter>
 #include <QSaveFile>
 #include <QSvgGenerator>
 
@@ -58,6 +59,13 @@ bool exportPicture(CanvasWidget& canvas, const QString& path) {
     else if (ending == QLatin1String("pdf"))
         isWritten = writePdf(canvas, file);
     return isWritten && file.commit();
+}
+
+bool printPicture(CanvasWidget& canvas, QPrinter& printer) {
+    QPainter painter;
+    if (!painter.begin(&printer)) return false;
+    canvas.renderTo(painter, QRectF(QPointF(), printer.pageRect(QPrinter::DevicePixel).size()));
+    return painter.end();
 }
 
 } // namespace twb

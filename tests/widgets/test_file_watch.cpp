@@ -1,0 +1,153 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/dialog_answer.h"
+#include "widgets/graph_difference.h"
+#include "widgets/notice_bar.h"
+#include "widgets/window_hand.h"
+
+#include <QListWidget>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Graph before() {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 320});
+    const NodeId x = addNode(builder, lane, "Ones", "x", 16, 16);
+    const NodeId clip = addNode(builder, lane, "LeakyRelu", "leaky", 240, 16, {{"alpha", 0.5}});
+    builder.connect({{x, 0}, {clip, 0}});
+    graph.apply(builder.take());
+    return graph;
+}
+
+/// Another alpha, a node more, an edge less, x elsewhere.
+Graph after() {
+    Graph graph = before();
+    DeltaBuilder builder(graph, "change");
+    Node leaky = *graph.findByName("leaky");
+    leaky.attributes.set("alpha", 0.25);
+    builder.change(leaky);
+    builder.disconnect({{graph.findByName("x")->id, 0}, {leaky.id, 0}});
+    addNode(builder, leaky.lane, "Relu", "new", 440, 16);
+    graph.apply(builder.take());
+    return graph;
+}
+
+struct Opened {
+    QTemporaryDir home;
+    QString path = home.filePath(QStringLiteral("mine.twb"));
+    WindowHand hand{Graph()};
+    NoticeBar* notice;
+
+    Opened() {
+        saveProject(before(), path.toStdString());
+        hand.window->load(path);
+        notice = find<NoticeBar>(*hand.window, "notice");
+    }
+    void press(const char* button) const {
+        for (QPushButton* found : notice->findChildren<QPushButton*>())
+            if (found->isVisible() && found->text().remove(QLatin1Char('&')) == QLatin1String(button))
+                return QTest::mouseClick(found, Qt::LeftButton);
+        QFAIL(button);
+    }
+    /// Time for a notice that must not come.
+    bool isQuiet() const {
+        return !QTest::qWaitFor([&] { return notice->isVisible(); }, 600);
+    }
+};
+
+} // namespace
+
+class TestFileWatch : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void whatElseWroteTheFileIsReloaded() {
+        const Opened opened;
+        QVERIFY(!opened.notice->isVisible());
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        QVERIFY(opened.notice->accessibleName().contains(QLatin1String("mine.twb was changed on disk")));
+        QVERIFY(opened.hand.graph() == before());
+        opened.press("Reload");
+        QVERIFY(opened.hand.graph() == after());
+        QVERIFY(!opened.hand.document.isModified());
+        QVERIFY(!opened.notice->isVisible());
+        // And once more: the file that took its place is watched, too.
+        saveProject(before(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+    }
+
+    void whatIsHereIsKeptAndCountsAsChanged() {
+        const Opened opened;
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        opened.press("Keep what is here");
+        QVERIFY(!opened.notice->isVisible());
+        QVERIFY(opened.hand.graph() == before());
+        QVERIFY(opened.hand.window->isWindowModified());
+        QVERIFY(opened.isQuiet());
+    }
+
+    void theTwoAreCompared() {
+        const Opened opened;
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        QStringList lines;
+        const DialogAnswer answer("difference", QDialogButtonBox::Close, [&](QDialog& dialog) {
+            const auto* list = dialog.findChild<QListWidget*>();
+            for (int i = 0; i < list->count(); ++i) lines << list->item(i)->text();
+        });
+        opened.press("Compare");
+        QVERIFY(answer.answered());
+        const QStringList wanted{QStringLiteral("~ leaky: alpha 0.5 → 0.25"),
+                                 QStringLiteral("+ node new (Relu on cpu)"),
+                                 QStringLiteral("− edge x → leaky")};
+        QCOMPARE(lines, wanted);
+        QVERIFY(opened.notice->isVisible()); // the question stands
+    }
+
+    void ownWritingIsNoNews() {
+        Opened opened;
+        opened.hand.key(Qt::Key_A, Qt::ControlModifier);
+        opened.hand.key(Qt::Key_D, Qt::ControlModifier);
+        opened.hand.key(Qt::Key_S, Qt::ControlModifier);
+        QVERIFY(loadProject(opened.path.toStdString()) == opened.hand.graph());
+        QVERIFY(opened.isQuiet());
+        saveProject(opened.hand.graph(), opened.path.toStdString()); // the same bytes
+        QVERIFY(opened.isQuiet());
+    }
+
+    void aFileThatIsGoneIsWrittenAgain() {
+        const Opened opened;
+        QVERIFY(QFile::remove(opened.path));
+        QTRY_VERIFY(opened.notice->isVisible());
+        QVERIFY(opened.notice->accessibleName().contains(QLatin1String("no longer on disk")));
+        opened.press("Save");
+        QVERIFY(loadProject(opened.path.toStdString()) == before());
+        QVERIFY(opened.isQuiet());
+    }
+
+    void aDifferenceOfPlacesIsOneLine() {
+        Graph moved = before();
+        DeltaBuilder builder(moved, "move");
+        Node x = *moved.findByName("x");
+        x.position.x += 80;
+        builder.change(x);
+        moved.apply(builder.take());
+        QCOMPARE(differenceOf(before(), moved),
+                 QStringList{QStringLiteral("Only places on the canvas differ.")});
+        QVERIFY(differenceOf(moved, moved).isEmpty());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestFileWatch)
+#include "test_file_watch.moc"

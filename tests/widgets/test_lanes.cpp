@@ -1,0 +1,164 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/window_hand.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QInputDialog>
+#include <QMenu>
+#include <QPushButton>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// x and relu on cpu, neg and a note on cuda:0, an empty lane below.
+struct ThreeLanes {
+    Graph graph;
+    LaneId cpu, cuda, spare;
+    NodeId x, relu, to, neg;
+    NoteId note;
+
+    ThreeLanes() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 240});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 240});
+        spare = builder.addLane({LaneId::none, Device::cpu(), "spare", 2, 160});
+        x = addNode(builder, cpu, "Ones", "x", 24, 24, {{"shape", std::vector<std::int64_t>{256}}});
+        relu = addNode(builder, cpu, "Relu", "relu", 240, 24);
+        to = addNode(builder, cuda, "To", "to", 440, 24);
+        neg = addNode(builder, cuda, "Neg", "neg", 640, 24);
+        builder.connect({{x, 0}, {relu, 0}});
+        builder.connect({{relu, 0}, {to, 0}});
+        builder.connect({{to, 0}, {neg, 0}});
+        note = builder.addNote({NoteId::none, "a note", cuda, {24, 120}, 200, 0});
+        graph.apply(builder.take());
+    }
+};
+
+/// Takes the choice that begins so in the next question, by keys; none: gives up.
+class ChoiceAnswer : public QObject {
+public:
+    explicit ChoiceAnswer(const char* choice) : m_choice(QString::fromUtf8(choice)) {
+        connect(&m_timer, &QTimer::timeout, this, &ChoiceAnswer::look);
+        m_timer.start(5);
+    }
+    QString question() const { return m_question; }
+
+private:
+    void look() {
+        auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+        if (!dialog || !dialog->isActiveWindow()) return;
+        m_timer.stop();
+        m_question = dialog->labelText();
+        auto* box = dialog->findChild<QComboBox*>();
+        box->setFocus();
+        for (int i = 1; i < box->count() && !box->currentText().startsWith(m_choice); ++i)
+            QTest::keyClick(box, Qt::Key_Down);
+        auto* buttons = dialog->findChild<QDialogButtonBox*>();
+        QTest::mouseClick(
+            buttons->button(m_choice.isEmpty() ? QDialogButtonBox::Cancel : QDialogButtonBox::Ok),
+            Qt::LeftButton);
+    }
+
+    QTimer m_timer;
+    QString m_choice;
+    QString m_question;
+};
+
+/// Returns when a ChoiceAnswer has answered.
+void removeLaneAtHand(WindowHand& hand) {
+    hand.key(Qt::Key_Backspace, Qt::ControlModifier | Qt::AltModifier);
+    // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+    hand.window->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+}
+
+} // namespace
+
+class TestLanes : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void aLaneThatIsRemovedAsksWhereItsNodesGo() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        const std::string first = toProjectText(hand.graph());
+        hand.click(hand.middle(g.neg));
+        const ChoiceAnswer answer("To lane 3");
+        removeLaneAtHand(hand);
+        QVERIFY2(answer.question().contains(QLatin1String("the 3 things on cuda:0")),
+                 qPrintable(answer.question()));
+        QVERIFY(!hand.graph().find(g.cuda));
+        for (const NodeId id : {g.to, g.neg}) QCOMPARE(hand.node(id).lane, g.spare);
+        QCOMPARE(hand.graph().find(g.note)->lane, g.spare);
+        QCOMPARE(hand.graph().edgeCount(), std::size_t(3));
+        QCOMPARE(hand.undoSteps(), 1);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(toProjectText(hand.graph()) == first);
+    }
+
+    void itsNodesGoWithItOrItStays() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.neg));
+        {
+            const ChoiceAnswer answer("");
+            removeLaneAtHand(hand);
+            QVERIFY(!answer.question().isEmpty());
+            QVERIFY(hand.graph() == g.graph);
+        }
+        const ChoiceAnswer answer("Nowhere");
+        removeLaneAtHand(hand);
+        QVERIFY(!answer.question().isEmpty());
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(2));
+        QVERIFY(hand.graph().notes().empty());
+        QCOMPARE(hand.graph().lanes().size(), std::size_t(2));
+    }
+
+    void lanesChangePlaces() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.neg));
+        hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(hand.graph().lanesInOrder().front().id, g.cuda);
+        QCOMPARE(hand.canvas.scene().lanes().front().id, g.cuda);
+        QCOMPARE(hand.undoSteps(), 1);
+        hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier); // it is the first
+        QCOMPARE(hand.undoSteps(), 1);
+        hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
+        hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(hand.graph().lanesInOrder().back().id, g.cuda);
+    }
+
+    void theHeaderOffersTheSame() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        QTimer timer;
+        bool isMoved = false;
+        connect(&timer, &QTimer::timeout, this, [&] {
+            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            if (!menu) return;
+            timer.stop();
+            for (QAction* entry : menu->actions())
+                if (entry->text() == QLatin1String("Move up")) {
+                    isMoved = entry->isEnabled();
+                    QTest::mouseClick(menu, Qt::LeftButton, {}, menu->actionGeometry(entry).center());
+                }
+        });
+        timer.start(5);
+        const LaneBand& band = *hand.canvas.scene().lane(g.spare);
+        hand.click({20, hand.pixel({0, band.top + band.height / 2}).y()});
+        QVERIFY(isMoved);
+        QCOMPARE(hand.graph().lanesInOrder()[1].id, g.spare);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestLanes)
+#include "test_lanes.moc"

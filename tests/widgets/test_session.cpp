@@ -1,0 +1,155 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/project_card.h"
+#include "widgets/session.h"
+#include "widgets/start_page.h"
+#include "widgets/window_hand.h"
+
+#include <QDir>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Graph graphWith(const char* name) {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    addNode(builder, builder.addLane({LaneId::none, Device::cpu(), "", 0, 200}), "Ones", name, 16, 16);
+    graph.apply(builder.take());
+    return graph;
+}
+
+StartPage& startPage(MainWindow& window) { return *window.findChild<StartPage*>(); }
+
+ProjectCard* cardOf(MainWindow& window, const QString& file) {
+    for (ProjectCard* found : startPage(window).findChildren<ProjectCard*>())
+        if (QFileInfo(found->path()).fileName() == file) return found;
+    return nullptr;
+}
+
+void pressIn(MainWindow& window, Qt::Key key, Qt::KeyboardModifiers modifiers) {
+    window.activateWindow();
+    QCoreApplication::processEvents();
+    QTest::keyClick(&window, key, modifiers);
+}
+
+} // namespace
+
+class TestSession : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+        for (const char* name : {"one", "two"}) saveProject(graphWith(name), path(name).toStdString());
+    }
+    void init() { QSettings().clear(); }
+
+    void theStartPageOpensAnExample() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({});
+        MainWindow& window = *session.windows().front();
+        QTRY_VERIFY(startPage(window).isVisible());
+        QVERIFY(!window.canvas().isVisible());
+        ProjectCard* digits = cardOf(window, QStringLiteral("digits.twb"));
+        QVERIFY(digits);
+        QTRY_VERIFY(digits->isDrawn());
+        QTRY_COMPARE(digits->text(), QStringLiteral("Handwritten digits"));
+        QTest::mouseClick(digits, Qt::LeftButton);
+        QVERIFY(window.document().graph().findByName("fc1"));
+        QVERIFY(!startPage(window).isVisible());
+        QVERIFY(window.canvas().isVisible());
+        QVERIFY(window.document().path().isEmpty()); // saving must not change the example
+    }
+
+    void byKeysTheStartPageOpensWhatWasOpenAndIsLeft() {
+        const auto window = makeWindow();
+        QVERIFY(window->openFile(path("one")));
+        pressIn(*window, Qt::Key_H, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(startPage(*window).isVisible());
+        QTest::keyClick(&startPage(*window), Qt::Key_Escape);
+        QVERIFY(window->canvas().isVisible());
+        QVERIFY(window->document().graph() == graphWith("one"));
+        QVERIFY(window->openFile(path("two")));
+        pressIn(*window, Qt::Key_H, Qt::ControlModifier | Qt::AltModifier);
+        ProjectCard* one = cardOf(*window, QStringLiteral("one.twb"));
+        QVERIFY(one);
+        one->setFocus();
+        QTest::keyClick(one, Qt::Key_Return);
+        QVERIFY(window->document().graph() == graphWith("one"));
+        QVERIFY(window->canvas().isVisible());
+    }
+
+    void everyWindowHasADocumentOfItsOwn() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        QTRY_COMPARE(session.windows().front()->document().path(), path("one"));
+        pressIn(*session.windows().front(), Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(session.windows().size(), std::size_t(2));
+        MainWindow& second = *session.windows().back();
+        QTRY_VERIFY(startPage(second).isVisible());
+        QVERIFY(second.openFile(path("two")));
+        QVERIFY(session.windows().front()->document().graph() == graphWith("one"));
+        // One is closed, and the other stays.
+        pressIn(second, Qt::Key_W, Qt::ControlModifier);
+        QTRY_COMPARE(session.windows().size(), std::size_t(1));
+        QCOMPARE(remembered(), QStringList{path("one")});
+    }
+
+    void whatWasOpenIsOpenedAgain() {
+        {
+            Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+            session.begin({path("one"), path("two")});
+            QTRY_COMPARE(session.windows().size(), std::size_t(2));
+            QTRY_COMPARE(remembered(), (QStringList{path("one"), path("two")}));
+            pressIn(*session.windows().back(), Qt::Key_Q, Qt::ControlModifier);
+            QTRY_VERIFY(session.windows().empty());
+        }
+        QCOMPARE(remembered(), (QStringList{path("one"), path("two")}));
+        {
+            Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+            session.begin({});
+            QTRY_COMPARE(session.windows().size(), std::size_t(2));
+            QTRY_COMPARE(session.windows().back()->document().path(), path("two"));
+            QCOMPARE(session.windows().front()->document().path(), path("one"));
+        }
+        QSettings().setValue(QStringLiteral("restoreSession"), false);
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({});
+        QTRY_VERIFY(startPage(*session.windows().front()).isVisible());
+        QCOMPARE(session.windows().size(), std::size_t(1));
+    }
+
+    void quittingAsksAndMayBeCalledOff() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        MainWindow& window = *session.windows().front();
+        QTRY_COMPARE(window.document().path(), path("one"));
+        window.canvas().setFocus();
+        pressIn(window, Qt::Key_A, Qt::ControlModifier);
+        pressIn(window, Qt::Key_D, Qt::ControlModifier);
+        QVERIFY(window.document().isModified());
+        {
+            BoxAnswer answer(QMessageBox::Cancel);
+            pressIn(window, Qt::Key_Q, Qt::ControlModifier);
+            QVERIFY(answer.answered());
+            QVERIFY(window.isVisible());
+        }
+        BoxAnswer answer(QMessageBox::Discard);
+        pressIn(window, Qt::Key_Q, Qt::ControlModifier);
+        QTRY_VERIFY(session.windows().empty());
+    }
+
+private:
+    QString path(const char* name) const {
+        return m_home.filePath(QString::fromLatin1(name) + QStringLiteral(".twb"));
+    }
+    static QStringList remembered() { return QSettings().value(QStringLiteral("session")).toStringList(); }
+
+    QTemporaryDir m_home;
+};
+
+TWB_GUI_TEST_MAIN(TestSession)
+#include "test_session.moc"

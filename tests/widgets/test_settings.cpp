@@ -1,0 +1,183 @@
+#include "support/test_main.h"
+#include "widgets/canvas/export_picture.h"
+#include "widgets/dialog_answer.h"
+#include "widgets/settings.h"
+#include "widgets/window_hand.h"
+
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QKeySequenceEdit>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPrinter>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QTreeWidget>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Graph oneNode() {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 320});
+    builder.addLane({LaneId::none, Device::cuda(0), "", 1, 200});
+    addNode(builder, lane, "Ones", "x", 16, 16);
+    graph.apply(builder.take());
+    return graph;
+}
+
+/// Returns when a DialogAnswer has closed them.
+void openSettings(WindowHand& hand) {
+    hand.key(Qt::Key_Comma, Qt::ControlModifier);
+    // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+    hand.window->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+    hand.canvas.setFocus();
+}
+
+/// By the keyboard.
+void pick(QDialog& dialog, const char* box, const char* text) {
+    auto* combo = find<QComboBox>(dialog, box);
+    combo->setFocus();
+    QTest::keyClick(combo, Qt::Key_Home);
+    for (int i = 1; i < combo->count() && combo->currentText() != QLatin1String(text); ++i)
+        QTest::keyClick(combo, Qt::Key_Down);
+    QCOMPARE(combo->currentText(), QString::fromLatin1(text));
+}
+
+/// Presses `keys` for the action of this text on the page of shortcuts; what was refused.
+QString setKeys(QDialog& dialog, const char* action, Qt::Key key, Qt::KeyboardModifiers modifiers) {
+    auto* pages = dialog.findChild<QTabWidget*>();
+    pages->setCurrentIndex(1);
+    auto* search = find<QLineEdit>(dialog, "shortcutSearch");
+    search->setFocus();
+    search->selectAll();
+    QTest::keyClicks(search, QString::fromLatin1(action));
+    auto* list = find<QTreeWidget>(dialog, "shortcutList");
+    for (int i = 0; i < list->topLevelItemCount(); ++i) {
+        QTreeWidgetItem* item = list->topLevelItem(i);
+        if (item->isHidden() || item->text(0) != QLatin1String(action)) continue;
+        list->scrollToItem(item);
+        QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, list->visualItemRect(item).center());
+    }
+    auto* keys = find<QKeySequenceEdit>(dialog, "shortcutKeys");
+    keys->setFocus();
+    QTest::keyClick(keys, key, modifiers);
+    search->setFocus(); // the end of the keys
+    for (QLabel* label : dialog.findChildren<QLabel*>())
+        if (label->property("role") == QStringLiteral("error") && label->isVisible() &&
+            !label->text().isEmpty())
+            return label->text();
+    return {};
+}
+
+} // namespace
+
+class TestSettings : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { isolateSettings(); }
+    void init() {
+        QSettings().clear();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void whatIsChosenHoldsAtOnceAndIsKept() {
+        WindowHand hand(oneNode());
+        const auto backend = [&] { return hand.document.devices().find(Device::cuda(0))->info().name; };
+        QCOMPARE(backend(), std::string("simulated NVIDIA H200"));
+        const DialogAnswer answer("settings", QDialogButtonBox::Ok, [](QDialog& dialog) {
+            pick(dialog, "settingsTheme", "Light");
+            pick(dialog, "settingsPolicy", "Implicit");
+            pick(dialog, "settingsProfile", "NVIDIA T4");
+            auto* seconds = find<QSpinBox>(dialog, "settingsAutosave");
+            seconds->setFocus();
+            seconds->selectAll();
+            QTest::keyClicks(seconds, QStringLiteral("30"));
+            QTest::keyClick(find<QCheckBox>(dialog, "settingsRestore"), Qt::Key_Space);
+        });
+        openSettings(hand);
+        QVERIFY(answer.answered());
+        QVERIFY(!Theme::current().isDark);
+        QCOMPARE(backend(), std::string("simulated NVIDIA T4"));
+        QCOMPARE(settings::autosaveInterval(), std::chrono::milliseconds(30'000));
+        QVERIFY(!settings::restoresSession());
+        hand.key(Qt::Key_N, Qt::ControlModifier);
+        QCOMPARE(hand.graph().info().policy, Policy::implicit);
+        QVERIFY(!hand.document.isModified());
+        const auto other = makeWindow();
+        QCOMPARE(other->document().graph().info().policy, Policy::implicit);
+    }
+
+    void cancelChangesNothing() {
+        WindowHand hand(oneNode());
+        const DialogAnswer answer("settings", QDialogButtonBox::Cancel, [](QDialog& dialog) {
+            pick(dialog, "settingsTheme", "Light");
+            setKeys(dialog, "Duplicate", Qt::Key_E, Qt::ControlModifier);
+        });
+        openSettings(hand);
+        QVERIFY(answer.answered());
+        QVERIFY(Theme::current().isDark);
+        QVERIFY(QSettings().allKeys().isEmpty());
+    }
+
+    void anActionTakesOtherKeys() {
+        WindowHand hand(oneNode());
+        QString refusal;
+        const DialogAnswer answer("settings", QDialogButtonBox::Ok, [&](QDialog& dialog) {
+            refusal = setKeys(dialog, "Duplicate", Qt::Key_G, Qt::ControlModifier);
+            QCOMPARE(setKeys(dialog, "Duplicate", Qt::Key_E, Qt::ControlModifier), QString());
+        });
+        openSettings(hand);
+        QVERIFY(answer.answered());
+        QVERIFY2(refusal.contains(QLatin1String("Make module from selection")), qPrintable(refusal));
+        hand.click(hand.middle(hand.node("x")->id));
+        hand.key(Qt::Key_D, Qt::ControlModifier);
+        QCOMPARE(hand.undoSteps(), 0);
+        hand.key(Qt::Key_E, Qt::ControlModifier);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(2));
+        // A later window has them, too.
+        const auto other = makeWindow();
+        QCOMPARE(action(*other, QStringLiteral("Duplicate"))->shortcut(),
+                 QKeySequence(QStringLiteral("Ctrl+E")));
+    }
+
+    void theSystemReportIsCopied() {
+        WindowHand hand(oneNode());
+        QString report;
+        const DialogAnswer answer("about", QDialogButtonBox::Close, [&](QDialog& dialog) {
+            report = dialog.findChild<QPlainTextEdit*>()->toPlainText();
+            for (QPushButton* button : dialog.findChildren<QPushButton*>())
+                if (button->text() == QLatin1String("Copy system report"))
+                    QTest::mouseClick(button, Qt::LeftButton);
+        });
+        hand.key(Qt::Key_F1);
+        QVERIFY(answer.answered());
+        QCOMPARE(QApplication::clipboard()->text(), report);
+        for (const char* fact :
+             {"Tensor Workbench: ", "Qt: 6", "QCustomPlot: ", "System: ", "cuda:0: simulated", "GPU: none: "})
+            QVERIFY2(report.contains(QLatin1String(fact)), qPrintable(report));
+    }
+
+    void thePrintedPageHoldsTheGraph() {
+        QTemporaryDir folder;
+        WindowHand hand(oneNode());
+        QPrinter printer;
+        printer.setOutputFormat(QPrinter::PdfFormat);
+        printer.setOutputFileName(folder.filePath(QStringLiteral("a.pdf")));
+        QVERIFY(printPicture(hand.canvas, printer));
+        QFile file(printer.outputFileName());
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QVERIFY(file.read(5) == "%PDF-");
+        QVERIFY(file.size() > 4000); // its fonts and lines, not an empty page
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestSettings)
+#include "test_settings.moc"

@@ -1,0 +1,137 @@
+#include "widgets/graph_edits.h"
+#include "widgets/main_window.h"
+#include "widgets/text.h"
+
+#include <QInputDialog>
+#include <QMenu>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+QString laneText(const Lane& lane) {
+    const QString device = toQt(lane.device.toString());
+    return lane.title.empty() ? device : QStringLiteral("%1 · %2").arg(device, toQt(lane.title));
+}
+
+} // namespace
+
+/// Of what is selected, else the one in view.
+LaneId MainWindow::laneAtHand() const {
+    const Selection& selection = m_document.selection();
+    if (!selection.nodes.empty()) return m_document.graph().find(*selection.nodes.begin())->lane;
+    if (!selection.notes.empty()) return m_document.graph().find(*selection.notes.begin())->lane;
+    return laneInView();
+}
+
+/// What the header of a lane offers to the mouse.
+void MainWindow::fillLaneActions(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
+        addAction(menu, text, QKeySequence(shortcut), act)
+            ->setToolTip(tr("The lane of what is selected, or the one in the middle of the view"));
+    };
+    add(tr("Move &up"), tr("Ctrl+Alt+PgUp"),
+        [this] { edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
+    add(tr("Move &down"), tr("Ctrl+Alt+PgDown"),
+        [this] { edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
+    add(tr("Re&name lane…"), tr("Ctrl+Alt+F2"), [this] { renameLane(laneAtHand()); });
+    add(tr("&Remove lane…"), tr("Ctrl+Alt+Backspace"), [this] { askAndRemoveLane(laneAtHand()); });
+}
+
+void MainWindow::renameLane(LaneId id) {
+    const Lane* lane = m_document.graph().find(id);
+    if (!lane) return;
+    bool ok = false;
+    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title beside the device's name"),
+                                                QLineEdit::Normal, toQt(lane->title), &ok);
+    lane = m_document.graph().find(id);
+    if (!ok || !lane) return;
+    Lane changed = *lane;
+    changed.title = title.trimmed().toStdString();
+    DeltaBuilder builder(m_document.graph(), "Rename lane");
+    builder.change(changed);
+    edit(builder.take());
+}
+
+/// Asks where what stands on it goes; one undo step.
+void MainWindow::askAndRemoveLane(LaneId id) {
+    const Graph& graph = m_document.graph();
+    const Lane* lane = graph.find(id);
+    if (!lane) return;
+    const auto count = std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                                     [id](const Node& node) { return node.lane == id; }) +
+                       std::count_if(graph.notes().begin(), graph.notes().end(),
+                                     [id](const Note& note) { return note.lane == id; });
+    LaneId target = LaneId::none;
+    if (count > 0) {
+        std::vector<LaneId> others;
+        QStringList choices;
+        int number = 0;
+        for (const Lane& other : graph.lanesInOrder()) {
+            ++number; // as they stand
+            if (other.id == id) continue;
+            others.push_back(other.id);
+            // Two lanes may have one text.
+            choices << tr("To lane %1: %2").arg(number).arg(laneText(other));
+        }
+        choices << tr("Nowhere: they are deleted");
+        bool ok = false;
+        const QString question = count == 1
+                                     ? tr("Where does the one thing on %1 go?").arg(laneText(*lane))
+                                     : tr("Where do the %2 things on %1 go?").arg(laneText(*lane)).arg(count);
+        const QString chosen =
+            QInputDialog::getItem(this, tr("Remove lane"), question, choices, 0, false, &ok);
+        if (!ok) return;
+        const auto at = std::size_t(choices.indexOf(chosen));
+        if (at < others.size()) target = others[at];
+    }
+    edit(removeLane(m_document.graph(), id, target));
+}
+
+void MainWindow::showLaneMenu(LaneId id, QPoint at) {
+    const Lane* lane = m_document.graph().find(id);
+    if (!lane) return;
+    QMenu menu(this);
+    const Device device = lane->device;
+    const auto setDevice = [this, id](Device wanted) {
+        Lane changed = *m_document.graph().find(id);
+        changed.device = wanted;
+        DeltaBuilder builder(m_document.graph(), "Set lane to " + wanted.toString());
+        builder.change(changed);
+        edit(builder.take());
+    };
+    QMenu* devices = menu.addMenu(tr("Device of this lane"));
+    std::vector<Device> offered{Device::cpu()};
+    for (int i = 0; i <= nextGpu(m_document.graph()).index; ++i) offered.push_back(Device::cuda(i));
+    offered.push_back(Device::automatic());
+    for (const Device other : offered) {
+        QAction* action =
+            devices->addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
+        action->setCheckable(true);
+        action->setChecked(other == device);
+    }
+    if (device.isCuda()) {
+        QMenu* behind = menu.addMenu(tr("What stands behind %1").arg(toQt(device.toString())));
+        addDeviceChoices(*behind, m_document, device,
+                         [this](const DeviceChoice& choice) { chooseDevice(choice); });
+    }
+    menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
+    menu.addAction(tr("Select its nodes"), this, [this, id] {
+        Selection selection;
+        for (const Node& node : m_document.graph().nodes())
+            if (node.lane == id) selection.nodes.insert(node.id);
+        m_document.select(std::move(selection));
+    });
+    menu.addSeparator();
+    menu.addAction(tr("Move up"), this, [this, id] { edit(moveLane(m_document.graph(), id, -1)); })
+        ->setEnabled(!moveLane(m_document.graph(), id, -1).empty());
+    menu.addAction(tr("Move down"), this, [this, id] { edit(moveLane(m_document.graph(), id, 1)); })
+        ->setEnabled(!moveLane(m_document.graph(), id, 1).empty());
+    menu.addSeparator();
+    menu.addAction(tr("Remove lane…"), this, [this, id] { askAndRemoveLane(id); });
+    menu.exec(at);
+}
+
+} // namespace twb

@@ -1,0 +1,118 @@
+// What keeps work from being lost: the offer after a crash, and files that somebody else writes.
+
+#include "core/error.h"
+#include "formats/project.h"
+#include "widgets/graph_difference.h"
+#include "widgets/main_window.h"
+#include "widgets/message_box.h"
+#include "widgets/notice_bar.h"
+#include "widgets/panels/log_panel.h"
+#include "widgets/settings.h"
+#include "widgets/text.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QLocale>
+#include <QMessageBox>
+#include <QPushButton>
+
+#include <filesystem>
+
+namespace twb {
+namespace {
+
+std::filesystem::path toPath(const QString& path) { return std::filesystem::path(path.toStdU16String()); }
+
+} // namespace
+
+void MainWindow::showError(const QString& title, const QString& sentence) {
+    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, this);
+    dress(box, Severity::warning);
+    box.setInformativeText(sentence);
+    box.exec();
+}
+
+bool MainWindow::guard(const QString& folder) {
+    m_recovery = new Recovery(m_document, folder, this);
+    m_recovery->setInterval(settings::autosaveInterval());
+    connect(m_recovery, &Recovery::failed, this,
+            [this](const QString& sentence) { m_status->say(sentence, Severity::warning); });
+    return offer(m_recovery->left());
+}
+
+/// One after the other, until one is restored. What is neither restored nor discarded is offered next time.
+bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
+    for (const Recovery::Left& work : left) {
+        const auto compare = [&] {
+            attempt(tr("The work cannot be compared"), [&] {
+                const bool isSaved = QFileInfo::exists(work.path);
+                const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
+                showDifference(tr("Compare"),
+                               isSaved ? tr("What the unsaved work has (+), has not (−) and has changed (~), "
+                                            "against the file %1")
+                                             .arg(QDir::toNativeSeparators(work.path))
+                                       : tr("It was never saved. What it has:"),
+                               differenceOf(before, m_recovery->read(work)), this);
+            });
+        };
+        QMessageBox box(QMessageBox::NoIcon, tr("Unsaved work"),
+                        tr("Restore the unsaved work on %1?").arg(work.title), QMessageBox::NoButton, this);
+        box.setInformativeText(
+            tr("The program ended without saving it. It was last kept on %1.")
+                .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
+        dress(box, Severity::note);
+        QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
+        const QPushButton* discard = box.addButton(tr("&Discard"), QMessageBox::DestructiveRole);
+        QPushButton* look = box.addButton(tr("&Compare"), QMessageBox::ActionRole);
+        QPushButton* later = box.addButton(tr("&Later"), QMessageBox::RejectRole);
+        box.setDefaultButton(restore);
+        box.setEscapeButton(later);
+        do box.exec();
+        while (box.clickedButton() == look && (compare(), true));
+        if (box.clickedButton() == discard) m_recovery->discard(work);
+        if (box.clickedButton() != restore) continue;
+        const bool restored = attempt(tr("The work cannot be restored"), [&] { m_recovery->restore(work); });
+        if (!restored) continue;
+        m_canvas->zoomToFit();
+        m_log->add(Severity::note, tr("Restored the unsaved work on %1").arg(work.title));
+        return true;
+    }
+    return false;
+}
+
+void MainWindow::fileChanged() {
+    const QString name = QFileInfo(m_document.path()).fileName();
+    m_notice->ask(
+        m_document.isModified()
+            ? tr("%1 was changed on disk, and here, too: to reload it loses the changes made here.").arg(name)
+            : tr("%1 was changed on disk.").arg(name),
+        {{tr("&Reload"), [this] { reload(); }},
+         {tr("&Compare"), [this] { compareWithFile(); }, false},
+         {tr("&Keep what is here"), [this] { m_document.markModified(); }}});
+}
+
+void MainWindow::fileRemoved() {
+    m_notice->ask(
+        tr("%1 is no longer on disk. What is here is not lost: Save writes it again.")
+            .arg(QFileInfo(m_document.path()).fileName()),
+        {{tr("&Save"), [this] { save(); }}, {tr("&Not now"), [this] { m_document.markModified(); }}});
+}
+
+void MainWindow::reload() {
+    attempt(tr("The file cannot be read"), [this] {
+        const CanvasWidget::Spot spot = m_canvas->spot();
+        m_document.open(m_document.path());
+        m_canvas->show(spot);
+        m_log->add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
+    });
+}
+
+void MainWindow::compareWithFile() {
+    attempt(tr("The file cannot be read"), [this] {
+        showDifference(tr("Compare"),
+                       tr("What the file has (+), has not (−) and has changed (~), against what is here"),
+                       differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), this);
+    });
+}
+
+} // namespace twb

@@ -1,0 +1,17 @@
+#include "widgets/message_box.h"
+
+#include "widgets/icon.h"
+#include "widgets/theme.h"
+
+#include <QMessageBox>
+
+namespace twb {
+
+void dress(QMessageBox& box, Severity severity) {
+    const QString name = severity == Severity::note ? QStringLiteral("note") : QStringLiteral("warning");
+    box.setIconPixmap(
+        icon(name, Theme::current().severity(severity)).pixmap(QSize(32, 32), box.devicePixelRatioF()));
+    box.setTextFormat(Qt::PlainText);
+}
+
+} // namespace twb

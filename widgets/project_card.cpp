@@ -1,0 +1,110 @@
+#include "widgets/project_card.h"
+
+#include "widgets/icon.h"
+#include "widgets/labels.h"
+#include "widgets/theme.h"
+
+#include <QKeyEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QTextLayout>
+
+namespace twb {
+namespace {
+
+constexpr int kPictureHeight = 120;
+constexpr int kWordsHeight = 72; ///< a title, and two lines of what it is
+constexpr int kPadding = 12;
+
+} // namespace
+
+ProjectCard::ProjectCard(const QString& path, QWidget* parent) : QAbstractButton(parent), m_path(path) {
+    setFixedSize(ProjectCard::sizeHint());
+    setFocusPolicy(Qt::StrongFocus);
+    setCursor(Qt::PointingHandCursor);
+}
+
+QSize ProjectCard::sizeHint() const { return {kWidth, kPictureHeight + kWordsHeight}; }
+
+void ProjectCard::setWords(const QString& title, const QString& detail) {
+    setText(title);
+    m_detail = detail;
+    setAccessibleName(title);
+    setAccessibleDescription(detail);
+    setToolTip(detail.isEmpty() ? title : title + QLatin1Char('\n') + detail);
+    update();
+}
+
+void ProjectCard::setPicture(const QImage& picture) {
+    m_picture = picture;
+    m_isDrawn = true;
+    update();
+}
+
+void ProjectCard::paintEvent(QPaintEvent*) {
+    const Theme& theme = Theme::current();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::SmoothPixmapTransform);
+    const QRectF card = QRectF(rect()).adjusted(1, 1, -1, -1);
+    QPainterPath outline;
+    outline.addRoundedRect(card, metrics::cardRadius, metrics::cardRadius);
+    painter.fillPath(outline, theme.panel);
+    painter.setClipPath(outline);
+    const QRectF window(card.left(), card.top(), card.width(), kPictureHeight);
+    painter.fillRect(window, theme.canvas);
+    if (!m_picture.isNull()) {
+        const QSizeF size = QSizeF(m_picture.size()).scaled(window.size(), Qt::KeepAspectRatio);
+        const QRectF place(window.center() - QPointF(size.width(), size.height()) / 2, size);
+        painter.drawImage(place, m_picture);
+    } else if (m_isDrawn) {
+        const QSize size(32, 32);
+        painter.drawPixmap(
+            (window.center() - QPointF(16, 16)).toPoint(),
+            twb::icon(QStringLiteral("modules"), theme.disabledText).pixmap(size, devicePixelRatioF()));
+    }
+    painter.setClipping(false);
+    painter.setPen(theme.border);
+    painter.drawLine(window.bottomLeft(), window.bottomRight());
+    const bool isMarked = underMouse() || hasFocus();
+    painter.setPen(QPen(isMarked ? theme.accent : theme.border, hasFocus() ? 2 : 1));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(outline);
+
+    QRect words(kPadding, int(window.bottom()) + 8, width() - 2 * kPadding, 20);
+    painter.setFont(twb::font(TextRole::strong));
+    painter.setPen(theme.text);
+    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, text());
+    words.translate(0, 20);
+    painter.setFont(twb::font(TextRole::small));
+    painter.setPen(theme.secondaryText);
+    QTextLayout layout(m_detail, painter.font());
+    layout.beginLayout();
+    QTextLine first = layout.createLine();
+    if (first.isValid()) first.setLineWidth(words.width());
+    layout.endLayout();
+    const int length = first.isValid() ? first.textLength() : 0;
+    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, m_detail.left(length).trimmed());
+    words.translate(0, 16);
+    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, m_detail.mid(length));
+}
+
+void ProjectCard::enterEvent(QEnterEvent* event) {
+    QAbstractButton::enterEvent(event);
+    update();
+}
+
+void ProjectCard::leaveEvent(QEvent* event) {
+    QAbstractButton::leaveEvent(event);
+    update();
+}
+
+/// Enter, too: to somebody without a mouse a card is a link.
+void ProjectCard::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)
+        click();
+    else
+        QAbstractButton::keyPressEvent(event);
+}
+
+} // namespace twb

@@ -1,0 +1,66 @@
+#include "widgets/settings.h"
+
+#include "widgets/text.h"
+
+#include <QSettings>
+
+#include <algorithm>
+
+namespace twb::settings {
+namespace {
+
+constexpr std::chrono::milliseconds kAutosave{10'000};
+
+const QString kTheme = QStringLiteral("theme");
+const QString kAutosaveSeconds = QStringLiteral("autosaveSeconds");
+const QString kRestore = QStringLiteral("restoreSession");
+const QString kPolicy = QStringLiteral("policy");
+const QString kProfile = QStringLiteral("profile");
+
+QString keyOf(const QKeySequence& standard) {
+    return QStringLiteral("shortcuts/") + standard.toString(QKeySequence::PortableText);
+}
+
+} // namespace
+
+QString theme() { return QSettings().value(kTheme).toString(); }
+void setTheme(const QString& name) { QSettings().setValue(kTheme, name); }
+
+std::chrono::milliseconds autosaveInterval() {
+    const double seconds = QSettings().value(kAutosaveSeconds).toDouble();
+    return seconds > 0 ? std::chrono::milliseconds(std::int64_t(seconds * 1000)) : kAutosave;
+}
+void setAutosaveInterval(std::chrono::milliseconds interval) {
+    QSettings().setValue(kAutosaveSeconds, double(interval.count()) / 1000);
+}
+
+bool restoresSession() { return QSettings().value(kRestore, true).toBool(); }
+void setRestoresSession(bool restores) { QSettings().setValue(kRestore, restores); }
+
+Policy policy() {
+    return parsePolicy(QSettings().value(kPolicy).toString().toStdString()).value_or(Policy::strict);
+}
+void setPolicy(Policy policy) { QSettings().setValue(kPolicy, toQt(name(policy))); }
+
+QString profile(const ProfileLibrary& library) {
+    const QString chosen = QSettings().value(kProfile).toString();
+    const auto& all = library.all();
+    const bool isThere =
+        std::any_of(all.begin(), all.end(), [&](const DeviceProfile& p) { return toQt(p.id) == chosen; });
+    return isThere ? chosen : toQt(kDefaultProfile);
+}
+void setProfile(const QString& id) { QSettings().setValue(kProfile, id); }
+
+QKeySequence shortcut(const QKeySequence& standard) {
+    const QVariant chosen = QSettings().value(keyOf(standard));
+    return chosen.isValid() ? QKeySequence(chosen.toString(), QKeySequence::PortableText) : standard;
+}
+
+void setShortcut(const QKeySequence& standard, const QKeySequence& chosen) {
+    if (chosen == standard)
+        QSettings().remove(keyOf(standard));
+    else
+        QSettings().setValue(keyOf(standard), chosen.toString(QKeySequence::PortableText));
+}
+
+} // namespace twb::settings

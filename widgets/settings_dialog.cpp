@@ -1,0 +1,133 @@
+#include "widgets/settings_dialog.h"
+
+#include "widgets/labels.h"
+#include "widgets/settings.h"
+#include "widgets/shortcut_table.h"
+#include "widgets/text.h"
+
+#include <QAction>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QVBoxLayout>
+
+namespace twb {
+namespace {
+
+const char* const kStandard = "standardShortcut";
+constexpr int kMostSeconds = 600;
+constexpr int kFieldWidth = 216;
+
+/// For translators.
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(SettingsDialog)
+};
+
+QComboBox* makeChoice(const char* name, const QString& present,
+                      const std::vector<std::pair<QString, QString>>& choices) {
+    auto* box = new QComboBox;
+    box->setObjectName(QLatin1String(name));
+    box->setFixedWidth(kFieldWidth);
+    for (const auto& [key, text] : choices) box->addItem(text, key);
+    box->setCurrentIndex(std::max(0, box->findData(present)));
+    return box;
+}
+
+/// The first page.
+struct General {
+    QWidget* page = new QWidget;
+    QComboBox* theme;
+    QComboBox* policy;
+    QComboBox* profile;
+    QSpinBox* autosave = new QSpinBox;
+    QCheckBox* restore = new QCheckBox(Words::tr("Open the files of the last session again"));
+
+    explicit General(const ProfileLibrary& profiles) {
+        theme = makeChoice("settingsTheme", settings::theme(),
+                           {{QString(), Words::tr("As the system")},
+                            {QStringLiteral("dark"), Words::tr("Dark")},
+                            {QStringLiteral("light"), Words::tr("Light")}});
+        policy = makeChoice("settingsPolicy", toQt(name(settings::policy())),
+                            {{toQt(name(Policy::strict)), Words::tr("Strict")},
+                             {toQt(name(Policy::implicit)), Words::tr("Implicit")}});
+        std::vector<std::pair<QString, QString>> all;
+        for (const DeviceProfile& p : profiles.all()) all.emplace_back(toQt(p.id), toQt(p.name));
+        profile = makeChoice("settingsProfile", settings::profile(profiles), all);
+        autosave->setObjectName(QStringLiteral("settingsAutosave"));
+        autosave->setRange(1, kMostSeconds);
+        autosave->setSuffix(Words::tr(" s"));
+        autosave->setValue(
+            int(std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()).count()));
+        autosave->setFixedWidth(kFieldWidth);
+        restore->setObjectName(QStringLiteral("settingsRestore"));
+        restore->setChecked(settings::restoresSession());
+        auto* form = new QFormLayout(page);
+        form->setContentsMargins(4, 16, 4, 4);
+        form->setHorizontalSpacing(24);
+        form->setVerticalSpacing(12);
+        form->setFieldGrowthPolicy(QFormLayout::FieldsStayAtSizeHint);
+        form->addRow(Words::tr("&Theme"), theme);
+        form->addRow(Words::tr("&Policy of a new graph"), policy);
+        form->addRow(Words::tr("A &GPU that is not there is simulated as"), profile);
+        form->addRow(Words::tr("&Unsaved work is kept safe after"), autosave);
+        form->addRow(Words::tr("When the program starts"), restore);
+    }
+
+    void write() const {
+        settings::setTheme(theme->currentData().toString());
+        if (const auto chosen = parsePolicy(policy->currentData().toString().toStdString()))
+            settings::setPolicy(*chosen);
+        settings::setProfile(profile->currentData().toString());
+        // Finer intervals are for the settings file; this field shows them rounded and leaves them alone.
+        const std::chrono::seconds seconds(autosave->value());
+        if (std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()) != seconds)
+            settings::setAutosaveInterval(seconds);
+        settings::setRestoresSession(restore->isChecked());
+    }
+};
+
+} // namespace
+
+void makeEditable(QAction& action, const QKeySequence& standard) {
+    action.setProperty(kStandard, QVariant::fromValue(standard));
+    readShortcut(action);
+}
+
+void readShortcut(QAction& action) {
+    const auto standard = action.property(kStandard).value<QKeySequence>();
+    if (!standard.isEmpty()) action.setShortcut(settings::shortcut(standard));
+}
+
+bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, QWidget* parent) {
+    QDialog dialog(parent);
+    dialog.setObjectName(QStringLiteral("settings"));
+    dialog.setWindowTitle(Words::tr("Settings"));
+    dialog.resize(600, 480);
+    const General general(profiles);
+    auto* shortcuts = new ShortcutTable;
+    for (const QAction* action : actions)
+        if (const auto standard = action->property(kStandard).value<QKeySequence>(); !standard.isEmpty())
+            shortcuts->add(*action, standard);
+    auto* pages = new QTabWidget;
+    pages->addTab(general.page, Words::tr("General"));
+    pages->addTab(shortcuts, Words::tr("Shortcuts"));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
+    QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
+    QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    auto* layout = new QVBoxLayout(&dialog);
+    layout->setContentsMargins(16, 12, 16, 16);
+    layout->setSpacing(12);
+    layout->addWidget(pages, 1);
+    layout->addWidget(buttons);
+    if (dialog.exec() != QDialog::Accepted) return false;
+    general.write();
+    for (const ShortcutTable::Row& row : shortcuts->rows()) settings::setShortcut(row.standard, row.chosen);
+    return true;
+}
+
+} // namespace twb
