@@ -7,6 +7,7 @@
 #include <QInputDialog>
 #include <QMenu>
 #include <QPushButton>
+#include <QToolTip>
 
 using namespace twb;
 using namespace twb::test;
@@ -157,6 +158,39 @@ private Q_SLOTS:
         hand.click({20, hand.pixel({0, band.top + band.height / 2}).y()});
         QVERIFY(isMoved);
         QCOMPARE(hand.graph().lanesInOrder()[1].id, g.spare);
+    }
+
+    /// While it is dragged, and before it is there.
+    void aDragAcrossLanesSaysWhatItWouldBreakAndCost() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        const QPoint from = hand.middle(g.neg);
+        const LaneBand& cpu = *hand.canvas.scene().lane(g.cpu);
+        const QPoint over(from.x(), hand.pixel({0, cpu.top + 160}).y());
+        hand.press(from);
+        hand.moveTo(from + QPoint(20, 0));
+        QTRY_VERIFY(!QToolTip::isVisible()); // its own lane
+        hand.moveTo(over);
+        const QString said = QToolTip::text();
+        QVERIFY2(said.contains(QLatin1String("breaks neg")), qPrintable(said));
+        QVERIFY2(said.contains(QLatin1String("1 transfer, 1.02 kB")) &&
+                     said.contains(QLatin1String("2 transfers, 2.05 kB")) &&
+                     said.endsWith(QLatin1String("modelled")),
+                 qPrintable(said));
+        QVERIFY(!hand.document.analysis().hasErrors()); // not yet
+        hand.moveTo(from);
+        QTRY_VERIFY(!QToolTip::isVisible());
+        hand.moveTo(over);
+        hand.release(over);
+        QVERIFY(hand.document.analysis().hasErrors());
+        // And back: it mends what it broke.
+        const QPoint now = hand.middle(g.neg);
+        hand.press(now);
+        hand.moveTo(now + QPoint(0, 20));
+        hand.moveTo(QPoint(now.x(), from.y()));
+        QVERIFY2(QToolTip::text().contains(QLatin1String("mends neg")), qPrintable(QToolTip::text()));
+        hand.release(QPoint(now.x(), from.y()));
+        QVERIFY(!hand.document.analysis().hasErrors());
     }
 };
 

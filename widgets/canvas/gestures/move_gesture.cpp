@@ -1,6 +1,7 @@
 #include "widgets/canvas/gestures/move_gesture.h"
 
 #include "graph/folding.h"
+#include "widgets/canvas/gestures/lane_outlook.h"
 
 #include <QApplication>
 
@@ -130,6 +131,21 @@ void MoveGesture::show() {
     m_host.repaint();
 }
 
+void MoveGesture::lookAhead() {
+    std::vector<LaneId> lanes;
+    for (const Item& item : m_items) lanes.push_back(item.newLane);
+    if (lanes == m_seen) return;
+    m_seen = std::move(lanes);
+    DeltaBuilder builder(m_host.document().graph(), "");
+    bool isElsewhere = false;
+    for (const Item& item : m_items) {
+        if (item.node == NodeId::none || item.newLane == LaneId::none || item.newLane == item.lane) continue;
+        moveToLane(builder, item.node, item.newLane);
+        isElsewhere = true;
+    }
+    m_preview.reason = isElsewhere ? laneOutlook(m_host.document(), builder.graph()) : QString();
+}
+
 std::optional<Splice> MoveGesture::spliceHere() const {
     if (m_items.size() != 1 || m_items.front().node == NodeId::none) return std::nullopt;
     const NodeId node = m_items.front().node;
@@ -175,6 +191,7 @@ void MoveGesture::move(const Pointer& pointer) {
     m_moving = true;
     settle(pointer.at - m_start, pointer.at.y());
     show();
+    lookAhead();
 }
 
 void MoveGesture::finish(const Pointer& pointer) {
@@ -247,6 +264,7 @@ void MoveGesture::finish(const Pointer& pointer) {
 }
 
 void MoveGesture::cancel() {
+    m_preview.reason.clear();
     m_preview.lanes.clear();
     m_preview.frame = FrameId::none;
     m_preview.splice.reset();

@@ -35,6 +35,8 @@ private:
     };
     void settle(QPointF offset, double pointerY);
     void show();
+    /// What the lanes that the hand is over would break and cost; worked out once for each.
+    void lookAhead();
     /// Where the only thing that is moved would be put into a wire.
     std::optional<Splice> spliceHere() const;
     /// The frame that a node would belong to where it is now: the one that it was dragged into, or none when
@@ -48,6 +50,7 @@ private:
     QPointF m_startPixel;
     LaneId m_grabbed;
     std::vector<Item> m_items;
+    std::vector<LaneId> m_seen; ///< the lanes that the preview speaks of, by item
     std::optional<Selection> m_onClick;
     bool m_moving = false;
 };
