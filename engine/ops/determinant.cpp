@@ -1,13 +1,12 @@
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/elimination.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <utility>
 #include <vector>
 
 namespace twb {
@@ -27,27 +26,6 @@ void inferDet(InferContext& ctx) {
             fmt::format("linalg.det: A must be batches of square matrices, but they are {} by {} matrices",
                         rows, columns));
     ctx.output(0, {x.dtype, Shape(std::vector<std::int64_t>(x.shape.begin(), x.shape.end() - 2))});
-}
-
-/// Gaussian elimination with the largest pivot of each column, in `a`.
-double determinant(double* a, std::int64_t n) {
-    double product = 1;
-    for (std::int64_t k = 0; k < n; ++k) {
-        std::int64_t pivot = k;
-        for (std::int64_t row = k + 1; row < n; ++row)
-            if (std::fabs(a[row * n + k]) > std::fabs(a[pivot * n + k])) pivot = row;
-        if (a[pivot * n + k] == 0) return 0;
-        if (pivot != k) {
-            for (std::int64_t c = k; c < n; ++c) std::swap(a[pivot * n + c], a[k * n + c]);
-            product = -product;
-        }
-        product *= a[k * n + k];
-        for (std::int64_t row = k + 1; row < n; ++row) {
-            const double factor = a[row * n + k] / a[k * n + k];
-            for (std::int64_t c = k + 1; c < n; ++c) a[row * n + c] -= factor * a[k * n + c];
-        }
-    }
-    return product;
 }
 
 void detKernel(const KernelContext& ctx) {

@@ -80,15 +80,37 @@ template <class F> void withNumberOrBool(DType dtype, const F& f) {
         withNumber(dtype, f);
 }
 
-/// Every dtype, f16 and bf16 as what they are: for converting and comparing.
-template <class F> void withAny(DType dtype, const F& f) {
+/// Floats, f16 and bf16 as what they are.
+template <class F> void withStoredFloat(DType dtype, const F& f) {
     switch (dtype) {
     case DType::f16:
         return f(Half{});
     case DType::bf16:
         return f(BFloat16{});
     default:
-        return withNumberOrBool(dtype, f);
+        return withFloat(dtype, f);
+    }
+}
+
+/// Every dtype, f16 and bf16 as what they are: for converting and comparing.
+template <class F> void withAny(DType dtype, const F& f) {
+    if (isHalfWidth(dtype))
+        withStoredFloat(dtype, f);
+    else
+        withNumberOrBool(dtype, f);
+}
+
+/// The unsigned type of the element's size: for what has no sign, or wraps around alike with one and without.
+template <class F> void withBits(DType dtype, const F& f) {
+    switch (sizeOf(dtype)) {
+    case 1:
+        return f(std::uint8_t{});
+    case 2:
+        return f(std::uint16_t{});
+    case 4:
+        return f(std::uint32_t{});
+    default:
+        return f(std::uint64_t{});
     }
 }
 

@@ -27,20 +27,6 @@ void notKernel(const KernelContext& ctx) {
     mapElements<element::Bool, element::Bool>(ctx.inputs[0], ctx.outputs[0], element::Not{});
 }
 
-/// Calls f with the unsigned type of the dtype's size: bits have no sign.
-template <class F> void withBits(DType dtype, const F& f) {
-    switch (sizeOf(dtype)) {
-    case 1:
-        return f(std::uint8_t{});
-    case 2:
-        return f(std::uint16_t{});
-    case 4:
-        return f(std::uint32_t{});
-    default:
-        return f(std::uint64_t{});
-    }
-}
-
 template <class F> void bitsKernel(const KernelContext& ctx) {
     withBits(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);

@@ -5,6 +5,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/planes.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -50,16 +51,6 @@ void requireChannels(const InferContext& ctx, int port, std::int64_t channels) {
              fmt::format("{} should contain {} elements not {}", ctx.op().inputAt(port).argument, channels,
                          shape.toTorchString()));
 }
-
-/// Batches × channels × everything else.
-struct Planes {
-    std::int64_t batch = 1, channels = 1, size = 1;
-    explicit Planes(const Shape& shape) {
-        if (shape.rank() > 0) batch = shape[0];
-        if (shape.rank() > 1) channels = shape[1];
-        for (int axis = 2; axis < shape.rank(); ++axis) size *= shape[axis];
-    }
-};
 
 void inferBatchNormalization(InferContext& ctx) {
     const TensorType& x = *ctx.input(0);

@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/norm.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
@@ -147,20 +148,11 @@ void maxPoolKernel(const KernelContext& ctx) {
     viaFloat<maxPoolLoops>(ctx);
 }
 
-/// What a mean over a position is divided by: the elements under the window, with those of the padding or
-/// without.
+/// What a mean over a position is divided by.
 std::int64_t divisorOf(const Window& window, const GridPlace& position, bool countPadding) {
     std::int64_t count = 1;
-    for (int a = 0; a < window.rank(); ++a) {
-        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
-        if (!countPadding) {
-            count *= axis.taps(position[a]).count();
-            continue;
-        }
-        // A window that ceil_mode lets reach beyond the padding counts what lies in it only.
-        const std::int64_t limit = axis.in + axis.padEnd - axis.start(position[a]);
-        count *= std::min(axis.kernel, (limit + axis.dilation - 1) / axis.dilation);
-    }
+    for (int a = 0; a < window.rank(); ++a)
+        count *= window.axes[static_cast<std::size_t>(a)].counted(position[a], countPadding);
     return count;
 }
 
@@ -204,23 +196,13 @@ void averagePoolKernel(const KernelContext& ctx) {
     if (!pooledNatively(ctx, kind)) viaFloat<averagePoolLoops>(ctx);
 }
 
-/// One term of a p-norm, and what a sum of them comes to.
-double powered(double x, std::int64_t p) {
-    const double size = std::abs(x);
-    return p == 1 ? size : p == 2 ? size * size : std::pow(size, static_cast<double>(p));
-}
-
-double rooted(double sum, std::int64_t p) {
-    return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / static_cast<double>(p));
-}
-
 void lpPoolKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
     const Window window = slidingWindow(ctx.attributes, ctx.inputs[0].shape);
-    const std::int64_t p = ctx.attributes.integer("p");
+    const Norm norm{ctx.attributes.integer("p")};
     sumPool(
-        ctx, window, [p](double x) { return powered(x, p); },
-        [p](double sum, const GridPlace&) { return rooted(sum, p); });
+        ctx, window, [=](double x) { return norm.term(x); },
+        [=](double sum, const GridPlace&) { return norm.root(sum); });
 }
 
 void inferGlobalPool(InferContext& ctx) {
@@ -280,11 +262,11 @@ void globalMaxKernel(const KernelContext& ctx) {
 }
 
 void globalLpKernel(const KernelContext& ctx) {
-    const std::int64_t p = ctx.attributes.integer("p");
+    const Norm norm{ctx.attributes.integer("p")};
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        overPlanes<T>(ctx, [p](const T* plane, std::int64_t size) {
-            return static_cast<T>(rooted(laneSum(plane, size, [p](double x) { return powered(x, p); }), p));
+        overPlanes<T>(ctx, [=](const T* plane, std::int64_t size) {
+            return static_cast<T>(norm.root(laneSum(plane, size, [=](double x) { return norm.term(x); })));
         });
     });
 }

@@ -18,16 +18,7 @@ template <class F> void withRule(const KernelContext& ctx, const F& f) {
     const std::string& reduction = ctx.attributes.text("reduction");
     const DType dtype = ctx.outputs[0].dtype;
     if (reduction == "none") return withElementSize(dtype, [&](auto zero) { f(zero, Assign{}); });
-    withNumberOrBool(dtype, [&](auto zero) {
-        if (reduction == "add")
-            f(zero, AddTo{});
-        else if (reduction == "mul")
-            f(zero, MultiplyBy{});
-        else if (reduction == "min")
-            f(zero, LessOf{});
-        else
-            f(zero, GreaterOf{});
-    });
+    withReduction(reduction, dtype, f);
 }
 
 /// Elements that are only moved stay as they are; arithmetic on f16 and bf16 goes through f32.

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "ops/dispatch.h"
 #include "ops/element_functions.h"
 
+#include <string>
 #include <type_traits>
 
 namespace twb {
@@ -39,5 +41,20 @@ struct GreaterOf {
         return update > old || update != update ? update : old;
     }
 };
+
+/// Calls f with a zero of the elements' type and the rule that ScatterElements' and ScatterND's `reduction`
+/// names, other than "none".
+template <class F> void withReduction(const std::string& reduction, DType dtype, const F& f) {
+    withNumberOrBool(dtype, [&](auto zero) {
+        if (reduction == "add")
+            f(zero, AddTo{});
+        else if (reduction == "mul")
+            f(zero, MultiplyBy{});
+        else if (reduction == "min")
+            f(zero, LessOf{});
+        else
+            f(zero, GreaterOf{});
+    });
+}
 
 } // namespace twb

@@ -40,6 +40,12 @@ struct WindowAxis {
         return {std::min(begin, kernel), std::min(end, kernel)};
     }
     TWB_HOST_DEVICE Taps taps(std::int64_t position) const noexcept { return tapsBefore(position, in); }
+    /// What a mean at a position counts: the elements of the input, or those of the padding, too. A window
+    /// that ceil_mode lets reach beyond the padding counts what lies in it only.
+    TWB_HOST_DEVICE std::int64_t counted(std::int64_t position, bool withPadding) const noexcept {
+        if (!withPadding) return taps(position).count();
+        return std::min(kernel, (in + padEnd - start(position) + dilation - 1) / dilation);
+    }
     /// The positions at which tap t lies inside the input.
     TWB_HOST_DEVICE Taps positions(std::int64_t tap) const noexcept {
         const std::int64_t shift = tap * dilation - padBegin;

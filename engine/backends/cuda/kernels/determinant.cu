@@ -2,41 +2,19 @@
 #include "backends/cuda/kernels/dtypes.h"
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/launch.h"
-
-#include <cmath>
+#include "ops/elimination.h"
 
 namespace twb::cuda {
 namespace {
 
-/// Gaussian elimination with the largest pivot of each column, in memory of its own. A thread for each
-/// matrix: stacks are of many small ones.
+/// Eliminates in memory of its own. A thread for each matrix: stacks are of many small ones.
 template <class T> struct Determinant {
     double* matrices;
     std::int64_t n;
     T* out;
 
-    TWB_HOST_DEVICE double of(double* a) const {
-        double product = 1;
-        for (std::int64_t k = 0; k < n; ++k) {
-            std::int64_t pivot = k;
-            for (std::int64_t row = k + 1; row < n; ++row)
-                if (std::fabs(a[row * n + k]) > std::fabs(a[pivot * n + k])) pivot = row;
-            if (a[pivot * n + k] == 0) return 0;
-            for (std::int64_t c = k; pivot != k && c < n; ++c) {
-                const double kept = a[k * n + c];
-                a[k * n + c] = a[pivot * n + c];
-                a[pivot * n + c] = kept;
-            }
-            product *= pivot != k ? -a[k * n + k] : a[k * n + k];
-            for (std::int64_t row = k + 1; row < n; ++row) {
-                const double factor = a[row * n + k] / a[k * n + k];
-                for (std::int64_t c = k + 1; c < n; ++c) a[row * n + c] -= factor * a[k * n + c];
-            }
-        }
-        return product;
-    }
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        out[i] = stored<T>(static_cast<Wide<T>>(of(matrices + i * n * n)));
+        out[i] = stored<T>(static_cast<Wide<T>>(determinant(matrices + i * n * n, n)));
     }
 };
 

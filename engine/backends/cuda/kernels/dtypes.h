@@ -7,9 +7,6 @@
 
 namespace twb::cuda {
 
-// Each calls f with a zero of the type that elements are stored in. Arithmetic is done in
-// widened<that type> (ops/dispatch.h): f32 for f16 and bf16.
-
 template <class T> using Wide = decltype(widened(T{}));
 
 /// What arithmetic gave as it is stored.
@@ -22,36 +19,13 @@ template <class T, class W> TWB_HOST_DEVICE T stored(W value) {
         return static_cast<T>(value);
 }
 
-template <class F> void withStoredFloat(DType dtype, const F& f) {
-    switch (dtype) {
-    case DType::f16:
-        return f(Half{});
-    case DType::bf16:
-        return f(BFloat16{});
-    default:
-        return withFloat(dtype, f);
-    }
-}
+// As withStoredFloat (ops/dispatch.h): arithmetic is done in Wide<the type that elements are stored in>.
 
 template <class F> void withStoredNumber(DType dtype, const F& f) {
     if (isInteger(dtype))
         withInteger(dtype, f);
     else
         withStoredFloat(dtype, f);
-}
-
-/// The unsigned type of the element's size: for what has no sign, or wraps around alike with one and without.
-template <class F> void withBits(DType dtype, const F& f) {
-    switch (sizeOf(dtype)) {
-    case 1:
-        return f(std::uint8_t{});
-    case 2:
-        return f(std::uint16_t{});
-    case 4:
-        return f(std::uint32_t{});
-    default:
-        return f(std::uint64_t{});
-    }
 }
 
 /// Floats, and integers by their bits.

@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/reduction.h"
 #include "backends/cuda/kernels/view_copy.h"
 #include "backends/cuda/kernels/window.h"
+#include "ops/norm.h"
 #include "ops/reduction_rules.h"
 #include "ops/sliding_window.h"
 
@@ -95,21 +96,11 @@ void maxPoolKernel(const KernelCall& call) {
         withStoredFloat(out.dtype, run);
 }
 
-/// What a mean over a position is divided by: the elements under the window, with those of the padding or
-/// without.
+/// What a mean over a position is divided by.
 TWB_HOST_DEVICE inline std::int64_t divisorOf(const SlidingWindow& window, const SlidingWindow::Place& place,
                                               bool countPadding) {
     std::int64_t count = 1;
-    for (int a = 0; a < window.rank; ++a) {
-        const WindowAxis& axis = window.axes[a];
-        // A window that ceil_mode lets reach beyond the padding counts what lies in it only.
-        const std::int64_t limit =
-            (axis.in + axis.padEnd - axis.start(place[a]) + axis.dilation - 1) / axis.dilation;
-        if (!countPadding)
-            count *= axis.taps(place[a]).count();
-        else
-            count *= axis.kernel < limit ? axis.kernel : limit;
-    }
+    for (int a = 0; a < window.rank; ++a) count *= window.axes[a].counted(place[a], countPadding);
     return count;
 }
 
@@ -137,18 +128,6 @@ void averagePoolKernel(const KernelCall& call) {
                 AveragePool<T>{poolingOf<T>(call), call.attributes.flag("count_include_pad")});
     });
 }
-
-/// A p-norm: what each element adds, and what the sum comes to.
-struct Norm {
-    std::int64_t p;
-    TWB_HOST_DEVICE double term(double x) const {
-        const double size = std::fabs(x);
-        return p == 1 ? size : p == 2 ? size * size : std::pow(size, static_cast<double>(p));
-    }
-    TWB_HOST_DEVICE double root(double sum) const {
-        return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / static_cast<double>(p));
-    }
-};
 
 template <class T> struct LpPool {
     Pooling<T> pool;

@@ -48,16 +48,7 @@ template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, co
 template <class F> void withRule(const KernelCall& call, DType dtype, const F& f) {
     const std::string& reduction = call.attributes.text("reduction");
     if (reduction == "none") return withBits(dtype, [&](auto zero) { f(zero, Assign{}); });
-    withNumberOrBool(dtype, [&](auto zero) {
-        if (reduction == "add")
-            f(zero, AddTo{});
-        else if (reduction == "mul")
-            f(zero, MultiplyBy{});
-        else if (reduction == "min")
-            f(zero, LessOf{});
-        else
-            f(zero, GreaterOf{});
-    });
+    withReduction(reduction, dtype, f);
 }
 
 /// Runs `scatter(updates, out)`, where data is copied to `out` before. Reductions of f16 and bf16 are done in
