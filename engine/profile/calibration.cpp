@@ -1,5 +1,6 @@
 #include "profile/calibration.h"
 
+#include "backends/kept_failure.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "profile/lone_op.h"
@@ -11,7 +12,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
-#include <exception>
 
 namespace twb {
 namespace {
@@ -19,21 +19,6 @@ namespace {
 constexpr std::size_t kLeastCopy = std::size_t{4} << 10;
 constexpr int kMostRepeats = 200;
 constexpr int kLaunches = 1000;
-
-/// A failed launch is a figure that cannot be had.
-class Failures final : public LaunchGuard {
-public:
-    bool mayRun(std::uint32_t) noexcept override { return true; }
-    void failed(std::uint32_t, std::exception_ptr error) noexcept override {
-        if (!m_error) m_error = std::move(error);
-    }
-    void rethrow() const {
-        if (m_error) std::rethrow_exception(m_error);
-    }
-
-private:
-    std::exception_ptr m_error;
-};
 
 /// What the device can do: the rest is what else was going on.
 double bestOf(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
@@ -247,7 +232,7 @@ private:
     Backend& m_backend;
     const CalibrationEffort m_effort;
     const std::string m_source;
-    Failures m_failures;
+    KeptFailure m_failures; ///< a failed launch is a figure that cannot be had
     Calibration m_out;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include "backends/kept_failure.h"
 #include "runtime/run_context.h"
 
 #include <algorithm>
@@ -143,23 +144,6 @@ RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options, 
     if (observer) observer->finished(result);
     return result;
 }
-
-namespace {
-
-/// Of a single copy.
-class KeptFailure final : public LaunchGuard {
-public:
-    bool mayRun(std::uint32_t) noexcept override { return true; }
-    void failed(std::uint32_t, std::exception_ptr error) noexcept override { m_error = std::move(error); }
-    void rethrow() const {
-        if (m_error) std::rethrow_exception(m_error);
-    }
-
-private:
-    std::exception_ptr m_error;
-};
-
-} // namespace
 
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices) {
     if (!tensor || tensor.memoryKind() != MemoryKind::device) return tensor;

@@ -3,6 +3,7 @@
 //   bench_gpu [OUT.json]
 
 #include "backends/cuda_plugin.h"
+#include "backends/kept_failure.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
@@ -39,18 +40,6 @@ double best(const std::function<void()>& once) {
     }
     return least;
 }
-
-class Guard final : public LaunchGuard {
-public:
-    bool mayRun(std::uint32_t) noexcept override { return true; }
-    void failed(std::uint32_t, std::exception_ptr error) noexcept override { m_error = std::move(error); }
-    void rethrow() const {
-        if (m_error) std::rethrow_exception(m_error);
-    }
-
-private:
-    std::exception_ptr m_error;
-};
 
 /// A comparison: more is better, `ratio` is ours to theirs, but for overlap, where less is.
 struct Row {
@@ -227,7 +216,7 @@ private:
     }
 
     Backend& m_gpu;
-    Guard m_guard;
+    KeptFailure m_guard;
     cudaStream_t m_stream = nullptr;
     cublasHandle_t m_blas = nullptr;
     std::vector<Row> m_rows;
