@@ -39,6 +39,17 @@ QColor selectionWash() {
     return wash;
 }
 
+void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option) {
+    const bool isSelected = option.state.testFlag(QStyle::State_Selected);
+    if (!isSelected && !option.state.testFlag(QStyle::State_MouseOver)) return;
+    QColor wash = Theme::current().text;
+    wash.setAlphaF(0.06f);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(isSelected ? selectionWash() : wash);
+    painter.drawRoundedRect(QRectF(option.rect).adjusted(0, 1, 0, -1), 4, 4);
+}
+
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode) {
     painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));

@@ -5,6 +5,7 @@
 
 #include <QFrame>
 #include <QLabel>
+#include <QStyleOptionViewItem>
 
 namespace twb {
 
@@ -20,6 +21,8 @@ void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 
 /// What a selected row of a list or table stands on.
 QColor selectionWash();
+/// The ground of a list's row: washed where it is selected or under the mouse.
+void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
 /// One line in the painter's font and pen, cut with "…" where it is wider.
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);

@@ -45,18 +45,7 @@ public:
             return;
         }
         const bool selected = option.state.testFlag(QStyle::State_Selected);
-        const bool hovered = option.state.testFlag(QStyle::State_MouseOver);
-        if (selected || hovered) {
-            QColor wash = selectionWash();
-            if (!selected) {
-                wash = theme.text;
-                wash.setAlphaF(0.06f);
-            }
-            painter->setRenderHint(QPainter::Antialiasing);
-            painter->setPen(Qt::NoPen);
-            painter->setBrush(wash);
-            painter->drawRoundedRect(QRectF(option.rect).adjusted(0, 1, 0, -1), 4, 4);
-        }
+        paintRowWash(*painter, option);
         const QColor tint = selected ? theme.accent : theme.secondaryText;
         const QRect iconRect(option.rect.left() + kIndent, option.rect.center().y() - 6, 14, 14);
         categoryIcon(index.data(OpListModel::CategoryRole).toString(), tint).paint(painter, iconRect);

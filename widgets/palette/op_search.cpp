@@ -38,17 +38,7 @@ public:
         const Theme& theme = Theme::current();
         const bool isCurrent = option.state.testFlag(QStyle::State_Selected);
         painter->save();
-        if (isCurrent || option.state.testFlag(QStyle::State_MouseOver)) {
-            QColor wash = selectionWash();
-            if (!isCurrent) {
-                wash = theme.text;
-                wash.setAlphaF(0.06f);
-            }
-            painter->setRenderHint(QPainter::Antialiasing);
-            painter->setPen(Qt::NoPen);
-            painter->setBrush(wash);
-            painter->drawRoundedRect(QRectF(option.rect).adjusted(0, 1, 0, -1), 4, 4);
-        }
+        paintRowWash(*painter, option);
         const QString category = index.data(OpListModel::CategoryRole).toString();
         const QRect row = option.rect.adjusted(kMargin, 0, -kMargin, 0);
         categoryIcon(category, isCurrent ? theme.accent : theme.secondaryText)
