@@ -155,7 +155,9 @@ void batchNormalizationLoops(const KernelContext& ctx) {
 /// bf16 that lies channels last. For everything else oneDNN's loops take longer than those above.
 bool normalizedNatively(const KernelContext& ctx) {
     const TensorView& y = ctx.outputs[0];
-    if (y.dtype != DType::bf16 || y.elementCount() == 0 || ctx.attributes.flag("training_mode")) return false;
+    if (y.dtype != DType::bf16 || y.elementCount() == 0 || !isChannelsLast(y) ||
+        ctx.attributes.flag("training_mode"))
+        return false;
     for (std::size_t i = 1; i < ctx.outputs.size(); ++i)
         if (ctx.outputs[i].data) return false;
     const auto floats = [&](std::size_t port) {

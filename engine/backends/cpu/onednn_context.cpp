@@ -24,6 +24,8 @@ memory::data_type typeOf(DType dtype) {
     return dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+bool isServed(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
+
 BufferPtr room(const memory::desc& desc) {
     const std::size_t bytes = desc.get_size();
     return bytes == 0 ? nullptr : hostAllocator().allocate(bytes, MemoryKind::pageable);

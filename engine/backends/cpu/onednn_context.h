@@ -24,8 +24,9 @@ const dnnl::engine& engine();
 /// The calling thread's own.
 dnnl::stream& stream();
 
-/// Of f32 and bf16.
+/// The types that we give to it are f32 and bf16.
 memory::data_type typeOf(DType dtype);
+bool isServed(DType dtype);
 
 /// Memory of the process's caching allocator, for oneDNN to write; null for none.
 BufferPtr room(const memory::desc& desc);
@@ -96,16 +97,19 @@ private:
     memory::desc m_scratch;
 };
 
-/// The primitive that `desc` describes, null where oneDNN has only a reference for it. `arguments` as Ready.
-template <class Primitive>
-std::shared_ptr<const Ready> ready(const typename Primitive::desc& desc,
-                                   std::map<int, memory::desc> arguments) {
+/// The primitive whose description is made of `parts`; null where oneDNN has none, or only a reference.
+/// `arguments` as Ready.
+template <class Primitive, class... Parts>
+std::shared_ptr<const Ready> ready(std::map<int, memory::desc> arguments, const Parts&... parts) try {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const typename Primitive::desc desc(dnnl::prop_kind::forward_inference, parts...);
     const typename Primitive::primitive_desc described(desc, attributes, engine());
     if (isReference(described.impl_info_str())) return nullptr;
     return std::make_shared<const Ready>(Primitive(described), std::move(arguments),
                                          described.scratchpad_desc());
+} catch (const dnnl::error&) {
+    return nullptr;
 }
 
 } // namespace twb::onednn

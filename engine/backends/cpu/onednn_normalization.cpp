@@ -13,8 +13,6 @@ Key keyOf(DType dtype, double epsilon) {
     return {static_cast<std::int64_t>(dtype), std::bit_cast<std::int64_t>(epsilon)};
 }
 
-bool isServed(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
-
 } // namespace
 
 bool normalizeChannels(const TensorView& x, const ChannelFactors& factors, double epsilon,
@@ -26,24 +24,20 @@ bool normalizeChannels(const TensorView& x, const ChannelFactors& factors, doubl
     Key key = keyOf(y.dtype, epsilon);
     const std::vector<std::int64_t> sizes = x.shape.dims();
     key.insert(key.end(), sizes.begin(), sizes.end());
-    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+    const auto primitive = cache.find(std::move(key), [&] {
         using Flags = dnnl::normalization_flags;
         using P = dnnl::batch_normalization_forward;
         const memory::desc tensor =
             planes(sizes[0], sizes[1], {sizes.begin() + 2, sizes.end()}, typeOf(y.dtype), true);
         const memory::desc channel = vectorOf(sizes[1]);
-        try {
-            return ready<P>({dnnl::prop_kind::forward_inference, tensor, static_cast<float>(epsilon),
-                             Flags::use_global_stats | Flags::use_scale | Flags::use_shift},
-                            {{DNNL_ARG_SRC, tensor},
-                             {DNNL_ARG_DST, tensor},
-                             {DNNL_ARG_MEAN, channel},
-                             {DNNL_ARG_VARIANCE, channel},
-                             {DNNL_ARG_SCALE, channel},
-                             {DNNL_ARG_SHIFT, channel}});
-        } catch (const dnnl::error&) {
-            return nullptr;
-        }
+        return ready<P>({{DNNL_ARG_SRC, tensor},
+                         {DNNL_ARG_DST, tensor},
+                         {DNNL_ARG_MEAN, channel},
+                         {DNNL_ARG_VARIANCE, channel},
+                         {DNNL_ARG_SCALE, channel},
+                         {DNNL_ARG_SHIFT, channel}},
+                        tensor, static_cast<float>(epsilon),
+                        Flags::use_global_stats | Flags::use_scale | Flags::use_shift);
     });
     if (!primitive) return false;
     primitive->run({{DNNL_ARG_SRC, x.data},
@@ -61,20 +55,16 @@ bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const vo
     static Cache<Ready> cache;
     Key key = keyOf(dtype, epsilon);
     key.insert(key.end(), {rows, length, bias != nullptr});
-    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+    const auto primitive = cache.find(std::move(key), [&] {
         using Flags = dnnl::normalization_flags;
         using P = dnnl::layer_normalization_forward;
         const memory::desc tensor{{rows, length}, typeOf(dtype), memory::format_tag::ab};
         const auto flags = bias ? Flags::use_scale | Flags::use_shift : Flags::use_scale;
-        try {
-            return ready<P>({dnnl::prop_kind::forward_inference, tensor, static_cast<float>(epsilon), flags},
-                            {{DNNL_ARG_SRC, tensor},
-                             {DNNL_ARG_DST, tensor},
-                             {DNNL_ARG_SCALE, vectorOf(length)},
-                             {DNNL_ARG_SHIFT, vectorOf(length)}});
-        } catch (const dnnl::error&) {
-            return nullptr;
-        }
+        return ready<P>({{DNNL_ARG_SRC, tensor},
+                         {DNNL_ARG_DST, tensor},
+                         {DNNL_ARG_SCALE, vectorOf(length)},
+                         {DNNL_ARG_SHIFT, vectorOf(length)}},
+                        tensor, static_cast<float>(epsilon), flags);
     });
     if (!primitive) return false;
     std::map<int, const void*> data{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, scale}};
@@ -91,18 +81,14 @@ bool normalizeAcrossChannels(const LocalResponse& response, const TensorView& x,
     key.insert(key.end(),
                {response.size, std::bit_cast<std::int64_t>(response.beta),
                 std::bit_cast<std::int64_t>(response.bias), x.shape[0], x.shape[1], x.elementCount()});
-    const auto primitive = cache.find(std::move(key), [&]() -> std::shared_ptr<const Ready> {
+    const auto primitive = cache.find(std::move(key), [&] {
         using P = dnnl::lrn_forward;
         const std::int64_t plane = x.elementCount() / (x.shape[0] * x.shape[1]);
         const memory::desc tensor = planes(x.shape[0], x.shape[1], {plane, 1}, typeOf(y.dtype), false);
-        try {
-            return ready<P>({dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, tensor,
-                             response.size, static_cast<float>(response.alpha),
-                             static_cast<float>(response.beta), static_cast<float>(response.bias)},
-                            {{DNNL_ARG_SRC, tensor}, {DNNL_ARG_DST, tensor}});
-        } catch (const dnnl::error&) {
-            return nullptr;
-        }
+        return ready<P>({{DNNL_ARG_SRC, tensor}, {DNNL_ARG_DST, tensor}},
+                        dnnl::algorithm::lrn_across_channels, tensor, response.size,
+                        static_cast<float>(response.alpha), static_cast<float>(response.beta),
+                        static_cast<float>(response.bias));
     });
     if (!primitive) return false;
     primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});

@@ -52,24 +52,18 @@ std::shared_ptr<const Ready> make(Pooling kind, const Window& window, const memo
     memory::dims behind;
     for (const WindowAxis& axis : window.axes) behind.push_back(readBehind(axis));
     using P = dnnl::pooling_forward;
-    try {
-        return ready<P>({dnnl::prop_kind::forward_inference, algorithm, x, y,
-                         dimsOf(window, &WindowAxis::stride), dimsOf(window, &WindowAxis::kernel),
-                         dimsOf(window, &WindowAxis::padBegin), behind},
-                        {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}});
-    } catch (const dnnl::error&) {
-        return nullptr;
-    }
+    return ready<P>({{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}, algorithm, x, y,
+                    dimsOf(window, &WindowAxis::stride), dimsOf(window, &WindowAxis::kernel),
+                    dimsOf(window, &WindowAxis::padBegin), behind);
 }
 
 } // namespace
 
 bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorView& y) {
     const bool channelsLast = !isDense(x) || !isDense(y);
-    if (window.rank() > 3 || (y.dtype != DType::f32 && y.dtype != DType::bf16) || !fits(window, kind) ||
+    if (window.rank() > 3 || !isServed(y.dtype) || !fits(window, kind) ||
         (channelsLast && !(isChannelsLast(x) && isChannelsLast(y))))
         return false;
-    if (kind == Pooling::max && !allAbove(x)) return false;
     static Cache<Ready> cache;
     Key key{static_cast<std::int64_t>(kind), static_cast<std::int64_t>(y.dtype), channelsLast, x.shape[0],
             x.shape[1]};
@@ -80,7 +74,7 @@ bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorV
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::in), type, channelsLast),
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::out), type, channelsLast));
     });
-    if (!primitive) return false;
+    if (!primitive || (kind == Pooling::max && !allAbove(x))) return false;
     primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});
     return true;
 }
