@@ -3,17 +3,8 @@
 #include "support/test_main.h"
 
 #include <algorithm>
-#include <limits>
-
 using namespace twb;
 using namespace twb::test;
-
-namespace {
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-
-} // namespace
 
 class TestViewOps : public QObject {
     Q_OBJECT

@@ -2,11 +2,17 @@
 
 #include "support/op_runner.h"
 
+#include <limits>
+
 namespace twb::test {
 
 // Tensors that suites of ops give to them.
 
 using List = std::vector<std::int64_t>;
+
+/// Sizes and places that nothing has: arithmetic on them overflows.
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 /// A list of integers, as axes, sizes and indices come in.
 inline Tensor listOf(const List& values, DType dtype = DType::i64) {
