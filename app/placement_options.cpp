@@ -14,9 +14,15 @@ void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
     command
         .add_option(
             "--policy", policy,
-            "What an operand on another device means: strict (an error, as in PyTorch) or implicit (a copy, "
-            "as in TensorFlow); default: what the file says")
-        ->check(CLI::IsMember({"strict", "implicit"}));
+            "What an operand on another device means: strict (an error, as in PyTorch), implicit (a copy, as "
+            "in TensorFlow) or guard:h2d=ACTION,d2h=ACTION,d2d=ACTION with allow, log or disallow for each "
+            "direction (as in JAX); default: what the file says")
+        ->check([](const std::string& text) {
+            return Policy::parse(text) ? std::string()
+                                       : "\"" + text +
+                                             "\" is no policy; there are strict, implicit and "
+                                             "guard:h2d=disallow,d2h=log,d2d=allow";
+        });
     command
         .add_option(
             "--device-map", deviceMap,
@@ -31,7 +37,7 @@ void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
 }
 
 Policy PlacementOptions::policyFor(const Graph& graph) const {
-    return parsePolicy(policy).value_or(graph.info().policy);
+    return Policy::parse(policy).value_or(graph.info().policy);
 }
 
 DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {

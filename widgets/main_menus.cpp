@@ -18,6 +18,9 @@
 #include <QMenuBar>
 #include <QSplitter>
 
+#include <array>
+#include <utility>
+
 namespace twb {
 
 QAction* MainWindow::addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
@@ -233,6 +236,34 @@ void MainWindow::buildRunMenu() {
               [this] { setPolicy(Policy::strict); });
     addAction(menu, tr("I&mplicit policy"), QKeySequence(tr("Ctrl+Alt+I")),
               [this] { setPolicy(Policy::implicit); });
+    buildGuardMenu(*menu.addMenu(tr("&Guard policy")));
+}
+
+/// A check mark for each direction's action, set anew whenever the menu opens.
+void MainWindow::buildGuardMenu(QMenu& menu) {
+    const auto setGuard = [this](Policy::Direction direction, Policy::Action action) {
+        setPolicy(guardWith(m_document.graph().info().policy, direction, action));
+    };
+    const std::array directions{std::pair{Policy::Direction::hostToDevice, tr("&Host to device")},
+                                std::pair{Policy::Direction::deviceToHost, tr("&Device to host")},
+                                std::pair{Policy::Direction::deviceToDevice, tr("Device to device")}};
+    const std::array actions{std::pair{Policy::Action::allow, tr("&Allow")},
+                             std::pair{Policy::Action::log, tr("&Log")},
+                             std::pair{Policy::Action::disallow, tr("D&isallow")}};
+    for (const auto& [direction, title] : directions) {
+        QMenu& choices = *menu.addMenu(title);
+        auto* const group = new QActionGroup(&choices);
+        for (const auto& [action, name] : actions) {
+            QAction* const choice =
+                choices.addAction(name, this, [=, this, d = direction, a = action] { setGuard(d, a); });
+            choice->setCheckable(true);
+            group->addAction(choice);
+            connect(&choices, &QMenu::aboutToShow, choice, [=, this, d = direction, a = action] {
+                const Policy policy = m_document.graph().info().policy;
+                choice->setChecked(policy.actionFor(d) == a);
+            });
+        }
+    }
 }
 
 void MainWindow::buildViewMenu() {

@@ -310,7 +310,7 @@ void MainWindow::setIterations(std::int64_t iterations) {
 void MainWindow::setPolicy(Policy policy) {
     GraphInfo info = m_document.graph().info();
     info.policy = policy;
-    DeltaBuilder builder(m_document.graph(), "Set policy to " + std::string(name(policy)));
+    DeltaBuilder builder(m_document.graph(), "Set policy to " + policy.toString());
     builder.setInfo(info);
     edit(builder.take());
 }

@@ -83,6 +83,7 @@ private:
     void buildEditMenu();
     void buildGraphMenu();
     void buildRunMenu();
+    void buildGuardMenu(QMenu& menu);
     void buildViewMenu();
     void buildHelpMenu();
     void editSettings();

@@ -89,8 +89,9 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_policy->setObjectName(QStringLiteral("policy"));
     m_policy->setAccessibleName(tr("Policy"));
     m_policy->setToolTip(tr("What an operand on another device means: an error, or a copy made for you"));
-    m_policy->addItem(tr("Strict"), int(Policy::strict));
-    m_policy->addItem(tr("Implicit"), int(Policy::implicit));
+    m_policy->addItem(tr("Strict"), int(Policy::Kind::strict));
+    m_policy->addItem(tr("Implicit"), int(Policy::Kind::implicit));
+    m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));
     m_policy->setMinimumWidth(96);
 
     m_devices->setContentsMargins(0, 0, 0, 0);
@@ -122,7 +123,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     connect(m_stop, &QPushButton::clicked, this, &RunBar::stopRequested);
     connect(m_iterations, &QSpinBox::valueChanged, this, &RunBar::iterationsChosen);
     connect(m_policy, &QComboBox::activated, this,
-            [this](int index) { Q_EMIT policyChosen(Policy(m_policy->itemData(index).toInt())); });
+            [this](int index) { choosePolicy(Policy::Kind(m_policy->itemData(index).toInt())); });
     connect(&m_document, &Document::changed, this, &RunBar::refresh);
     connect(&m_document, &Document::reset, this, &RunBar::refresh);
     connect(&m_document, &Document::pathChanged, this, &RunBar::refresh);
@@ -158,6 +159,14 @@ void RunBar::setIcons() {
     m_stop->setIconSize({14, 14});
 }
 
+void RunBar::choosePolicy(Policy::Kind kind) {
+    const Policy now = m_document.graph().info().policy;
+    if (kind == now.kind()) return;
+    Q_EMIT policyChosen(kind == Policy::Kind::strict     ? Policy::strict
+                        : kind == Policy::Kind::implicit ? Policy::implicit
+                                                         : *Policy::parse("guard"));
+}
+
 void RunBar::refresh() {
     m_title->setText(m_document.title());
     m_title->setMaximumWidth(m_title->fontMetrics().horizontalAdvance(m_document.title()) + 2);
@@ -165,7 +174,7 @@ void RunBar::refresh() {
     const QSignalBlocker blocker(m_iterations);
     m_iterations->setValue(
         int(std::min<std::int64_t>(m_document.graph().info().iterations, kMostIterations)));
-    m_policy->setCurrentIndex(m_policy->findData(int(m_document.graph().info().policy)));
+    m_policy->setCurrentIndex(m_policy->findData(int(m_document.graph().info().policy.kind())));
 }
 
 void RunBar::refreshDevices() {

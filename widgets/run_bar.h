@@ -47,6 +47,7 @@ private:
     void refresh();
     void refreshDevices();
     void refreshRun();
+    void choosePolicy(Policy::Kind kind);
 
     Document& m_document;
     RunController& m_runs;

@@ -35,7 +35,7 @@ Fields fieldsOf(Section section) {
     case Section::frames:
         return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body), bit(id)};
     case Section::nodes:
-        return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(attributes),
+        return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(attributes),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
     case Section::edges:
         return {bit(from) | bit(to), bit(from) | bit(to)};
@@ -75,8 +75,10 @@ void set(GraphInfo& info, Field field, const Scalar& value) {
         info.description = std::move(text(value));
         break;
     case Field::policy: {
-        const auto policy = parsePolicy(text(value));
-        if (!policy) wrong(R"(must be "strict" or "implicit", but is )" + quoted(*value.text));
+        const auto policy = Policy::parse(text(value));
+        if (!policy)
+            wrong(R"(must be "strict", "implicit" or "guard:h2d=allow,d2h=log,d2d=disallow", but is )" +
+                  quoted(*value.text));
         info.policy = *policy;
         break;
     }
@@ -149,6 +151,10 @@ void set(Node& node, Field field, const Scalar& value) {
         break;
     case Field::frame:
         node.frame = id<FrameId>(value);
+        break;
+    case Field::pinned:
+        if (!value.flag) wrong("must be true or false");
+        node.pinned = *value.flag;
         break;
     default:
         wrong("must be an object");

@@ -42,15 +42,16 @@ enum class Field {
     name,
     lane,
     frame,
+    pinned,
     attributes,
     from,
     to,
     text,
 };
-inline constexpr std::array<std::string_view, 26> kFieldNames{
-    "format", "version", "title",  "description", "policy",     "iterations", "lanes",  "frames", "nodes",
-    "edges",  "notes",   "layout", "id",          "device",     "order",      "parent", "owner",  "body",
-    "op",     "name",    "lane",   "frame",       "attributes", "from",       "to",     "text"};
+inline constexpr std::array<std::string_view, 27> kFieldNames{
+    "format", "version", "title",  "description", "policy", "iterations", "lanes",  "frames", "nodes",
+    "edges",  "notes",   "layout", "id",          "device", "order",      "parent", "owner",  "body",
+    "op",     "name",    "lane",   "frame",       "pinned", "attributes", "from",   "to",     "text"};
 
 /// Sets of fields are bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
@@ -67,12 +68,13 @@ struct Fields {
 };
 Fields fieldsOf(Section section);
 
-/// A value that is neither list nor object, outside of attributes. All empty: null or a bool, which no field
+/// A value that is neither list nor object, outside of attributes. All empty: null, which no field
 /// takes.
 struct Scalar {
     std::optional<std::int64_t> integer;
     std::optional<double> number;
     std::string* text = nullptr; ///< its content may be taken
+    std::optional<bool> flag{};
 };
 
 /// Says what a field's value must be, as the end of a sentence that starts with its place.

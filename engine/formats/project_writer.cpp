@@ -117,6 +117,7 @@ void writeNode(Writer& w, const Node& node) {
     w.raw("{\"id\": ").id(node.id).raw(", \"op\": ").text(node.op).raw(", \"name\": ").text(node.name);
     w.raw(", \"lane\": ").id(node.lane);
     if (node.frame != FrameId::none) w.raw(", \"frame\": ").id(node.frame);
+    if (node.pinned) w.raw(", \"pinned\": true");
     if (!node.attributes.empty()) {
         const char* separator = ", \"attributes\": {";
         for (const auto& [name, value] : node.attributes) {
@@ -196,7 +197,7 @@ std::string toProjectText(const Graph& graph) {
     writeHead(w, kProjectFormat);
     const GraphInfo& info = graph.info();
     w.raw("\"title\": ").text(info.title).raw(",\n\"description\": ").text(info.description);
-    w.raw(",\n\"policy\": ").text(name(info.policy)).raw(",\n\"iterations\": ").integer(info.iterations);
+    w.raw(",\n\"policy\": ").text(info.policy.toString()).raw(",\n\"iterations\": ").integer(info.iterations);
     w.raw(",\n");
     writeParts(w, &graph.lanes(), graph.frames(), graph.nodes(), graph.edges(), graph.notes());
     return w.take();

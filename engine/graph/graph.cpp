@@ -46,14 +46,6 @@ template <class T> bool removesAny(const std::vector<Change<T>>& changes) {
 
 } // namespace
 
-std::string_view name(Policy policy) noexcept { return policy == Policy::strict ? "strict" : "implicit"; }
-
-std::optional<Policy> parsePolicy(std::string_view text) noexcept {
-    if (text == "strict") return Policy::strict;
-    if (text == "implicit") return Policy::implicit;
-    return std::nullopt;
-}
-
 const Node* Graph::findByName(std::string_view name) const noexcept {
     const Node* found = nullptr;
     for (const Node& node : m_nodes) {

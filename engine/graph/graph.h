@@ -3,6 +3,7 @@
 #include "core/attributes.h"
 #include "core/device.h"
 #include "graph/ids.h"
+#include "graph/policy.h"
 #include "graph/table.h"
 
 #include <compare>
@@ -46,6 +47,7 @@ struct Node {
     Attributes attributes;         ///< those that are set; defaults come from the op table
     Position position;
     bool folded = false; ///< drawn within the node that reads it, where it can be: see folding.h
+    bool pinned = false; ///< stays on its lane when a placement is proposed
     bool operator==(const Node&) const = default;
 };
 
@@ -81,18 +83,11 @@ struct Note {
     bool operator==(const Note&) const = default;
 };
 
-enum class Policy : std::uint8_t {
-    strict,   ///< PyTorch's rule: operands on another device are an error
-    implicit, ///< TensorFlow's: the copy is made, and shown
-};
-std::string_view name(Policy policy) noexcept;
-std::optional<Policy> parsePolicy(std::string_view text) noexcept;
-
 /// What a project says of itself.
 struct GraphInfo {
     std::string title;
     std::string description;
-    Policy policy = Policy::strict;
+    Policy policy;
     std::int64_t iterations = 1;
     bool operator==(const GraphInfo&) const = default;
 };

@@ -229,13 +229,14 @@ bool Analyzer::checkInputs(const NodeFacts& facts, const Node& node,
 
 void Analyzer::checkDevices(NodeFacts& facts, bool& sound) {
     for (int port : m_rule.mismatches(facts)) {
-        if (m_out.policy == Policy::strict) {
+        const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
+        const Device target = m_rule.wanted(facts, port);
+        const Policy::Action action = m_out.policy.actionFor(m_out.find(from.node)->device, target);
+        if (action == Policy::Action::disallow) {
             sound = false;
             add(m_rule.describe(facts, port));
             continue;
         }
-        const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
-        const Device target = m_rule.wanted(facts, port);
         const Edge edge{from, {facts.id, port}};
         const auto [known, fresh] = m_copies.try_emplace({from, target}, m_out.implicitCopies.size());
         if (!fresh) {
@@ -250,6 +251,8 @@ void Analyzer::checkDevices(NodeFacts& facts, bool& sound) {
         copy.hoisted = source.op && source.op->role == OpRole::source;
         if (const auto& type = m_out.typeOf(from))
             copy.price = priceOfTransfer(*type, source.device, target, false, m_devices);
+        m_out.implicitCopies.push_back(copy);
+        if (action == Policy::Action::allow) continue;
         Diagnostic d;
         d.severity = Severity::warning;
         d.code = "implicit-transfer";
@@ -269,7 +272,6 @@ void Analyzer::checkDevices(NodeFacts& facts, bool& sound) {
         fix.price = copy.price;
         d.fixes.push_back(std::move(fix));
         add(std::move(d));
-        m_out.implicitCopies.push_back(std::move(copy));
     }
 }
 

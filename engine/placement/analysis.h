@@ -46,7 +46,7 @@ struct Analysis {
         nodes; ///< in an order in which every node comes after its inputs; nodes on cycles last
     std::vector<Diagnostic> diagnostics; ///< errors first, each kind in the order of `nodes`
     std::vector<ImplicitCopy> implicitCopies;
-    Policy policy = Policy::strict;
+    Policy policy;
 
     const NodeFacts* find(NodeId id) const noexcept;
     const std::optional<TensorType>& typeOf(PortRef output) const noexcept;

@@ -99,8 +99,17 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
 
     Diagnostic d = makeError("device-mismatch", facts.id, port, {});
     d.edge = Edge{from, {facts.id, port}};
-    // The words are PyTorch's (ATen/core/adaption.cpp), so that they can be searched for.
-    if (facts.op->inputAt(port).hostValue)
+    // The words are PyTorch's (ATen/core/adaption.cpp) and JAX's (jax.transfer_guard), so that they can be
+    // searched for.
+    if (m_analysis.policy.kind() == Policy::Kind::guard) {
+        const Device target = wanted(facts, port);
+        const auto direction = Policy::directionOf(source.device, target);
+        d.message =
+            fmt::format("Disallowed {} transfer: {} is on {}, but {} reads it on {} (the guard policy "
+                        "says {}=disallow; a To node is always allowed)",
+                        longName(direction), argument, source.device.toString(), quoted(node),
+                        target.toString(), name(direction));
+    } else if (facts.op->inputAt(port).hostValue)
         d.message =
             fmt::format("Expected {} to be on cpu, where the host reads it, but got {} is on {} (when "
                         "checking arguments of {})",

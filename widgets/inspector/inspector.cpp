@@ -366,7 +366,7 @@ void Inspector::refreshFigures() {
     }
     std::vector<FactRows::Row> rows{{tr("nodes"), grouped(qint64(graph.nodes().size()))},
                                     {tr("edges"), grouped(qint64(graph.edgeCount()))},
-                                    {tr("policy"), toQt(name(graph.info().policy))}};
+                                    {tr("policy"), toQt(graph.info().policy.toString())}};
     for (const Device device : m_document.devices().devices())
         if (const Backend* backend = m_document.devices().find(device))
             rows.push_back({toQt(device.toString()), toQt(backend->info().name)});

@@ -39,12 +39,12 @@ Exporter::Exporter(const Graph& graph, const TensorFiles* files, std::filesystem
       m_folder(std::move(folder)), m_beside(std::move(beside)), m_bodies(m_graph),
       m_analysis(analyze(m_graph, anyDevices(m_graph), Policy::strict, files)) {}
 
-/// PyTorch copies nothing by itself: the copies of the implicit policy as To nodes.
+/// PyTorch copies nothing by itself: the copies that the policy makes as To nodes.
 Graph Exporter::withCopiesMade(const Graph& graph, const TensorFiles* files) {
     Graph out = graph;
-    if (graph.info().policy != Policy::implicit) return out;
+    if (graph.info().policy.makesNoCopies()) return out;
     std::vector<Fix> fixes;
-    const Analysis analysis = analyze(graph, anyDevices(graph), Policy::implicit, files);
+    const Analysis analysis = analyze(graph, anyDevices(graph), graph.info().policy, files);
     for (const ImplicitCopy& copy : analysis.implicitCopies)
         for (const Edge& edge : copy.edges) {
             Fix fix;

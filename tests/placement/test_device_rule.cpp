@@ -1,0 +1,135 @@
+#include "support/graphs.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// One operand: where it is, and whether it is 0-dimensional.
+struct Operand {
+    const char* device;
+    bool isScalar;
+};
+
+constexpr std::array kOperands{Operand{"cpu", false},   Operand{"cpu", true},     Operand{"cuda:0", false},
+                               Operand{"cuda:0", true}, Operand{"cuda:1", false}, Operand{"cuda:1", true}};
+
+struct TestedOp {
+    const char* name;
+    int inputs;
+    bool elementwise; ///< goes through PyTorch's TensorIterator
+    bool takesScalars;
+};
+
+constexpr std::array kOps{TestedOp{"Add", 2, true, true},      TestedOp{"Mul", 2, true, true},
+                          TestedOp{"Sub", 2, true, true},      TestedOp{"Pow", 2, true, true},
+                          TestedOp{"Less", 2, true, true},     TestedOp{"Where", 3, true, true},
+                          TestedOp{"MatMul", 2, false, false}, TestedOp{"Gemm", 3, false, false}};
+
+/// Whether PyTorch computes it on `lane`: the operands' common device is that of the first one that is no
+/// 0-dimensional CPU tensor (the first one's where all are), the others must be there, too, or, in what goes
+/// through TensorIterator, be 0-dimensional and on the CPU (ATen/TensorIterator.cpp, compute_types). All
+/// other functions take no such tensors (ATen/core/adaption.cpp, common_device_check).
+bool pytorchAccepts(const TestedOp& op, const std::vector<Operand>& operands, std::string_view lane) {
+    const auto isHostScalar = [&](const Operand& o) {
+        return op.elementwise && o.isScalar && std::string_view(o.device) == "cpu";
+    };
+    std::string_view common = operands.front().device;
+    for (const Operand& o : operands)
+        if (!isHostScalar(o)) {
+            common = o.device;
+            break;
+        }
+    if (common != lane) return false; // here the lane says where an op runs; there its operands do
+    return std::all_of(operands.begin(), operands.end(),
+                       [&](const Operand& o) { return o.device == common || isHostScalar(o); });
+}
+
+} // namespace
+
+class TestDeviceRule : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    /// Every op of the table, on every lane, with every choice of operands.
+    void verdictsArePyTorchs() {
+        const DeviceMap devices = simulatedMap(2);
+        int accepted = 0;
+        int refused = 0;
+        for (const TestedOp& op : kOps) {
+            std::vector<std::size_t> at(static_cast<std::size_t>(op.inputs), 0);
+            for (bool more = true; more;) {
+                std::vector<Operand> operands;
+                for (const std::size_t i : at) operands.push_back(kOperands[i]);
+                const bool hasScalars = std::any_of(operands.begin(), operands.end(),
+                                                    [](const Operand& o) { return o.isScalar; });
+                if (!hasScalars || op.takesScalars)
+                    for (const char* lane : {"cpu", "cuda:0", "cuda:1"}) {
+                        GraphMaker g;
+                        std::vector<NodeId> inputs;
+                        for (std::size_t i = 0; i < operands.size(); ++i) {
+                            Attributes attributes{{"shape", operands[i].isScalar ? Ints{} : Ints{4, 4}}};
+                            if (std::string_view(op.name) == "Where" && i == 0)
+                                attributes.set("dtype", std::string("bool"));
+                            inputs.push_back(g.node("Zeros", "x" + std::to_string(i), operands[i].device,
+                                                    std::move(attributes)));
+                        }
+                        g.node(op.name, "y", lane, {}, inputs);
+                        const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
+                        const bool expected = pytorchAccepts(op, operands, lane);
+                        std::string what = std::string(op.name) + " on " + lane + " of";
+                        for (const Operand& o : operands)
+                            what += std::string(" ") + o.device + (o.isScalar ? " scalar" : "");
+                        for (const Diagnostic& d : analysis.diagnostics)
+                            if (d.severity == Severity::error)
+                                QCOMPARE(d.code, std::string("device-mismatch"));
+                        QVERIFY2(analysis.hasErrors() != expected, what.c_str());
+                        (expected ? accepted : refused)++;
+                    }
+                std::size_t i = 0;
+                while (i < at.size() && ++at[i] == kOperands.size()) at[i++] = 0;
+                more = i < at.size();
+            }
+        }
+        QVERIFY(accepted > 50 && refused > 500);
+    }
+
+    void guardsByDirection() {
+        const DeviceMap devices = simulatedMap(2);
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", Ints{4}}});
+        const NodeId up = g.node("Relu", "up", "cuda:0", {}, {x});
+        const NodeId over = g.node("Relu", "over", "cuda:1", {}, {up});
+        g.node("Relu", "down", "cpu", {}, {over});
+        using enum Policy::Action;
+        const auto counts = [&](Policy policy) {
+            const Analysis analysis = analyze(g.graph(), devices, policy, nullptr);
+            const auto warnings = std::count_if(analysis.diagnostics.begin(), analysis.diagnostics.end(),
+                                                [](const auto& d) { return d.code == "implicit-transfer"; });
+            return std::array{analysis.errorCount(), static_cast<std::size_t>(warnings),
+                              analysis.implicitCopies.size()};
+        };
+        using Counts = std::array<std::size_t, 3>;
+        QVERIFY((counts(Policy::guard(allow, log, disallow)) == Counts{1, 1, 2}));
+        QVERIFY((counts(Policy::guard(allow, allow, allow)) == Counts{0, 0, 3}));
+        QVERIFY((counts(Policy::guard(disallow, disallow, disallow)) == Counts{3, 0, 0}));
+        QVERIFY((counts(Policy::implicit) == Counts{0, 3, 3}));
+        for (const Diagnostic& d :
+             analyze(g.graph(), devices, Policy::guard(disallow, log, log), nullptr).diagnostics) {
+            if (d.severity != Severity::error) continue;
+            QCOMPARE(
+                d.message,
+                std::string("Disallowed host-to-device transfer: X is on cpu, but Relu \"up\" reads it on "
+                            "cuda:0 (the guard policy says h2d=disallow; a To node is always allowed)"));
+            QVERIFY(!d.fixes.empty());
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestDeviceRule)
+#include "test_device_rule.moc"
