@@ -31,6 +31,7 @@ struct Fix {
         insertCast,   ///< put a Cast to `dtype` on `edge`
         disconnect,   ///< remove `edge`
         removeNode,   ///< remove `node`
+        bypass,       ///< whoever reads `node` reads `edge.from` instead; `node` goes
         setAttribute, ///< set `attribute` of `node` to `value`; `value` absent: back to its default
     };
     Kind kind = Kind::insertTo;
@@ -56,7 +57,7 @@ struct Operand {
 ///
 /// Codes: device-mismatch, shape-mismatch, dtype-mismatch, attribute, cycle, missing-input, unknown-op,
 /// unknown-port, unsupported, missing-device, file, too-large, body (errors); implicit-transfer (warning);
-/// auto-device (note).
+/// auto-device (note); and those of placement/lints.h.
 struct Diagnostic {
     Severity severity = Severity::error;
     std::string code;

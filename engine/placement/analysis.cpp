@@ -6,6 +6,7 @@
 #include "placement/body_rule.h"
 #include "placement/device_rule.h"
 #include "placement/fixes.h"
+#include "placement/lints.h"
 #include "placement/topology.h"
 
 #include <fmt/format.h>
@@ -81,6 +82,7 @@ Analysis Analyzer::run() {
     }
     for (Diagnostic& d : m_out.diagnostics)
         if (d.code == "device-mismatch") m_rule.addFixes(d);
+    addLints(m_graph, m_devices, m_out);
     std::stable_sort(m_out.diagnostics.begin(), m_out.diagnostics.end(),
                      [](const Diagnostic& a, const Diagnostic& b) { return a.severity > b.severity; });
     return std::move(m_out);

@@ -25,9 +25,10 @@ public:
     /// known.
     Diagnostic describe(const NodeFacts& facts, int port) const;
     void addFixes(Diagnostic& diagnostic) const;
+    /// What the copies of one iteration to and from a node cost, stood it on `device`.
+    Price priceOfStanding(NodeId node, Device device) const;
 
 private:
-    Price priceOfStanding(NodeId node, Device device) const;
     std::string origin(const NodeFacts& source) const;
 
     const Graph& m_graph;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace twb {
 namespace {
@@ -32,15 +33,18 @@ LaneId laneOf(DeltaBuilder& builder, Device device) {
     return builder.addLane(std::move(lane));
 }
 
+/// Whether a card at `place` would cover another one of that lane.
+bool isTaken(const Graph& graph, LaneId lane, Position place) {
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+        return node.lane == lane && std::abs(node.position.x - place.x) < kColumn - 16 &&
+               std::abs(node.position.y - place.y) < kRow - 16;
+    });
+}
+
 /// The nearest place at or below `wanted` where a card covers no other.
 Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
-    for (;; wanted.y += 24) {
-        const bool taken = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
-            return node.lane == lane && std::abs(node.position.x - wanted.x) < kColumn - 16 &&
-                   std::abs(node.position.y - wanted.y) < kRow - 16;
-        });
-        if (!taken) return wanted;
-    }
+    while (isTaken(graph, lane, wanted)) wanted.y += 24;
+    return wanted;
 }
 
 /// Puts `node` on the edge; it gets input 0 and gives output 0.
@@ -61,6 +65,8 @@ void insertOn(DeltaBuilder& builder, const Edge& edge, Node node) {
     builder.connect({edge.from, {id, 0}});
     builder.connect({{id, 0}, edge.to});
 }
+
+} // namespace
 
 void apply(DeltaBuilder& builder, const Fix& fix) {
     const Graph& graph = builder.graph();
@@ -116,6 +122,13 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
     case Fix::Kind::removeNode:
         builder.removeNode(fix.node);
         return;
+    case Fix::Kind::bypass: {
+        if (!graph.find(fix.edge.from.node)) gone(fix);
+        const std::vector<Edge> readers = graph.outgoing(fix.node);
+        for (const Edge& edge : readers) builder.connect({fix.edge.from, edge.to});
+        builder.removeNode(fix.node);
+        return;
+    }
     case Fix::Kind::setAttribute: {
         Node node = *graph.find(fix.node);
         if (fix.value)
@@ -127,8 +140,6 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
     }
     }
 }
-
-} // namespace
 
 Fix moveFix(const Graph& graph, NodeId node, Device device) {
     Fix fix;
@@ -167,14 +178,34 @@ Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string tit
     return builder.take();
 }
 
+void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device) {
+    const LaneId lane = laneOf(builder, device);
+    double top = std::numeric_limits<double>::infinity();
+    bool covers = false;
+    for (NodeId id : nodes) {
+        const Node* node = builder.graph().find(id);
+        if (!node) continue;
+        top = std::min(top, node->position.y);
+        covers = covers || (node->lane != lane && isTaken(builder.graph(), lane, node->position));
+    }
+    double below = 0;
+    for (const Node& node : builder.graph().nodes())
+        if (covers && node.lane == lane) below = std::max(below, node.position.y + kRow - top);
+    for (NodeId id : nodes) {
+        const Node* before = builder.graph().find(id);
+        if (!before || before->lane == lane) continue;
+        moveToLane(builder, id, lane);
+        Node node = *builder.graph().find(id);
+        node.position.y += below;
+        builder.change(node);
+    }
+}
+
 Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device device) {
     DeltaBuilder builder(
         graph, nodes.size() == 1 ? fmt::format("move {} to {}", labelOf(graph, nodes[0]), device.toString())
                                  : fmt::format("move {} nodes to {}", nodes.size(), device.toString()));
-    const LaneId lane = laneOf(builder, device);
-    for (NodeId id : nodes) {
-        if (builder.graph().find(id)) moveToLane(builder, id, lane);
-    }
+    moveToDevice(builder, nodes, device);
     return builder.take();
 }
 

@@ -11,6 +11,8 @@ namespace twb {
 Fix moveFix(const Graph& graph, NodeId node, Device device);
 Fix disconnectFix(const Graph& graph, const Edge& edge);
 
+/// Makes the change of a fix. Throws Error(badGraph) when what it names is no longer there.
+void apply(DeltaBuilder& builder, const Fix& fix);
 /// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on
 /// and what the fix names is no longer there.
 Delta toDelta(const Graph& graph, const Fix& fix);
@@ -18,8 +20,9 @@ Delta toDelta(const Graph& graph, const Fix& fix);
 /// Several fixes as one change; fixes that no longer apply after the ones before them are left out.
 Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);
 
-/// Puts nodes on a lane (a first lane of `device` is added when there is none). Positions keep their place
-/// relative to each other.
+/// Puts nodes on a lane (a first lane of `device` is added when there is none). They keep their places, or,
+/// where these are taken, their places relative to each other.
+void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device);
 Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device device);
 
 } // namespace twb

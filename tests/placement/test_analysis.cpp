@@ -64,7 +64,8 @@ private Q_SLOTS:
 void TestAnalysis::aCleanGraphHasNothingToSay() {
     GraphMaker g;
     const NodeId a = g.node("Zeros", "a", "cpu", {{"shape", Ints{2, 3}}});
-    const NodeId to = g.node("To", "to", "cuda:0", {}, {a});
+    const NodeId b = g.node("Relu", "b", "cpu", {}, {a});
+    const NodeId to = g.node("To", "to", "cuda:0", {}, {b});
     g.node("Relu", "r", "cuda:0", {}, {to});
     const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
     QVERIFY2(analysis.diagnostics.empty(),
@@ -131,7 +132,7 @@ void TestAnalysis::fixesMendAndArePriced() {
         const Graph before = graph;
         const Delta delta = toDelta(graph, fixes[static_cast<std::size_t>(i)]);
         graph.apply(delta);
-        QCOMPARE(analyze(graph, map, Policy::strict, nullptr).diagnostics.size(), std::size_t{0});
+        QVERIFY(codesOf(analyze(graph, map, Policy::strict, nullptr), Severity::warning).empty());
         graph.apply(delta.inverse());
         QVERIFY(graph == before);
     }

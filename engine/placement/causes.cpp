@@ -1,0 +1,248 @@
+#include "placement/causes.h"
+
+#include "placement/device_rule.h"
+#include "placement/fixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+class Causes {
+public:
+    Causes(const Graph& graph, const Analysis& analysis, const DeviceMap& devices)
+        : m_graph(graph), m_analysis(analysis), m_rule(graph, devices, analysis) {}
+
+    std::vector<Cause> find();
+
+private:
+    const Diagnostic& diagnostic(std::size_t i) const { return m_analysis.diagnostics[i]; }
+    /// The nodes whose fault it can be, the likeliest first.
+    std::vector<NodeId> suspects(const Diagnostic& d) const;
+    void blame(std::vector<std::size_t> open);
+    void joinNeighbours();
+    void describe(Cause& cause) const;
+    void describeDevices(Cause& cause) const;
+
+    const Graph& m_graph;
+    const Analysis& m_analysis;
+    const DeviceRule m_rule;
+    std::vector<Cause> m_causes;
+};
+
+/// Errors of different kinds have different causes.
+bool isShared(const Diagnostic& d) {
+    return d.code == "device-mismatch" || d.code == "dtype-mismatch" || d.code == "shape-mismatch" ||
+           d.code == "implicit-transfer";
+}
+
+std::vector<NodeId> Causes::suspects(const Diagnostic& d) const {
+    std::vector<NodeId> out;
+    if (d.edge) out.push_back(d.edge->from.node);
+    if (d.code == "dtype-mismatch" || d.code == "shape-mismatch")
+        for (const auto& input : m_graph.inputs(d.node))
+            if (input && std::find(out.begin(), out.end(), input->node) == out.end())
+                out.push_back(input->node);
+    out.push_back(d.node);
+    return out;
+}
+
+/// The node that explains the most is to blame for these; then the same with what is left.
+void Causes::blame(std::vector<std::size_t> open) {
+    std::unordered_map<NodeId, std::vector<std::size_t>> explained;
+    for (const std::size_t i : open)
+        for (const NodeId node : suspects(diagnostic(i))) explained[node].push_back(i);
+    std::set<std::size_t> left(open.begin(), open.end());
+    // By how much is still explained, the most first: kept lazily, as numbers only fall.
+    using Entry = std::tuple<std::size_t, bool, std::uint64_t>; // count, is first suspect, id (inverted)
+    const auto entryOf = [&](NodeId node) {
+        std::size_t count = 0;
+        bool first = false;
+        for (const std::size_t i : explained[node])
+            if (left.contains(i)) {
+                ++count;
+                first = first || suspects(diagnostic(i)).front() == node;
+            }
+        return Entry{count, first, ~value(node)};
+    };
+    std::set<Entry> byCount;
+    for (const auto& [node, list] : explained) byCount.insert(entryOf(node));
+    while (!left.empty()) {
+        const Entry top = *byCount.rbegin();
+        byCount.erase(top);
+        const NodeId node{~std::get<2>(top)};
+        if (const Entry now = entryOf(node); now != top) {
+            if (std::get<0>(now) > 0) byCount.insert(now);
+            continue;
+        }
+        Cause& cause = m_causes.emplace_back();
+        cause.nodes = {node};
+        for (const std::size_t i : explained[node])
+            if (left.erase(i)) cause.diagnostics.push_back(i);
+    }
+}
+
+/// Neighbours on the same device that are both to blame were moved there together.
+void Causes::joinNeighbours() {
+    std::unordered_map<NodeId, std::size_t> causeOf;
+    for (std::size_t c = 0; c < m_causes.size(); ++c)
+        if (diagnostic(m_causes[c].diagnostics.front()).code == "device-mismatch")
+            causeOf.emplace(m_causes[c].nodes.front(), c);
+    std::vector<std::size_t> into(m_causes.size());
+    for (std::size_t c = 0; c < into.size(); ++c) into[c] = c;
+    const auto root = [&](std::size_t c) {
+        while (into[c] != c) c = into[c];
+        return c;
+    };
+    for (const auto& [node, cause] : causeOf)
+        for (const Edge& edge : m_graph.outgoing(node)) {
+            const auto other = causeOf.find(edge.to.node);
+            if (other == causeOf.end()) continue;
+            const NodeFacts* a = m_analysis.find(node);
+            const NodeFacts* b = m_analysis.find(edge.to.node);
+            if (a && b && a->device == b->device)
+                into[std::max(root(cause), root(other->second))] = std::min(root(cause), root(other->second));
+        }
+    for (std::size_t c = m_causes.size(); c-- > 0;) {
+        if (root(c) == c) continue;
+        Cause& to = m_causes[root(c)];
+        to.nodes.insert(to.nodes.end(), m_causes[c].nodes.begin(), m_causes[c].nodes.end());
+        to.diagnostics.insert(to.diagnostics.end(), m_causes[c].diagnostics.begin(),
+                              m_causes[c].diagnostics.end());
+        m_causes.erase(m_causes.begin() + static_cast<std::ptrdiff_t>(c));
+    }
+}
+
+void add(Price& sum, const Price& price) {
+    sum.bytes += price.bytes;
+    sum.ns += price.ns;
+    sum.isKnown = sum.isKnown && price.isKnown;
+}
+
+std::string counted(std::size_t count, std::string_view one, std::string_view more) {
+    return fmt::format("{} {}", count, count == 1 ? one : more);
+}
+
+void Causes::describeDevices(Cause& cause) const {
+    const std::set<NodeId> own(cause.nodes.begin(), cause.nodes.end());
+    const Device device = m_analysis.find(cause.nodes.front())->device;
+    std::set<NodeId> readers;
+    std::set<NodeId> sources;
+    std::set<Device> others;
+    Remedy inserts;
+    inserts.price.isKnown = true;
+    std::set<std::pair<PortRef, Device>> copied;
+    for (const std::size_t i : cause.diagnostics) {
+        const Diagnostic& d = diagnostic(i);
+        const bool isSource = own.contains(d.edge->from.node);
+        (isSource ? readers : sources).insert(isSource ? d.node : d.edge->from.node);
+        others.insert(isSource ? m_rule.wanted(*m_analysis.find(d.node), d.port)
+                               : m_analysis.find(d.edge->from.node)->device);
+        inserts.fixes.push_back(d.fixes.front());
+        if (copied.insert({d.edge->from, d.fixes.front().device}).second)
+            add(inserts.price, d.fixes.front().price);
+        if (isSource && cause.decided.empty())
+            for (const Operand& operand : d.operands)
+                if (!operand.origin.empty()) cause.decided = operand.origin;
+    }
+    const std::string names = cause.nodes.size() == 1
+                                  ? labelOf(m_graph, cause.nodes.front())
+                                  : fmt::format("{} and {} beside it", labelOf(m_graph, cause.nodes.front()),
+                                                cause.nodes.size() - 1);
+    std::vector<std::string> where;
+    for (const Device other : others) where.push_back(other.toString());
+    const std::string elsewhere = fmt::format("{}", fmt::join(where, ", "));
+    const char* stands = cause.nodes.size() == 1 ? "is" : "are";
+    if (sources.empty())
+        cause.sentence = fmt::format("{} {} on {}, and {} on {} {} it", names, stands, device.toString(),
+                                     counted(readers.size(), "op", "ops"), elsewhere,
+                                     readers.size() == 1 ? "reads" : "read");
+    else if (readers.empty())
+        cause.sentence = fmt::format("{} {} on {}, and {} that it reads {} on {}", names, stands,
+                                     device.toString(), counted(sources.size(), "tensor", "tensors"),
+                                     sources.size() == 1 ? "is" : "are", elsewhere);
+    else
+        cause.sentence = fmt::format("{} {} on {}, between {} that it reads and {} that {} it on {}", names,
+                                     stands, device.toString(), counted(sources.size(), "tensor", "tensors"),
+                                     counted(readers.size(), "op", "ops"),
+                                     readers.size() == 1 ? "reads" : "read", elsewhere);
+    if (others.size() == 1) {
+        Remedy move;
+        move.price.isKnown = true;
+        for (const NodeId node : cause.nodes) {
+            const NodeFacts& facts = *m_analysis.find(node);
+            if (m_graph.find(node)->pinned || (facts.op && facts.op->role == OpRole::sink)) break;
+            move.fixes.push_back(moveFix(m_graph, node, *others.begin()));
+            move.fixes.back().price = m_rule.priceOfStanding(node, *others.begin());
+            add(move.price, move.fixes.back().price);
+        }
+        move.title = fmt::format("move {} to {}", names, others.begin()->toString());
+        if (move.fixes.size() == cause.nodes.size()) cause.remedies.push_back(std::move(move));
+    }
+    inserts.title = copied.size() == 1
+                        ? inserts.fixes.front().title
+                        : fmt::format("insert {} To nodes, one for each tensor and device", copied.size());
+    cause.remedies.push_back(std::move(inserts));
+    std::stable_sort(cause.remedies.begin(), cause.remedies.end(),
+                     [](const Remedy& a, const Remedy& b) { return a.price.ns < b.price.ns; });
+}
+
+void Causes::describe(Cause& cause) const {
+    const Diagnostic& first = diagnostic(cause.diagnostics.front());
+    if (first.code == "device-mismatch") return describeDevices(cause);
+    cause.sentence = first.message;
+    if (cause.diagnostics.size() > 1)
+        cause.sentence = fmt::format("{} is behind {}: {}", labelOf(m_graph, cause.nodes.front()),
+                                     counted(cause.diagnostics.size(), "problem", "problems"), first.message);
+    for (const std::size_t i : cause.diagnostics)
+        for (std::size_t k = 0; k < diagnostic(i).fixes.size(); ++k) {
+            const Fix& fix = diagnostic(i).fixes[k];
+            if (cause.remedies.size() <= k) {
+                cause.remedies.push_back({fix.title, {}, {}});
+                cause.remedies.back().price.isKnown = true;
+            } else if (!cause.remedies[k].fixes.empty()) {
+                cause.remedies[k].title =
+                    fmt::format("{}, and {} more like it", cause.remedies[k].fixes[0].title,
+                                cause.remedies[k].fixes.size());
+            }
+            cause.remedies[k].fixes.push_back(fix);
+            add(cause.remedies[k].price, fix.price);
+        }
+}
+
+std::vector<Cause> Causes::find() {
+    std::map<std::string_view, std::vector<std::size_t>> shared;
+    for (std::size_t i = 0; i < m_analysis.diagnostics.size(); ++i) {
+        const Diagnostic& d = diagnostic(i);
+        if (isShared(d) && d.edge) {
+            shared[d.code].push_back(i);
+            continue;
+        }
+        Cause& cause = m_causes.emplace_back();
+        if (d.node != NodeId::none) cause.nodes.push_back(d.node);
+        cause.diagnostics.push_back(i);
+    }
+    for (auto& [code, list] : shared) blame(std::move(list));
+    joinNeighbours();
+    for (Cause& cause : m_causes) {
+        std::sort(cause.diagnostics.begin(), cause.diagnostics.end());
+        describe(cause);
+    }
+    std::sort(m_causes.begin(), m_causes.end(),
+              [](const Cause& a, const Cause& b) { return a.diagnostics.front() < b.diagnostics.front(); });
+    return std::move(m_causes);
+}
+
+} // namespace
+
+std::vector<Cause> causesOf(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
+    return Causes(graph, analysis, devices).find();
+}
+
+} // namespace twb

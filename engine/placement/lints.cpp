@@ -1,0 +1,257 @@
+#include "placement/lints.h"
+
+#include "core/format.h"
+#include "placement/device_rule.h"
+#include "placement/fixes.h"
+#include "placement/placement_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace twb {
+namespace {
+
+constexpr std::size_t kMany = 4; // copies that are worth a word
+
+class Lints {
+public:
+    Lints(const Graph& graph, const DeviceMap& devices, Analysis& analysis)
+        : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
+
+    void run() {
+        for (const NodeFacts& facts : m_analysis.nodes) {
+            if (!facts.sound || !facts.op) continue;
+            if (facts.op->role == OpRole::transfer)
+                lookAtTransfer(facts);
+            else if (facts.op->role == OpRole::compute)
+                lookAtOp(facts);
+        }
+        for (const auto& [ends, copies] : m_small) lookAtSmallCopies(ends.first, ends.second, copies);
+        auto& all = m_analysis.diagnostics;
+        all.insert(all.end(), std::make_move_iterator(m_found.begin()),
+                   std::make_move_iterator(m_found.end()));
+    }
+
+private:
+    struct SmallCopies {
+        NodeId first = NodeId::none;
+        std::size_t count = 0;
+        double bytes = 0;
+        double ns = 0;
+    };
+
+    const NodeFacts* factsOf(const std::optional<PortRef>& from) const {
+        return from ? m_analysis.find(from->node) : nullptr;
+    }
+    std::string label(NodeId node) const { return labelOf(m_graph, node); }
+    Price priceOf(PortRef tensor, Device from, Device to, bool pinned = false) const {
+        const auto& type = m_analysis.typeOf(tensor);
+        return type ? priceOfTransfer(*type, from, to, pinned, m_devices) : Price{};
+    }
+    Diagnostic& add(Severity severity, std::string code, NodeId node, std::string message) {
+        Diagnostic& d = m_found.emplace_back();
+        d.severity = severity;
+        d.code = std::move(code);
+        d.node = node;
+        d.message = std::move(message);
+        return d;
+    }
+    /// A new value of an attribute; absent: its default.
+    Fix setting(NodeId node, const std::string& attribute, std::optional<AttributeValue> value,
+                Price price) const {
+        Fix fix;
+        fix.kind = Fix::Kind::setAttribute;
+        fix.title =
+            fmt::format("set {} of {} to {}", attribute, label(node), value ? toString(*value) : "false");
+        fix.node = node;
+        fix.attribute = attribute;
+        fix.value = std::move(value);
+        fix.price = price;
+        return fix;
+    }
+
+    void lookAtTransfer(const NodeFacts& to);
+    void lookAtComingBack(const NodeFacts& to, const NodeFacts& source);
+    void lookAtBlocking(const NodeFacts& to, const NodeFacts& source);
+    void lookAtWhatStays(const NodeFacts& to, const NodeFacts& source);
+    void lookAtSmallCopies(Device from, Device to, const SmallCopies& copies);
+    void lookAtOp(const NodeFacts& facts);
+
+    const Graph& m_graph;
+    const DeviceMap& m_devices;
+    Analysis& m_analysis;
+    std::vector<Diagnostic> m_found;
+    std::map<std::pair<Device, Device>, SmallCopies> m_small;
+};
+
+void Lints::lookAtTransfer(const NodeFacts& to) {
+    const NodeFacts* source = factsOf(to.inputs[0]);
+    if (!source || source->device == to.device) return;
+    lookAtComingBack(to, *source);
+    lookAtBlocking(to, *source);
+    lookAtWhatStays(to, *source);
+    const auto& type = m_analysis.typeOf(*to.inputs[0]);
+    const Price price = priceOf(*to.inputs[0], source->device, to.device, to.attributes.flag("pin_memory"));
+    if (!type || !price.isKnown) return;
+    const Price empty = priceOfTransfer({type->dtype, Shape{0}}, source->device, to.device,
+                                        to.attributes.flag("pin_memory"), m_devices);
+    if (price.ns > 2 * empty.ns) return;
+    SmallCopies& copies = m_small[{source->device, to.device}];
+    if (copies.count++ == 0) copies.first = to.id;
+    copies.bytes += static_cast<double>(price.bytes);
+    copies.ns += price.ns;
+}
+
+void Lints::lookAtComingBack(const NodeFacts& to, const NodeFacts& source) {
+    const NodeFacts* at = &source;
+    PortRef tensor = *to.inputs[0];
+    while (isPlainTransfer(*at, m_analysis) && at->device != to.device) {
+        tensor = *at->inputs[0];
+        at = m_analysis.find(tensor.node);
+        if (!at) return;
+    }
+    if (at == &source || at->device != to.device || !isPlainTransfer(to, m_analysis)) return;
+    Diagnostic& d = add(Severity::warning, "ping-pong", to.id,
+                        fmt::format("{} goes to {} and back to {}, where it is already", label(tensor.node),
+                                    source.device.toString(), to.device.toString()));
+    d.port = 0;
+    d.edge = Edge{*to.inputs[0], {to.id, 0}};
+    Fix fix;
+    fix.kind = Fix::Kind::bypass;
+    fix.title = fmt::format("read {} instead of {}", label(tensor.node), label(to.id));
+    fix.node = to.id;
+    fix.edge = Edge{tensor, {to.id, 0}};
+    fix.price = {.bytes = 0, .ns = 0, .modelled = true, .isKnown = true};
+    d.fixes.push_back(std::move(fix));
+}
+
+void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
+    if (!to.attributes.flag("non_blocking")) return;
+    if (source.device.isCpu() && !to.attributes.flag("pin_memory")) {
+        Diagnostic& d =
+            add(Severity::warning, "non-blocking-pageable", to.id,
+                fmt::format("non_blocking of {} has no effect: {} is in pageable memory, from which "
+                            "a copy cannot run beside the host",
+                            label(to.id), label(source.id)));
+        d.port = 0;
+        d.edge = Edge{*to.inputs[0], {to.id, 0}};
+        d.fixes.push_back(setting(to.id, "pin_memory", AttributeValue{true},
+                                  priceOf(*to.inputs[0], source.device, to.device, true)));
+    }
+    if (!to.device.isCpu()) return;
+    const auto& readers = m_graph.outgoing(to.id);
+    const auto onHost = std::find_if(readers.begin(), readers.end(), [&](const Edge& edge) {
+        const NodeFacts* reader = m_analysis.find(edge.to.node);
+        return reader && reader->op && reader->op->role != OpRole::transfer;
+    });
+    if (onHost == readers.end()) return;
+    Diagnostic& d = add(
+        Severity::warning, "read-before-complete", to.id,
+        fmt::format("{} reads {} while the copy may still be running: in PyTorch a non_blocking copy to the "
+                    "host needs torch.cuda.synchronize() before it is read (a run here waits for it)",
+                    label(onHost->to.node), label(to.id)));
+    d.edge = *onHost;
+    d.fixes.push_back(
+        setting(to.id, "non_blocking", std::nullopt,
+                priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"))));
+}
+
+void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
+    if (!source.op || source.op->role != OpRole::source) return;
+    const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
+    const auto& readers = m_graph.outgoing(source.id);
+    const bool onlyThere = std::all_of(readers.begin(), readers.end(), [&](const Edge& edge) {
+        const NodeFacts* reader = m_analysis.find(edge.to.node);
+        return reader && reader->device == to.device;
+    });
+    if (!onlyThere || m_graph.find(source.id)->pinned) return;
+    Diagnostic& d =
+        add(Severity::note, "transfer-in-iteration", to.id,
+            fmt::format(
+                "{} does not change, but is copied to {} in every iteration{}; {} there, it is not copied",
+                label(source.id), to.device.toString(),
+                price.isKnown
+                    ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes), formatMs(price.ns))
+                    : "",
+                source.op->attribute("path") ? "loaded" : "created"));
+    d.port = 0;
+    d.edge = Edge{*to.inputs[0], {to.id, 0}};
+    Fix fix = moveFix(m_graph, source.id, to.device);
+    fix.title = fmt::format("{} {} on {}", source.op->attribute("path") ? "load" : "create", label(source.id),
+                            to.device.toString());
+    fix.price.isKnown = true;
+    d.fixes.push_back(std::move(fix));
+}
+
+void Lints::lookAtSmallCopies(Device from, Device to, const SmallCopies& copies) {
+    if (copies.count < kMany) return;
+    const TensorType together{DType::u8, Shape{static_cast<std::int64_t>(copies.bytes)}};
+    const Price once = priceOfTransfer(together, from, to, false, m_devices);
+    add(Severity::note, "small-copies", copies.first,
+        fmt::format(
+            "{} copies from {} to {} of {} on average take {} an iteration, most of it to start them; "
+            "concatenated, they would take {} (modelled)",
+            copies.count, from.toString(), to.toString(),
+            formatBytes(copies.bytes / static_cast<double>(copies.count)), formatMs(copies.ns),
+            formatMs(once.ns)));
+}
+
+/// Everything that an op reads and that changes was brought for it from one device, and goes back there.
+void Lints::lookAtOp(const NodeFacts& facts) {
+    std::optional<Device> home;
+    double copies = 0;
+    std::vector<TensorType> inputs;
+    std::vector<DType> dtypes;
+    for (const auto& from : facts.inputs) {
+        const NodeFacts* source = factsOf(from);
+        if (!source) {
+            if (from) return;
+            inputs.push_back({DType::f32, Shape{0}});
+            dtypes.push_back(DType::f32);
+            continue;
+        }
+        const auto& type = m_analysis.typeOf(*from);
+        if (!type || !type->isKnown()) return;
+        inputs.push_back(*type);
+        dtypes.push_back(type->dtype);
+        if (source->op && source->op->role == OpRole::source) continue; // could be made anywhere
+        if (!isPlainTransfer(*source, m_analysis) || m_graph.outgoing(source->id).size() != 1) return;
+        const NodeFacts* before = factsOf(source->inputs[0]);
+        if (!before || before->device == facts.device || (home && *home != before->device)) return;
+        home = before->device;
+        const Price price =
+            priceOf(*source->inputs[0], *home, facts.device, source->attributes.flag("pin_memory"));
+        copies += price.ns;
+    }
+    if (!home || facts.outputs.size() != 1 || !facts.outputs[0] || !facts.outputs[0]->isKnown()) return;
+    const auto& readers = m_graph.outgoing(facts.id);
+    if (readers.empty()) return;
+    for (const Edge& edge : readers) {
+        const NodeFacts* reader = m_analysis.find(edge.to.node);
+        if (!reader || !isPlainTransfer(*reader, m_analysis) || reader->device != *home) return;
+    }
+    copies += priceOf({facts.id, 0}, facts.device, *home).ns;
+    const Backend* there = m_devices.find(*home);
+    const Backend* here = m_devices.find(facts.device);
+    if (!there || !here || !there->supports(facts.op->name.c_str(), facts.op->kernel, dtypes)) return;
+    const std::array outputs{*facts.outputs[0]};
+    const Cost cost = costOf(*facts.op, inputs, outputs, facts.attributes);
+    const double ns = there->profile().kernelNs(cost);
+    if (ns >= here->profile().kernelNs(cost) + copies) return;
+    add(Severity::note, "tiny-op", facts.id,
+        fmt::format(
+            "{} is too small for the way to {} and back: the copies take {}, and on {} it would take {} "
+            "without them (predicted)",
+            label(facts.id), facts.device.toString(), formatMs(copies), home->toString(), formatMs(ns)));
+}
+
+} // namespace
+
+void addLints(const Graph& graph, const DeviceMap& devices, Analysis& analysis) {
+    Lints(graph, devices, analysis).run();
+}
+
+} // namespace twb

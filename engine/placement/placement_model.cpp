@@ -1,0 +1,173 @@
+#include "placement/placement_model.h"
+
+#include "core/error.h"
+#include "graph/bodies.h"
+#include "graph/folding.h"
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr std::uint32_t kHost = 0; ///< the item that stands for what the host reads
+
+bool isKnown(const std::optional<TensorType>& type) { return type && type->isKnown(); }
+
+std::uint64_t bytesOf(const std::optional<TensorType>& type) {
+    if (!isKnown(type)) return 0;
+    try {
+        return static_cast<std::uint64_t>(type->byteCount());
+    } catch (const Error&) {
+        return 0; // too large for anything: a diagnostic says so
+    }
+}
+
+} // namespace
+
+bool isPlainTransfer(const NodeFacts& facts, const Analysis& analysis) {
+    if (!facts.op || facts.op->role != OpRole::transfer || facts.inputs.empty() || !facts.inputs[0])
+        return false;
+    const auto& before = analysis.typeOf(*facts.inputs[0]);
+    return before && !facts.outputs.empty() && facts.outputs[0] && before->dtype == facts.outputs[0]->dtype;
+}
+
+PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                               const Options& options)
+    : m_graph(graph), m_analysis(analysis), m_deviceMap(devices), m_devices{Device::cpu()} {
+    for (const Lane& lane : graph.lanesInOrder()) {
+        const Device device = devices.resolve(lane.device);
+        if (devices.find(device) && std::find(m_devices.begin(), m_devices.end(), device) == m_devices.end())
+            m_devices.push_back(device);
+    }
+    m_problem.places = static_cast<std::uint32_t>(m_devices.size());
+    AssignmentProblem::Item host;
+    host.allowed = 1;
+    host.ns.assign(m_devices.size(), 0);
+    m_problem.items.push_back(std::move(host));
+    m_nodes.push_back(NodeId::none);
+    const Bodies bodies(graph);
+    for (const NodeFacts& facts : analysis.nodes) {
+        Options own = options;
+        if (bodies.around(facts.id)) own.mayMove = nullptr;
+        if (!readerThatTakesAlong(facts)) addItem(facts, own);
+    }
+    for (const NodeFacts& facts : analysis.nodes) {
+        const NodeFacts* reader = readerThatTakesAlong(facts);
+        if (!reader) continue;
+        const std::uint32_t item = itemOf(reader->id);
+        m_items.emplace(facts.id, item);
+        for (const auto& type : facts.outputs) m_problem.items[item].bytes += bytesOf(type);
+        if (graph.find(facts.id)->pinned) m_problem.items[item].allowed = 1U << m_problem.items[item].now;
+    }
+    for (const NodeFacts& facts : analysis.nodes) addReads(facts, options);
+    if (options.withLimits)
+        for (const Device device : m_devices)
+            m_problem.limits.push_back(devices.at(device).info().memoryBytes);
+}
+
+const NodeFacts* PlacementModel::readerThatTakesAlong(const NodeFacts& facts) const {
+    const auto reader = foldedInto(m_graph, *m_graph.find(facts.id));
+    const NodeFacts* at = reader ? m_analysis.find(reader->node) : nullptr;
+    return at && at->device == facts.device ? at : nullptr;
+}
+
+int PlacementModel::placeOf(Device device) const {
+    const auto at = std::find(m_devices.begin(), m_devices.end(), device);
+    return at == m_devices.end() ? 0 : static_cast<int>(at - m_devices.begin());
+}
+
+void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
+    AssignmentProblem::Item item;
+    item.now = placeOf(facts.device);
+    item.allowed = 1U << item.now;
+    item.ns.assign(m_devices.size(), 0);
+    for (const auto& type : facts.outputs) item.bytes += bytesOf(type);
+    const Op* op = facts.op;
+    const bool runs = op && op->role == OpRole::compute && op->kernel;
+    const bool looks = op && op->role == OpRole::sink && !op->attribute("path"); // a Save stays on the host
+    const bool recasts = op && op->role == OpRole::transfer && !isPlainTransfer(facts, m_analysis);
+    const bool moves = options.mayMove && options.mayMove(facts) &&
+                       (runs || looks || recasts || (op && op->role == OpRole::source));
+    std::vector<DType> dtypes;
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    bool sized = runs;
+    for (const auto& from : facts.inputs) {
+        const auto& type = from ? m_analysis.typeOf(*from) : std::nullopt;
+        sized = sized && (!from || isKnown(type));
+        dtypes.push_back(type ? type->dtype : DType::f32);
+        inputs.push_back(isKnown(type) ? *type : TensorType{DType::f32, Shape{0}});
+    }
+    for (const auto& type : facts.outputs) {
+        sized = sized && isKnown(type);
+        if (sized) outputs.push_back(*type);
+    }
+    Cost cost;
+    if (sized) cost = costOf(*op, inputs, outputs, facts.attributes);
+    for (std::size_t place = 0; place < m_devices.size(); ++place) {
+        const Backend& backend = m_deviceMap.at(m_devices[place]);
+        if (runs) item.ns[place] = backend.profile().kernelNs(cost);
+        if (moves && (!runs || backend.supports(op->name.c_str(), op->kernel, dtypes)))
+            item.allowed |= 1U << place;
+    }
+    m_items.emplace(facts.id, static_cast<std::uint32_t>(m_problem.items.size()));
+    m_problem.items.push_back(std::move(item));
+    m_nodes.push_back(facts.id);
+}
+
+PortRef PlacementModel::behindTransfers(PortRef from) const {
+    for (const NodeFacts* facts = m_analysis.find(from.node); facts && isPlainTransfer(*facts, m_analysis);
+         facts = m_analysis.find(from.node)) {
+        const Node* node = m_graph.find(facts->id);
+        if (node && node->pinned) break;
+        from = *facts->inputs[0];
+    }
+    return from;
+}
+
+std::uint32_t PlacementModel::tensorAt(PortRef output) {
+    auto& known = m_tensorsOf[output.node];
+    const auto port = static_cast<std::size_t>(output.port);
+    if (known.size() <= port) known.resize(port + 1, 0);
+    if (known[port] != 0) return known[port] - 1;
+    AssignmentProblem::Tensor tensor;
+    tensor.producer = itemOf(output.node);
+    const auto bytes = static_cast<double>(bytesOf(m_analysis.typeOf(output)));
+    const NodeFacts* source = m_analysis.find(output.node);
+    // The policy makes such a copy once, before the iterations.
+    const bool isConstant = source && source->op && source->op->role == OpRole::source;
+    for (const Device from : m_devices)
+        for (const Device to : m_devices) {
+            double ns = 0;
+            const bool hoisted =
+                isConstant && m_analysis.policy.actionFor(from, to) != Policy::Action::disallow;
+            if (from != to && !hoisted) {
+                const auto [by, direction] = m_deviceMap.route(from, to);
+                ns = m_deviceMap.at(by).profile().copyNs(bytes, direction, MemoryKind::pageable);
+            }
+            tensor.copyNs.push_back(ns);
+        }
+    known[port] = static_cast<std::uint32_t>(m_problem.tensors.size()) + 1;
+    m_problem.tensors.push_back(std::move(tensor));
+    m_tensors.push_back(output);
+    return known[port] - 1;
+}
+
+void PlacementModel::addReads(const NodeFacts& facts, const Options& options) {
+    if (!facts.op) return;
+    if (options.throughTransfers && isPlainTransfer(facts, m_analysis) && !m_graph.find(facts.id)->pinned)
+        return;
+    const std::uint32_t item = itemOf(facts.id);
+    for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+        if (!facts.inputs[port] || !m_analysis.find(facts.inputs[port]->node)) continue;
+        const PortRef from =
+            options.throughTransfers ? behindTransfers(*facts.inputs[port]) : *facts.inputs[port];
+        const auto& type = m_analysis.typeOf(from);
+        AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(from)];
+        const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
+        const bool isScalar = facts.op->elementwise && type && type->shape.rank() == 0 && !onHost;
+        (isScalar ? tensor.scalarReaders : tensor.readers).push_back(onHost ? kHost : item);
+    }
+}
+
+} // namespace twb

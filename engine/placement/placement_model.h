@@ -1,0 +1,62 @@
+#pragma once
+
+#include "placement/analysis.h"
+#include "placement/assignment.h"
+
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+namespace twb {
+
+/// What the nodes of a graph would take on each device, by the profiles, as an AssignmentProblem. Sources
+/// take nothing: they run once, before the iterations. What a size known at run time decides is priced as if
+/// it were empty.
+class PlacementModel {
+public:
+    struct Options {
+        /// Whether a node may leave its device, for those that can: a step with a kernel on the other one, or
+        /// a source, outside of the bodies of If, Loop and Scan.
+        std::function<bool(const NodeFacts&)> mayMove;
+        /// To nodes that change no dtype are looked through: who reads one reads the tensor behind it.
+        bool throughTransfers = false;
+        /// Everything a device holds must fit, as if no memory were used twice.
+        bool withLimits = false;
+    };
+    PlacementModel(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                   const Options& options);
+
+    const AssignmentProblem& problem() const noexcept { return m_problem; }
+    AssignmentProblem& problem() noexcept { return m_problem; }
+    /// By place; place 0 is cpu.
+    const std::vector<Device>& devices() const noexcept { return m_devices; }
+    int placeOf(Device device) const;
+    /// By item; none for the host, who reads shapes and axes.
+    const std::vector<NodeId>& nodes() const noexcept { return m_nodes; }
+    std::uint32_t itemOf(NodeId node) const { return m_items.at(node); }
+    /// The output that a tensor of the problem is, by its index there.
+    const std::vector<PortRef>& tensors() const noexcept { return m_tensors; }
+
+private:
+    /// Of a parameter that is folded into it, and stands where it does: they move together.
+    const NodeFacts* readerThatTakesAlong(const NodeFacts& facts) const;
+    void addItem(const NodeFacts& facts, const Options& options);
+    void addReads(const NodeFacts& facts, const Options& options);
+    std::uint32_t tensorAt(PortRef output);
+    PortRef behindTransfers(PortRef from) const;
+
+    const Graph& m_graph;
+    const Analysis& m_analysis;
+    const DeviceMap& m_deviceMap;
+    AssignmentProblem m_problem;
+    std::vector<Device> m_devices;
+    std::vector<NodeId> m_nodes;
+    std::unordered_map<NodeId, std::uint32_t> m_items;
+    std::vector<PortRef> m_tensors;
+    std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output; 0: not there, else + 1
+};
+
+/// Whether a To is only a copy: it changes no dtype.
+bool isPlainTransfer(const NodeFacts& facts, const Analysis& analysis);
+
+} // namespace twb

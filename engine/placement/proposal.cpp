@@ -1,0 +1,297 @@
+#include "placement/proposal.h"
+
+#include "core/format.h"
+#include "placement/device_rule.h"
+#include "placement/fixes.h"
+#include "placement/placement_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace twb {
+namespace {
+
+struct Copies {
+    int count = 0;
+    double ns = 0;
+};
+
+Copies copiesOf(const AssignmentProblem& problem, const std::vector<int>& at) {
+    Copies copies;
+    for (const auto& tensor : problem.tensors) {
+        const int from = at[tensor.producer];
+        std::uint32_t read = 0;
+        for (const std::uint32_t r : tensor.readers) read |= 1U << at[r];
+        if (from != 0)
+            for (const std::uint32_t r : tensor.scalarReaders) read |= 1U << at[r];
+        read &= ~(1U << from);
+        for (std::uint32_t to = 0; to < problem.places; ++to) {
+            if (!(read >> to & 1U)) continue;
+            const double ns = tensor.copyNs[static_cast<std::size_t>(from) * problem.places + to];
+            copies.count += ns > 0 ? 1 : 0; // else it is made before the iterations
+            copies.ns += ns;
+        }
+    }
+    return copies;
+}
+
+double stepsOf(const AssignmentProblem& problem, const std::vector<int>& at) {
+    double ns = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) ns += problem.items[i].ns[static_cast<std::size_t>(at[i])];
+    return ns;
+}
+
+/// Items that move alike and share tensors, by the first of each.
+std::vector<std::vector<std::uint32_t>> groupsOf(const AssignmentProblem& problem,
+                                                 const std::vector<int>& at) {
+    std::vector<std::uint32_t> root(at.size());
+    std::iota(root.begin(), root.end(), 0U);
+    const auto find = [&](std::uint32_t i) {
+        while (root[i] != i) i = root[i] = root[root[i]];
+        return i;
+    };
+    const auto moves = [&](std::uint32_t i) { return at[i] != problem.items[i].now; };
+    const auto isAlike = [&](std::uint32_t i, std::uint32_t k) {
+        return moves(i) && moves(k) && at[i] == at[k] && problem.items[i].now == problem.items[k].now;
+    };
+    for (const auto& tensor : problem.tensors) {
+        std::vector<std::uint32_t> ends = tensor.readers;
+        ends.insert(ends.end(), tensor.scalarReaders.begin(), tensor.scalarReaders.end());
+        ends.push_back(tensor.producer);
+        for (std::size_t i = 0; i < ends.size(); ++i)
+            for (std::size_t k = i + 1; k < std::min(ends.size(), i + 2); ++k)
+                if (isAlike(ends[i], ends[k])) root[find(ends[i])] = find(ends[k]);
+        for (const std::uint32_t end : ends)
+            if (isAlike(end, tensor.producer)) root[find(end)] = find(tensor.producer);
+    }
+    std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
+    for (std::uint32_t i = 0; i < at.size(); ++i)
+        if (moves(i)) groups[find(i)].push_back(i);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (auto& [first, group] : groups) out.push_back(std::move(group));
+    return out;
+}
+
+std::string namesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(nodes.size(), nodes.size() == 4 ? 4 : 3); ++i)
+        names.push_back(labelOf(graph, nodes[i]));
+    if (nodes.size() > names.size())
+        return fmt::format("{}, {}, {} and {} others", names[0], names[1], names[2], nodes.size() - 3);
+    std::string text = names[0];
+    for (std::size_t i = 1; i < names.size(); ++i)
+        text += (i + 1 == names.size() ? " and " : ", ") + names[i];
+    return text;
+}
+
+std::string copyWords(int count) { return fmt::format("{} {}", count, count == 1 ? "copy" : "copies"); }
+
+/// Why, in words: what the moves gain, and what they are worth it for.
+std::string reasonOf(const Graph& graph, const PlacementMove& move) {
+    std::vector<std::string> gains;
+    std::vector<std::string> costs;
+    constexpr double kNoticed = 1; // ns
+    if (move.copies < 0)
+        gains.push_back(fmt::format("removes {}", copyWords(-move.copies)));
+    else if (move.copyNs < -kNoticed)
+        gains.push_back(fmt::format("its copies take {} less", formatMs(-move.copyNs)));
+    if (move.stepNs < -kNoticed)
+        gains.push_back(fmt::format("its steps take {} less", formatMs(-move.stepNs)));
+    if (move.copies > 0)
+        costs.push_back(fmt::format("{} more ({})", copyWords(move.copies), formatMs(move.copyNs)));
+    if (move.stepNs > kNoticed) costs.push_back(fmt::format("{} more for its steps", formatMs(move.stepNs)));
+    std::string text = fmt::format("{} to {}", namesOf(graph, move.nodes), move.to.toString());
+    if (!gains.empty()) text += fmt::format(": {}", fmt::join(gains, ", "));
+    if (!costs.empty())
+        text += fmt::format("{}for {}", gains.empty() ? ": " : ", ", fmt::join(costs, " and "));
+    if (gains.empty() && costs.empty()) text += ": goes along at no price";
+    return text;
+}
+
+/// Brings the To nodes of a graph whose nodes have moved to what is needed: one for each device that reads a
+/// tensor from another, in the place of the old ones.
+class Rewiring {
+public:
+    Rewiring(DeltaBuilder& builder, const PlacementModel& model, const Analysis& before,
+             const std::vector<int>& at)
+        : m_builder(builder), m_model(model), m_before(before), m_at(at) {}
+
+    void run() {
+        for (std::size_t t = 0; t < m_model.tensors().size(); ++t) rewire(m_model.tensors()[t]);
+    }
+
+private:
+    Device deviceOf(NodeId node) const {
+        return m_model.devices()[static_cast<std::size_t>(m_at[m_model.itemOf(node)])];
+    }
+    bool isLookedThrough(NodeId node) const {
+        const NodeFacts* facts = m_before.find(node);
+        return facts && isPlainTransfer(*facts, m_before) && !m_builder.graph().find(node)->pinned;
+    }
+    void rewire(PortRef tensor) {
+        std::vector<NodeId> transfers; // that carry it now
+        std::vector<Edge> reads;
+        std::vector<PortRef> open{tensor};
+        while (!open.empty()) {
+            const PortRef from = open.back();
+            open.pop_back();
+            for (const Edge& edge : m_builder.graph().outgoing(from.node)) {
+                if (edge.from != from) continue;
+                if (isLookedThrough(edge.to.node)) {
+                    transfers.push_back(edge.to.node);
+                    open.push_back({edge.to.node, 0});
+                } else {
+                    reads.push_back(edge);
+                }
+            }
+        }
+        if (transfers.empty()) return;
+        const Device home = deviceOf(tensor.node);
+        std::map<Device, NodeId> carrier;
+        for (const NodeId to : transfers)
+            if (const Device device = m_before.find(to)->device; device != home)
+                carrier.try_emplace(device, to);
+        std::set<NodeId> used;
+        for (const Edge& edge : reads) {
+            const NodeFacts& reader = *m_before.find(edge.to.node);
+            const Device wanted =
+                reader.op && reader.op->inputAt(edge.to.port).hostValue ? Device::cpu() : deviceOf(reader.id);
+            PortRef from = tensor;
+            if (const auto by = carrier.find(wanted); wanted != home && by != carrier.end()) {
+                from = {by->second, 0};
+                used.insert(by->second);
+            }
+            if (from != edge.from) m_builder.connect({from, edge.to});
+        }
+        for (const NodeId to : used)
+            if (m_builder.graph().sourceOf({to, 0}) != tensor) m_builder.connect({tensor, {to, 0}});
+        for (const NodeId to : transfers)
+            if (!used.contains(to)) m_builder.removeNode(to);
+    }
+
+    DeltaBuilder& m_builder;
+    const PlacementModel& m_model;
+    const Analysis& m_before;
+    const std::vector<int>& m_at;
+};
+
+class Proposer {
+public:
+    Proposer(const Graph& graph, const Analysis& analysis, const DeviceMap& devices, const TensorFiles* files)
+        : m_graph(graph), m_analysis(analysis), m_devices(devices), m_files(files),
+          m_model(graph, analysis, devices, optionsFor(graph)), m_problem(m_model.problem()) {}
+
+    PlacementProposal run(const IterationNs& iterationNs) {
+        Assignment best = solve(m_problem);
+        if (iterationNs) settle(best, iterationNs);
+        PlacementProposal proposal;
+        proposal.nsNow = m_problem.nsOf(m_problem.now());
+        proposal.ns = m_problem.nsOf(best.at);
+        proposal.atLeastNs = best.atLeastNs;
+        proposal.isExact = best.isExact;
+        proposal.fits = best.fits;
+        for (const auto& group : groupsOf(m_problem, best.at))
+            proposal.moves.push_back(moveOf(best.at, group));
+        std::stable_sort(proposal.moves.begin(), proposal.moves.end(),
+                         [](const PlacementMove& a, const PlacementMove& b) {
+                             return a.copyNs + a.stepNs < b.copyNs + b.stepNs;
+                         });
+        if (!proposal.moves.empty()) proposal.delta = deltaOf(best.at);
+        return proposal;
+    }
+
+private:
+    static PlacementModel::Options optionsFor(const Graph& graph) {
+        PlacementModel::Options options;
+        options.mayMove = [&graph](const NodeFacts& facts) { return !graph.find(facts.id)->pinned; };
+        options.throughTransfers = true;
+        options.withLimits = true;
+        return options;
+    }
+
+    /// What the sum of all steps gains can be lost where steps that overlapped no longer do: moves without
+    /// which an iteration is shorter are taken back, and all of them where none is left that helps.
+    void settle(Assignment& best, const IterationNs& iterationNs) const {
+        const auto timeOf = [&](const std::vector<int>& at) {
+            Graph moved = m_graph;
+            moved.apply(deltaOf(at));
+            return iterationNs(moved);
+        };
+        const std::vector<int> now = m_problem.now();
+        const auto groups = groupsOf(m_problem, best.at);
+        if (groups.empty()) return;
+        double least = timeOf(best.at);
+        bool changed = false;
+        for (std::size_t tried = 0; tried < std::min(groups.size(), kMostSettled); ++tried) {
+            std::vector<int> without = best.at;
+            for (const std::uint32_t i : groups[tried]) without[i] = now[i];
+            if (!m_problem.fits(without)) continue;
+            const double ns = timeOf(without);
+            if (ns >= least) continue;
+            least = ns;
+            best.at = std::move(without);
+            changed = true;
+        }
+        if (least >= iterationNs(m_graph)) {
+            best.at = now;
+            changed = true;
+        }
+        if (changed) best.isExact = false;
+    }
+
+    PlacementMove moveOf(const std::vector<int>& at, const std::vector<std::uint32_t>& group) const {
+        PlacementMove move;
+        std::vector<int> without = at;
+        for (const std::uint32_t i : group) {
+            without[i] = m_problem.items[i].now;
+            move.nodes.push_back(m_model.nodes()[i]);
+        }
+        move.from = deviceAt(without[group.front()]);
+        move.to = deviceAt(at[group.front()]);
+        const Copies copies = copiesOf(m_problem, at);
+        const Copies before = copiesOf(m_problem, without);
+        move.copies = copies.count - before.count;
+        move.copyNs = copies.ns - before.ns;
+        move.stepNs = stepsOf(m_problem, at) - stepsOf(m_problem, without);
+        move.reason = reasonOf(m_graph, move);
+        return move;
+    }
+    Device deviceAt(int place) const { return m_model.devices()[static_cast<std::size_t>(place)]; }
+
+    Delta deltaOf(const std::vector<int>& at) const {
+        std::map<Device, std::vector<NodeId>> arriving;
+        for (std::size_t i = 0; i < at.size(); ++i)
+            if (at[i] != m_problem.items[i].now) arriving[deviceAt(at[i])].push_back(m_model.nodes()[i]);
+        DeltaBuilder builder(m_graph, "place for the least predicted time");
+        for (const auto& [device, nodes] : arriving) moveToDevice(builder, nodes, device);
+        Rewiring(builder, m_model, m_analysis, at).run();
+        const Analysis left = analyze(builder.graph(), m_devices, m_analysis.policy, m_files);
+        for (const Diagnostic& d : left.diagnostics)
+            if (d.code == "device-mismatch" && !d.fixes.empty()) apply(builder, d.fixes.front());
+        return builder.take();
+    }
+
+    static constexpr std::size_t kMostSettled = 32;
+
+    const Graph& m_graph;
+    const Analysis& m_analysis;
+    const DeviceMap& m_devices;
+    const TensorFiles* m_files;
+    const PlacementModel m_model;
+    const AssignmentProblem& m_problem;
+};
+
+} // namespace
+
+PlacementProposal proposePlacement(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                                   const TensorFiles* files, const IterationNs& iterationNs) {
+    return Proposer(graph, analysis, devices, files).run(iterationNs);
+}
+
+} // namespace twb

@@ -1,0 +1,108 @@
+#include "profile/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace twb {
+namespace {
+
+/// The iterations after which two ends are compared: copies may run ahead by one or two.
+constexpr int kIterations = 6;
+
+/// Sizes are found, or turns taken, only by the run.
+bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
+
+} // namespace
+
+bool Prediction::fits() const noexcept {
+    return std::all_of(devices.begin(), devices.end(), [](const DeviceUse& use) { return use.fits(); });
+}
+
+Prediction predict(const Plan& plan) {
+    Prediction out;
+    out.spans.resize(plan.steps.size());
+    std::vector<double> setupFree(plan.streams.size(), 0);
+    std::vector<double> end(plan.steps.size(), 0); // of the latest time that a step ran
+    for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
+        const Step& step = plan.steps[s];
+        out.isComplete = out.isComplete && !isOpen(step);
+        if (!step.setup) continue;
+        double start = setupFree[step.stream];
+        for (const std::uint32_t w : step.waits) start = std::max(start, end[w]);
+        end[s] = setupFree[step.stream] = start + step.predictedNs;
+        out.setupNs = std::max(out.setupNs, end[s]);
+    }
+    std::fill(end.begin(), end.end(), 0);
+
+    std::vector<double> free(plan.streams.size(), 0);
+    std::vector<std::uint32_t> lastOn(plan.streams.size(), kNone);
+    std::vector<double> before; // ends of the iteration before
+    double done = 0;
+    double doneBefore = 0;
+    for (int iteration = 0; iteration < kIterations; ++iteration) {
+        before = end;
+        doneBefore = done;
+        for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
+            const Step& step = plan.steps[s];
+            if (step.setup || step.last) continue; // what runs in the last iteration only is no part of each
+            double start = free[step.stream];
+            std::uint32_t after = lastOn[step.stream];
+            for (const std::uint32_t w : step.waits)
+                if (!plan.steps[w].setup && end[w] > start) {
+                    start = end[w];
+                    after = w;
+                }
+            for (const std::uint32_t w : step.carriedWaits) start = std::max(start, before[w]);
+            end[s] = free[step.stream] = start + step.predictedNs;
+            lastOn[step.stream] = s;
+            done = std::max(done, end[s]);
+            if (iteration == 0) out.spans[s] = {start, end[s], after};
+        }
+        if (iteration == 0) out.latencyNs = done;
+    }
+    out.iterationNs = done - doneBefore;
+
+    std::uint32_t at = kNone;
+    for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
+        if (out.spans[s].end > 0 && (at == kNone || out.spans[s].end > out.spans[at].end)) at = s;
+    for (; at != kNone; at = out.spans[at].start > 0 ? out.spans[at].after : kNone) {
+        out.criticalPath.push_back(at);
+        const Step& step = plan.steps[at];
+        if (step.transfer != kNone) {
+            out.critical.transfer += step.predictedNs;
+            continue;
+        }
+        const double launch = std::min(
+            step.predictedNs, plan.devices.at(plan.streams[step.stream].device).profile().launchUs * 1e3);
+        out.critical.overhead += launch;
+        out.critical.compute += step.predictedNs - launch;
+    }
+    std::reverse(out.criticalPath.begin(), out.criticalPath.end());
+
+    std::map<Device, double> busy;
+    for (const Step& step : plan.steps) {
+        if (step.setup || step.last) continue;
+        busy[plan.streams[step.stream].device] += step.predictedNs;
+        if (step.transfer != kNone)
+            out.transferBytes += static_cast<double>(plan.transfers[step.transfer].bytes);
+    }
+    for (const Device device : plan.devices.devices()) {
+        const DeviceInfo& info = plan.devices.at(device).info();
+        out.devices.push_back({device, info.name, plan.bytesOn(device), info.memoryBytes, busy[device]});
+    }
+    return out;
+}
+
+std::string sourcesOf(const Plan& plan) {
+    std::vector<std::string> names;
+    for (const Device device : plan.devices.devices()) {
+        const DeviceProfile& profile = plan.devices.at(device).profile();
+        names.push_back(profile.source.empty() ? profile.name
+                                               : fmt::format("{} ({})", profile.name, profile.source));
+    }
+    return fmt::format("by the figures of {}", fmt::join(names, ", "));
+}
+
+} // namespace twb

@@ -1,0 +1,108 @@
+#include "placement/fix_set.h"
+#include "support/random_networks.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// By trying every choice for the nodes at the ends of mismatched edges.
+double leastNs(const Graph& graph, const DeviceMap& devices,
+               const std::map<NodeId, std::set<Device>>& choices) {
+    std::vector<std::pair<NodeId, std::vector<Device>>> open;
+    for (const auto& [node, set] : choices) open.push_back({node, {set.begin(), set.end()}});
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> at(open.size(), 0);
+    for (;;) {
+        Graph tried = graph;
+        for (std::size_t i = 0; i < open.size(); ++i)
+            tried = moved(tried, open[i].first, open[i].second[at[i]]);
+        least = std::min(least, sumNs(withTos(tried, devices), devices));
+        std::size_t i = 0;
+        while (i < at.size() && ++at[i] == open[i].second.size()) at[i++] = 0;
+        if (i == at.size()) return least;
+    }
+}
+
+} // namespace
+
+class TestFixSet : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void againstEverySetOfFixes_data() {
+        QTest::addColumn<int>("gpus");
+        QTest::newRow("cpu and one GPU") << 1;
+        QTest::newRow("cpu and two GPUs") << 2;
+    }
+    void againstEverySetOfFixes() {
+        QFETCH(int, gpus);
+        const DeviceMap devices = simulatedMap(gpus);
+        std::vector<std::string> names{"cpu", "cuda:0"};
+        if (gpus == 2) names.push_back("cuda:1");
+        std::mt19937_64 random(7);
+        int mended = 0;
+        int moves = 0;
+        for (int round = 0; round < 60; ++round) {
+            RandomNetwork network(random, 2 + static_cast<int>(random() % (gpus == 1 ? 6 : 3)), names);
+            const Graph& graph = network.g.graph();
+            const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+            std::map<NodeId, std::set<Device>> choices;
+            for (const Diagnostic& d : analysis.diagnostics) {
+                if (d.code != "device-mismatch") continue;
+                const Device from = analysis.find(d.edge->from.node)->device;
+                const Device to = analysis.find(d.node)->device;
+                choices[d.edge->from.node].insert({from, to});
+                choices[d.node].insert({from, to});
+            }
+            const FixSet set = minimalFixSet(graph, analysis, devices, nullptr);
+            QCOMPARE(set.fixes.empty(), choices.empty());
+            if (choices.empty()) continue;
+            ++mended;
+            QVERIFY(set.isExact);
+            Graph clean = graph;
+            clean.apply(toDelta(graph, set.fixes, "fix"));
+            QVERIFY(!analyze(clean, devices, Policy::strict, nullptr).hasErrors());
+            const double sum = sumNs(clean, devices);
+            QVERIFY2(std::abs(sum - set.ns) < 1,
+                     qPrintable(QStringLiteral("%1 is said, %2 it is").arg(set.ns).arg(sum)));
+            const double least = leastNs(graph, devices, choices);
+            QVERIFY2(std::abs(sum - least) < 1, qPrintable(QStringLiteral("%1, not %2").arg(sum).arg(least)));
+            QVERIFY(set.insertingNs >= set.ns);
+            moves += static_cast<int>(std::count_if(set.fixes.begin(), set.fixes.end(), [](const Fix& fix) {
+                return fix.kind == Fix::Kind::moveNode;
+            }));
+        }
+        QVERIFY(mended > 20 && moves > 20);
+    }
+
+    void whatIsPinnedStays() {
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", std::vector<std::int64_t>{64, 64}}});
+        g.node("Relu", "relu", "cuda:0", {}, {x});
+        Graph graph = g.graph();
+        const DeviceMap devices = simulatedMap();
+        const auto kinds = [&] {
+            std::set<Fix::Kind> out;
+            for (const Fix& fix :
+                 minimalFixSet(graph, analyze(graph, devices, Policy::strict, nullptr), devices, nullptr)
+                     .fixes)
+                out.insert(fix.kind);
+            return out;
+        };
+        QVERIFY(kinds() == std::set<Fix::Kind>{Fix::Kind::moveNode}); // x may be created there
+        DeltaBuilder builder(graph, "pin");
+        for (Node node : graph.nodes()) {
+            node.pinned = true;
+            builder.change(node);
+        }
+        graph.apply(builder.take());
+        QVERIFY(kinds() == std::set<Fix::Kind>{Fix::Kind::insertTo});
+    }
+};
+
+TWB_TEST_MAIN(TestFixSet)
+#include "test_fix_set.moc"
