@@ -11,6 +11,9 @@ namespace twb {
 void addImportCommand(CLI::App& app, ExitCode& exit);
 void addExportCommand(CLI::App& app, ExitCode& exit);
 void addCheckCommand(CLI::App& app, ExitCode& exit);
+void addFixCommand(CLI::App& app, ExitCode& exit);
+void addPlaceCommand(CLI::App& app, ExitCode& exit);
+void addPredictCommand(CLI::App& app, ExitCode& exit);
 void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);
 void addCompareCommand(CLI::App& app, ExitCode& exit);

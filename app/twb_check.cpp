@@ -1,13 +1,10 @@
 #include "app/commands.h"
 #include "app/junit.h"
-#include "app/placement_options.h"
+#include "app/placed_graph.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
 #include "app/writable.h"
 #include "core/format.h"
-#include "formats/npy.h"
-#include "formats/project.h"
-#include "placement/analysis.h"
 #include "profile/report.h"
 
 #include <fmt/format.h>
@@ -34,16 +31,6 @@ struct Counts {
 
 std::string plural(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-Analysis analyzeFile(const std::string& file, const CheckOptions& options, Graph& graph) {
-    const PlacementOptions& placement = options.placement;
-    graph = loadProject(file);
-    const auto files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), options.allowOutside);
-    const DeviceMap devices = placement.devicesFor(graph);
-    for (const std::string& remark : placement.remarks(graph))
-        printMessage(fmt::format("{}: warning: {}", file, remark));
-    return analyze(graph, devices, placement.policyFor(graph), files.get());
 }
 
 void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
@@ -75,8 +62,9 @@ ExitCode check(const CheckOptions& options) {
     ExitCode exit = ExitCode::fine;
     for (const std::string& file : options.files) {
         try {
-            Graph graph;
-            const Analysis analysis = analyzeFile(file, options, graph);
+            const PlacedGraph placed = loadPlaced(file, options.placement, options.allowOutside);
+            const Graph& graph = placed.graph;
+            const Analysis& analysis = placed.analysis;
             count(analysis.diagnostics, counts);
             cases.push_back(caseOf(file, analysis.diagnostics));
             if (options.json) {

@@ -1,0 +1,40 @@
+#include "app/placed_graph.h"
+
+#include "app/terminal.h"
+#include "core/error.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twb {
+
+PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside) {
+    PlacedGraph placed;
+    placed.graph = loadProject(file);
+    placed.files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), allowOutside);
+    placed.devices = options.devicesFor(placed.graph);
+    for (const std::string& remark : options.remarks(placed.graph))
+        printMessage(fmt::format("{}: warning: {}", file, remark));
+    placed.analysis =
+        analyze(placed.graph, placed.devices, options.policyFor(placed.graph), placed.files.get());
+    return placed;
+}
+
+void requireNoErrors(const PlacedGraph& placed, const std::string& file, std::string_view code) {
+    std::size_t count = 0;
+    const Diagnostic* first = nullptr;
+    for (const Diagnostic& d : placed.analysis.diagnostics) {
+        if (d.severity != Severity::error || d.code == code) continue;
+        if (!first) first = &d;
+        ++count;
+    }
+    if (first)
+        throw Error(ErrorCode::badGraph,
+                    fmt::format("{} has {} error{}; the first one: {} (`twb check` lists them)", file, count,
+                                count == 1 ? "" : "s", first->message));
+}
+
+} // namespace twb

@@ -1,0 +1,116 @@
+#include "app/commands.h"
+#include "app/placed_graph.h"
+#include "app/shared_options.h"
+#include "app/terminal.h"
+#include "app/writable.h"
+#include "core/format.h"
+#include "core/text_table.h"
+#include "formats/project.h"
+#include "placement/causes.h"
+#include "placement/fix_set.h"
+#include "placement/fixes.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct FixOptions {
+    std::string file;
+    std::string output;
+    PlacementOptions placement;
+    bool allowOutside = false;
+    bool json = false;
+};
+
+std::string qualityOf(const FixSet& set) {
+    if (set.isExact) return "no set leaves less";
+    return fmt::format("no set leaves less than {}", formatMs(set.atLeastNs));
+}
+
+nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, const std::vector<Cause>& causes,
+                              const std::string& file) {
+    nlohmann::ordered_json fixes = nlohmann::ordered_json::array();
+    for (const Fix& fix : set.fixes)
+        fixes.push_back({{"title", fix.title}, {"bytes", fix.price.bytes}, {"ms", fix.price.ns / 1e6}});
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Cause& cause : causes) {
+        nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+        for (const NodeId node : cause.nodes) nodes.push_back(value(node));
+        list.push_back({{"nodes", nodes},
+                        {"sentence", cause.sentence},
+                        {"decided", cause.decided},
+                        {"diagnostics", cause.diagnostics.size()}});
+    }
+    return {{"schema", 1},
+            {"file", file},
+            {"title", placed.graph.info().title},
+            {"causes", list},
+            {"fixes", fixes},
+            {"iteration_ms", set.ns / 1e6},
+            {"iteration_ms_with_to_on_each", set.insertingNs / 1e6},
+            {"at_least_ms", set.atLeastNs / 1e6},
+            {"exact", set.isExact},
+            {"modelled", true}};
+}
+
+ExitCode fix(const FixOptions& options) {
+    PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    if (!options.output.empty()) checkWritable(options.output, "-o");
+    const FixSet set = minimalFixSet(placed.graph, placed.analysis, placed.devices, placed.files.get());
+    std::vector<Cause> causes;
+    for (Cause& cause : causesOf(placed.graph, placed.analysis, placed.devices))
+        if (placed.analysis.diagnostics[cause.diagnostics.front()].code == "device-mismatch")
+            causes.push_back(std::move(cause));
+    if (options.json) {
+        printResult(toJson(placed, set, causes, options.file)
+                        .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                    '\n');
+    } else if (set.fixes.empty()) {
+        printResult(fmt::format("{}: nothing stands on a wrong device\n", printable(options.file)));
+    } else {
+        for (const Cause& cause : causes)
+            printResult(fmt::format("{}{}\n", printable(cause.sentence),
+                                    cause.decided.empty() ? "" : " (" + printable(cause.decided) + ")"));
+        TextTable table({TextTable::Align::left, TextTable::Align::right, TextTable::Align::right}, 2);
+        for (const Fix& each : set.fixes)
+            table.add({each.title, each.price.bytes ? formatExactBytes(each.price.bytes) : "",
+                       each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
+        printResult(table.toString());
+        printResult(fmt::format("All steps and copies of an iteration then take {} (modelled), one after the "
+                                "other; {}. With a To on each such edge: {}.\n",
+                                formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs)));
+    }
+    if (!options.output.empty()) {
+        placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
+        saveProject(placed.graph, options.output);
+    }
+    const Analysis after = options.output.empty() ? Analysis{}
+                                                  : analyze(placed.graph, placed.devices,
+                                                            placed.analysis.policy, placed.files.get());
+    if (after.hasErrors()) {
+        printMessage(fmt::format("{} still has {} of other kinds; `twb check` lists them", options.output,
+                                 after.errorCount() == 1 ? "an error" : "errors"));
+        return ExitCode::graphErrors;
+    }
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addFixCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<FixOptions>();
+    CLI::App* command =
+        app.add_subcommand("fix", "The fixes that mend all device mismatches at the least predicted time");
+    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    command->add_option("-o,--output", options->output, "Write the mended project to this file");
+    options->placement.addTo(*command, false);
+    addAllowOutside(*command, options->allowOutside);
+    command->add_flag("--json", options->json, "Print JSON instead of text");
+    command->callback([options, &exit] { exit = fix(*options); });
+}
+
+} // namespace twb

@@ -1,0 +1,113 @@
+#include "app/commands.h"
+#include "app/placed_graph.h"
+#include "app/shared_options.h"
+#include "app/terminal.h"
+#include "app/writable.h"
+#include "core/format.h"
+#include "formats/project.h"
+#include "placement/proposal.h"
+#include "profile/prediction.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct PlaceOptions {
+    std::string file;
+    std::string output;
+    PlacementOptions placement;
+    bool allowOutside = false;
+    bool json = false;
+};
+
+Prediction predictionOf(const PlacedGraph& placed, const Graph& graph) {
+    const Analysis analysis = analyze(graph, placed.devices, placed.analysis.policy, placed.files.get());
+    return predict(
+        *compile(graph, analysis, placed.devices, placed.files, {.policy = placed.analysis.policy}));
+}
+
+nlohmann::ordered_json toJson(const Graph& graph, const PlacementProposal& proposal, const Prediction& now,
+                              const Prediction& then, const std::string& file) {
+    nlohmann::ordered_json moves = nlohmann::ordered_json::array();
+    for (const PlacementMove& move : proposal.moves) {
+        nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+        for (const NodeId node : move.nodes)
+            nodes.push_back({{"node", value(node)}, {"name", graph.find(node)->name}});
+        moves.push_back({{"nodes", nodes},
+                         {"from", move.from.toString()},
+                         {"to", move.to.toString()},
+                         {"copies", move.copies},
+                         {"copies_ms", move.copyNs / 1e6},
+                         {"steps_ms", move.stepNs / 1e6},
+                         {"reason", move.reason}});
+    }
+    return {{"schema", 1},
+            {"file", file},
+            {"moves", moves},
+            {"sum_ms_now", proposal.nsNow / 1e6},
+            {"sum_ms", proposal.ns / 1e6},
+            {"at_least_ms", proposal.atLeastNs / 1e6},
+            {"exact", proposal.isExact},
+            {"fits", then.fits()},
+            {"iteration_ms_now", now.iterationNs / 1e6},
+            {"iteration_ms", then.iterationNs / 1e6},
+            {"modelled", true}};
+}
+
+ExitCode place(const PlaceOptions& options) {
+    PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    requireNoErrors(placed, options.file);
+    if (!options.output.empty()) checkWritable(options.output, "-o");
+    const PlacementProposal proposal =
+        proposePlacement(placed.graph, placed.analysis, placed.devices, placed.files.get(),
+                         [&](const Graph& graph) { return predictionOf(placed, graph).iterationNs; });
+    Graph moved = placed.graph;
+    moved.apply(proposal.delta);
+    const Prediction now = predictionOf(placed, placed.graph);
+    const Prediction then = predictionOf(placed, moved);
+    if (options.json) {
+        printResult(toJson(placed.graph, proposal, now, then, options.file)
+                        .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                    '\n');
+    } else if (proposal.moves.empty()) {
+        printResult(fmt::format("{}: no node would be better off on another lane{}\n",
+                                printable(options.file), proposal.isExact ? "" : ", as far as was tried"));
+    } else {
+        for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
+        printResult(fmt::format(
+            "An iteration: {} now, {} then; all its steps and copies, one after the other: {} now, {} then.\n"
+            "Modelled. {}.\n",
+            formatMs(now.iterationNs), formatMs(then.iterationNs), formatMs(proposal.nsNow),
+            formatMs(proposal.ns),
+            proposal.isExact
+                ? "No placement has a smaller sum"
+                : fmt::format("No placement has a smaller sum than {}", formatMs(proposal.atLeastNs))));
+    }
+    for (const auto& use : then.devices)
+        if (!use.fits())
+            printMessage(fmt::format("{} would need {}, but has {}", use.device.toString(),
+                                     formatBytes(static_cast<double>(use.plannedBytes)),
+                                     formatBytes(static_cast<double>(use.memoryBytes))));
+    if (!options.output.empty()) saveProject(moved, options.output);
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addPlaceCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<PlaceOptions>();
+    CLI::App* command = app.add_subcommand(
+        "place", "Proposes the lanes on which an iteration takes the least predicted time");
+    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    command->add_option("-o,--output", options->output, "Write the project as proposed to this file");
+    options->placement.addTo(*command, false);
+    addAllowOutside(*command, options->allowOutside);
+    command->add_flag("--json", options->json, "Print JSON instead of text");
+    command->callback([options, &exit] { exit = place(*options); });
+}
+
+} // namespace twb

@@ -1,0 +1,180 @@
+#include "app/commands.h"
+#include "app/placed_graph.h"
+#include "app/shared_options.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "core/text_table.h"
+#include "profile/prediction.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct PredictOptions {
+    std::string file;
+    PlacementOptions placement;
+    std::vector<std::string> whatIf;
+    bool allowOutside = false;
+    bool json = false;
+};
+
+/// One device map and what an iteration is predicted to take on it.
+struct Case {
+    std::string name;
+    std::shared_ptr<const Plan> plan;
+    Prediction prediction;
+};
+
+Case predictCase(const PredictOptions& options, const PlacementOptions& placement, std::string name) {
+    const PlacedGraph placed = loadPlaced(options.file, placement, options.allowOutside);
+    requireNoErrors(placed, options.file);
+    Case out;
+    out.name = std::move(name);
+    out.plan = compile(placed.graph, placed.analysis, placed.devices, placed.files,
+                       {.policy = placed.analysis.policy});
+    out.prediction = predict(*out.plan);
+    return out;
+}
+
+double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+std::string fitOf(const Prediction& prediction) {
+    for (const auto& use : prediction.devices)
+        if (!use.fits())
+            return fmt::format("no: {} needs {} of {}", use.device.toString(),
+                               formatBytes(static_cast<double>(use.plannedBytes)),
+                               formatBytes(static_cast<double>(use.memoryBytes)));
+    return "yes";
+}
+
+std::string devicesOf(const Case& each) {
+    std::vector<std::string> names;
+    for (const auto& use : each.prediction.devices)
+        if (!use.device.isCpu()) names.push_back(fmt::format("{} {}", use.device.toString(), use.name));
+    return names.empty() ? "cpu" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+nlohmann::ordered_json toJson(const Case& each) {
+    const Prediction& p = each.prediction;
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const auto& use : p.devices)
+        devices.push_back({{"device", use.device.toString()},
+                           {"name", use.name},
+                           {"planned_bytes", use.plannedBytes},
+                           {"total_bytes", use.memoryBytes},
+                           {"fits", use.fits()},
+                           {"busy_ms", use.busyNs / 1e6}});
+    nlohmann::ordered_json path = nlohmann::ordered_json::array();
+    for (const std::uint32_t s : p.criticalPath) {
+        const Step& step = each.plan->steps[s];
+        path.push_back({{"node", value(step.node)},
+                        {"label", step.label},
+                        {"stream", each.plan->streams[step.stream].label},
+                        {"start_ms", p.spans[s].start / 1e6},
+                        {"ms", step.predictedNs / 1e6}});
+    }
+    return {{"device_map", each.name},
+            {"from", sourcesOf(*each.plan)},
+            {"iteration_ms", p.iterationNs / 1e6},
+            {"latency_ms", p.latencyNs / 1e6},
+            {"setup_ms", p.setupNs / 1e6},
+            {"critical_compute_ms", p.critical.compute / 1e6},
+            {"critical_transfer_ms", p.critical.transfer / 1e6},
+            {"critical_overhead_ms", p.critical.overhead / 1e6},
+            {"transfer_bytes", p.transferBytes},
+            {"complete", p.isComplete},
+            {"fits", p.fits()},
+            {"devices", devices},
+            {"critical_path", path},
+            {"modelled", true}};
+}
+
+void print(const std::vector<Case>& cases) {
+    using enum TextTable::Align;
+    TextTable table({left, right, right, right, right, right, right, left});
+    table.add({"on", "iteration", "alone", "compute", "transfer", "launches", "moved", "fits"});
+    table.addRule();
+    for (const Case& each : cases) {
+        const Prediction& p = each.prediction;
+        table.add({devicesOf(each), formatMs(p.iterationNs), formatMs(p.latencyNs),
+                   fmt::format("{:.0f} %", share(p.critical.compute, p.latencyNs)),
+                   fmt::format("{:.0f} %", share(p.critical.transfer, p.latencyNs)),
+                   fmt::format("{:.0f} %", share(p.critical.overhead, p.latencyNs)),
+                   formatBytes(p.transferBytes), fitOf(p)});
+    }
+    printResult(table.toString());
+    const Case& first = cases.front();
+    printResult(fmt::format("\nThe critical path of the first, {} of {} steps:\n",
+                            first.prediction.criticalPath.size(), first.plan->steps.size()));
+    constexpr std::size_t kMost = 12;
+    TextTable path({left, left, right}, 2);
+    std::vector<std::uint32_t> longest = first.prediction.criticalPath;
+    if (longest.size() > kMost) {
+        std::vector<std::uint32_t> byTime = longest;
+        std::nth_element(byTime.begin(), byTime.begin() + kMost, byTime.end(), [&](auto a, auto b) {
+            return first.plan->steps[a].predictedNs > first.plan->steps[b].predictedNs;
+        });
+        byTime.resize(kMost);
+        std::erase_if(longest,
+                      [&](auto s) { return std::find(byTime.begin(), byTime.end(), s) == byTime.end(); });
+    }
+    for (const std::uint32_t s : longest) {
+        const Step& step = first.plan->steps[s];
+        path.add({step.label, first.plan->streams[step.stream].label, formatMs(step.predictedNs)});
+    }
+    if (longest.size() < first.prediction.criticalPath.size())
+        path.add(
+            {fmt::format("… and {} shorter ones", first.prediction.criticalPath.size() - longest.size())});
+    printResult(path.toString());
+    for (const Case& each : cases)
+        printResult(fmt::format("{}: modelled, {}.\n", devicesOf(each), sourcesOf(*each.plan)));
+    if (!first.prediction.isComplete)
+        printResult("Sizes or turns that only the run knows count nothing here.\n");
+}
+
+ExitCode predictAll(const PredictOptions& options) {
+    std::vector<Case> cases;
+    cases.push_back(predictCase(options, options.placement,
+                                fmt::format("{}", fmt::join(options.placement.deviceMap, " "))));
+    for (const std::string& text : options.whatIf) {
+        PlacementOptions placement = options.placement;
+        // The named device is another one; the rest stays as given.
+        const std::string device = text.substr(0, text.find('='));
+        std::erase_if(placement.deviceMap,
+                      [&](const std::string& given) { return given.substr(0, given.find('=')) == device; });
+        placement.deviceMap.push_back(text);
+        cases.push_back(predictCase(options, placement, text));
+    }
+    if (!options.json) {
+        print(cases);
+        return ExitCode::fine;
+    }
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Case& each : cases) list.push_back(toJson(each));
+    const nlohmann::ordered_json out{{"schema", 1}, {"file", options.file}, {"cases", list}};
+    printResult(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addPredictCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<PredictOptions>();
+    CLI::App* command = app.add_subcommand(
+        "predict", "What an iteration would take, on these devices and on others, without running it");
+    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    options->placement.addTo(*command, false);
+    command->add_option("--what-if", options->whatIf, "Another device beside it: cuda:0=simulated:t4")
+        ->type_name("DEVICE=WHAT")
+        ->take_all()
+        ->allow_extra_args(false);
+    addAllowOutside(*command, options->allowOutside);
+    command->add_flag("--json", options->json, "Print JSON instead of text");
+    command->callback([options, &exit] { exit = predictAll(*options); });
+}
+
+} // namespace twb

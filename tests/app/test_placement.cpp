@@ -1,0 +1,99 @@
+#include "app/program.h"
+#include "support/test_main.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+using namespace twb;
+using namespace twb::test;
+
+class TestPlacement : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void fixMendsAndSaysWhy() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph(false));
+        QCOMPARE(twb.run({"check", "a.twb"}).exit, 3);
+        const Ended ended = twb.run({"fix", "a.twb", "-o", "b.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.out.contains(" is on cpu, and 1 op on cuda:0 reads it"), qPrintable(ended.out));
+        QVERIFY(ended.out.contains("no set leaves less"));
+        QVERIFY(ended.out.contains("modelled"));
+        QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
+        const Ended again = twb.run({"fix", "b.twb"});
+        QCOMPARE(again.out, "b.twb: nothing stands on a wrong device\n");
+        const QJsonObject json = QJsonDocument::fromJson(twb.run({"fix", "a.twb", "--json"}).out.toUtf8()).object();
+        QCOMPARE(json["causes"].toArray().size(), 1);
+        QVERIFY(json["modelled"].toBool() && json["exact"].toBool());
+        QVERIFY(json["iteration_ms"].toDouble() <= json["iteration_ms_with_to_on_each"].toDouble());
+    }
+
+    void placeProposesAndWrites() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph(true));
+        const Ended ended = twb.run({"place", "a.twb", "-o", "b.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.out.contains("removes 1 copy"), qPrintable(ended.out));
+        QVERIFY(ended.out.contains("Modelled. "));
+        QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
+        QVERIFY(twb.run({"place", "b.twb"}).out.contains("no node would be better off on another lane"));
+        const QJsonObject json = QJsonDocument::fromJson(twb.run({"place", "a.twb", "--json"}).out.toUtf8()).object();
+        QVERIFY(!json["moves"].toArray().isEmpty());
+        QVERIFY(json["sum_ms"].toDouble() < json["sum_ms_now"].toDouble());
+    }
+
+    void placeAsksForAGraphWithoutErrors() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph(false));
+        const Ended ended = twb.run({"place", "a.twb"});
+        QCOMPARE(ended.exit, 3);
+        QVERIFY(ended.err.contains("a.twb has 1 error; the first one: Expected all tensors"));
+    }
+
+    void predictComparesDevices() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph(true));
+        const Ended ended = twb.run({"predict", "a.twb", "--what-if", "cuda:0=simulated:t4", "--what-if",
+                                     "cuda:0=simulated:rtx4090"});
+        QCOMPARE(ended.exit, 0);
+        for (const char* name :
+             {"simulated NVIDIA H200", "simulated NVIDIA T4", "simulated NVIDIA GeForce RTX 4090"})
+            QVERIFY2(ended.out.contains(name), qPrintable(ended.out));
+        QVERIFY(ended.out.contains("modelled, by the figures of"));
+        const QJsonObject json =
+            QJsonDocument::fromJson(
+                twb.run({"predict", "a.twb", "--json", "--what-if", "cuda:0=simulated:t4"}).out.toUtf8())
+                .object();
+        const QJsonArray cases = json["cases"].toArray();
+        QCOMPARE(cases.size(), 2);
+        for (const QJsonValue& each : cases) {
+            QVERIFY(each["modelled"].toBool() && each["fits"].toBool() && each["complete"].toBool());
+            const double parts = each["critical_compute_ms"].toDouble() +
+                                 each["critical_transfer_ms"].toDouble() +
+                                 each["critical_overhead_ms"].toDouble();
+            QVERIFY(std::abs(parts - each["latency_ms"].toDouble()) < 1e-9);
+        }
+        QVERIFY(cases[1]["iteration_ms"].toDouble() > cases[0]["iteration_ms"].toDouble());
+        const Ended unknown = twb.run({"predict", "a.twb", "--what-if", "cuda:0=simulated:t5"});
+        QCOMPARE(unknown.exit, 2);
+        QVERIFY(unknown.err.contains("t5"));
+    }
+
+    void guardPolicyByDirection() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph(false));
+        QCOMPARE(twb.run({"check", "a.twb", "--policy", "guard:h2d=allow"}).exit, 0);
+        const Ended refused = twb.run({"check", "a.twb", "--policy", "guard:h2d=disallow"});
+        QCOMPARE(refused.exit, 3);
+        QVERIFY(refused.out.contains("Disallowed host-to-device transfer"));
+        QCOMPARE(twb.run({"run", "a.twb", "--policy", "guard", "--quiet"}).exit, 0);
+        const Ended wrong = twb.run({"check", "a.twb", "--policy", "guard:up=log"});
+        QCOMPARE(wrong.exit, 2);
+        QVERIFY(wrong.err.contains("guard:h2d=disallow"));
+    }
+};
+
+TWB_TEST_MAIN(TestPlacement)
+#include "test_placement.moc"
