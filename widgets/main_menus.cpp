@@ -184,6 +184,7 @@ void MainWindow::buildGraphMenu() {
                                [this] { edit(unfold(m_document.graph(), selectedNodes())); });
     addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
     menu.addSeparator();
+    fillAnalysisMenu(*menu.addMenu(tr("A&nalyse")));
     addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")), [this] { applyFirstFix(); });
     addAction(menu, tr("Ne&xt problem"), QKeySequence(tr("F8")), [this] {
         showProblems();

@@ -151,6 +151,11 @@ void MainWindow::connectPanels() {
     connect(m_inspector, &Inspector::refused, this,
             [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
     connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
+    connect(m_problems, &ProblemsPanel::fixesRequested, this,
+            [this](const std::vector<Fix>& fixes, const QString& title) {
+                attempt(tr("The fixes cannot be made"),
+                        [&] { edit(toDelta(m_document.graph(), fixes, title.toStdString())); });
+            });
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
     connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);

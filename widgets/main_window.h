@@ -92,6 +92,13 @@ private:
     void fillSelectMenu(QMenu& menu);
     void fillAlignMenu(QMenu& menu);
     std::vector<AlignedCard> selectedCards() const;
+    // main_analysis.cpp
+    void fillAnalysisMenu(QMenu& menu);
+    void reviewFixes();
+    void reviewPlacement();
+    void showWhatIf();
+    void showPolicyLens();
+    void pinSelection();
     void fillRecent();
     void fillExamples();
     void fillLaneMenu();

@@ -8,9 +8,12 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QLabel>
 #include <QScrollArea>
 #include <QTableView>
 #include <QVBoxLayout>
+
+#include <utility>
 
 namespace twb {
 namespace {
@@ -26,22 +29,31 @@ ProblemsModel::ProblemsModel(const Document& document, QObject* parent)
 
 void ProblemsModel::refresh() {
     beginResetModel();
-    m_rows = int(m_document.analysis().diagnostics.size());
+    m_causes = causesOf(m_document.graph(), m_document.analysis(), m_document.devices());
     endResetModel();
 }
 
-const Diagnostic* ProblemsModel::at(int row) const {
-    const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
-    return row >= 0 && row < int(all.size()) ? &all[std::size_t(row)] : nullptr;
+const Cause* ProblemsModel::causeAt(int row) const {
+    return row >= 0 && row < int(m_causes.size()) ? &m_causes[std::size_t(row)] : nullptr;
 }
 
-int ProblemsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : m_rows; }
+const Diagnostic* ProblemsModel::at(int row) const {
+    const Cause* cause = causeAt(row);
+    const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
+    return cause && cause->diagnostics.front() < all.size() ? &all[cause->diagnostics.front()] : nullptr;
+}
+
+int ProblemsModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : int(m_causes.size());
+}
 
 int ProblemsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
 QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
     const Diagnostic* problem = at(index.row());
     if (!problem) return {};
+    const Cause& cause = m_causes[std::size_t(index.row())];
+    const bool isAlone = cause.diagnostics.size() == 1;
     const auto column = Column(index.column());
     const QString severity = toQt(name(problem->severity));
     switch (role) {
@@ -52,10 +64,12 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
         case CodeColumn:
             return toQt(problem->code);
         case NodeColumn:
-            if (const Node* node = m_document.graph().find(problem->node)) return toQt(node->name);
+            if (const Node* node = m_document.graph().find(
+                    isAlone || cause.nodes.empty() ? problem->node : cause.nodes.front()))
+                return toQt(node->name);
             return {};
         case MessageColumn:
-            return toQt(problem->message);
+            return toQt(isAlone ? problem->message : cause.sentence);
         case ColumnCount:
             break;
         }
@@ -65,7 +79,7 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
                    ? QVariant(icon(severity, Theme::current().severity(problem->severity)))
                    : QVariant();
     case Qt::ToolTipRole:
-        return toQt(toText(*problem));
+        return toQt(isAlone ? toText(*problem) : cause.sentence);
     default:
         return {};
     }
@@ -81,7 +95,7 @@ QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int
 
 ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new ProblemsModel(document, this)),
-      m_table(new QTableView), m_side(new QScrollArea), m_card(new ProblemCards),
+      m_table(new QTableView), m_side(new QScrollArea), m_remedies(new QVBoxLayout), m_card(new ProblemCards),
       m_empty(makeLabel(tr("No problems: the graph can run."), TextRole::body, QStringLiteral("secondary"))) {
     m_table->setObjectName(QStringLiteral("problemsTable"));
     m_table->setAccessibleName(tr("Problems of the graph"));
@@ -106,6 +120,9 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     side->setAttribute(Qt::WA_StyledBackground);
     auto* card = new QVBoxLayout(side);
     card->setContentsMargins(12, 8, 12, 8);
+    m_remedies->setContentsMargins(0, 0, 0, 0);
+    m_remedies->setSpacing(6);
+    card->addLayout(m_remedies);
     card->addWidget(m_card);
     card->addStretch(1);
     m_card->setHeadingVisible(false); // the tab says it
@@ -134,6 +151,12 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
 }
 
 void ProblemsPanel::refresh() {
+    m_isStale = true;
+    if (isVisible()) bringUpToDate();
+}
+
+void ProblemsPanel::bringUpToDate() {
+    if (!std::exchange(m_isStale, false)) return;
     m_model->refresh();
     const bool any = m_model->rowCount() > 0;
     m_table->setVisible(any);
@@ -143,6 +166,7 @@ void ProblemsPanel::refresh() {
 }
 
 void ProblemsPanel::step(int by) {
+    bringUpToDate();
     const int rows = m_model->rowCount();
     if (rows == 0) return;
     const QModelIndex current = m_table->currentIndex();
@@ -170,6 +194,7 @@ void ProblemsPanel::resizeEvent(QResizeEvent* event) {
 }
 
 void ProblemsPanel::showEvent(QShowEvent* event) {
+    bringUpToDate();
     QWidget::showEvent(event);
     Q_EMIT shown(true);
 }
@@ -180,8 +205,55 @@ void ProblemsPanel::hideEvent(QHideEvent* event) {
 }
 
 void ProblemsPanel::showCard(int row) {
-    const Diagnostic* problem = m_model->at(row);
-    m_card->setProblems(problem ? std::vector<const Diagnostic*>{problem} : std::vector<const Diagnostic*>());
+    const Cause* cause = m_model->causeAt(row);
+    std::vector<const Diagnostic*> problems;
+    if (cause)
+        for (const std::size_t i : cause->diagnostics)
+            problems.push_back(&m_document.analysis().diagnostics[i]);
+    showRemedies(cause);
+    m_card->setProblems(problems);
+}
+
+/// What mends all that a cause broke at once, and what mends all problems of its kind.
+void ProblemsPanel::showRemedies(const Cause* cause) {
+    while (QLayoutItem* item = m_remedies->takeAt(0)) {
+        // Its own button may be the one that asked for the change.
+        item->widget()->hide();
+        item->widget()->deleteLater();
+        delete item;
+    }
+    if (!cause) return;
+    const Diagnostic& first = m_document.analysis().diagnostics[cause->diagnostics.front()];
+    if (cause->diagnostics.size() > 1) {
+        auto* sentence = makeLabel(toQt(cause->sentence), TextRole::strong);
+        sentence->setWordWrap(true);
+        sentence->setTextFormat(Qt::PlainText);
+        m_remedies->addWidget(sentence);
+        if (!cause->decided.empty())
+            m_remedies->addWidget(
+                makeLabel(toQt(cause->decided), TextRole::small, QStringLiteral("secondary")));
+        for (const Remedy& remedy : cause->remedies) {
+            Fix shown;
+            shown.title = remedy.title;
+            shown.price = remedy.price;
+            auto* button = new FixButton(shown);
+            connect(button, &FixButton::clicked, this,
+                    [this, remedy] { Q_EMIT fixesRequested(remedy.fixes, toQt(remedy.title)); });
+            m_remedies->addWidget(button);
+        }
+    }
+    std::vector<Fix> alike;
+    if (!first.fixes.empty() && first.fixes.front().kind != Fix::Kind::moveNode)
+        for (const Diagnostic& d : m_document.analysis().diagnostics)
+            if (d.code == first.code && !d.fixes.empty() && d.fixes.front().kind == first.fixes.front().kind)
+                alike.push_back(d.fixes.front());
+    if (alike.size() <= cause->diagnostics.size()) return;
+    const QString title = tr("Apply the first fix to all %1 of this kind").arg(grouped(qint64(alike.size())));
+    auto* all = new QPushButton(title);
+    all->setObjectName(QStringLiteral("fixAlike"));
+    all->setProperty("role", QStringLiteral("link"));
+    connect(all, &QPushButton::clicked, this, [this, alike, title] { Q_EMIT fixesRequested(alike, title); });
+    m_remedies->addWidget(all);
 }
 
 } // namespace twb

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/diagnostic.h"
+#include "placement/causes.h"
 #include "widgets/document.h"
 
 #include <QAbstractTableModel>
@@ -9,12 +9,13 @@
 class QLabel;
 class QScrollArea;
 class QTableView;
+class QVBoxLayout;
 
 namespace twb {
 
 class ProblemCards;
 
-/// The analysis' diagnostics as rows.
+/// What is wrong, a row for each cause: one wrong source that breaks 14 ops is one row.
 class ProblemsModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -23,6 +24,8 @@ public:
 
     ProblemsModel(const Document& document, QObject* parent = nullptr);
     void refresh();
+    const Cause* causeAt(int row) const;
+    /// The first one of its cause.
     const Diagnostic* at(int row) const;
 
     int rowCount(const QModelIndex& parent = {}) const override;
@@ -32,10 +35,11 @@ public:
 
 private:
     const Document& m_document;
-    int m_rows = 0;
+    std::vector<Cause> m_causes;
 };
 
-/// Every problem of the graph: a row selects the node, its card stands beside it.
+/// Every problem of the graph: a row selects what caused it; how to mend that, and all that it broke, stand
+/// beside it.
 class ProblemsPanel : public QWidget {
     Q_OBJECT
 
@@ -46,6 +50,7 @@ public:
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
+    void fixesRequested(const std::vector<twb::Fix>& fixes, const QString& title);
     void shown(bool isShown); ///< it came into sight or went out of it
 
 protected:
@@ -57,13 +62,17 @@ private:
     void refresh();
     void choose(int row);
     void showCard(int row);
+    void showRemedies(const Cause* cause);
+    void bringUpToDate();
 
     Document& m_document;
     ProblemsModel* m_model;
     QTableView* m_table;
     QScrollArea* m_side;
+    QVBoxLayout* m_remedies;
     ProblemCards* m_card;
     QLabel* m_empty;
+    bool m_isStale = true; ///< something changed while nobody looked
 };
 
 } // namespace twb

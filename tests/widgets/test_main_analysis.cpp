@@ -1,0 +1,176 @@
+#include "placement/analysis.h"
+#include "support/graphs.h"
+#include "support/test_main.h"
+#include "widgets/inspector/problem_cards.h"
+#include "widgets/review_dialog.h"
+#include "widgets/window_hand.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QLabel>
+#include <QTableWidget>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Reads the next dialog that reviews something, and accepts or closes it as a user would.
+class Reviewer : public QObject {
+public:
+    explicit Reviewer(bool accept) : m_accept(accept) {
+        connect(&m_timer, &QTimer::timeout, this, &Reviewer::look);
+        m_timer.start(10);
+    }
+    QStringList rows;
+    QString text;
+    bool seen = false;
+
+private:
+    void look() {
+        auto* dialog = qobject_cast<ReviewDialog*>(QApplication::activeModalWidget());
+        if (!dialog) return;
+        m_timer.stop();
+        seen = true;
+        const auto* table = dialog->findChild<QTableWidget*>(QStringLiteral("reviewTable"));
+        for (int row = 0; row < table->rowCount(); ++row) {
+            QStringList cells;
+            for (int column = 0; column < table->columnCount(); ++column)
+                cells << table->item(row, column)->text();
+            rows << cells.join(QLatin1Char('|'));
+        }
+        for (const QLabel* label : dialog->findChildren<QLabel*>()) text += label->text() + QLatin1Char('\n');
+        QTest::keyClick(dialog, m_accept ? Qt::Key_Return : Qt::Key_Escape);
+    }
+
+    QTimer m_timer;
+    bool m_accept;
+};
+
+/// One source on the host that many ops on the GPU read.
+Graph brokenGraph() {
+    GraphMaker g;
+    const NodeId images =
+        g.node("RandomNormal", "images", "cpu", {{"shape", std::vector<std::int64_t>{64, 64}}});
+    for (int i = 0; i < 5; ++i) g.node("Relu", "r" + std::to_string(i), "cuda:0", {}, {images});
+    return g.graph();
+}
+
+} // namespace
+
+class TestMainAnalysis : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void allMismatchesAtOnce() {
+        const auto window = makeWindow();
+        window->document().setGraph(brokenGraph(), {}, {});
+        QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
+        {
+            Reviewer closes(false);
+            QTest::keyClick(window.get(), Qt::Key_Period, Qt::ControlModifier | Qt::ShiftModifier);
+            QVERIFY(closes.seen);
+            QVERIFY(window->document().analysis().hasErrors());
+        }
+        Reviewer accepts(true);
+        QTest::keyClick(window.get(), Qt::Key_Period, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(accepts.rows, QStringList{QStringLiteral("move images to cuda:0||")});
+        QVERIFY(accepts.text.contains(QStringLiteral("Modelled")));
+        QVERIFY(!window->document().analysis().hasErrors());
+        window->document().undoStack().undo(); // one step
+        QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
+    }
+
+    void oneCauseIsOneRow() {
+        const auto window = makeWindow();
+        window->document().setGraph(brokenGraph(), {}, {});
+        window->showProblems();
+        QCoreApplication::processEvents();
+        auto* table = find<QTableView>(*window, "problemsTable");
+        QCOMPARE(table->model()->rowCount(), 1);
+        QCOMPARE(table->model()->index(0, 3).data().toString(),
+                 QStringLiteral("images is on cpu, and 5 ops on cuda:0 read it"));
+        clickRow(*table, 0);
+        QCoreApplication::processEvents();
+        FixButton* move = nullptr;
+        for (FixButton* button : window->findChildren<FixButton*>())
+            if (button->isVisible() && button->text() == QStringLiteral("Move images to cuda:0") && !move)
+                move = button;
+        QVERIFY(move);
+        QTest::mouseClick(move, Qt::LeftButton);
+        QVERIFY(!window->document().analysis().hasErrors());
+        QCOMPARE(window->document().undoStack().count(), 1);
+    }
+
+    void aPlacementIsShownBeforeItIsMade() {
+        const auto window = makeWindow();
+        window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
+        const Graph before = window->document().graph();
+        Reviewer accepts(true);
+        QTest::keyClick(window.get(), Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(accepts.seen);
+        QVERIFY2(accepts.rows.join('\n').contains(QStringLiteral("removes")),
+                 qPrintable(accepts.rows.join('\n')));
+        QVERIFY(window->document().graph() != before);
+        QVERIFY(!window->document().analysis().hasErrors());
+        window->document().undoStack().undo();
+        QVERIFY(window->document().graph() == before);
+    }
+
+    void pinnedNodesStay() {
+        const auto window = makeWindow();
+        window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
+        window->activateWindow();
+        window->canvas().setFocus();
+        QTest::keyClick(&window->canvas(), Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClick(window.get(), Qt::Key_K, Qt::ControlModifier | Qt::AltModifier);
+        for (const Node& node : window->document().graph().nodes()) QVERIFY(node.pinned);
+        Reviewer none(false);
+        QTest::keyClick(window.get(), Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(!none.seen);
+        QTest::keyClick(window.get(), Qt::Key_K, Qt::ControlModifier | Qt::AltModifier);
+        for (const Node& node : window->document().graph().nodes()) QVERIFY(!node.pinned);
+    }
+
+    void otherGpusAndOtherPolicies() {
+        const auto window = makeWindow();
+        window->load(sourcePath("resources/examples/digits.twb"));
+        {
+            Reviewer reads(false);
+            QTest::keyClick(window.get(), Qt::Key_W, Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(reads.seen);
+            QCOMPARE(reads.rows.size(), qsizetype(1 + window->document().profiles().all().size()));
+            QVERIFY(reads.text.contains(QStringLiteral("Modelled")));
+        }
+        window->document().setGraph(brokenGraph(), {}, {});
+        Reviewer reads(false);
+        QTest::keyClick(window.get(), Qt::Key_J, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(reads.seen);
+        QCOMPARE(reads.rows.size(), qsizetype(5));
+        QCOMPARE(reads.rows[0], QStringLiteral("images → r0|fails|copied once|copied once"));
+    }
+
+    void guardIsAChoiceByDirection() {
+        const auto window = makeWindow();
+        window->document().setGraph(brokenGraph(), {}, {});
+        auto* policy = find<QComboBox>(*window, "policy");
+        policy->setFocus();
+        QTest::keyClick(policy, Qt::Key_End);
+        QVERIFY(window->document().graph().info().policy.kind() == Policy::Kind::guard);
+        QVERIFY(!window->document().analysis().hasErrors());
+        // The first "Disallow" is that of copies from the host.
+        action(*window, QStringLiteral("Disallow"))->trigger();
+        QCOMPARE(window->document().graph().info().policy.toString(),
+                 std::string("guard:h2d=disallow,d2h=log,d2d=log"));
+        QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
+        QCOMPARE(policy->currentText(), QStringLiteral("Guard"));
+    }
+};
+
+TWB_TEST_MAIN(TestMainAnalysis)
+#include "test_main_analysis.moc"

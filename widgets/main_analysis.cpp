@@ -1,0 +1,271 @@
+#include "core/format.h"
+#include "graph/delta.h"
+#include "placement/device_rule.h"
+#include "placement/fix_set.h"
+#include "placement/fixes.h"
+#include "placement/proposal.h"
+#include "profile/prediction.h"
+#include "widgets/main_window.h"
+#include "widgets/price.h"
+#include "widgets/review_dialog.h"
+#include "widgets/text.h"
+
+#include <QApplication>
+#include <QMenu>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+namespace twb {
+namespace {
+
+/// Shown while something is worked out that may take a second on a large graph.
+class WaitCursor {
+public:
+    WaitCursor() { QApplication::setOverrideCursor(Qt::WaitCursor); }
+    ~WaitCursor() { QApplication::restoreOverrideCursor(); }
+    WaitCursor(const WaitCursor&) = delete;
+    WaitCursor& operator=(const WaitCursor&) = delete;
+};
+
+QString ms(double ns) { return toQt(formatMs(ns)); }
+
+Prediction predictionOf(const Graph& graph, const DeviceMap& devices,
+                        const std::shared_ptr<const TensorFiles>& files, QString* sources = nullptr) {
+    const Policy policy = graph.info().policy;
+    const auto plan =
+        compile(graph, analyze(graph, devices, policy, files.get()), devices, files, {.policy = policy});
+    if (sources) *sources = toQt(sourcesOf(*plan));
+    return predict(*plan);
+}
+
+} // namespace
+
+void MainWindow::fillAnalysisMenu(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
+        reviewFixes();
+    })->setToolTip(tr("The fixes that together cost the fewest milliseconds"));
+    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+P")), [this] {
+        reviewPlacement();
+    })->setToolTip(tr("Lanes on which an iteration would take the least time; pinned nodes stay"));
+    addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
+        showWhatIf();
+    })->setToolTip(tr("What an iteration would take on other GPUs, without running it"));
+    addAction(menu, tr("Policy &lens…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
+        showPolicyLens();
+    })->setToolTip(tr("Which edges would fail and which would be copied, policy by policy"));
+    QAction* pin =
+        addAction(menu, tr("P&in to lane"), QKeySequence(tr("Ctrl+Alt+K")), [this] { pinSelection(); });
+    pin->setToolTip(tr("A pinned node stays where it is when fixes or a placement are proposed"));
+    m_needSelection.push_back(pin);
+}
+
+void MainWindow::reviewFixes() {
+    FixSet set;
+    {
+        const WaitCursor wait;
+        set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
+                            m_document.files().get());
+    }
+    if (set.fixes.empty()) {
+        m_status->say(tr("Nothing stands on a wrong device."));
+        return;
+    }
+    ReviewDialog::Content content;
+    content.title = tr("Fix all mismatches");
+    content.sentence = tr("These changes leave no operand on a wrong device, at the least predicted time.");
+    content.columns = {tr("change"), tr("bytes an iteration"), tr("modelled")};
+    for (const Fix& fix : set.fixes)
+        content.rows.push_back({toQt(fix.title),
+                                fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QString(),
+                                fix.price.ns > 0 ? ms(fix.price.ns) : QString()});
+    content.remark = tr("All steps and copies of an iteration, one after the other, then take %1; with a To "
+                        "on each such edge "
+                        "%2. %3. Modelled.")
+                         .arg(ms(set.ns), ms(set.insertingNs),
+                              set.isExact ? tr("No set of fixes leaves less")
+                                          : tr("No set of fixes leaves less than %1").arg(ms(set.atLeastNs)));
+    content.apply = tr("Apply");
+    if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
+    attempt(tr("The fixes cannot be made"),
+            [&] { edit(toDelta(m_document.graph(), set.fixes, "fix all mismatches")); });
+}
+
+void MainWindow::reviewPlacement() {
+    if (m_document.analysis().hasErrors()) {
+        m_status->say(tr("A placement can be proposed once the graph has no errors."));
+        return;
+    }
+    attempt(tr("No placement can be proposed"), [this] {
+        PlacementProposal proposal;
+        Prediction now;
+        Prediction then;
+        {
+            const WaitCursor wait;
+            proposal = proposePlacement(
+                m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
+                [this](const Graph& graph) {
+                    return predictionOf(graph, m_document.devices(), m_document.files()).iterationNs;
+                });
+            Graph moved = m_document.graph();
+            moved.apply(proposal.delta);
+            now = predictionOf(m_document.graph(), m_document.devices(), m_document.files());
+            then = predictionOf(moved, m_document.devices(), m_document.files());
+        }
+        if (proposal.moves.empty()) {
+            m_status->say(tr("No node would be better off on another lane."));
+            return;
+        }
+        ReviewDialog::Content content;
+        content.title = tr("Propose placement");
+        content.sentence = tr("An iteration would take %1 instead of %2 (modelled). Pinned nodes stay.")
+                               .arg(ms(then.iterationNs), ms(now.iterationNs));
+        content.columns = {tr("move"), tr("copies"), tr("steps"), tr("in all, modelled")};
+        for (const PlacementMove& move : proposal.moves) {
+            const auto change = [](double ns) { return (ns > 0 ? QStringLiteral("+") : QString()) + ms(ns); };
+            content.rows.push_back(
+                {toQt(move.reason),
+                 move.copies > 0 ? QStringLiteral("+%1").arg(move.copies) : QString::number(move.copies),
+                 change(move.stepNs), change(move.stepNs + move.copyNs)});
+        }
+        content.remark =
+            tr("All steps and copies, one after the other: %1 now, %2 then. %3.")
+                .arg(ms(proposal.nsNow), ms(proposal.ns),
+                     proposal.isExact
+                         ? tr("No placement has a smaller sum")
+                         : tr("No placement has a smaller sum than %1").arg(ms(proposal.atLeastNs)));
+        if (!then.fits()) content.remark += QLatin1Char(' ') + tr("It would not fit the devices' memory.");
+        content.apply = tr("Apply");
+        if (ReviewDialog(content, this).exec() == QDialog::Accepted) edit(proposal.delta);
+    });
+}
+
+void MainWindow::showWhatIf() {
+    if (m_document.analysis().hasErrors()) {
+        m_status->say(tr("What an iteration takes can be predicted once the graph has no errors."));
+        return;
+    }
+    attempt(tr("Nothing can be predicted"), [this] {
+        ReviewDialog::Content content;
+        content.title = tr("What if");
+        content.sentence =
+            tr("One iteration of this graph, were every cuda lane on another GPU. Nothing is run.");
+        content.columns = {tr("on"),       tr("iteration"), tr("alone"), tr("transfers"),
+                           tr("launches"), tr("needs"),     tr("fits")};
+        const auto add = [&](const QString& name, const Prediction& p) {
+            const auto percent = [&](double part) {
+                return QStringLiteral("%1 %").arg(p.latencyNs > 0 ? qRound(100 * part / p.latencyNs) : 0);
+            };
+            std::uint64_t most = 0;
+            for (const auto& use : p.devices)
+                if (!use.device.isCpu()) most = std::max(most, use.plannedBytes);
+            content.rows.push_back({name, ms(p.iterationNs), ms(p.latencyNs), percent(p.critical.transfer),
+                                    percent(p.critical.overhead), toQt(formatBytes(double(most))),
+                                    p.fits() ? tr("yes") : tr("no")});
+        };
+        auto wait = std::make_unique<WaitCursor>();
+        QString sources;
+        add(tr("as now"),
+            predictionOf(m_document.graph(), m_document.devices(), m_document.files(), &sources));
+        std::vector<Device> gpus;
+        for (const Lane& lane : m_document.graph().lanes()) {
+            const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
+            if (device.isCuda() && std::find(gpus.begin(), gpus.end(), device) == gpus.end())
+                gpus.push_back(device);
+        }
+        for (const DeviceProfile& profile : m_document.profiles().all()) {
+            if (gpus.empty()) break;
+            std::vector<DeviceChoice> choices;
+            for (const Device gpu : gpus) choices.push_back({gpu, profile.id});
+            add(toQt(profile.name),
+                predictionOf(m_document.graph(),
+                             makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
+                             m_document.files()));
+        }
+        content.remark =
+            tr("Modelled, %1. Transfers and launches are shares of the critical path.").arg(sources);
+        wait.reset();
+        ReviewDialog(content, this).exec();
+    });
+}
+
+void MainWindow::showPolicyLens() {
+    const Graph& graph = m_document.graph();
+    const Policy own = graph.info().policy;
+    const Policy guard = own.kind() == Policy::Kind::guard ? own : *Policy::parse("guard:d2h=disallow");
+    struct Lens {
+        QString name;
+        Policy policy;
+        Analysis analysis;
+        double ns = 0;
+        int copies = 0;
+        std::map<Edge, QString> edges;
+    };
+    std::array<Lens, 3> lenses{Lens{tr("strict"), Policy::strict, {}, 0, 0, {}},
+                               Lens{tr("implicit"), Policy::implicit, {}, 0, 0, {}},
+                               Lens{toQt(guard.toString()), guard, {}, 0, 0, {}}};
+    std::map<Edge, std::size_t> edges;
+    for (Lens& lens : lenses) {
+        lens.analysis = analyze(graph, m_document.devices(), lens.policy, m_document.files().get());
+        for (const Diagnostic& d : lens.analysis.diagnostics)
+            if (d.code == "device-mismatch" && d.edge) lens.edges[*d.edge] = tr("fails");
+        for (const ImplicitCopy& copy : lens.analysis.implicitCopies) {
+            for (const Edge& edge : copy.edges)
+                lens.edges[edge] = copy.hoisted ? tr("copied once") : tr("copied, %1").arg(ms(copy.price.ns));
+            if (copy.hoisted) continue;
+            ++lens.copies;
+            lens.ns += copy.price.ns;
+        }
+        for (const auto& [edge, what] : lens.edges) edges.emplace(edge, edges.size());
+    }
+    if (edges.empty()) {
+        m_status->say(tr("Every operand stands where it is read: all policies agree."));
+        return;
+    }
+    ReviewDialog::Content content;
+    content.title = tr("Policy lens");
+    content.sentence = tr("The edges whose operand is on another device, as each policy sees them.");
+    content.columns = {tr("edge")};
+    QStringList sums;
+    for (const Lens& lens : lenses) {
+        content.columns << lens.name;
+        const auto failing = std::count_if(lens.edges.begin(), lens.edges.end(), [](const auto& entry) {
+            return entry.second == MainWindow::tr("fails");
+        });
+        sums << (failing > 0
+                     ? tr("%1: %2 fail").arg(lens.name).arg(failing)
+                     : tr("%1: %2 copies an iteration, %3").arg(lens.name).arg(lens.copies).arg(ms(lens.ns)));
+    }
+    for (const auto& [edge, index] : edges) {
+        QStringList row{toQt(labelOf(graph, edge.from.node)) + QStringLiteral(" → ") +
+                        toQt(labelOf(graph, edge.to.node))};
+        for (const Lens& lens : lenses) {
+            const auto at = lens.edges.find(edge);
+            row << (at == lens.edges.end() ? QString() : at->second);
+        }
+        content.rows.push_back(std::move(row));
+    }
+    content.remark = sums.join(QStringLiteral("; ")) + tr(". Readers on one device share a copy. Modelled.");
+    ReviewDialog(content, this).exec();
+}
+
+void MainWindow::pinSelection() {
+    const std::vector<NodeId> nodes = selectedNodes();
+    const bool all = std::all_of(nodes.begin(), nodes.end(),
+                                 [this](NodeId id) { return m_document.graph().find(id)->pinned; });
+    DeltaBuilder builder(m_document.graph(), all ? "Unpin from lane" : "Pin to lane");
+    for (const NodeId id : nodes) {
+        Node node = *m_document.graph().find(id);
+        if (node.pinned != all) continue;
+        node.pinned = !all;
+        builder.change(node);
+    }
+    edit(builder.take());
+    m_status->say(all ? tr("Free to move when a placement is proposed.")
+                      : tr("Stays on its lane when a placement is proposed."));
+}
+
+} // namespace twb

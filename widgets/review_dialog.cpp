@@ -1,0 +1,83 @@
+#include "widgets/review_dialog.h"
+
+#include "widgets/labels.h"
+
+#include <QDialogButtonBox>
+#include <QHeaderView>
+#include <QPushButton>
+#include <QTableWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr int kRowHeight = 26;
+constexpr int kLeastRows = 3;
+constexpr int kMostRows = 14; // the others are scrolled to
+constexpr int kWidth = 720;
+
+} // namespace
+
+ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(parent) {
+    setObjectName(QStringLiteral("review"));
+    setWindowTitle(content.title);
+    const auto text = [](const QString& words, const QString& role = {}) {
+        QLabel* label = makeLabel(words, TextRole::body, role);
+        label->setWordWrap(true);
+        label->setTextFormat(Qt::PlainText);
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        return label;
+    };
+    auto* table = new QTableWidget(int(content.rows.size()), int(content.columns.size()));
+    table->setObjectName(QStringLiteral("reviewTable"));
+    table->setAccessibleName(content.title);
+    table->setHorizontalHeaderLabels(content.columns);
+    table->setShowGrid(false);
+    table->setFrameShape(QFrame::NoFrame);
+    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table->setWordWrap(false);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+    table->horizontalHeader()->setHighlightSections(false);
+    for (int row = 0; row < table->rowCount(); ++row)
+        for (int column = 0; column < table->columnCount(); ++column) {
+            auto* cell = new QTableWidgetItem(content.rows[std::size_t(row)].value(column));
+            cell->setToolTip(cell->text());
+            if (column > 0) {
+                cell->setData(Qt::TextAlignmentRole, int(Qt::AlignRight | Qt::AlignVCenter));
+                cell->setFont(twb::font(TextRole::figure));
+            }
+            table->setItem(row, column, cell);
+        }
+    for (int column = 0; column < table->columnCount(); ++column)
+        table->horizontalHeaderItem(column)->setData(
+            Qt::TextAlignmentRole, int((column > 0 ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
+    table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    const int rows = std::clamp(table->rowCount(), kLeastRows, kMostRows);
+    table->setMinimumHeight(kRowHeight * rows + table->horizontalHeader()->sizeHint().height() + 2);
+
+    auto* buttons =
+        new QDialogButtonBox(content.apply.isEmpty() ? QDialogButtonBox::Close : QDialogButtonBox::Cancel);
+    if (!content.apply.isEmpty()) {
+        QPushButton* apply = buttons->addButton(content.apply, QDialogButtonBox::AcceptRole);
+        apply->setDefault(true);
+    }
+    connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(16, 16, 16, 12);
+    layout->setSpacing(12);
+    layout->addWidget(text(content.sentence));
+    layout->addWidget(table, 1);
+    if (!content.remark.isEmpty()) layout->addWidget(text(content.remark, QStringLiteral("secondary")));
+    layout->addWidget(buttons);
+    resize(kWidth, sizeHint().height());
+}
+
+} // namespace twb
