@@ -51,11 +51,11 @@ int main(int argc, char** argv) {
             "Exit codes: 0 fine, 1 the run failed, 2 wrong usage, 3 the graph has errors, 4 a file cannot be "
             "read or written,\n5 a required device is missing, 130 cancelled.");
         addCheckCommand(app, exit);
+        addRunCommand(app, exit);
+        addBatchCommand(app, exit);
         addFixCommand(app, exit);
         addPredictCommand(app, exit);
         addPlaceCommand(app, exit);
-        addRunCommand(app, exit);
-        addBatchCommand(app, exit);
         addCompareCommand(app, exit);
         addReportCommand(app, exit);
         addImportCommand(app, exit);

@@ -24,12 +24,6 @@ struct PlaceOptions {
     bool json = false;
 };
 
-Prediction predictionOf(const PlacedGraph& placed, const Graph& graph) {
-    const Analysis analysis = analyze(graph, placed.devices, placed.analysis.policy, placed.files.get());
-    return predict(
-        *compile(graph, analysis, placed.devices, placed.files, {.policy = placed.analysis.policy}));
-}
-
 nlohmann::ordered_json toJson(const Graph& graph, const PlacementProposal& proposal, const Prediction& now,
                               const Prediction& then, const std::string& file) {
     nlohmann::ordered_json moves = nlohmann::ordered_json::array();
@@ -62,13 +56,14 @@ ExitCode place(const PlaceOptions& options) {
     PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
     requireNoErrors(placed, options.file);
     if (!options.output.empty()) checkWritable(options.output, "-o");
-    const PlacementProposal proposal =
-        proposePlacement(placed.graph, placed.analysis, placed.devices, placed.files.get(),
-                         [&](const Graph& graph) { return predictionOf(placed, graph).iterationNs; });
+    const PlacementProposal proposal = proposePlacement(
+        placed.graph, placed.analysis, placed.devices, placed.files.get(), [&](const Graph& graph) {
+            return predict(graph, placed.devices, placed.files, placed.analysis.policy).iterationNs;
+        });
     Graph moved = placed.graph;
     moved.apply(proposal.delta);
-    const Prediction now = predictionOf(placed, placed.graph);
-    const Prediction then = predictionOf(placed, moved);
+    const Prediction now = predict(placed.graph, placed.devices, placed.files, placed.analysis.policy);
+    const Prediction then = predict(moved, placed.devices, placed.files, placed.analysis.policy);
     if (options.json) {
         printResult(toJson(placed.graph, proposal, now, then, options.file)
                         .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +

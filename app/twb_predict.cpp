@@ -25,15 +25,24 @@ struct PredictOptions {
 /// One device map and what an iteration is predicted to take on it.
 struct Case {
     std::string name;
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Plan> plan; ///< null: it cannot run there
     Prediction prediction;
+    std::string problem; ///< why
 };
 
-Case predictCase(const PredictOptions& options, const PlacementOptions& placement, std::string name) {
+/// Throws as requireNoErrors does; of a device that is only asked about, an error is a part of the answer.
+Case predictCase(const PredictOptions& options, const PlacementOptions& placement, std::string name,
+                 bool isWhatIf) {
     const PlacedGraph placed = loadPlaced(options.file, placement, options.allowOutside);
-    requireNoErrors(placed, options.file);
     Case out;
     out.name = std::move(name);
+    try {
+        requireNoErrors(placed, options.file);
+    } catch (const Error& error) {
+        if (!isWhatIf) throw;
+        out.problem = error.what();
+        return out;
+    }
     out.plan = compile(placed.graph, placed.analysis, placed.devices, placed.files,
                        {.policy = placed.analysis.policy});
     out.prediction = predict(*out.plan);
@@ -59,6 +68,7 @@ std::string devicesOf(const Case& each) {
 }
 
 nlohmann::ordered_json toJson(const Case& each) {
+    if (!each.plan) return {{"device_map", each.name}, {"problem", each.problem}};
     const Prediction& p = each.prediction;
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
     for (const auto& use : p.devices)
@@ -78,7 +88,7 @@ nlohmann::ordered_json toJson(const Case& each) {
                         {"ms", step.predictedNs / 1e6}});
     }
     return {{"device_map", each.name},
-            {"from", sourcesOf(*each.plan)},
+            {"from", each.prediction.sources},
             {"iteration_ms", p.iterationNs / 1e6},
             {"latency_ms", p.latencyNs / 1e6},
             {"setup_ms", p.setupNs / 1e6},
@@ -100,6 +110,10 @@ void print(const std::vector<Case>& cases) {
     table.addRule();
     for (const Case& each : cases) {
         const Prediction& p = each.prediction;
+        if (!each.plan) {
+            table.add({each.name, "", "", "", "", "", "", "no: " + each.problem});
+            continue;
+        }
         table.add({devicesOf(each), formatMs(p.iterationNs), formatMs(p.latencyNs),
                    fmt::format("{:.0f} %", share(p.critical.compute, p.latencyNs)),
                    fmt::format("{:.0f} %", share(p.critical.transfer, p.latencyNs)),
@@ -131,7 +145,8 @@ void print(const std::vector<Case>& cases) {
             {fmt::format("… and {} shorter ones", first.prediction.criticalPath.size() - longest.size())});
     printResult(path.toString());
     for (const Case& each : cases)
-        printResult(fmt::format("{}: modelled, {}.\n", devicesOf(each), sourcesOf(*each.plan)));
+        if (each.plan)
+            printResult(fmt::format("{}: modelled, {}.\n", devicesOf(each), each.prediction.sources));
     if (!first.prediction.isComplete)
         printResult("Sizes or turns that only the run knows count nothing here.\n");
 }
@@ -139,7 +154,7 @@ void print(const std::vector<Case>& cases) {
 ExitCode predictAll(const PredictOptions& options) {
     std::vector<Case> cases;
     cases.push_back(predictCase(options, options.placement,
-                                fmt::format("{}", fmt::join(options.placement.deviceMap, " "))));
+                                fmt::format("{}", fmt::join(options.placement.deviceMap, " ")), false));
     for (const std::string& text : options.whatIf) {
         PlacementOptions placement = options.placement;
         // The named device is another one; the rest stays as given.
@@ -147,7 +162,7 @@ ExitCode predictAll(const PredictOptions& options) {
         std::erase_if(placement.deviceMap,
                       [&](const std::string& given) { return given.substr(0, given.find('=')) == device; });
         placement.deviceMap.push_back(text);
-        cases.push_back(predictCase(options, placement, text));
+        cases.push_back(predictCase(options, placement, text, true));
     }
     if (!options.json) {
         print(cases);

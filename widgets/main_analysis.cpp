@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "core/format.h"
 #include "graph/delta.h"
 #include "placement/device_rule.h"
@@ -15,8 +16,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace twb {
 namespace {
@@ -32,15 +35,6 @@ public:
 
 QString ms(double ns) { return toQt(formatMs(ns)); }
 
-Prediction predictionOf(const Graph& graph, const DeviceMap& devices,
-                        const std::shared_ptr<const TensorFiles>& files, QString* sources = nullptr) {
-    const Policy policy = graph.info().policy;
-    const auto plan =
-        compile(graph, analyze(graph, devices, policy, files.get()), devices, files, {.policy = policy});
-    if (sources) *sources = toQt(sourcesOf(*plan));
-    return predict(*plan);
-}
-
 } // namespace
 
 void MainWindow::fillAnalysisMenu(QMenu& menu) {
@@ -48,7 +42,7 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
     })->setToolTip(tr("The fixes that together cost the fewest milliseconds"));
-    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+P")), [this] {
+    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] {
         reviewPlacement();
     })->setToolTip(tr("Lanes on which an iteration would take the least time; pinned nodes stay"));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
@@ -65,11 +59,12 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
 
 void MainWindow::reviewFixes() {
     FixSet set;
-    {
+    const bool found = attempt(tr("No fixes can be worked out"), [&] {
         const WaitCursor wait;
         set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
                             m_document.files().get());
-    }
+    });
+    if (!found) return;
     if (set.fixes.empty()) {
         m_status->say(tr("Nothing stands on a wrong device."));
         return;
@@ -108,12 +103,12 @@ void MainWindow::reviewPlacement() {
             proposal = proposePlacement(
                 m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
                 [this](const Graph& graph) {
-                    return predictionOf(graph, m_document.devices(), m_document.files()).iterationNs;
+                    return predict(graph, m_document.devices(), m_document.files()).iterationNs;
                 });
             Graph moved = m_document.graph();
             moved.apply(proposal.delta);
-            now = predictionOf(m_document.graph(), m_document.devices(), m_document.files());
-            then = predictionOf(moved, m_document.devices(), m_document.files());
+            now = predict(m_document.graph(), m_document.devices(), m_document.files());
+            then = predict(moved, m_document.devices(), m_document.files());
         }
         if (proposal.moves.empty()) {
             m_status->say(tr("No node would be better off on another lane."));
@@ -125,7 +120,10 @@ void MainWindow::reviewPlacement() {
                                .arg(ms(then.iterationNs), ms(now.iterationNs));
         content.columns = {tr("move"), tr("copies"), tr("steps"), tr("in all, modelled")};
         for (const PlacementMove& move : proposal.moves) {
-            const auto change = [](double ns) { return (ns > 0 ? QStringLiteral("+") : QString()) + ms(ns); };
+            const auto change = [](double ns) {
+                const QString sign = ns > 0 ? QStringLiteral("+") : ns < 0 ? QStringLiteral("−") : QString();
+                return sign + ms(std::abs(ns));
+            };
             content.rows.push_back(
                 {toQt(move.reason),
                  move.copies > 0 ? QStringLiteral("+%1").arg(move.copies) : QString::number(move.copies),
@@ -167,9 +165,8 @@ void MainWindow::showWhatIf() {
                                     p.fits() ? tr("yes") : tr("no")});
         };
         auto wait = std::make_unique<WaitCursor>();
-        QString sources;
-        add(tr("as now"),
-            predictionOf(m_document.graph(), m_document.devices(), m_document.files(), &sources));
+        const Prediction now = predict(m_document.graph(), m_document.devices(), m_document.files());
+        add(tr("as now"), now);
         std::vector<Device> gpus;
         for (const Lane& lane : m_document.graph().lanes()) {
             const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
@@ -180,13 +177,18 @@ void MainWindow::showWhatIf() {
             if (gpus.empty()) break;
             std::vector<DeviceChoice> choices;
             for (const Device gpu : gpus) choices.push_back({gpu, profile.id});
-            add(toQt(profile.name),
-                predictionOf(m_document.graph(),
-                             makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
-                             m_document.files()));
+            try {
+                add(toQt(profile.name),
+                    predict(m_document.graph(),
+                            makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
+                            m_document.files()));
+            } catch (const Error&) {
+                // A tensor alone is more than it has, or it has no kernel for an op.
+                content.rows.push_back({toQt(profile.name), {}, {}, {}, {}, {}, tr("no")});
+            }
         }
-        content.remark =
-            tr("Modelled, %1. Transfers and launches are shares of the critical path.").arg(sources);
+        content.remark = tr("Modelled, %1. Transfers and launches are shares of the critical path.")
+                             .arg(toQt(now.sources));
         wait.reset();
         ReviewDialog(content, this).exec();
     });
@@ -207,7 +209,7 @@ void MainWindow::showPolicyLens() {
     std::array<Lens, 3> lenses{Lens{tr("strict"), Policy::strict, {}, 0, 0, {}},
                                Lens{tr("implicit"), Policy::implicit, {}, 0, 0, {}},
                                Lens{toQt(guard.toString()), guard, {}, 0, 0, {}}};
-    std::map<Edge, std::size_t> edges;
+    std::set<Edge> edges;
     for (Lens& lens : lenses) {
         lens.analysis = analyze(graph, m_document.devices(), lens.policy, m_document.files().get());
         for (const Diagnostic& d : lens.analysis.diagnostics)
@@ -219,7 +221,7 @@ void MainWindow::showPolicyLens() {
             ++lens.copies;
             lens.ns += copy.price.ns;
         }
-        for (const auto& [edge, what] : lens.edges) edges.emplace(edge, edges.size());
+        for (const auto& [edge, what] : lens.edges) edges.insert(edge);
     }
     if (edges.empty()) {
         m_status->say(tr("Every operand stands where it is read: all policies agree."));
@@ -236,10 +238,10 @@ void MainWindow::showPolicyLens() {
             return entry.second == MainWindow::tr("fails");
         });
         sums << (failing > 0
-                     ? tr("%1: %2 fail").arg(lens.name).arg(failing)
-                     : tr("%1: %2 copies an iteration, %3").arg(lens.name).arg(lens.copies).arg(ms(lens.ns)));
+                     ? tr("%1: fails on %2 of %3").arg(lens.name).arg(failing).arg(edges.size())
+                     : tr("%1: copies %2 an iteration (%3)").arg(lens.name, ms(lens.ns)).arg(lens.copies));
     }
-    for (const auto& [edge, index] : edges) {
+    for (const Edge& edge : edges) {
         QStringList row{toQt(labelOf(graph, edge.from.node)) + QStringLiteral(" → ") +
                         toQt(labelOf(graph, edge.to.node))};
         for (const Lens& lens : lenses) {

@@ -38,9 +38,9 @@ bool restoresSession() { return QSettings().value(kRestore, true).toBool(); }
 void setRestoresSession(bool restores) { QSettings().setValue(kRestore, restores); }
 
 Policy policy() {
-    return parsePolicy(QSettings().value(kPolicy).toString().toStdString()).value_or(Policy::strict);
+    return Policy::parse(QSettings().value(kPolicy).toString().toStdString()).value_or(Policy::strict);
 }
-void setPolicy(Policy policy) { QSettings().setValue(kPolicy, toQt(name(policy))); }
+void setPolicy(Policy policy) { QSettings().setValue(kPolicy, toQt(policy.toString())); }
 
 QString profile(const ProfileLibrary& library) {
     const QString chosen = QSettings().value(kProfile).toString();

@@ -52,9 +52,9 @@ struct General {
                            {{QString(), Words::tr("As the system")},
                             {QStringLiteral("dark"), Words::tr("Dark")},
                             {QStringLiteral("light"), Words::tr("Light")}});
-        policy = makeChoice("settingsPolicy", toQt(name(settings::policy())),
-                            {{toQt(name(Policy::strict)), Words::tr("Strict")},
-                             {toQt(name(Policy::implicit)), Words::tr("Implicit")}});
+        policy = makeChoice("settingsPolicy", toQt(settings::policy().toString()),
+                            {{toQt(Policy::strict.toString()), Words::tr("Strict")},
+                             {toQt(Policy::implicit.toString()), Words::tr("Implicit")}});
         std::vector<std::pair<QString, QString>> all;
         for (const DeviceProfile& p : profiles.all()) all.emplace_back(toQt(p.id), toQt(p.name));
         profile = makeChoice("settingsProfile", settings::profile(profiles), all);
@@ -80,7 +80,7 @@ struct General {
 
     void write() const {
         settings::setTheme(theme->currentData().toString());
-        if (const auto chosen = parsePolicy(policy->currentData().toString().toStdString()))
+        if (const auto chosen = Policy::parse(policy->currentData().toString().toStdString()))
             settings::setPolicy(*chosen);
         settings::setProfile(profile->currentData().toString());
         // Finer intervals are for the settings file; this field shows them rounded and leaves them alone.

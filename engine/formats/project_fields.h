@@ -71,8 +71,8 @@ Fields fieldsOf(Section section);
 /// A value that is neither list nor object, outside of attributes. All empty: null, which no field
 /// takes.
 struct Scalar {
-    std::optional<std::int64_t> integer;
-    std::optional<double> number;
+    std::optional<std::int64_t> integer{};
+    std::optional<double> number{};
     std::string* text = nullptr; ///< its content may be taken
     std::optional<bool> flag{};
 };

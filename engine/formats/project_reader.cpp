@@ -45,9 +45,7 @@ public:
     }
 
     bool null() { return inAttributes() ? attribute(m_attribute.null()) : scalar({}); }
-    bool boolean(bool b) {
-        return inAttributes() ? attribute(m_attribute.boolean(b)) : scalar({{}, {}, nullptr, b});
-    }
+    bool boolean(bool b) { return inAttributes() ? attribute(m_attribute.boolean(b)) : scalar({.flag = b}); }
     bool number_integer(std::int64_t i) {
         if (inAttributes()) return attribute(m_attribute.integer(i));
         return scalar({i, static_cast<double>(i), nullptr});

@@ -17,12 +17,13 @@ namespace {
 using Pico = std::int64_t;
 constexpr Pico kReluctance = 1; ///< of each move: less than any price
 
-Pico picoOf(double ns) { return static_cast<Pico>(std::llround(std::min(ns, 1e15) * 1e3)); }
+/// At most some minutes, so that sums of many do not overflow.
+Pico picoOf(double ns) { return static_cast<Pico>(std::llround(std::min(ns, 1e12) * 1e3)); }
 
 bool isAllowed(const AssignmentProblem::Item& item, int place) { return (item.allowed >> place & 1U) != 0; }
 
-/// Whether a reader at `place` of a tensor made at `from` needs a copy, were it a scalar's.
-bool isFree(int from) { return from == 0; }
+/// Whether readers of scalars need no copy of what is made there.
+bool givesScalars(int place) { return place == 0; }
 
 class Solver {
 public:
@@ -68,8 +69,9 @@ public:
 private:
     Pico unary(std::size_t item, int place) const {
         return m_unary[item * static_cast<std::size_t>(m_places) + static_cast<std::size_t>(place)] +
-               static_cast<Pico>(m_perByte[static_cast<std::size_t>(place)] *
-                                 static_cast<double>(m_problem.items[item].bytes));
+               static_cast<Pico>(std::min(m_perByte[static_cast<std::size_t>(place)] *
+                                              static_cast<double>(m_problem.items[item].bytes),
+                                          1e13));
     }
     Pico copy(std::size_t tensor, int from, int to) const {
         return from == to ? 0 : m_copies[tensor][static_cast<std::size_t>(from * m_places + to)];
@@ -77,17 +79,10 @@ private:
 
     Pico copiesOf(std::size_t t, const std::vector<int>& at) const {
         const auto& tensor = m_problem.tensors[t];
-        const int from = at[tensor.producer];
-        if (from < 0) return 0; // not decided yet
-        std::uint32_t places = 0;
-        for (const std::uint32_t r : tensor.readers)
-            if (at[r] >= 0) places |= 1U << at[r];
-        if (!isFree(from))
-            for (const std::uint32_t r : tensor.scalarReaders)
-                if (at[r] >= 0) places |= 1U << at[r];
+        const std::uint32_t places = m_problem.copiedTo(tensor, at);
         Pico sum = 0;
-        for (int to = 0; to < m_places; ++to)
-            if (places >> to & 1U) sum += copy(t, from, to);
+        for (int to = 0; places >> to != 0; ++to)
+            if (places >> to & 1U) sum += copy(t, at[tensor.producer], to);
         return sum;
     }
     Pico total(const std::vector<int>& at) const {
@@ -126,7 +121,7 @@ private:
             }
         };
         look(tensor.readers);
-        if (!isFree(from)) look(tensor.scalarReaders);
+        if (!givesScalars(from)) look(tensor.scalarReaders);
         if (!always && open.empty()) return;
         const int producer = producerOpen ? d.vertexOf[tensor.producer] : -1;
         if (always) {
@@ -173,7 +168,7 @@ private:
                 const int from = isA ? a : b;
                 Pico price = 0;
                 for (int to = 0; to < m_places; ++to)
-                    if ((elsewhere | (isFree(from) ? 0 : scalarsElsewhere)) >> to & 1U)
+                    if ((elsewhere | (givesScalars(from) ? 0 : scalarsElsewhere)) >> to & 1U)
                         price += copy(t, from, to);
                 cut.addCost(vertexOf[tensor.producer], isA, price);
             }
@@ -411,18 +406,27 @@ std::size_t AssignmentProblem::freeItems() const noexcept {
         items.begin(), items.end(), [](const Item& item) { return !std::has_single_bit(item.allowed); }));
 }
 
+std::uint32_t AssignmentProblem::copiedTo(const Tensor& tensor, const std::vector<int>& at) const {
+    const int from = at[tensor.producer];
+    if (from < 0) return 0;
+    std::uint32_t read = 0;
+    const auto look = [&](const std::vector<std::uint32_t>& list) {
+        for (const std::uint32_t reader : list)
+            if (at[reader] >= 0) read |= 1U << at[reader];
+    };
+    look(tensor.readers);
+    if (!givesScalars(from)) look(tensor.scalarReaders);
+    return read & ~(1U << from);
+}
+
 double AssignmentProblem::nsOf(const std::vector<int>& at) const {
     double sum = 0;
     for (std::size_t i = 0; i < items.size(); ++i) sum += items[i].ns[static_cast<std::size_t>(at[i])];
     for (const Tensor& tensor : tensors) {
-        const int from = at[tensor.producer];
-        std::uint32_t read = 0;
-        for (const std::uint32_t r : tensor.readers) read |= 1U << at[r];
-        if (!isFree(from))
-            for (const std::uint32_t r : tensor.scalarReaders) read |= 1U << at[r];
+        const std::uint32_t copied = copiedTo(tensor, at);
         for (std::uint32_t to = 0; to < places; ++to)
-            if ((read >> to & 1U) && static_cast<int>(to) != from)
-                sum += tensor.copyNs[static_cast<std::size_t>(from) * places + to];
+            if (copied >> to & 1U)
+                sum += tensor.copyNs[static_cast<std::size_t>(at[tensor.producer]) * places + to];
     }
     return sum;
 }

@@ -6,6 +6,8 @@
 
 namespace twb {
 
+inline constexpr std::size_t kMostPlaces = 32; ///< sets of places are bits
+
 /// Items that stand on one of a few places each, and what that costs. Places are numbers below `places`, of
 /// which 0 is the host. The cost is the sum of what each item takes where it stands, and of the copies: a
 /// tensor is copied once to every other place where somebody reads it. What could overlap is added up, so the
@@ -30,6 +32,8 @@ struct AssignmentProblem {
     std::vector<std::uint64_t> limits; ///< most bytes by place; empty: no limits
 
     std::size_t freeItems() const noexcept; ///< those with a choice
+    /// Bits of the places that a tensor is copied to. Items that stand nowhere yet (-1) read nothing.
+    std::uint32_t copiedTo(const Tensor& tensor, const std::vector<int>& at) const;
     double nsOf(const std::vector<int>& at) const;
     bool fits(const std::vector<int>& at) const;
     std::vector<int> now() const;
@@ -43,9 +47,9 @@ struct Assignment {
     bool fits = true;     ///< within the limits; false when no such one was found
 };
 
-/// The best assignment. Exact for two places whose limits it keeps, and within tight limits and for more places
-/// for up to kExactItems free items; else swaps between pairs of places until none gains, and says by `atLeastNs` how
-/// far from the best that can be.
+/// The best assignment. Exact for two places whose limits it keeps, and within tight limits and for more
+/// places for up to kExactItems free items; else swaps between pairs of places until none gains, and says by
+/// `atLeastNs` how far from the best that can be.
 ///
 /// Two places: a minimum cut, in which each tensor has a vertex of its own for each direction, so that
 /// readers at one place share a copy (Greig, Porteous, Seheult 1989; for more places, the swaps of Boykov,

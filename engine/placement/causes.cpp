@@ -49,7 +49,11 @@ std::vector<NodeId> Causes::suspects(const Diagnostic& d) const {
         for (const auto& input : m_graph.inputs(d.node))
             if (input && std::find(out.begin(), out.end(), input->node) == out.end())
                 out.push_back(input->node);
-    out.push_back(d.node);
+    // What the host reads is its source's fault alone: the op is free to stand where it does.
+    const NodeFacts* facts = m_analysis.find(d.node);
+    const bool onHost =
+        d.code == "device-mismatch" && facts && facts->op && facts->op->inputAt(d.port).hostValue;
+    if (!onHost || out.empty()) out.push_back(d.node);
     return out;
 }
 
@@ -67,7 +71,7 @@ void Causes::blame(std::vector<std::size_t> open) {
         for (const std::size_t i : explained[node])
             if (left.contains(i)) {
                 ++count;
-                first = first || suspects(diagnostic(i)).front() == node;
+                first = first || diagnostic(i).edge->from.node == node;
             }
         return Entry{count, first, ~value(node)};
     };
@@ -97,7 +101,7 @@ void Causes::joinNeighbours() {
     std::vector<std::size_t> into(m_causes.size());
     for (std::size_t c = 0; c < into.size(); ++c) into[c] = c;
     const auto root = [&](std::size_t c) {
-        while (into[c] != c) c = into[c];
+        while (into[c] != c) c = into[c] = into[into[c]];
         return c;
     };
     for (const auto& [node, cause] : causeOf)
@@ -115,8 +119,9 @@ void Causes::joinNeighbours() {
         to.nodes.insert(to.nodes.end(), m_causes[c].nodes.begin(), m_causes[c].nodes.end());
         to.diagnostics.insert(to.diagnostics.end(), m_causes[c].diagnostics.begin(),
                               m_causes[c].diagnostics.end());
-        m_causes.erase(m_causes.begin() + static_cast<std::ptrdiff_t>(c));
+        m_causes[c].diagnostics.clear();
     }
+    std::erase_if(m_causes, [](const Cause& cause) { return cause.diagnostics.empty(); });
 }
 
 void add(Price& sum, const Price& price) {
@@ -138,8 +143,10 @@ void Causes::describeDevices(Cause& cause) const {
     Remedy inserts;
     inserts.price.isKnown = true;
     std::set<std::pair<PortRef, Device>> copied;
+    std::size_t onHost = 0; // values that the host reads
     for (const std::size_t i : cause.diagnostics) {
         const Diagnostic& d = diagnostic(i);
+        onHost += m_analysis.find(d.node)->op->inputAt(d.port).hostValue ? 1 : 0;
         const bool isSource = own.contains(d.edge->from.node);
         (isSource ? readers : sources).insert(isSource ? d.node : d.edge->from.node);
         others.insert(isSource ? m_rule.wanted(*m_analysis.find(d.node), d.port)
@@ -149,7 +156,8 @@ void Causes::describeDevices(Cause& cause) const {
             add(inserts.price, d.fixes.front().price);
         if (isSource && cause.decided.empty())
             for (const Operand& operand : d.operands)
-                if (!operand.origin.empty()) cause.decided = operand.origin;
+                if (!operand.origin.empty() && operand.label == labelOf(m_graph, d.edge->from.node))
+                    cause.decided = operand.origin;
     }
     const std::string names = cause.nodes.size() == 1
                                   ? labelOf(m_graph, cause.nodes.front())
@@ -159,7 +167,10 @@ void Causes::describeDevices(Cause& cause) const {
     for (const Device other : others) where.push_back(other.toString());
     const std::string elsewhere = fmt::format("{}", fmt::join(where, ", "));
     const char* stands = cause.nodes.size() == 1 ? "is" : "are";
-    if (sources.empty())
+    if (onHost == cause.diagnostics.size())
+        cause.sentence = fmt::format("{} {} on {}, but the host reads it for {}", names, stands,
+                                     device.toString(), counted(readers.size(), "op", "ops"));
+    else if (sources.empty())
         cause.sentence = fmt::format("{} {} on {}, and {} on {} {} it", names, stands, device.toString(),
                                      counted(readers.size(), "op", "ops"), elsewhere,
                                      readers.size() == 1 ? "reads" : "read");
@@ -189,8 +200,9 @@ void Causes::describeDevices(Cause& cause) const {
                         ? inserts.fixes.front().title
                         : fmt::format("insert {} To nodes, one for each tensor and device", copied.size());
     cause.remedies.push_back(std::move(inserts));
-    std::stable_sort(cause.remedies.begin(), cause.remedies.end(),
-                     [](const Remedy& a, const Remedy& b) { return a.price.ns < b.price.ns; });
+    std::stable_sort(cause.remedies.begin(), cause.remedies.end(), [](const Remedy& a, const Remedy& b) {
+        return std::pair(!a.price.isKnown, a.price.ns) < std::pair(!b.price.isKnown, b.price.ns);
+    });
 }
 
 void Causes::describe(Cause& cause) const {

@@ -1,6 +1,7 @@
 #include "placement/fix_set.h"
 
 #include "graph/delta.h"
+#include "placement/device_rule.h"
 #include "placement/fixes.h"
 #include "placement/placement_model.h"
 
@@ -12,13 +13,13 @@ namespace twb {
 FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                      const TensorFiles* files) {
     std::map<NodeId, std::set<Device>> ends; // and where else each may go
+    const DeviceRule rule(graph, devices, analysis);
     for (const Diagnostic& d : analysis.diagnostics) {
         if (d.code != "device-mismatch" || !d.edge) continue;
         const NodeFacts& source = *analysis.find(d.edge->from.node);
         const NodeFacts& reader = *analysis.find(d.node);
-        const bool onHost = reader.op->inputAt(d.port).hostValue;
-        ends[source.id].insert(onHost ? Device::cpu() : reader.device);
-        if (!onHost) ends[reader.id].insert(source.device);
+        ends[source.id].insert(rule.wanted(reader, d.port));
+        if (!reader.op->inputAt(d.port).hostValue) ends[reader.id].insert(source.device);
     }
     FixSet set;
     set.isExact = true;

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -33,18 +35,15 @@ LaneId laneOf(DeltaBuilder& builder, Device device) {
     return builder.addLane(std::move(lane));
 }
 
-/// Whether a card at `place` would cover another one of that lane.
-bool isTaken(const Graph& graph, LaneId lane, Position place) {
-    return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
-        return node.lane == lane && std::abs(node.position.x - place.x) < kColumn - 16 &&
-               std::abs(node.position.y - place.y) < kRow - 16;
-    });
-}
-
 /// The nearest place at or below `wanted` where a card covers no other.
 Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
-    while (isTaken(graph, lane, wanted)) wanted.y += 24;
-    return wanted;
+    for (;; wanted.y += 24) {
+        const bool taken = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+            return node.lane == lane && std::abs(node.position.x - wanted.x) < kColumn - 16 &&
+                   std::abs(node.position.y - wanted.y) < kRow - 16;
+        });
+        if (!taken) return wanted;
+    }
 }
 
 /// Puts `node` on the edge; it gets input 0 and gives output 0.
@@ -180,23 +179,33 @@ Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string tit
 
 void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device) {
     const LaneId lane = laneOf(builder, device);
+    // Cards that stand there, by columns and rows of a grid as wide as a card and its gap.
+    std::set<std::pair<std::int64_t, std::int64_t>> taken;
+    const auto cell = [](Position at) {
+        return std::pair{std::llround(at.x / kColumn), std::llround(at.y / kRow)};
+    };
+    double bottom = 0;
+    for (const Node& node : builder.graph().nodes()) {
+        if (node.lane != lane) continue;
+        taken.insert(cell(node.position));
+        bottom = std::max(bottom, node.position.y + kRow);
+    }
     double top = std::numeric_limits<double>::infinity();
     bool covers = false;
     for (NodeId id : nodes) {
         const Node* node = builder.graph().find(id);
-        if (!node) continue;
+        if (!node || node->lane == lane) continue;
         top = std::min(top, node->position.y);
-        covers = covers || (node->lane != lane && isTaken(builder.graph(), lane, node->position));
+        const auto [x, y] = cell(node->position);
+        for (const int dx : {-1, 0, 1})
+            for (const int dy : {-1, 0, 1}) covers = covers || taken.contains({x + dx, y + dy});
     }
-    double below = 0;
-    for (const Node& node : builder.graph().nodes())
-        if (covers && node.lane == lane) below = std::max(below, node.position.y + kRow - top);
     for (NodeId id : nodes) {
         const Node* before = builder.graph().find(id);
         if (!before || before->lane == lane) continue;
         moveToLane(builder, id, lane);
         Node node = *builder.graph().find(id);
-        node.position.y += below;
+        if (covers) node.position.y += bottom - top;
         builder.change(node);
     }
 }

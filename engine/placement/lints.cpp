@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 namespace twb {
 namespace {
@@ -85,6 +86,7 @@ private:
     Analysis& m_analysis;
     std::vector<Diagnostic> m_found;
     std::map<std::pair<Device, Device>, SmallCopies> m_small;
+    std::set<std::pair<NodeId, Device>> m_constants; ///< that were looked at
 };
 
 void Lints::lookAtTransfer(const NodeFacts& to) {
@@ -163,9 +165,11 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     if (!source.op || source.op->role != OpRole::source) return;
     const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
     const auto& readers = m_graph.outgoing(source.id);
+    if (!m_constants.insert({source.id, to.device}).second) return; // said already
+    const DeviceRule rule(m_graph, m_devices, m_analysis);
     const bool onlyThere = std::all_of(readers.begin(), readers.end(), [&](const Edge& edge) {
         const NodeFacts* reader = m_analysis.find(edge.to.node);
-        return reader && reader->device == to.device;
+        return reader && rule.wanted(*reader, edge.to.port) == to.device;
     });
     if (!onlyThere || m_graph.find(source.id)->pinned) return;
     Diagnostic& d =
@@ -244,7 +248,7 @@ void Lints::lookAtOp(const NodeFacts& facts) {
     add(Severity::note, "tiny-op", facts.id,
         fmt::format(
             "{} is too small for the way to {} and back: the copies take {}, and on {} it would take {} "
-            "without them (predicted)",
+            "without them (modelled)",
             label(facts.id), facts.device.toString(), formatMs(copies), home->toString(), formatMs(ns)));
 }
 

@@ -1,8 +1,9 @@
 #include "placement/placement_model.h"
 
 #include "core/error.h"
-#include "graph/bodies.h"
 #include "graph/folding.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -33,22 +34,26 @@ bool isPlainTransfer(const NodeFacts& facts, const Analysis& analysis) {
 
 PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                const Options& options)
-    : m_graph(graph), m_analysis(analysis), m_deviceMap(devices), m_devices{Device::cpu()} {
+    : m_graph(graph), m_analysis(analysis), m_deviceMap(devices), m_bodies(graph),
+      m_throughTransfers(options.throughTransfers), m_devices{Device::cpu()} {
     for (const Lane& lane : graph.lanesInOrder()) {
         const Device device = devices.resolve(lane.device);
         if (devices.find(device) && std::find(m_devices.begin(), m_devices.end(), device) == m_devices.end())
             m_devices.push_back(device);
     }
+    if (m_devices.size() > kMostPlaces)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("the graph's lanes are on {} devices; placements are worked out for up to {}",
+                                m_devices.size(), kMostPlaces));
     m_problem.places = static_cast<std::uint32_t>(m_devices.size());
     AssignmentProblem::Item host;
     host.allowed = 1;
     host.ns.assign(m_devices.size(), 0);
     m_problem.items.push_back(std::move(host));
     m_nodes.push_back(NodeId::none);
-    const Bodies bodies(graph);
     for (const NodeFacts& facts : analysis.nodes) {
         Options own = options;
-        if (bodies.around(facts.id)) own.mayMove = nullptr;
+        if (m_bodies.around(facts.id)) own.mayMove = nullptr;
         if (!readerThatTakesAlong(facts)) addItem(facts, own);
     }
     for (const NodeFacts& facts : analysis.nodes) {
@@ -59,7 +64,7 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
         for (const auto& type : facts.outputs) m_problem.items[item].bytes += bytesOf(type);
         if (graph.find(facts.id)->pinned) m_problem.items[item].allowed = 1U << m_problem.items[item].now;
     }
-    for (const NodeFacts& facts : analysis.nodes) addReads(facts, options);
+    for (const NodeFacts& facts : analysis.nodes) addReads(facts);
     if (options.withLimits)
         for (const Device device : m_devices)
             m_problem.limits.push_back(devices.at(device).info().memoryBytes);
@@ -68,7 +73,10 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
 const NodeFacts* PlacementModel::readerThatTakesAlong(const NodeFacts& facts) const {
     const auto reader = foldedInto(m_graph, *m_graph.find(facts.id));
     const NodeFacts* at = reader ? m_analysis.find(reader->node) : nullptr;
-    return at && at->device == facts.device ? at : nullptr;
+    // What the host reads stays behind when its reader goes to a GPU.
+    const bool follows =
+        at && at->op && at->device == facts.device && !at->op->inputAt(reader->port).hostValue;
+    return follows ? at : nullptr;
 }
 
 int PlacementModel::placeOf(Device device) const {
@@ -115,14 +123,29 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
     m_nodes.push_back(facts.id);
 }
 
+bool PlacementModel::isLookedThrough(const NodeFacts& facts) const {
+    return m_throughTransfers && isPlainTransfer(facts, m_analysis) && !m_graph.find(facts.id)->pinned &&
+           !m_graph.outgoing(facts.id).empty() &&
+           m_bodies.around(facts.id) == m_bodies.around(facts.inputs[0]->node);
+}
+
 PortRef PlacementModel::behindTransfers(PortRef from) const {
-    for (const NodeFacts* facts = m_analysis.find(from.node); facts && isPlainTransfer(*facts, m_analysis);
-         facts = m_analysis.find(from.node)) {
-        const Node* node = m_graph.find(facts->id);
-        if (node && node->pinned) break;
+    for (const NodeFacts* facts = m_analysis.find(from.node); facts && isLookedThrough(*facts);
+         facts = m_analysis.find(from.node))
         from = *facts->inputs[0];
-    }
     return from;
+}
+
+/// Of an elementwise op with an operand that is no scalar, and so has to be where the op is.
+bool PlacementModel::takesHostScalars(const NodeFacts& facts) const {
+    if (!facts.op->elementwise) return false;
+    for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+        const auto& from = facts.inputs[port];
+        const auto& type = from ? m_analysis.typeOf(*from) : std::nullopt;
+        if (type && type->shape.rank() > 0 && !facts.op->inputAt(static_cast<int>(port)).hostValue)
+            return true;
+    }
+    return false;
 }
 
 std::uint32_t PlacementModel::tensorAt(PortRef output) {
@@ -153,19 +176,18 @@ std::uint32_t PlacementModel::tensorAt(PortRef output) {
     return known[port] - 1;
 }
 
-void PlacementModel::addReads(const NodeFacts& facts, const Options& options) {
+void PlacementModel::addReads(const NodeFacts& facts) {
     if (!facts.op) return;
-    if (options.throughTransfers && isPlainTransfer(facts, m_analysis) && !m_graph.find(facts.id)->pinned)
-        return;
+    if (isLookedThrough(facts)) return;
+    const bool takesScalars = takesHostScalars(facts);
     const std::uint32_t item = itemOf(facts.id);
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
         if (!facts.inputs[port] || !m_analysis.find(facts.inputs[port]->node)) continue;
-        const PortRef from =
-            options.throughTransfers ? behindTransfers(*facts.inputs[port]) : *facts.inputs[port];
+        const PortRef from = behindTransfers(*facts.inputs[port]);
         const auto& type = m_analysis.typeOf(from);
         AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(from)];
         const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
-        const bool isScalar = facts.op->elementwise && type && type->shape.rank() == 0 && !onHost;
+        const bool isScalar = takesScalars && type && type->shape.rank() == 0 && !onHost;
         (isScalar ? tensor.scalarReaders : tensor.readers).push_back(onHost ? kHost : item);
     }
 }

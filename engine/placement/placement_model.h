@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/bodies.h"
 #include "placement/analysis.h"
 #include "placement/assignment.h"
 
@@ -34,6 +35,9 @@ public:
     /// By item; none for the host, who reads shapes and axes.
     const std::vector<NodeId>& nodes() const noexcept { return m_nodes; }
     std::uint32_t itemOf(NodeId node) const { return m_items.at(node); }
+    /// Whether readers of a To read the tensor behind it: with `throughTransfers`, of a To that is a plain
+    /// copy, that is read, that nobody pinned, and that runs as often as what it copies is made.
+    bool isLookedThrough(const NodeFacts& facts) const;
     /// The output that a tensor of the problem is, by its index there.
     const std::vector<PortRef>& tensors() const noexcept { return m_tensors; }
 
@@ -41,13 +45,16 @@ private:
     /// Of a parameter that is folded into it, and stands where it does: they move together.
     const NodeFacts* readerThatTakesAlong(const NodeFacts& facts) const;
     void addItem(const NodeFacts& facts, const Options& options);
-    void addReads(const NodeFacts& facts, const Options& options);
+    void addReads(const NodeFacts& facts);
     std::uint32_t tensorAt(PortRef output);
     PortRef behindTransfers(PortRef from) const;
+    bool takesHostScalars(const NodeFacts& facts) const;
 
     const Graph& m_graph;
     const Analysis& m_analysis;
     const DeviceMap& m_deviceMap;
+    const Bodies m_bodies;
+    const bool m_throughTransfers;
     AssignmentProblem m_problem;
     std::vector<Device> m_devices;
     std::vector<NodeId> m_nodes;

@@ -25,15 +25,11 @@ struct Copies {
 Copies copiesOf(const AssignmentProblem& problem, const std::vector<int>& at) {
     Copies copies;
     for (const auto& tensor : problem.tensors) {
-        const int from = at[tensor.producer];
-        std::uint32_t read = 0;
-        for (const std::uint32_t r : tensor.readers) read |= 1U << at[r];
-        if (from != 0)
-            for (const std::uint32_t r : tensor.scalarReaders) read |= 1U << at[r];
-        read &= ~(1U << from);
+        const std::uint32_t places = problem.copiedTo(tensor, at);
         for (std::uint32_t to = 0; to < problem.places; ++to) {
-            if (!(read >> to & 1U)) continue;
-            const double ns = tensor.copyNs[static_cast<std::size_t>(from) * problem.places + to];
+            if (!(places >> to & 1U)) continue;
+            const double ns =
+                tensor.copyNs[static_cast<std::size_t>(at[tensor.producer]) * problem.places + to];
             copies.count += ns > 0 ? 1 : 0; // else it is made before the iterations
             copies.ns += ns;
         }
@@ -132,7 +128,7 @@ private:
     }
     bool isLookedThrough(NodeId node) const {
         const NodeFacts* facts = m_before.find(node);
-        return facts && isPlainTransfer(*facts, m_before) && !m_builder.graph().find(node)->pinned;
+        return facts && m_model.isLookedThrough(*facts);
     }
     void rewire(PortRef tensor) {
         std::vector<NodeId> transfers; // that carry it now
@@ -195,7 +191,6 @@ public:
         proposal.ns = m_problem.nsOf(best.at);
         proposal.atLeastNs = best.atLeastNs;
         proposal.isExact = best.isExact;
-        proposal.fits = best.fits;
         for (const auto& group : groupsOf(m_problem, best.at))
             proposal.moves.push_back(moveOf(best.at, group));
         std::stable_sort(proposal.moves.begin(), proposal.moves.end(),
@@ -226,9 +221,11 @@ private:
         const std::vector<int> now = m_problem.now();
         const auto groups = groupsOf(m_problem, best.at);
         if (groups.empty()) return;
+        const std::size_t tries =
+            std::clamp<std::size_t>(kSettledNodes / m_problem.items.size(), 1, kMostSettled);
         double least = timeOf(best.at);
         bool changed = false;
-        for (std::size_t tried = 0; tried < std::min(groups.size(), kMostSettled); ++tried) {
+        for (std::size_t tried = 0; tried < std::min(groups.size(), tries); ++tried) {
             std::vector<int> without = best.at;
             for (const std::uint32_t i : groups[tried]) without[i] = now[i];
             if (!m_problem.fits(without)) continue;
@@ -278,6 +275,7 @@ private:
     }
 
     static constexpr std::size_t kMostSettled = 32;
+    static constexpr std::size_t kSettledNodes = 100'000; ///< some seconds
 
     const Graph& m_graph;
     const Analysis& m_analysis;

@@ -27,7 +27,6 @@ struct PlacementProposal {
     double ns = 0;        ///< the same with the moves
     double atLeastNs = 0; ///< no placement takes less
     bool isExact = false;
-    bool fits = true; ///< in the devices' memories, were none of it used twice
 };
 
 /// What an iteration of a graph is predicted to take with all that overlaps, in ns (profile/prediction.h).

@@ -14,6 +14,16 @@ constexpr int kIterations = 6;
 /// Sizes are found, or turns taken, only by the run.
 bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
 
+std::string sourcesOf(const Plan& plan) {
+    std::vector<std::string> names;
+    for (const Device device : plan.devices.devices()) {
+        const DeviceProfile& profile = plan.devices.at(device).profile();
+        names.push_back(profile.source.empty() ? profile.name
+                                               : fmt::format("{} ({})", profile.name, profile.source));
+    }
+    return fmt::format("by the figures of {}", fmt::join(names, ", "));
+}
+
 } // namespace
 
 bool Prediction::fits() const noexcept {
@@ -92,17 +102,15 @@ Prediction predict(const Plan& plan) {
         const DeviceInfo& info = plan.devices.at(device).info();
         out.devices.push_back({device, info.name, plan.bytesOn(device), info.memoryBytes, busy[device]});
     }
+    out.sources = sourcesOf(plan);
     return out;
 }
 
-std::string sourcesOf(const Plan& plan) {
-    std::vector<std::string> names;
-    for (const Device device : plan.devices.devices()) {
-        const DeviceProfile& profile = plan.devices.at(device).profile();
-        names.push_back(profile.source.empty() ? profile.name
-                                               : fmt::format("{} ({})", profile.name, profile.source));
-    }
-    return fmt::format("by the figures of {}", fmt::join(names, ", "));
+Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
+                   std::optional<Policy> policy) {
+    const Policy rule = policy.value_or(graph.info().policy);
+    const Analysis analysis = analyze(graph, devices, rule, files.get());
+    return predict(*compile(graph, analysis, devices, std::move(files), {.policy = rule}));
 }
 
 } // namespace twb

@@ -3,6 +3,8 @@
 #include "runtime/plan.h"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,15 +43,17 @@ struct Prediction {
     Shares critical;                         ///< adds up to latencyNs
     std::vector<DeviceUse> devices;
     double transferBytes = 0; ///< of one iteration
-    bool isComplete = true;   ///< false where sizes or turns are known only to the run: these count nothing
+    /// Whose figures these are: "by the figures of AMD EPYC (estimate), NVIDIA H200 (datasheet)".
+    std::string sources;
+    bool isComplete = true; ///< false where sizes or turns are known only to the run: these count nothing
     bool fits() const noexcept;
 };
 
 /// Linear in steps and waits. Bodies of If, Loop and Scan count once.
 Prediction predict(const Plan& plan);
 
-/// One line for people and files: which profiles a prediction comes from, "by the figures of AMD EPYC
-/// (estimate), NVIDIA H200 (datasheet)".
-std::string sourcesOf(const Plan& plan);
+/// Of a graph under its own policy, or another one. Throws as compile does where it has errors.
+Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
+                   std::optional<Policy> policy = std::nullopt);
 
 } // namespace twb

@@ -169,7 +169,7 @@ struct Plan {
 
 struct CompileOptions {
     std::uint64_t revision = 0;
-    Policy policy;
+    Policy policy{};
     bool keepAll = false;     ///< every value readable after the run: no memory is shared
     bool fuse = true;         ///< chains of pointwise ops are one step where the backend can (Step::chain)
     std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are

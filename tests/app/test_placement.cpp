@@ -35,7 +35,7 @@ private Q_SLOTS:
         twb.save("a.twb", crossingGraph(true));
         const Ended ended = twb.run({"place", "a.twb", "-o", "b.twb"});
         QCOMPARE(ended.exit, 0);
-        QVERIFY2(ended.out.contains("removes 1 copy"), qPrintable(ended.out));
+        QVERIFY2(ended.out.contains("removes 2 copies"), qPrintable(ended.out));
         QVERIFY(ended.out.contains("Modelled. "));
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         QVERIFY(twb.run({"place", "b.twb"}).out.contains("no node would be better off on another lane"));

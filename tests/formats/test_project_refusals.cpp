@@ -67,7 +67,7 @@ private Q_SLOTS:
             "iterations must be an integer");
         row("iterations 0", with("\"iterations\": 1", "\"iterations\": 0"),
             "iterations is 0; it must lie between 1 and");
-        row("policy", with("\"strict\"", "\"loose\""), "policy must be \"strict\" or \"implicit\"");
+        row("policy", with("\"strict\"", "\"loose\""), "policy must be \"strict\", \"implicit\" or \"guard:");
         row("nodes an object",
             with("\"notes\": [{\"id\": 1, \"lane\": 1, \"text\": \"hello\"}]", "\"notes\": {}"),
             "notes must be a list, not an object");

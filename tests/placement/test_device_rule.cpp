@@ -3,6 +3,9 @@
 
 #include <QObject>
 
+#include <algorithm>
+#include <array>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -11,13 +14,13 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 /// One operand: where it is, and whether it is 0-dimensional.
-struct Operand {
+struct Given {
     const char* device;
     bool isScalar;
 };
 
-constexpr std::array kOperands{Operand{"cpu", false},   Operand{"cpu", true},     Operand{"cuda:0", false},
-                               Operand{"cuda:0", true}, Operand{"cuda:1", false}, Operand{"cuda:1", true}};
+constexpr std::array kGiven{Given{"cpu", false},   Given{"cpu", true},     Given{"cuda:0", false},
+                            Given{"cuda:0", true}, Given{"cuda:1", false}, Given{"cuda:1", true}};
 
 struct TestedOp {
     const char* name;
@@ -35,19 +38,19 @@ constexpr std::array kOps{TestedOp{"Add", 2, true, true},      TestedOp{"Mul", 2
 /// 0-dimensional CPU tensor (the first one's where all are), the others must be there, too, or, in what goes
 /// through TensorIterator, be 0-dimensional and on the CPU (ATen/TensorIterator.cpp, compute_types). All
 /// other functions take no such tensors (ATen/core/adaption.cpp, common_device_check).
-bool pytorchAccepts(const TestedOp& op, const std::vector<Operand>& operands, std::string_view lane) {
-    const auto isHostScalar = [&](const Operand& o) {
+bool pytorchAccepts(const TestedOp& op, const std::vector<Given>& operands, std::string_view lane) {
+    const auto isHostScalar = [&](const Given& o) {
         return op.elementwise && o.isScalar && std::string_view(o.device) == "cpu";
     };
     std::string_view common = operands.front().device;
-    for (const Operand& o : operands)
+    for (const Given& o : operands)
         if (!isHostScalar(o)) {
             common = o.device;
             break;
         }
     if (common != lane) return false; // here the lane says where an op runs; there its operands do
     return std::all_of(operands.begin(), operands.end(),
-                       [&](const Operand& o) { return o.device == common || isHostScalar(o); });
+                       [&](const Given& o) { return o.device == common || isHostScalar(o); });
 }
 
 } // namespace
@@ -64,10 +67,10 @@ private Q_SLOTS:
         for (const TestedOp& op : kOps) {
             std::vector<std::size_t> at(static_cast<std::size_t>(op.inputs), 0);
             for (bool more = true; more;) {
-                std::vector<Operand> operands;
-                for (const std::size_t i : at) operands.push_back(kOperands[i]);
-                const bool hasScalars = std::any_of(operands.begin(), operands.end(),
-                                                    [](const Operand& o) { return o.isScalar; });
+                std::vector<Given> operands;
+                for (const std::size_t i : at) operands.push_back(kGiven[i]);
+                const bool hasScalars =
+                    std::any_of(operands.begin(), operands.end(), [](const Given& o) { return o.isScalar; });
                 if (!hasScalars || op.takesScalars)
                     for (const char* lane : {"cpu", "cuda:0", "cuda:1"}) {
                         GraphMaker g;
@@ -83,7 +86,7 @@ private Q_SLOTS:
                         const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
                         const bool expected = pytorchAccepts(op, operands, lane);
                         std::string what = std::string(op.name) + " on " + lane + " of";
-                        for (const Operand& o : operands)
+                        for (const Given& o : operands)
                             what += std::string(" ") + o.device + (o.isScalar ? " scalar" : "");
                         for (const Diagnostic& d : analysis.diagnostics)
                             if (d.severity == Severity::error)
@@ -92,7 +95,7 @@ private Q_SLOTS:
                         (expected ? accepted : refused)++;
                     }
                 std::size_t i = 0;
-                while (i < at.size() && ++at[i] == kOperands.size()) at[i++] = 0;
+                while (i < at.size() && ++at[i] == kGiven.size()) at[i++] = 0;
                 more = i < at.size();
             }
         }
@@ -124,7 +127,7 @@ private Q_SLOTS:
             if (d.severity != Severity::error) continue;
             QCOMPARE(
                 d.message,
-                std::string("Disallowed host-to-device transfer: X is on cpu, but Relu \"up\" reads it on "
+                std::string("Disallowed host-to-device transfer: self is on cpu, but Relu \"up\" reads it on "
                             "cuda:0 (the guard policy says h2d=disallow; a To node is always allowed)"));
             QVERIFY(!d.fixes.empty());
         }

@@ -231,6 +231,18 @@ void paintBody(QPainter& painter, const QRectF& r, bool isPill, const QColor& fi
     painter.drawRoundedRect(QRectF(r.left() + 2, r.top() + 9, 4, r.height() - 18), 2, 2);
 }
 
+/// A pin's head and its needle, in the colour of the device that the node is kept on.
+void paintPin(QPainter& painter, const Theme& theme, const QColor& accent, QPointF at) {
+    painter.setPen(QPen(accent, 1.5));
+    painter.setBrush(theme.raised);
+    painter.drawEllipse(at, 8, 8);
+    painter.setPen(QPen(accent, 1.6, Qt::SolidLine, Qt::RoundCap));
+    painter.drawLine(at + QPointF(0, 0.5), at + QPointF(0, 5));
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(accent);
+    painter.drawEllipse(at + QPointF(0, -1.6), 2.9, 2.9);
+}
+
 void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
@@ -319,6 +331,8 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         paintBadge(painter, theme, Severity::error, {r.right() - 5, r.top() + 2}, 9);
     else if (shape.hasWarning)
         paintBadge(painter, theme, Severity::warning, {r.right() - 5, r.top() + 2}, 9);
+    if (shape.isPinned && pass.detail == Detail::full)
+        paintPin(painter, theme, accent, {r.left() + 5, r.top() + 2});
 }
 
 void paintLabel(const Pass& pass, const PriceLabel& label) {

@@ -245,6 +245,7 @@ void Scene::finish(const SceneSource& source) {
         const auto mark = worst.find(node.id);
         shape.hasError = mark != worst.end() && mark->second == Severity::error;
         shape.hasWarning = mark != worst.end() && mark->second == Severity::warning;
+        shape.isPinned = node.pinned;
         const NodeFacts* facts = source.analysis.find(node.id);
         std::uint64_t signature = mixed(1, std::hash<Device>()(shape.device));
         signature = mixed(signature, (facts && facts->op ? 2U : 0U) + (shape.hasError ? 4U : 0U) +

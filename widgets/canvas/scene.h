@@ -73,6 +73,7 @@ struct NodeShape {
     std::uint16_t outputs = 0;
     bool hasError = false;
     bool hasWarning = false;
+    bool isPinned = false; ///< to its lane
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool placed = false;      ///< in the grid
