@@ -125,6 +125,32 @@ private Q_SLOTS:
         QVERIFY(compared >= 12);
     }
 
+    /// Also of one that only a module reads: whoever calls the module brings another value.
+    void anInputIsAnArgument() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Input", "x", "cpu", {{"shape", std::vector<std::int64_t>{2, 3}}});
+        const NodeId relu = maker.node("Relu", "relu", "cpu", {}, {x});
+        maker.node("Probe", "seen", "cpu", {}, {relu});
+        Graph graph = maker.graph();
+        DeltaBuilder builder(graph, "make a module");
+        Frame frame;
+        frame.title = "block";
+        const FrameId block = builder.addFrame(frame);
+        for (const NodeId id : {x, relu}) {
+            Node node = *builder.graph().find(id);
+            node.frame = block;
+            builder.change(node);
+        }
+        graph.apply(builder.take());
+        const Program twb;
+        saveProject(graph, twb.fsPath(QStringLiteral("g.twb")));
+        const Ended ended = twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const QByteArray text = twb.read(QStringLiteral("g.py"));
+        QVERIFY2(text.contains("def forward(self, x"), text.constData());
+        QVERIFY2(!text.contains("self.x"), text.constData());
+    }
+
     void itHasTheCopiesOfTheGraphAndNoOthers() {
         const Program twb;
         for (const QString& name : exampleNames()) {

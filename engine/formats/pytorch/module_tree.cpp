@@ -135,12 +135,14 @@ bool ModuleTree::order() {
     return fine;
 }
 
-/// A source belongs to the innermost scope around all that reads it.
+/// A source belongs to the innermost scope around all that reads it, an Input to the whole: it is an
+/// argument.
 void ModuleTree::findSources() {
     for (const LiveNode& live : m_live)
         for (const PortRef read : live.reads) {
             if (!isSource(m_live[m_place.at(read.node)])) continue;
-            const std::size_t reader = homeOf(live.facts->id);
+            const bool isInput = m_live[m_place.at(read.node)].facts->op->name == "Input";
+            const std::size_t reader = isInput ? 0 : homeOf(live.facts->id);
             const auto [known, isNew] = m_sourceHome.try_emplace(read, reader);
             if (!isNew) known->second = common(known->second, reader);
         }
