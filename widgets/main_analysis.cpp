@@ -239,7 +239,9 @@ void MainWindow::showPolicyLens() {
         });
         sums << (failing > 0
                      ? tr("%1: fails on %2 of %3").arg(lens.name).arg(failing).arg(edges.size())
-                     : tr("%1: copies %2 an iteration (%3)").arg(lens.name, ms(lens.ns)).arg(lens.copies));
+                     : tr("%1: %2 an iteration, %3")
+                           .arg(lens.name, lens.copies == 1 ? tr("1 copy") : tr("%1 copies").arg(lens.copies),
+                                ms(lens.ns)));
     }
     for (const Edge& edge : edges) {
         QStringList row{toQt(labelOf(graph, edge.from.node)) + QStringLiteral(" → ") +

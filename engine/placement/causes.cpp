@@ -196,9 +196,14 @@ void Causes::describeDevices(Cause& cause) const {
         move.title = fmt::format("move {} to {}", names, others.begin()->toString());
         if (move.fixes.size() == cause.nodes.size()) cause.remedies.push_back(std::move(move));
     }
-    inserts.title = copied.size() == 1
-                        ? inserts.fixes.front().title
-                        : fmt::format("insert {} To nodes, one for each tensor and device", copied.size());
+    const Fix& first = inserts.fixes.front();
+    if (inserts.fixes.size() == 1)
+        inserts.title = first.title;
+    else if (copied.size() == 1)
+        inserts.title = fmt::format("insert one To({}) on {} for all {} readers", first.device.toString(),
+                                    labelOf(m_graph, first.edge.from.node), inserts.fixes.size());
+    else
+        inserts.title = fmt::format("insert {} To nodes, one for each tensor and device", copied.size());
     cause.remedies.push_back(std::move(inserts));
     std::stable_sort(cause.remedies.begin(), cause.remedies.end(), [](const Remedy& a, const Remedy& b) {
         return std::pair(!a.price.isKnown, a.price.ns) < std::pair(!b.price.isKnown, b.price.ns);
