@@ -73,8 +73,12 @@ private:
                                               static_cast<double>(m_problem.items[item].bytes),
                                           1e13));
     }
+    /// Into the copies of a tensor, or their prices.
+    std::size_t indexOf(int from, int to) const {
+        return static_cast<std::size_t>(from) * m_problem.places + static_cast<std::size_t>(to);
+    }
     Pico copy(std::size_t tensor, int from, int to) const {
-        return from == to ? 0 : m_copies[tensor][static_cast<std::size_t>(from * m_places + to)];
+        return from == to ? 0 : m_copies[tensor][indexOf(from, to)];
     }
 
     Pico copiesOf(std::size_t t, const std::vector<int>& at) const {
@@ -365,15 +369,13 @@ private:
             if (!isAllowed(out, out.now)) out.now = 1 - out.now;
         }
         const auto at = [&](const AssignmentProblem::Tensor& tensor, int from, int to) {
-            return tensor.copyNs[static_cast<std::size_t>(from * m_places + to)];
+            return tensor.copyNs[indexOf(from, to)];
         };
         for (const auto& tensor : m_problem.tensors) {
             auto& out = merged.tensors.emplace_back(tensor);
             out.copyNs.assign(4, 0);
-            out.copyNs[static_cast<std::size_t>(own * 2 + 1 - own)] =
-                leastOf([&](int p) { return at(tensor, place, p); });
-            out.copyNs[static_cast<std::size_t>((1 - own) * 2 + own)] =
-                leastOf([&](int p) { return at(tensor, p, place); });
+            out.copyNs[own == 0 ? 1 : 2] = leastOf([&](int p) { return at(tensor, place, p); });
+            out.copyNs[own == 0 ? 2 : 1] = leastOf([&](int p) { return at(tensor, p, place); });
         }
         return merged;
     }
