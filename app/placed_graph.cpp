@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace twb {
 
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside) {
@@ -23,18 +21,12 @@ PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options,
     return placed;
 }
 
-void requireNoErrors(const PlacedGraph& placed, const std::string& file, std::string_view code) {
-    std::size_t count = 0;
-    const Diagnostic* first = nullptr;
-    for (const Diagnostic& d : placed.analysis.diagnostics) {
-        if (d.severity != Severity::error || d.code == code) continue;
-        if (!first) first = &d;
-        ++count;
-    }
-    if (first)
-        throw Error(ErrorCode::badGraph,
-                    fmt::format("{} has {} error{}; the first one: {} (`twb check` lists them)", file, count,
-                                count == 1 ? "" : "s", first->message));
+void requireNoErrors(const PlacedGraph& placed, const std::string& file) {
+    const std::size_t count = placed.analysis.errorCount();
+    if (count == 0) return;
+    throw Error(ErrorCode::badGraph,
+                fmt::format("{} has {} error{}; the first one: {} (`twb check` lists them)", file, count,
+                            count == 1 ? "" : "s", placed.analysis.diagnostics.front().message));
 }
 
 } // namespace twb

@@ -21,7 +21,7 @@ struct PlacedGraph {
 /// PlacementOptions::devicesFor do.
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside);
 
-/// Throws Error(badGraph) with the number of errors and the first one, where the graph has any but `code`.
-void requireNoErrors(const PlacedGraph& placed, const std::string& file, std::string_view code = {});
+/// Throws Error(badGraph) with the number of errors and the first one, where the graph has any.
+void requireNoErrors(const PlacedGraph& placed, const std::string& file);
 
 } // namespace twb

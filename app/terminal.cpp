@@ -4,6 +4,7 @@
 #include "core/format.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -28,6 +29,10 @@ bool isCapable(int descriptor) {
 
 void printResult(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) outputFailed();
+}
+
+void printJson(const nlohmann::ordered_json& document) {
+    printResult(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
 void finishOutput() {

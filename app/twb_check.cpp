@@ -96,7 +96,7 @@ ExitCode check(const CheckOptions& options) {
                                          {"warnings", counts.warnings},
                                          {"unreadable", counts.unreadable},
                                          {"files", results}};
-        printResult(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+        printJson(out);
     } else {
         printResult(fmt::format("{}, {}, {}{}\n", plural(options.files.size(), "graph"),
                                 plural(counts.errors, "error"), plural(counts.warnings, "warning"),

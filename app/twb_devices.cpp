@@ -55,7 +55,7 @@ std::vector<std::shared_ptr<Backend>> presentDevices() {
     return out;
 }
 
-void printJson(const ProfileLibrary& library) {
+void listAsJson(const ProfileLibrary& library) {
     const std::string& problem = cudaDevices().problem;
     Json out{{"schema", kReportSchema},
              {"devices", Json::array()},
@@ -63,7 +63,7 @@ void printJson(const ProfileLibrary& library) {
              {"profiles", Json::array()}};
     for (const auto& backend : presentDevices()) out["devices"].push_back(toJson(*backend));
     for (const DeviceProfile& profile : library.all()) out["profiles"].push_back(toJson(profile));
-    printResult(out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+    printJson(out);
 }
 
 void printText(const ProfileLibrary& library) {
@@ -100,7 +100,7 @@ void addDevicesCommand(CLI::App& app, ExitCode&) {
     command->callback([json] {
         const ProfileLibrary library(resourceFolder() / "devices");
         if (*json)
-            printJson(library);
+            listAsJson(library);
         else
             printText(library);
     });

@@ -66,9 +66,7 @@ ExitCode fix(const FixOptions& options) {
         if (placed.analysis.diagnostics[cause.diagnostics.front()].code == "device-mismatch")
             causes.push_back(std::move(cause));
     if (options.json) {
-        printResult(toJson(placed, set, causes, options.file)
-                        .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                    '\n');
+        printJson(toJson(placed, set, causes, options.file));
     } else if (set.fixes.empty()) {
         printResult(fmt::format("{}: nothing stands on a wrong device\n", printable(options.file)));
     } else {
@@ -84,19 +82,14 @@ ExitCode fix(const FixOptions& options) {
                                 "other; {}. With a To on each such edge: {}.\n",
                                 formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs)));
     }
-    if (!options.output.empty()) {
-        placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
-        saveProject(placed.graph, options.output);
-    }
-    const Analysis after = options.output.empty() ? Analysis{}
-                                                  : analyze(placed.graph, placed.devices,
-                                                            placed.analysis.policy, placed.files.get());
-    if (after.hasErrors()) {
-        printMessage(fmt::format("{} still has {} of other kinds; `twb check` lists them", options.output,
-                                 after.errorCount() == 1 ? "an error" : "errors"));
-        return ExitCode::graphErrors;
-    }
-    return ExitCode::fine;
+    if (options.output.empty()) return ExitCode::fine;
+    placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
+    saveProject(placed.graph, options.output);
+    const Analysis after = analyze(placed.graph, placed.devices, placed.analysis.policy, placed.files.get());
+    if (!after.hasErrors()) return ExitCode::fine;
+    printMessage(fmt::format("{} still has {} of other kinds; `twb check` lists them", options.output,
+                             after.errorCount() == 1 ? "an error" : "errors"));
+    return ExitCode::graphErrors;
 }
 
 } // namespace

@@ -210,7 +210,7 @@ void listOps(const OpsOptions& options) {
     if (options.json) {
         Json out{{"schema", kReportSchema}, {"ops", Json::array()}};
         for (const Op& op : ops) out["ops"].push_back(toJson(op));
-        printResult(out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+        printJson(out);
     } else if (options.op.empty()) {
         printTable(ops);
     } else {

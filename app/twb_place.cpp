@@ -65,9 +65,7 @@ ExitCode place(const PlaceOptions& options) {
     const Prediction now = predict(placed.graph, placed.devices, placed.files, placed.analysis.policy);
     const Prediction then = predict(moved, placed.devices, placed.files, placed.analysis.policy);
     if (options.json) {
-        printResult(toJson(placed.graph, proposal, now, then, options.file)
-                        .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                    '\n');
+        printJson(toJson(placed.graph, proposal, now, then, options.file));
     } else if (proposal.moves.empty()) {
         printResult(fmt::format("{}: no node would be better off on another lane{}\n",
                                 printable(options.file), proposal.isExact ? "" : ", as far as was tried"));

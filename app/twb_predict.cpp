@@ -171,7 +171,7 @@ ExitCode predictAll(const PredictOptions& options) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Case& each : cases) list.push_back(toJson(each));
     const nlohmann::ordered_json out{{"schema", 1}, {"file", options.file}, {"cases", list}};
-    printResult(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    printJson(out);
     return ExitCode::fine;
 }
 
