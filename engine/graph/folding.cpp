@@ -104,8 +104,14 @@ std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& no
 }
 
 void moveToLane(DeltaBuilder& builder, NodeId id, LaneId lane) {
-    std::vector<NodeId> all = foldedIn(builder.graph(), id);
-    all.push_back(id);
+    const Lane* to = builder.graph().find(lane);
+    const Op* op = findOp(builder.graph().find(id)->op);
+    std::vector<NodeId> all{id};
+    for (const NodeId folded : foldedIn(builder.graph(), id)) {
+        const int port = builder.graph().outgoing(folded)[0].to.port;
+        const bool onHost = op && op->inputAt(port).hostValue;
+        if (!(onHost && to && to->device.isCuda())) all.push_back(folded);
+    }
     for (const NodeId each : all) {
         Node node = *builder.graph().find(each);
         if (node.lane == lane) continue;

@@ -29,7 +29,8 @@ Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes);
 
 /// Nodes, and what is folded into them.
 std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& nodes);
-/// Puts a node on a lane, and with it the parameters that are folded into it.
+/// Puts a node on a lane, and with it the parameters that are folded into it: all but a value that the host
+/// reads (a shape, axes), which stays where it is when its reader goes to a GPU.
 void moveToLane(DeltaBuilder& builder, NodeId node, LaneId lane);
 
 } // namespace twb

@@ -206,6 +206,39 @@ private Q_SLOTS:
         for (const NodeId id : {p.gemm, p.weight, p.bias}) QCOMPARE(p.graph.find(id)->lane, p.cuda);
         QCOMPARE(p.graph.find(p.relu)->lane, p.cpu);
     }
+
+    void aShapeThatTheHostReadsStaysThere() {
+        Parameters p;
+        DeltaBuilder builder(p.graph, "reshape");
+        Node node;
+        node.lane = p.cpu;
+        node.op = "Reshape";
+        node.name = "reshape";
+        const NodeId reshape = builder.addNode(node);
+        node.op = "Constant";
+        node.name = "shape";
+        node.folded = true;
+        const NodeId shape = builder.addNode(node);
+        builder.connect({{p.relu, 0}, {reshape, 0}});
+        builder.connect({{shape, 0}, {reshape, 1}});
+        p.graph.apply(builder.take());
+        const auto sendTo = [&](LaneId lane) {
+            DeltaBuilder move(p.graph, "move");
+            moveToLane(move, reshape, lane);
+            p.graph.apply(move.take());
+        };
+        sendTo(p.cuda);
+        QCOMPARE(p.graph.find(reshape)->lane, p.cuda);
+        QCOMPARE(p.graph.find(shape)->lane, p.cpu);
+        sendTo(p.cpu);
+        Node astray = *p.graph.find(shape);
+        DeltaBuilder mistake(p.graph, "mistake");
+        astray.lane = p.cuda;
+        mistake.change(astray);
+        p.graph.apply(mistake.take());
+        sendTo(p.cpu); // a mistake goes with its reader to the cpu
+        QCOMPARE(p.graph.find(shape)->lane, p.cpu);
+    }
 };
 
 TWB_TEST_MAIN(TestLayout)
