@@ -1,5 +1,6 @@
 #include "app/batch_summary.h"
 
+#include "core/csv.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
@@ -84,23 +85,6 @@ std::string firstWords(const std::string& message) {
 }
 
 std::string number(double value) { return fmt::format("{}", value); }
-
-/// RFC 4180.
-std::string csvCell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string out = "\"";
-    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + '"';
-}
-
-std::string csvLine(const std::vector<std::string>& cells) {
-    std::string out;
-    for (const std::string& cell : cells) {
-        if (&cell != &cells.front()) out += ',';
-        out += csvCell(cell);
-    }
-    return out + "\r\n";
-}
 
 std::string toCsv(const std::vector<SweepAxis>& axes, const std::vector<BatchRow>& rows) {
     const std::set<std::string> probes = probeNames(rows);

@@ -80,15 +80,6 @@ std::vector<std::pair<std::string, PortRef>> probesOf(const Graph& graph) {
     return out;
 }
 
-std::vector<InputFile> inputFiles(const Plan& plan) {
-    std::vector<InputFile> out;
-    for (const Step& step : plan.steps) {
-        const auto* path = step.op && step.op->name == "File" ? step.attributes.find("path") : nullptr;
-        if (path) out.push_back({toString(*path), plan.files->fingerprint(toString(*path))});
-    }
-    return out;
-}
-
 bool hasRealGpu(const Plan& plan) {
     return std::any_of(plan.streams.begin(), plan.streams.end(), [&](const PlanStream& stream) {
         return stream.device.isCuda() && !plan.devices.isSimulated(stream.device);

@@ -148,6 +148,7 @@ Json stepsOf(const RunReport& report) {
 Json transfersOf(const RunReport& report) {
     const Plan& plan = *report.plan;
     Json out = Json::array();
+    const std::vector<TransferFigures> allFigures = figuresOf(report);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const Transfer& transfer = plan.transfers[i];
         Json row{{"label", transfer.label},
@@ -172,7 +173,7 @@ Json transfersOf(const RunReport& report) {
         }
         row["predicted_ms"] = toMs(transfer.predictedNs);
         row["modelled"] = transfer.modelled;
-        const TransferFigures figures = figuresOf(report, i);
+        const TransferFigures& figures = allFigures[i];
         row["direction"] = name(figures.direction);
         row["link_peak_gb_per_s"] = figure(figures.linkPeakGBps);
         row["of_link_peak_percent"] = figure(figures.ofPeakPercent);
@@ -252,6 +253,15 @@ ProbeValue probe(std::string name, const Tensor& tensor) {
     const double nan = std::nan("");
     if (numbers == 0) out.minimum = out.maximum = nan;
     out.mean = numbers == 0 ? nan : sum / static_cast<double>(numbers);
+    return out;
+}
+
+std::vector<InputFile> inputFiles(const Plan& plan) {
+    std::vector<InputFile> out;
+    for (const Step& step : plan.steps) {
+        const auto* path = step.op && step.op->name == "File" ? step.attributes.find("path") : nullptr;
+        if (path && plan.files) out.push_back({toString(*path), plan.files->fingerprint(toString(*path))});
+    }
     return out;
 }
 

@@ -63,6 +63,9 @@ struct InputFile {
     std::string fingerprint;
 };
 
+/// The files that a plan reads, as they are now.
+std::vector<InputFile> inputFiles(const Plan& plan);
+
 /// Everything about one run: what `twb run --report` writes.
 struct RunReport {
     std::string file;

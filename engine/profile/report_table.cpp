@@ -94,10 +94,11 @@ std::string transfers(const RunReport& report, bool color) {
     table.add({"transfer", "kind", "count", "moved", "median", "p95", "rate", "of peak", "waited", "overlap",
                "predicted", "error", "memory", ""});
     table.addRule();
+    const std::vector<TransferFigures> allFigures = figuresOf(report);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const Transfer& transfer = plan.transfers[i];
         const LedgerRow* cost = report.ledger ? &report.ledger->rows()[i] : nullptr;
-        const TransferFigures figures = figuresOf(report, i);
+        const TransferFigures& figures = allFigures[i];
         std::vector<std::string> row{transfer.label, std::string(name(transfer.kind))};
         if (figures.direction == CopyDirection::peer) row.back() += ", peer";
         if (cost && cost->count > 0) {

@@ -67,11 +67,12 @@ void RunTimeline::close() {
 }
 
 void RunTimeline::countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside) {
+    // Spans of several iterations may overlap each other: each moment counts once.
+    std::vector<Span> parts;
     for (const StepRecord& record : iteration.records) {
         const std::uint32_t transfer = m_plan->steps[record.step].transfer;
         if (transfer == kNone) continue;
-        // Spans of several iterations may overlap each other: each moment counts once.
-        std::vector<Span> parts;
+        parts.clear();
         for (const Iteration* other : beside) {
             const auto from =
                 std::partition_point(other->busy.begin(), other->busy.end(),

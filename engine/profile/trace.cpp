@@ -1,6 +1,7 @@
 #include "profile/trace.h"
 
 #include "profile/report.h"
+#include "profile/run_course.h"
 #include "profile/trace_memory.h"
 
 #include <fmt/format.h>
@@ -70,49 +71,6 @@ void writeMetadata(Events& events, const Plan& plan, const Tracks& tracks) {
     }
 }
 
-/// From the slice that made a tensor, over the slice that moved it, to a slice that used it; positions in the
-/// records.
-struct Arrow {
-    std::size_t producer = 0;
-    std::size_t transfer = 0;
-    std::size_t consumer = 0;
-};
-
-std::vector<Arrow> arrowsOf(const Plan& plan, const std::vector<StepRecord>& records) {
-    std::vector<std::uint32_t> makerOf(plan.values.size(), kNone);
-    std::vector<std::vector<std::uint32_t>> transfersInto(plan.steps.size());
-    for (const Step& step : plan.steps) {
-        for (const std::uint32_t value : step.inputs)
-            if (value != kNone && makerOf[value] != kNone && plan.steps[makerOf[value]].transfer != kNone)
-                transfersInto[step.index].push_back(makerOf[value]);
-        for (const std::uint32_t value : step.outputs)
-            if (value != kNone) makerOf[value] = step.index;
-    }
-
-    constexpr auto kUnseen = static_cast<std::size_t>(-1);
-    std::vector<std::size_t> latest(plan.steps.size(), kUnseen);
-    /// The record of `step` that an event of `iteration` saw the result of.
-    const auto seen = [&](std::uint32_t step, std::uint32_t iteration) {
-        const std::size_t at = step == kNone ? kUnseen : latest[step];
-        return at != kUnseen && (plan.steps[step].setup || records[at].iteration == iteration) ? at : kUnseen;
-    };
-    std::vector<Arrow> arrows;
-    for (std::size_t at = 0; at < records.size(); ++at) {
-        const StepRecord& record = records[at];
-        for (const std::uint32_t transfer : transfersInto[record.step]) {
-            // What was moved before the iterations is drawn once, into the first of them.
-            if (plan.steps[transfer].setup && record.iteration > 0) continue;
-            const std::vector<std::uint32_t>& moved = plan.steps[transfer].inputs;
-            const std::uint32_t maker =
-                moved.empty() || moved.front() == kNone ? kNone : makerOf[moved.front()];
-            const Arrow arrow{seen(maker, record.iteration), seen(transfer, record.iteration), at};
-            if (arrow.producer != kUnseen && arrow.transfer != kUnseen) arrows.push_back(arrow);
-        }
-        latest[record.step] = at;
-    }
-    return arrows;
-}
-
 void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
                  const std::vector<StepRecord>& records) {
     // What does not change between iterations, once a step.
@@ -151,7 +109,7 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
 void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
                  const std::vector<StepRecord>& records) {
     std::size_t id = 0;
-    for (const Arrow& arrow : arrowsOf(plan, records)) {
+    for (const TensorFlow& arrow : flowsOf(plan, records)) {
         ++id;
         const std::string name = quoted(plan.steps[records[arrow.transfer].step].label);
         const auto add = [&](const char* phase, std::size_t at, std::int64_t ns) {

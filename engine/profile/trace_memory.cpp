@@ -13,6 +13,7 @@ struct Block {
     std::uint32_t producer = kNone; ///< the step that fills it first
     bool stays = false;             ///< to the end of the run
     bool alive = false;
+    std::int64_t firstUse = 0;
     std::int64_t lastUse = 0;
 };
 
@@ -52,14 +53,28 @@ struct Blocks {
     std::vector<std::vector<std::uint32_t>> touched; ///< by step
 };
 
+/// In order of time; what goes at an instant goes before what comes.
+std::vector<Change> changesOf(const std::vector<LiveTensor>& tensors) {
+    std::vector<Change> changes;
+    for (const LiveTensor& tensor : tensors) {
+        changes.push_back({tensor.startNs, tensor.device, static_cast<std::int64_t>(tensor.bytes)});
+        if (tensor.endNs != kToTheEnd)
+            changes.push_back({tensor.endNs, tensor.device, -static_cast<std::int64_t>(tensor.bytes)});
+    }
+    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+        return a.ns != b.ns ? a.ns < b.ns : a.bytes < b.bytes;
+    });
+    return changes;
+}
+
 } // namespace
 
-std::vector<MemorySample> liveMemory(const Plan& plan, const std::vector<StepRecord>& records) {
+std::vector<LiveTensor> liveTensors(const Plan& plan, const std::vector<StepRecord>& records) {
     Blocks blocks(plan);
-    std::vector<Change> changes;
+    std::vector<LiveTensor> out;
     const auto release = [&](Block& block) {
         if (!block.alive || block.stays) return;
-        changes.push_back({block.lastUse, block.device, -static_cast<std::int64_t>(block.bytes)});
+        out.push_back({block.producer, block.device, block.bytes, block.firstUse, block.lastUse});
         block.alive = false;
     };
     for (const StepRecord& record : records) {
@@ -68,17 +83,24 @@ std::vector<MemorySample> liveMemory(const Plan& plan, const std::vector<StepRec
             if (block.producer == record.step) release(block); // of the iteration before
             if (!block.alive) {
                 block.alive = true;
+                block.firstUse = record.startNs;
                 block.lastUse = record.endNs;
-                changes.push_back({record.startNs, block.device, static_cast<std::int64_t>(block.bytes)});
             }
             block.lastUse = std::max(block.lastUse, record.endNs);
         }
     }
-    for (Block& block : blocks.all) release(block);
+    for (Block& block : blocks.all) {
+        if (block.alive && block.stays)
+            out.push_back({block.producer, block.device, block.bytes, block.firstUse, kToTheEnd});
+        release(block);
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const LiveTensor& a, const LiveTensor& b) { return a.startNs < b.startNs; });
+    return out;
+}
 
-    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-        return a.ns != b.ns ? a.ns < b.ns : a.bytes < b.bytes;
-    });
+std::vector<MemorySample> liveMemory(const Plan& plan, const std::vector<StepRecord>& records) {
+    const std::vector<Change> changes = changesOf(liveTensors(plan, records));
     std::map<Device, std::int64_t> now;
     std::vector<MemorySample> samples;
     for (std::size_t i = 0; i < changes.size();) {
@@ -92,6 +114,41 @@ std::vector<MemorySample> liveMemory(const Plan& plan, const std::vector<StepRec
         }
     }
     return samples;
+}
+
+std::vector<MemoryCourse> memoryCourses(const Plan& plan, const std::vector<StepRecord>& records) {
+    std::int64_t start = kToTheEnd;
+    std::int64_t end = 0;
+    for (const StepRecord& record : records) {
+        if (plan.steps[record.step].setup) continue;
+        start = std::min(start, record.startNs);
+        end = std::max(end, record.endNs);
+    }
+    std::map<Device, MemoryCourse> courses;
+    for (const LiveTensor& tensor : liveTensors(plan, records)) {
+        if (tensor.bytes == 0 || tensor.endNs < start) continue;
+        courses[tensor.device].tensors.push_back(tensor);
+    }
+    std::vector<MemoryCourse> out;
+    for (auto& [device, course] : courses) {
+        course.device = device;
+        course.startNs = start;
+        course.endNs = end;
+        std::int64_t now = 0;
+        for (const Change& change : changesOf(course.tensors)) {
+            now += change.bytes;
+            if (change.ns > end || now <= static_cast<std::int64_t>(course.peakBytes)) continue;
+            course.peakBytes = static_cast<std::uint64_t>(now);
+            course.peakNs = std::max(change.ns, start);
+        }
+        for (const LiveTensor& tensor : course.tensors)
+            if (tensor.startNs <= course.peakNs && tensor.endNs > course.peakNs)
+                course.atPeak.push_back(tensor);
+        std::stable_sort(course.atPeak.begin(), course.atPeak.end(),
+                         [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
+        out.push_back(std::move(course));
+    }
+    return out;
 }
 
 } // namespace twb

@@ -1,7 +1,5 @@
 #include "profile/transfer_figures.h"
 
-#include <algorithm>
-
 namespace twb {
 
 std::string_view name(CopyDirection direction) noexcept {
@@ -16,7 +14,10 @@ std::string_view name(CopyDirection direction) noexcept {
     return {};
 }
 
-TransferFigures figuresOf(const RunReport& report, std::size_t index) {
+namespace {
+
+/// `step` makes the transfer's copies; null: none does.
+TransferFigures figuresOf(const RunReport& report, std::size_t index, const Step* step) {
     const Plan& plan = *report.plan;
     const Transfer& transfer = plan.transfers[index];
     TransferFigures out;
@@ -29,9 +30,7 @@ TransferFigures figuresOf(const RunReport& report, std::size_t index) {
     const LedgerRow* cost = report.ledger ? &report.ledger->rows()[index] : nullptr;
     if (!cost || cost->count == 0) return out;
     if (out.linkPeakGBps) out.ofPeakPercent = 100 * cost->gbPerSecond() / peak;
-    const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
-                                   [&](const Step& s) { return s.transfer == index; });
-    if (step != plan.steps.end() && !step->setup && !step->inputs.empty() && step->inputs.front() != kNone) {
+    if (step && !step->setup && !step->inputs.empty() && step->inputs.front() != kNone) {
         const std::uint32_t maker =
             step->inputs.front() < plan.producers.size() ? plan.producers[step->inputs.front()] : kNone;
         if (maker == kNone || !plan.steps[maker].setup)
@@ -42,6 +41,18 @@ TransferFigures figuresOf(const RunReport& report, std::size_t index) {
                              static_cast<double>(cost->totalNs);
     if (!transfer.modelled && transfer.predictedNs > 0)
         out.errorPercent = 100 * (cost->medianNs() / transfer.predictedNs - 1);
+    return out;
+}
+
+} // namespace
+
+std::vector<TransferFigures> figuresOf(const RunReport& report) {
+    std::vector<const Step*> copies(report.plan->transfers.size());
+    for (const Step& step : report.plan->steps)
+        if (step.transfer != kNone && !copies[step.transfer]) copies[step.transfer] = &step;
+    std::vector<TransferFigures> out;
+    out.reserve(copies.size());
+    for (std::size_t i = 0; i < copies.size(); ++i) out.push_back(figuresOf(report, i, copies[i]));
     return out;
 }
 

@@ -2,9 +2,9 @@
 
 #include "profile/report.h"
 
-#include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace twb {
 
@@ -21,7 +21,8 @@ struct TransferFigures {
     std::optional<double> errorPercent;   ///< measured median against prediction; of a modelled one nothing
 };
 
-TransferFigures figuresOf(const RunReport& report, std::size_t transfer);
+/// By transfer of the plan; asks the report for `plan`, `ledger` and `timeline` only. Linear in steps.
+std::vector<TransferFigures> figuresOf(const RunReport& report);
 /// "host-to-device", "device-to-host", "peer".
 std::string_view name(CopyDirection direction) noexcept;
 

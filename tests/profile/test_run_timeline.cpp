@@ -67,7 +67,7 @@ private Q_SLOTS:
         report.ledger = &ledger;
         report.timeline = &timeline;
         plan->producers = {0, 1, 2, 3};
-        TransferFigures figures = figuresOf(report, 0);
+        TransferFigures figures = figuresOf(report)[0];
         QVERIFY(figures.direction == CopyDirection::hostToDevice);
         QCOMPARE(figures.linkPeakGBps, 1.0);
         QVERIFY(std::abs(*figures.ofPeakPercent - 100) < 1); // 2560 bytes in 2560 ns over a link of 1 GB/s
@@ -78,14 +78,14 @@ private Q_SLOTS:
         plan->transfers[0].modelled = false;
         plan->transfers[0].predictedNs = 1280;
         plan->steps[0].setup = false;
-        figures = figuresOf(report, 0);
+        figures = figuresOf(report)[0];
         QVERIFY(std::abs(*figures.errorPercent - 100) < 1);
         QCOMPARE(figures.queueWaitNs, 0.0);
         plan->transfers[0].setup = true;
-        QVERIFY(!figuresOf(report, 0).overlapPercent);
+        QVERIFY(!figuresOf(report)[0].overlapPercent);
         plan->transfers[0].source = Device::cuda(0);
-        QVERIFY(figuresOf(report, 0).direction == CopyDirection::peer);
-        QVERIFY(!figuresOf(report, 0).linkPeakGBps); // that profile has no link between devices
+        QVERIFY(figuresOf(report)[0].direction == CopyDirection::peer);
+        QVERIFY(!figuresOf(report)[0].linkPeakGBps); // that profile has no link between devices
     }
 };
 
