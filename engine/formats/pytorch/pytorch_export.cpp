@@ -154,6 +154,7 @@ void Exporter::nameValues() {
     }
     const std::vector<Scope>& scopes = m_tree->scopes();
     for (std::size_t i = 0; i < scopes.size(); ++i) {
+        for (const PortRef source : scopes[i].sources) m_held.emplace(i, source);
         if (i != 0) m_typeOf[i] = m_names.type(titleOf(scopes[i].frame));
         PythonNames members = PythonNames::ofMembers();
         for (const Scope::Item& item : scopes[i].items) {
@@ -176,15 +177,12 @@ void Exporter::nameValues() {
 }
 
 bool Exporter::isArgument(PortRef source) const {
-    const std::vector<PortRef>& sources = m_tree->scopes()[0].sources;
-    return std::find(sources.begin(), sources.end(), source) != sources.end() &&
-           (sources.size() <= kFewSources || m_graph.find(source.node)->op == "Input");
+    return m_held.contains({0, source}) &&
+           (m_tree->scopes()[0].sources.size() <= kFewSources || m_graph.find(source.node)->op == "Input");
 }
 
 std::string Exporter::nameIn(std::size_t scope, PortRef value) const {
-    const std::vector<PortRef>& sources = m_tree->scopes()[scope].sources;
-    const bool isHeld = std::find(sources.begin(), sources.end(), value) != sources.end();
-    if (!isHeld || (scope == 0 && isArgument(value))) return m_nameOf.at(value);
+    if (!m_held.contains({scope, value}) || (scope == 0 && isArgument(value))) return m_nameOf.at(value);
     return "self." + m_attributeOf.at(value);
 }
 

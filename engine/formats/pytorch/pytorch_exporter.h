@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace twb::pytorch {
@@ -93,6 +94,7 @@ private:
     std::map<std::size_t, std::string> m_typeOf; ///< class names, by scope
     std::map<std::size_t, std::string> m_memberOf;
     std::map<PortRef, std::string> m_attributeOf;
+    std::set<std::pair<std::size_t, PortRef>> m_held; ///< a scope and a source of it
     std::set<std::string> m_helpers;
     std::map<std::string, Tensor> m_tensors;
     bool m_isClass = false; ///< whether the root is one, or a function
