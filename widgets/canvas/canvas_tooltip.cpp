@@ -1,3 +1,4 @@
+#include "placement/journey.h"
 #include "profile/report.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/price.h"
@@ -25,6 +26,31 @@ QString priceText(const EdgeRun& run) {
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
+/// A line for each place in which the tensor of a wire lives: how it came there, who reads it, until when.
+QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output) {
+    const auto nameOf = [&](NodeId id) {
+        const Node* node = graph.find(id);
+        return node ? escaped(node->name) : QString();
+    };
+    const std::vector<Residence> journey = journeyOf(graph, analysis, output);
+    if (journey.size() < 2) return {};
+    QString text;
+    for (std::size_t i = 0; i < journey.size(); ++i) {
+        const Residence& place = journey[i];
+        const QString maker = nameOf(place.tensor.node);
+        const QString device = escaped(place.device.toString());
+        const QString came = i == 0             ? CanvasWidget::tr("created on %1 by %2").arg(device, maker)
+                             : place.isImplicit ? CanvasWidget::tr("copied to %1 by the policy").arg(device)
+                                                : CanvasWidget::tr("copied to %1 by %2").arg(device, maker);
+        const QString gone = place.dies() == NodeId::none
+                                 ? CanvasWidget::tr("read by nobody")
+                                 : CanvasWidget::tr("needed until %1").arg(nameOf(place.dies()));
+        text += QStringLiteral("<br>%1 %2, %3")
+                    .arg(i == 0 ? QStringLiteral("●") : QStringLiteral("→"), came, gone);
+    }
+    return QStringLiteral("<p style='margin:4px 0 0 0'>%1</p>").arg(text.mid(4));
+}
+
 } // namespace
 
 QString CanvasWidget::tooltipFor(const Hit& hit) const {
@@ -41,6 +67,7 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
             const auto run = m_run->edges.find(hit.wire);
             if (run != m_run->edges.end()) text += QStringLiteral("<br>") + priceText(run->second);
         }
+        text += journeyText(graph, analysis, hit.wire.from);
         for (const Diagnostic& d : analysis.diagnostics) {
             if (d.edge == hit.wire) text += diagnosticText(d);
         }
