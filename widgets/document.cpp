@@ -86,6 +86,7 @@ void Document::applyNow(const Delta& delta) {
 
 void Document::revalidate() {
     m_analysis = analyze(m_graph, m_devices, m_graph.info().policy, m_files.get());
+    m_causes.reset();
 }
 
 void Document::dropDeadSelection() {
@@ -123,6 +124,7 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     m_devices = std::move(devices);
     m_files = std::move(files);
     m_analysis = std::move(analysis);
+    m_causes.reset();
     m_path = path;
     m_folder = folder;
     m_selection = {};
@@ -175,10 +177,17 @@ void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
     Q_EMIT devicesChanged();
 }
 
-std::size_t Document::problemCount() const noexcept {
-    const std::vector<Diagnostic>& all = m_analysis.diagnostics;
-    return std::size_t(std::count_if(all.begin(), all.end(),
-                                     [](const Diagnostic& d) { return d.severity != Severity::note; }));
+const std::vector<Cause>& Document::causes() const {
+    if (!m_causes)
+        m_causes =
+            m_analysis.diagnostics.empty() ? std::vector<Cause>() : causesOf(m_graph, m_analysis, m_devices);
+    return *m_causes;
+}
+
+std::size_t Document::causeCount(Severity severity) const {
+    return std::size_t(std::count_if(causes().begin(), causes().end(), [&](const Cause& cause) {
+        return m_analysis.diagnostics[cause.diagnostics.front()].severity == severity;
+    }));
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "core/tensor_files.h"
 #include "graph/delta.h"
 #include "placement/analysis.h"
+#include "placement/causes.h"
 #include "profile/profiles.h"
 
 #include <QObject>
@@ -71,9 +72,13 @@ public:
     /// The profile of a simulated GPU for which there is no choice; revalidates. Throws as
     /// ProfileLibrary::at().
     void setStandIn(const std::string& profile);
-    /// Diagnostics but for notes, which are no trouble.
-    std::size_t problemCount() const noexcept;
-    std::size_t noteCount() const noexcept { return m_analysis.diagnostics.size() - problemCount(); }
+    /// The diagnostics by what caused them; worked out once a change, when somebody asks.
+    const std::vector<Cause>& causes() const;
+    /// Causes whose first diagnostic is of that severity.
+    std::size_t causeCount(Severity severity) const;
+    /// Causes of errors and warnings; notes are no trouble.
+    std::size_t problemCount() const { return causeCount(Severity::error) + causeCount(Severity::warning); }
+    std::size_t noteCount() const { return causeCount(Severity::note); }
     const std::vector<DeviceChoice>& deviceChoices() const noexcept { return m_choices; }
 
 Q_SIGNALS:
@@ -98,6 +103,7 @@ private:
     DeviceMap m_devices;
     std::shared_ptr<const TensorFiles> m_files;
     Analysis m_analysis;
+    mutable std::optional<std::vector<Cause>> m_causes; ///< of it; nothing: not asked for yet
     Selection m_selection;
     QUndoStack m_undo;
     QString m_path;

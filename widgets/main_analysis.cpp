@@ -6,32 +6,22 @@
 #include "placement/fixes.h"
 #include "placement/proposal.h"
 #include "profile/prediction.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/main_window.h"
 #include "widgets/price.h"
 #include "widgets/review_dialog.h"
 #include "widgets/text.h"
 
-#include <QApplication>
 #include <QMenu>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <set>
 
 namespace twb {
 namespace {
-
-/// Shown while something is worked out that may take a second on a large graph.
-class WaitCursor {
-public:
-    WaitCursor() { QApplication::setOverrideCursor(Qt::WaitCursor); }
-    ~WaitCursor() { QApplication::restoreOverrideCursor(); }
-    WaitCursor(const WaitCursor&) = delete;
-    WaitCursor& operator=(const WaitCursor&) = delete;
-};
 
 QString ms(double ns) { return toQt(formatMs(ns)); }
 
@@ -60,9 +50,10 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
 void MainWindow::reviewFixes() {
     FixSet set;
     const bool found = attempt(tr("No fixes can be worked out"), [&] {
-        const WaitCursor wait;
-        set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
-                            m_document.files().get());
+        workWaiting(tr("Working out the cheapest fixes…"), this, [&] {
+            set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
+                                m_document.files().get());
+        });
     });
     if (!found) return;
     if (set.fixes.empty()) {
@@ -98,8 +89,7 @@ void MainWindow::reviewPlacement() {
         PlacementProposal proposal;
         Prediction now;
         Prediction then;
-        {
-            const WaitCursor wait;
+        workWaiting(tr("Looking for a better placement…"), this, [&] {
             proposal = proposePlacement(
                 m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
                 [this](const Graph& graph) {
@@ -109,7 +99,7 @@ void MainWindow::reviewPlacement() {
             moved.apply(proposal.delta);
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
             then = predict(moved, m_document.devices(), m_document.files());
-        }
+        });
         if (proposal.moves.empty()) {
             m_status->say(tr("No node would be better off on another lane."));
             return;
@@ -164,32 +154,33 @@ void MainWindow::showWhatIf() {
                                     percent(p.critical.overhead), toQt(formatBytes(double(most))),
                                     p.fits() ? tr("yes") : tr("no")});
         };
-        auto wait = std::make_unique<WaitCursor>();
-        const Prediction now = predict(m_document.graph(), m_document.devices(), m_document.files());
-        add(tr("as now"), now);
-        std::vector<Device> gpus;
-        for (const Lane& lane : m_document.graph().lanes()) {
-            const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
-            if (device.isCuda() && std::find(gpus.begin(), gpus.end(), device) == gpus.end())
-                gpus.push_back(device);
-        }
-        for (const DeviceProfile& profile : m_document.profiles().all()) {
-            if (gpus.empty()) break;
-            std::vector<DeviceChoice> choices;
-            for (const Device gpu : gpus) choices.push_back({gpu, profile.id});
-            try {
-                add(toQt(profile.name),
-                    predict(m_document.graph(),
-                            makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
-                            m_document.files()));
-            } catch (const Error&) {
-                // A tensor alone is more than it has, or it has no kernel for an op.
-                content.rows.push_back({toQt(profile.name), {}, {}, {}, {}, {}, tr("no")});
+        Prediction now;
+        workWaiting(tr("Predicting…"), this, [&] {
+            now = predict(m_document.graph(), m_document.devices(), m_document.files());
+            add(tr("as now"), now);
+            std::vector<Device> gpus;
+            for (const Lane& lane : m_document.graph().lanes()) {
+                const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
+                if (device.isCuda() && std::find(gpus.begin(), gpus.end(), device) == gpus.end())
+                    gpus.push_back(device);
             }
-        }
+            for (const DeviceProfile& profile : m_document.profiles().all()) {
+                if (gpus.empty()) break;
+                std::vector<DeviceChoice> choices;
+                for (const Device gpu : gpus) choices.push_back({gpu, profile.id});
+                try {
+                    add(toQt(profile.name),
+                        predict(m_document.graph(),
+                                makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
+                                m_document.files()));
+                } catch (const Error&) {
+                    // A tensor alone is more than it has, or it has no kernel for an op.
+                    content.rows.push_back({toQt(profile.name), {}, {}, {}, {}, {}, tr("no")});
+                }
+            }
+        });
         content.remark = tr("Modelled, %1. Transfers and launches are shares of the critical path.")
                              .arg(toQt(now.sources));
-        wait.reset();
         ReviewDialog(content, this).exec();
     });
 }

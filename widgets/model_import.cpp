@@ -1,16 +1,14 @@
 #include "widgets/model_import.h"
 
 #include "formats/onnx/onnx_model.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
-#include <QProgressDialog>
-#include <QThread>
 
-#include <exception>
-#include <memory>
+#include <filesystem>
 
 namespace twb {
 namespace {
@@ -28,19 +26,6 @@ QString tensorFileFor(const QString& project) {
     return name;
 }
 
-/// Shows that something goes on, and cannot be sent away.
-class BusyDialog : public QProgressDialog {
-public:
-    BusyDialog(const QString& text, QWidget* parent) : QProgressDialog(text, {}, 0, 0, parent) {
-        setWindowModality(Qt::WindowModal);
-        setMinimumDuration(0);
-        setAutoClose(false);
-        setAutoReset(false);
-        setObjectName(QStringLiteral("busy"));
-    }
-    void reject() override {}
-};
-
 } // namespace
 
 bool isModel(const QString& path) { return path.endsWith(QLatin1String(".onnx"), Qt::CaseInsensitive); }
@@ -57,21 +42,8 @@ QStringList importModel(const QString& model, const QString& project) {
 
 QStringList importModelWaiting(const QString& model, const QString& project, QWidget* parent) {
     QStringList remarks;
-    std::exception_ptr failure;
-    const std::unique_ptr<QThread> thread(QThread::create([&] {
-        try {
-            remarks = importModel(model, project);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-    }));
-    BusyDialog busy(QCoreApplication::translate("MainWindow", "Reading %1…").arg(QFileInfo(model).fileName()),
-                    parent);
-    QObject::connect(thread.get(), &QThread::finished, &busy, &QDialog::accept);
-    thread->start();
-    busy.exec();
-    thread->wait();
-    if (failure) std::rethrow_exception(failure);
+    workWaiting(QCoreApplication::translate("MainWindow", "Reading %1…").arg(QFileInfo(model).fileName()),
+                parent, [&] { remarks = importModel(model, project); });
     return remarks;
 }
 

@@ -8,6 +8,7 @@
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QLabel>
+#include <QTabBar>
 #include <QTableWidget>
 
 using namespace twb;
@@ -100,6 +101,11 @@ private Q_SLOTS:
         QCoreApplication::processEvents();
         auto* table = find<QTableView>(*window, "problemsTable");
         QCOMPARE(table->model()->rowCount(), 1);
+        // Whoever counts problems counts causes.
+        QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral(" 1 problem ·")));
+        QCOMPARE(find<QTabBar>(*window, "bottomTabs")->tabText(3), QStringLiteral("Problems (1)"));
+        window->run();
+        QVERIFY(find<QLabel>(*window, "status")->text().contains(QStringLiteral("has 1 problem;")));
         QCOMPARE(table->model()->index(0, 3).data().toString(),
                  QStringLiteral("images is on cpu, and 5 ops on cuda:0 read it"));
         clickRow(*table, 0);
@@ -111,6 +117,31 @@ private Q_SLOTS:
         QVERIFY(move);
         QTest::mouseClick(move, Qt::LeftButton);
         QVERIFY(!window->document().analysis().hasErrors());
+        QCOMPARE(window->document().undoStack().count(), 1);
+    }
+
+    /// Moves, too, where what they leave behind is no worse.
+    void allFixesOfAKindAtOnce() {
+        GraphMaker g;
+        for (int i = 0; i < 3; ++i) {
+            const std::string name = "x" + std::to_string(i);
+            const NodeId x =
+                g.node("RandomNormal", name, "cpu", {{"shape", std::vector<std::int64_t>{1024, 1024}}});
+            const NodeId to = g.node("To", "to_" + name, "cuda:0", {}, {x});
+            g.node("Relu", "r" + std::to_string(i), "cuda:0", {}, {to});
+        }
+        const auto window = makeWindow();
+        window->document().setGraph(g.graph(), {}, {});
+        QCOMPARE(window->document().noteCount(), std::size_t(3)); // copied in every iteration
+        window->showProblems();
+        QCoreApplication::processEvents();
+        auto* all = find<QPushButton>(*window, "fixAlike");
+        QVERIFY(all);
+        QTest::mouseClick(all, Qt::LeftButton);
+        for (int i = 0; i < 3; ++i) {
+            const Node* x = window->document().graph().findByName("x" + std::to_string(i));
+            QCOMPARE(window->document().analysis().find(x->id)->device, Device::cuda(0));
+        }
         QCOMPARE(window->document().undoStack().count(), 1);
     }
 

@@ -1,6 +1,7 @@
 #include "widgets/panels/problems_panel.h"
 
 #include "graph/folding.h"
+#include "placement/fixes.h"
 #include "widgets/icon.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/labels.h"
@@ -22,6 +23,14 @@ constexpr int kSideWidth = 480;
 constexpr int kRowHeight = 26;
 constexpr int kRoomForCodes = 1000;
 
+/// Whether fixes together leave fewer problems, by at least as many as they are about.
+bool mends(const Document& document, const std::vector<Fix>& fixes) {
+    Graph graph = document.graph();
+    graph.apply(toDelta(graph, fixes, "try"));
+    const Analysis after = analyze(graph, document.devices(), graph.info().policy, document.files().get());
+    return after.diagnostics.size() + fixes.size() <= document.analysis().diagnostics.size();
+}
+
 } // namespace
 
 ProblemsModel::ProblemsModel(const Document& document, QObject* parent)
@@ -29,7 +38,7 @@ ProblemsModel::ProblemsModel(const Document& document, QObject* parent)
 
 void ProblemsModel::refresh() {
     beginResetModel();
-    m_causes = causesOf(m_document.graph(), m_document.analysis(), m_document.devices());
+    m_causes = m_document.causes();
     endResetModel();
 }
 
@@ -243,11 +252,13 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
         }
     }
     std::vector<Fix> alike;
-    if (!first.fixes.empty() && first.fixes.front().kind != Fix::Kind::moveNode)
+    if (!first.fixes.empty())
         for (const Diagnostic& d : m_document.analysis().diagnostics)
             if (d.code == first.code && !d.fixes.empty() && d.fixes.front().kind == first.fixes.front().kind)
                 alike.push_back(d.fixes.front());
     if (alike.size() <= cause->diagnostics.size()) return;
+    // What a node that moves leaves behind may be as wrong as what it comes to.
+    if (alike.front().kind == Fix::Kind::moveNode && !mends(m_document, alike)) return;
     const QString title = tr("Apply the first fix to all %1 of this kind").arg(grouped(qint64(alike.size())));
     auto* all = new QPushButton(title);
     all->setObjectName(QStringLiteral("fixAlike"));

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <QString>
+
+#include <functional>
+
+class QWidget;
+
+namespace twb {
+
+/// Does `work` on a thread of its own and returns when that is over. Meanwhile `parent` goes on painting
+/// itself and takes no input; from a moment on a dialog says `text`. What `work` throws is thrown here.
+void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work);
+
+} // namespace twb
