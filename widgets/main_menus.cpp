@@ -3,6 +3,7 @@
 #include "graph/folding.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
+#include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
 #include "widgets/recent_files.h"
 #include "widgets/settings.h"
@@ -71,6 +72,9 @@ void MainWindow::buildFileMenu() {
     addAction(menu, tr("&Save"), QKeySequence::Save, [this] { save(); });
     addAction(menu, tr("Save &as…"), QKeySequence(tr("Ctrl+Shift+S")), [this] { saveAs(); });
     addAction(menu, tr("Export &image…"), QKeySequence(tr("Ctrl+Shift+E")), [this] { exportImage(); });
+    addAction(menu, tr("Export for P&yTorch…"), QKeySequence(tr("Ctrl+Alt+T")), [this] { exportTorch(); });
+    addAction(menu, tr("Export O&NNX model…"), QKeySequence(tr("Ctrl+Alt+O")), [this] { exportModel(); });
+    addAction(menu, tr("Export r&eport…"), QKeySequence(tr("Ctrl+Alt+R")), [this] { exportReport(); });
     addAction(menu, tr("P&rint…"), QKeySequence(tr("Ctrl+Alt+P")), [this] { print(); });
     menu.addSeparator();
     addAction(menu, tr("&Close window"), QKeySequence(tr("Ctrl+W")), [this] { close(); });
@@ -304,6 +308,10 @@ void MainWindow::buildViewMenu() {
             m_bottom->show();
             m_bottom->showPage(key);
         });
+    m_transfers->fillMenu(
+        *menu.addMenu(tr("Transfer p&lot")),
+        [this](QMenu& in, const QString& text, const QKeySequence& shortcut,
+               const std::function<void()>& triggered) { return addAction(in, text, shortcut, triggered); });
     menu.addSeparator();
     QMenu& themes = *menu.addMenu(tr("T&heme"));
     auto* group = new QActionGroup(this);

@@ -84,10 +84,10 @@ void MainWindow::buildPanels() {
     m_search = new OpSearch(this);
 
     m_bottom = new BottomPanel;
-    auto* transfers = new TransfersPanel(m_document, m_runs);
+    m_transfers = new TransfersPanel(m_document, m_runs);
     m_problems = new ProblemsPanel(m_document);
     m_log = new LogPanel;
-    m_bottom->addPage(transfers, QStringLiteral("transfers"), tr("Transfers"), transfers->unitSwitch());
+    m_bottom->addPage(m_transfers, QStringLiteral("transfers"), tr("Transfers"), m_transfers->switches());
     m_bottom->addPage(new TimelinePanel(m_document, m_runs), QStringLiteral("timeline"), tr("Timeline"));
     m_bottom->addPage(new MemoryPanel(m_document, m_runs), QStringLiteral("memory"), tr("Memory"));
     m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
@@ -156,6 +156,7 @@ void MainWindow::connectPanels() {
                 attempt(tr("The fixes cannot be made"),
                         [&] { edit(toDelta(m_document.graph(), fixes, title.toStdString())); });
             });
+    connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
     connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);

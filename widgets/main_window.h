@@ -30,6 +30,7 @@ class LogPanel;
 class NoticeBar;
 class OpSearch;
 class StartPage;
+class TransfersPanel;
 
 /// The program's window: palette, canvas, inspector, panels, and every action in a menu.
 class MainWindow : public QMainWindow {
@@ -117,6 +118,11 @@ private:
     bool openModel(const QString& path);
     void openExample(const QString& path);
     void exportImage();
+    // main_exports.cpp
+    QString askForExport(const QString& title, const QStringList& filters);
+    void exportTorch();
+    void exportModel();
+    void exportReport();
     // main_safety.cpp
     bool offer(const std::vector<Recovery::Left>& left);
     void fileChanged();
@@ -173,6 +179,7 @@ private:
     Inspector* m_inspector = nullptr;
     BottomPanel* m_bottom = nullptr;
     ProblemsPanel* m_problems = nullptr;
+    TransfersPanel* m_transfers = nullptr;
     LogPanel* m_log = nullptr;
     QStringList m_saidOfDevices; ///< in the log
     StatusLine* m_status = nullptr;

@@ -106,8 +106,8 @@ std::shared_ptr<const Plan> RunController::compileLook() const {
 
 void RunController::start(std::int64_t iterations, bool continuous) {
     if (isRunning()) return;
-    const std::size_t errors = m_document.analysis().errorCount();
     if (!m_document.analysis().mayRun()) {
+        const std::size_t errors = m_document.causeCount(Severity::error);
         const QString sentence =
             errors == 1
                 ? tr("The graph has 1 problem; it runs once that is solved.")
@@ -130,12 +130,14 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         return;
     }
 
-    if (errors > 0)
+    if (m_document.analysis().hasErrors())
         log(Severity::warning, tr("Placeholders, and what depends on them, do not run; the rest does."));
     const std::shared_ptr<const Plan> plan = once ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
-    m_figures = std::make_unique<RunFigures>(plan, continuous ? 0 : iterations);
+    m_figures = std::make_unique<RunFigures>(plan);
     m_snapshot = m_document.graph();
+    m_diagnostics = m_document.analysis().diagnostics;
+    m_inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
     m_result.reset();
     m_measured.reset();
     m_looking = false;
@@ -186,6 +188,7 @@ void RunController::tick() {
     } else {
         m_done = events.done;
         m_figures->add(events.records);
+        if (events.end) m_figures->finish();
         updateNodes(events.end.has_value());
         updateEdges();
         if (events.end) {
@@ -323,6 +326,27 @@ void RunController::readProbes() {
         const std::optional<Tensor> value = tensor(*source);
         if (value && value->elementCount() == 1) m_probes.push_back(probe(node.name, *value));
     }
+}
+
+RunReport RunController::report() const {
+    RunReport out;
+    if (!m_figures || !m_result) return out;
+    out.file = (m_document.path().isEmpty() ? m_document.title() : m_document.path()).toStdString();
+    out.policy = m_snapshot.info().policy.toString();
+    out.plan = m_figures->sharedPlan();
+    out.ledger = &m_figures->ledger();
+    out.steps = &m_figures->steps();
+    out.timeline = &m_figures->timeline();
+    out.graph = &m_snapshot;
+    out.result = *m_result;
+    out.diagnostics = m_diagnostics;
+    out.inputs = m_inputs;
+    for (const Node& node : m_snapshot.nodes()) {
+        const auto source = node.op == "Probe" ? m_snapshot.sourceOf({node.id, 0}) : std::nullopt;
+        const std::optional<Tensor> seen = source ? tensor(*source) : std::nullopt;
+        if (seen) out.probes.push_back(probe(node.name, *seen));
+    }
+    return out;
 }
 
 std::optional<Tensor> RunController::tensor(PortRef output) const {

@@ -39,10 +39,11 @@ public:
     /// Figures of the run that is on or was last; null before the first and after another document was
     /// opened.
     const RunFigures* figures() const noexcept { return m_figures.get(); }
-    /// The same, for the one view that takes the points of the live plot away.
-    RunFigures* liveFigures() noexcept { return m_figures.get(); }
     /// How the last run ended; nothing while one is on.
     const std::optional<RunResult>& result() const noexcept { return m_result; }
+    /// All about the last run, as `twb run --report` has it; nothing (a null plan) while there is none with a
+    /// result. Its parts are this controller's, until the next run starts.
+    RunReport report() const;
     /// Values of scalars that a Probe saw, after a run.
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
     /// The edges that transfer `index` of the plan serves; the first one stands for it.
@@ -91,7 +92,9 @@ private:
     RunState m_state;
     std::unique_ptr<RunFigures> m_figures;
     std::vector<std::vector<Edge>> m_edges;
-    Graph m_snapshot; ///< what the last run ran
+    Graph m_snapshot;                      ///< what the last run ran
+    std::vector<Diagnostic> m_diagnostics; ///< of it
+    std::vector<InputFile> m_inputs;
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_lookPlan;
     bool m_looking = false; ///< the measurement is over; one more iteration keeps the tensors to look at

@@ -2,65 +2,62 @@
 
 #include "profile/ledger.h"
 #include "profile/report.h"
+#include "profile/run_timeline.h"
+#include "profile/transfer_series.h"
 #include "runtime/executor.h"
 #include "runtime/plan.h"
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace twb {
 
-/// One point of the live plot: the slowest copy of a transfer among `RunFigures::cell()` iterations.
-struct TransferSample {
-    std::uint32_t transfer = 0;
-    std::uint32_t iteration = 0; ///< the first of the cell
-    std::int64_t ns = 0;
-};
-
-/// The figures of one run, as far as its records have come: the ledger, the times of the steps, what is new
-/// for the plot, and the last iterations for the timeline. Lives on the window's thread.
+/// The figures of one run, as far as its records have come: the ledger, the times of the steps, the transfers
+/// over the iterations, and the latest records for the timeline. Lives on the window's thread, in bounded
+/// memory however long the run.
 class RunFigures {
 public:
-    /// `iterations` 0: it is not known how many there will be.
-    RunFigures(std::shared_ptr<const Plan> plan, std::int64_t iterations);
+    static constexpr std::size_t kMostRecords = 1'000'000; ///< that recent() remembers; one is 48 bytes
+
+    explicit RunFigures(std::shared_ptr<const Plan> plan);
 
     void add(std::span<const StepRecord> records);
+    /// Nothing more comes.
+    void finish() { m_timeline.finish(); }
 
     const Plan& plan() const noexcept { return *m_plan; }
     std::shared_ptr<const Plan> sharedPlan() const noexcept { return m_plan; }
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& steps() const noexcept { return m_steps; }
+    const RunTimeline& timeline() const noexcept { return m_timeline; }
+    std::shared_ptr<const TransferSeries> series() const noexcept { return m_series; }
 
-    /// Iterations that share one point of the plot, so that a long run stays cheap to draw.
-    std::uint32_t cell() const noexcept { return m_cell; }
-    /// Points of the plot since the last call.
-    std::vector<TransferSample> takeSamples();
     /// Steps heard of since the last call, each once.
     std::vector<std::uint32_t> takeTouched();
 
-    /// Records of the latest iterations that are complete (the setup beside the first), oldest first.
-    std::vector<StepRecord> lastIterations() const;
+    /// Records of the latest `iterations` iterations that are complete (the setup beside the first), oldest
+    /// first, as far as they are remembered.
+    std::vector<StepRecord> recent(std::size_t iterations) const;
 
 private:
     struct Iteration {
         std::uint32_t number = 0;
         std::vector<StepRecord> records;
     };
-    void sample(const StepRecord& record, std::uint32_t transfer);
     void remember(const StepRecord& record);
 
     std::shared_ptr<const Plan> m_plan;
     Ledger m_ledger;
     StepTimes m_steps;
-    std::uint32_t m_cell = 1;
-    std::vector<TransferSample> m_open; ///< by transfer: the cell that is still filling
-    std::vector<TransferSample> m_samples;
+    RunTimeline m_timeline;
+    std::shared_ptr<TransferSeries> m_series;
     std::vector<std::uint32_t> m_touched;
     std::vector<bool> m_isTouched;
-    std::array<Iteration, 4> m_ring; ///< by iteration modulo its size
+    std::deque<Iteration> m_recent;
+    std::size_t m_remembered = 0; ///< records in it
 };
 
 } // namespace twb

@@ -55,6 +55,7 @@ QToolButton::menu-indicator { image: none; }
 QPushButton[role="segment"] {
     background: transparent; border: none; border-radius: 10px; padding: 2px 12px; min-height: 16px; color: @secondary;
 }
+QPushButton[role="segment"]::menu-indicator { image: none; width: 0; }
 QPushButton[role="segment"]:hover { color: @text; background: @raised-hover; }
 QPushButton[role="segment"]:checked { background: @accent-22; color: @accent; font-weight: 600; }
 QPushButton[role="segment"]:focus { border: 1px solid @accent; padding: 1px 11px; }

@@ -5,15 +5,83 @@
 #include "widgets/theme.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <unordered_map>
 
 namespace twb {
 namespace {
 
+struct ColumnLook {
+    const char* head;
+    const char* tip;
+    int width;
+};
+
+constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "edge"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "The tensor, and where it goes"), 224},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "kind"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "A To, a copy made by the policy, or a File's way to its GPU"),
+     80},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "count"), QT_TRANSLATE_NOOP("twb::LedgerModel", "Copies so far"),
+     64},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "a copy"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Bytes of one copy"), 72},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "moved"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Bytes of all copies"), 72},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "last ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "The latest copy"), 64},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "min ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "The fastest copy"), 64},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "median ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Half of the copies took no longer"), 96},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "p95 ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "95 of 100 copies took no longer"), 64},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "total ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "All copies together"), 72},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "GB/s"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "The rate of the median copy"), 52},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "of peak"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Share of what the link does from pinned memory, by its profile"),
+     68},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "memory"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Of the host's side: pageable or pinned"), 76},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "waited ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "A copy's wait in its queue while its tensor was there"), 84},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "overlap"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Share of the copies' time in which some step computed"), 72},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "predicted ms"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "One copy, by the profile of what stands behind the lane"), 96},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "error"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "How far the measured median is from the prediction"), 60},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "times are"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Measured, or modelled by a profile"), 84},
+}};
+
+QString noFigure() { return QStringLiteral("–"); }
+
 /// The digits that the figure has in every view; its unit is in the column's head.
 QString digits(const std::string& figure) { return toQt(figure).section(QLatin1Char(' '), 0, 0); }
 
-QString ms(double ns) { return ns > 0 ? digits(formatMs(ns)) : QStringLiteral("–"); }
+QString ms(double ns) { return ns > 0 ? digits(formatMs(ns)) : noFigure(); }
+
+QString percent(const std::optional<double>& share) {
+    return share ? QStringLiteral("%1 %").arg(QString::number(*share, 'f', 0)) : noFigure();
+}
+
+/// With its sign, a true minus included.
+QString errorText(const std::optional<double>& error) {
+    if (!error) return noFigure();
+    const int off = qRound(*error);
+    const QString sign = off > 0 ? QStringLiteral("+") : off < 0 ? QStringLiteral("−") : QStringLiteral("±");
+    return QStringLiteral("%1%2 %").arg(sign).arg(std::abs(off));
+}
+
+bool isText(LedgerModel::Column column) {
+    return column == LedgerModel::EdgeColumn || column == LedgerModel::KindColumn ||
+           column == LedgerModel::MemoryColumn || column == LedgerModel::TimesColumn;
+}
 
 /// Copies of one tensor to one device are told apart by who reads them.
 void tellApart(std::vector<LedgerModel::Row>& rows, const Graph& graph) {
@@ -36,6 +104,8 @@ void tellApart(std::vector<LedgerModel::Row>& rows, const Graph& graph) {
 LedgerModel::LedgerModel(const Document& document, const RunController& runs, QObject* parent)
     : QAbstractTableModel(parent), m_document(document), m_runs(runs) {}
 
+int LedgerModel::widthOf(Column column) { return kColumns[std::size_t(column)].width; }
+
 int LedgerModel::rowOf(const Edge& edge) const {
     const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& r) {
         return std::find(r.served.begin(), r.served.end(), edge) != r.served.end();
@@ -43,49 +113,76 @@ int LedgerModel::rowOf(const Edge& edge) const {
     return row == m_rows.end() ? -1 : int(row - m_rows.begin());
 }
 
-std::vector<int> LedgerModel::rowsOfTransfers() const {
-    std::vector<int> out(m_rows.size(), -1);
-    for (std::size_t i = 0; i < m_rows.size(); ++i) out[m_rows[i].transfer] = int(i);
-    return out;
+void LedgerModel::refresh() {
+    const std::shared_ptr<const Plan> plan = m_runs.figures() ? m_runs.figures()->sharedPlan() : nullptr;
+    if (plan && plan == m_plan && m_runs.isRunning()) {
+        readFigures(m_rows); // what they are called stays
+    } else {
+        std::vector<Row> rows = plan ? fromRun() : fromPrediction();
+        if (plan != m_plan || rows.size() != m_rows.size()) {
+            beginResetModel();
+            m_rows = std::move(rows);
+            m_shown.clear();
+            m_plan = plan;
+            endResetModel();
+            return;
+        }
+        m_rows = std::move(rows);
+    }
+    if (!m_rows.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
 }
 
-void LedgerModel::refresh() {
-    std::vector<Row> rows = m_runs.figures() ? fromRun() : fromPrediction();
-    if (rows.size() != m_rows.size()) {
-        beginResetModel();
-        m_rows = std::move(rows);
-        endResetModel();
-        return;
-    }
-    m_rows = std::move(rows);
-    if (!m_rows.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
+void LedgerModel::setShown(std::vector<bool> shown) {
+    if (shown == m_shown) return;
+    m_shown = std::move(shown);
+    if (!m_rows.empty()) Q_EMIT dataChanged(index(0, EdgeColumn), index(rowCount() - 1, EdgeColumn));
 }
 
 std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
     std::vector<Row> rows;
-    const RunFigures& figures = *m_runs.figures();
-    const std::vector<LedgerRow>& ledger = figures.ledger().rows();
-    for (std::size_t i = 0; i < ledger.size(); ++i) {
-        const Transfer& transfer = figures.plan().transfers[i];
+    const Plan& plan = m_runs.figures()->plan();
+    for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+        const Transfer& transfer = plan.transfers[i];
         Row row;
         row.name = toQt(transfer.label);
+        row.kind = transfer.kind;
         row.transfer = std::uint32_t(i);
         row.served = m_runs.edgesOf(std::uint32_t(i));
         row.edge = row.served.front();
-        row.predicted = ledger[i].count == 0;
-        row.bytes =
-            row.predicted ? double(transfer.bytes) : double(ledger[i].bytes) / double(ledger[i].count);
-        row.medianNs = row.predicted ? transfer.predictedNs : ledger[i].medianNs();
-        row.p95Ns = row.predicted ? 0 : ledger[i].p95Ns();
-        row.rate = row.medianNs > 0 ? row.bytes / row.medianNs : 0;
         row.predictedNs = transfer.predictedNs;
+        row.pinned = transfer.pinned;
         row.modelled = transfer.modelled;
         row.setup = transfer.setup;
         rows.push_back(std::move(row));
     }
+    readFigures(rows);
     std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
     tellApart(rows, m_document.graph());
     return rows;
+}
+
+void LedgerModel::readFigures(std::vector<Row>& rows) const {
+    const RunFigures& figures = *m_runs.figures();
+    RunReport report;
+    report.plan = figures.sharedPlan();
+    report.ledger = &figures.ledger();
+    report.timeline = &figures.timeline();
+    const std::vector<TransferFigures> derived = figuresOf(report);
+    for (Row& row : rows) {
+        const LedgerRow& cost = figures.ledger().rows()[row.transfer];
+        row.count = cost.count;
+        row.predicted = cost.count == 0;
+        row.moved = double(cost.bytes);
+        row.bytes = row.predicted ? double(figures.plan().transfers[row.transfer].bytes)
+                                  : double(cost.bytes) / double(cost.count);
+        row.lastNs = double(cost.lastNs);
+        row.minNs = double(cost.minNs);
+        row.totalNs = double(cost.totalNs);
+        row.medianNs = row.predicted ? row.predictedNs : cost.medianNs();
+        row.p95Ns = row.predicted ? 0 : cost.p95Ns();
+        row.rate = row.medianNs > 0 ? row.bytes / row.medianNs : 0;
+        row.figures = derived[row.transfer];
+    }
 }
 
 std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
@@ -103,6 +200,9 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         row.rate = run.gbPerSecond;
         row.modelled = run.modelled;
         row.setup = edge == stagingOf(edge.from.node);
+        row.kind = row.setup                                            ? TransferKind::staging
+                   : target->op && target->op->role == OpRole::transfer ? TransferKind::explicitTo
+                                                                        : TransferKind::implicitTo;
         rows.push_back(std::move(row));
     }
     std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
@@ -116,35 +216,107 @@ int LedgerModel::rowCount(const QModelIndex& parent) const {
 
 int LedgerModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
 
+QString LedgerModel::textOf(const Row& row, Column column) const {
+    switch (column) {
+    case EdgeColumn:
+        return row.setup ? tr("%1, once").arg(row.name) : row.name;
+    case KindColumn:
+        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(toQt(name(row.kind)))
+                                                            : toQt(name(row.kind));
+    case CountColumn:
+        return grouped(std::int64_t(row.count));
+    case BytesColumn:
+        return toQt(formatBytes(row.bytes));
+    case MovedColumn:
+        return row.predicted ? noFigure() : toQt(formatBytes(row.moved));
+    case LastColumn:
+        return ms(row.lastNs);
+    case MinColumn:
+        return ms(row.minNs);
+    case MedianColumn:
+        return ms(row.medianNs);
+    case P95Column:
+        return ms(row.p95Ns);
+    case TotalColumn:
+        return ms(row.totalNs);
+    case RateColumn:
+        return row.rate > 0 ? digits(formatRate(row.rate)) : noFigure();
+    case PeakColumn:
+        return percent(row.figures.ofPeakPercent);
+    case MemoryColumn:
+        return row.pinned ? tr("pinned") : tr("pageable");
+    case WaitColumn:
+        return row.figures.queueWaitNs ? digits(formatMs(*row.figures.queueWaitNs)) : noFigure();
+    case OverlapColumn:
+        return percent(row.figures.overlapPercent);
+    case PredictedColumn:
+        return ms(row.predictedNs);
+    case ErrorColumn:
+        return errorText(row.figures.errorPercent);
+    case TimesColumn:
+        return row.predicted ? tr("predicted") : row.modelled ? tr("modelled") : tr("measured");
+    case ColumnCount:
+        break;
+    }
+    return {};
+}
+
+/// What is not there comes before the least that is.
+QVariant LedgerModel::sortKeyOf(const Row& row, Column column) const {
+    const auto orNone = [](const std::optional<double>& figure) { return figure.value_or(-1e300); };
+    switch (column) {
+    case CountColumn:
+        return double(row.count);
+    case BytesColumn:
+        return row.bytes;
+    case MovedColumn:
+        return row.moved;
+    case LastColumn:
+        return row.lastNs;
+    case MinColumn:
+        return row.minNs;
+    case MedianColumn:
+        return row.medianNs;
+    case P95Column:
+        return row.p95Ns;
+    case TotalColumn:
+        return row.totalNs;
+    case RateColumn:
+        return row.rate;
+    case PeakColumn:
+        return orNone(row.figures.ofPeakPercent);
+    case WaitColumn:
+        return orNone(row.figures.queueWaitNs);
+    case OverlapColumn:
+        return orNone(row.figures.overlapPercent);
+    case PredictedColumn:
+        return row.predictedNs;
+    case ErrorColumn:
+        return orNone(row.figures.errorPercent);
+    default:
+        return textOf(row, column);
+    }
+}
+
 QVariant LedgerModel::data(const QModelIndex& index, int role) const {
-    const Row& row = m_rows[std::size_t(index.row())];
+    const auto number = std::size_t(index.row());
+    const Row& row = m_rows[number];
     const auto column = Column(index.column());
     switch (role) {
     case Qt::DisplayRole:
-        switch (column) {
-        case EdgeColumn:
-            return row.setup ? tr("%1, once").arg(row.name) : row.name;
-        case BytesColumn:
-            return toQt(formatBytes(row.bytes));
-        case MedianColumn:
-            return ms(row.medianNs);
-        case P95Column:
-            return ms(row.p95Ns);
-        case RateColumn:
-            return row.rate > 0 ? digits(formatRate(row.rate)) : QStringLiteral("–");
-        case ColumnCount:
-            break;
-        }
-        return {};
+        return textOf(row, column);
+    case kSortRole:
+        return sortKeyOf(row, column);
     case Qt::DecorationRole:
-        return column == EdgeColumn ? QVariant(Theme::current().series(std::size_t(index.row())))
-                                    : QVariant();
+        return column == EdgeColumn ? QVariant(Theme::current().series(number)) : QVariant();
     case Qt::FontRole:
-        return twb::font(column == EdgeColumn ? TextRole::body : TextRole::smallFigure);
+        return twb::font(isText(column) ? TextRole::body : TextRole::smallFigure);
     case Qt::TextAlignmentRole:
-        return int(Qt::AlignVCenter | (column == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
+        return int(Qt::AlignVCenter | (isText(column) ? Qt::AlignLeft : Qt::AlignRight));
     case kMarkRole:
         return index.row();
+    case kShownRole:
+        return number < m_shown.size() && m_shown[number];
     case kDimRole:
         return row.predicted;
     case Qt::ToolTipRole: {
@@ -160,24 +332,39 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
 
 QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
-    if (role == Qt::TextAlignmentRole)
-        return int(Qt::AlignVCenter | (section == EdgeColumn ? Qt::AlignLeft : Qt::AlignRight));
-    if (role != Qt::DisplayRole) return {};
-    switch (Column(section)) {
-    case EdgeColumn:
-        return tr("edge");
-    case BytesColumn:
-        return tr("bytes");
-    case MedianColumn:
-        return m_runs.figures() ? tr("median ms") : tr("predicted ms");
-    case P95Column:
-        return tr("p95 ms");
-    case RateColumn:
-        return tr("GB/s");
-    case ColumnCount:
-        break;
+    const ColumnLook& look = kColumns[std::size_t(section)];
+    switch (role) {
+    case Qt::TextAlignmentRole:
+        return int(Qt::AlignVCenter | (isText(Column(section)) ? Qt::AlignLeft : Qt::AlignRight));
+    case Qt::InitialSortOrderRole: // of figures the greatest are looked for
+        return int(isText(Column(section)) ? Qt::AscendingOrder : Qt::DescendingOrder);
+    case Qt::ToolTipRole:
+        return tr(look.tip);
+    case Qt::DisplayRole:
+        return section == MedianColumn && !m_runs.figures() ? tr("predicted ms") : tr(look.head);
+    default:
+        return {};
     }
-    return {};
+}
+
+LedgerFilter::LedgerFilter(LedgerModel& model, QObject* parent)
+    : QSortFilterProxyModel(parent), m_model(model) {
+    setSourceModel(&model);
+    setSortRole(LedgerModel::kSortRole);
+}
+
+void LedgerFilter::setWords(const QString& text) {
+    m_words = text.simplified().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    invalidateFilter();
+}
+
+bool LedgerFilter::filterAcceptsRow(int row, const QModelIndex&) const {
+    QStringList texts;
+    for (int column = 0; column < LedgerModel::ColumnCount; ++column)
+        if (isText(LedgerModel::Column(column))) texts << m_model.index(row, column).data().toString();
+    const QString all = texts.join(QLatin1Char('\n'));
+    return std::all_of(m_words.begin(), m_words.end(),
+                       [&](const QString& word) { return all.contains(word, Qt::CaseInsensitive); });
 }
 
 } // namespace twb

@@ -1,10 +1,13 @@
 #pragma once
 
+#include "profile/transfer_figures.h"
 #include "widgets/document.h"
 #include "widgets/run_controller.h"
 
 #include <QAbstractTableModel>
+#include <QSortFilterProxyModel>
 
+#include <memory>
 #include <vector>
 
 namespace twb {
@@ -15,22 +18,52 @@ class LedgerModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { EdgeColumn, BytesColumn, MedianColumn, P95Column, RateColumn, ColumnCount };
-    static constexpr int kDimRole = Qt::UserRole;      ///< predicted only: drawn fainter
-    static constexpr int kMarkRole = Qt::UserRole + 1; ///< which mark its curve has, see seriesMark
+    enum Column {
+        EdgeColumn,
+        KindColumn,
+        CountColumn,
+        BytesColumn, ///< of one copy
+        MovedColumn, ///< of all
+        LastColumn,
+        MinColumn,
+        MedianColumn,
+        P95Column,
+        TotalColumn,
+        RateColumn,
+        PeakColumn,
+        MemoryColumn,
+        WaitColumn,
+        OverlapColumn,
+        PredictedColumn,
+        ErrorColumn,
+        TimesColumn, ///< measured, modelled or only predicted
+        ColumnCount
+    };
+    static constexpr int kDimRole = Qt::UserRole;       ///< predicted only: drawn fainter
+    static constexpr int kMarkRole = Qt::UserRole + 1;  ///< which mark its curve has, see seriesMark
+    static constexpr int kShownRole = Qt::UserRole + 2; ///< whether the plot shows its curve
+    static constexpr int kSortRole = Qt::UserRole + 3;  ///< a number, or a text that is none
 
     LedgerModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
 
     struct Row {
         QString name;
+        TransferKind kind = TransferKind::explicitTo;
         std::uint32_t transfer = 0; ///< of the run's plan
         Edge edge;
         std::vector<Edge> served; ///< by the one copy: `edge` and those that share it
-        double bytes = 0;         ///< of one copy
+        std::uint64_t count = 0;
+        double bytes = 0; ///< of one copy
+        double moved = 0; ///< by all of them
+        double lastNs = 0;
+        double minNs = 0;
         double medianNs = 0;
         double p95Ns = 0;
+        double totalNs = 0;
         double rate = 0; ///< 10^9 bytes a second
         double predictedNs = 0;
+        TransferFigures figures;
+        bool pinned = false;
         bool predicted = true; ///< nothing has run over it
         bool modelled = true;
         bool setup = false; ///< once, outside of the iteration
@@ -38,23 +71,47 @@ public:
     const std::vector<Row>& rows() const noexcept { return m_rows; }
     /// The row of the copy that serves an edge, as of the last refresh(); -1 for none.
     int rowOf(const Edge& edge) const;
-    /// The row of each transfer of the run's plan: what belongs to the iteration comes first.
-    std::vector<int> rowsOfTransfers() const;
     /// Reads the figures again; rows stay the same during a run.
     void refresh();
+    /// By row: whether the plot shows its curve.
+    void setShown(std::vector<bool> shown);
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
+    /// How wide a column is where its edge column takes what is left.
+    static int widthOf(Column column);
+
 private:
     std::vector<Row> fromRun() const;
     std::vector<Row> fromPrediction() const;
+    void readFigures(std::vector<Row>& rows) const;
+    QString textOf(const Row& row, Column column) const;
+    QVariant sortKeyOf(const Row& row, Column column) const;
 
     const Document& m_document;
     const RunController& m_runs;
     std::vector<Row> m_rows;
+    std::vector<bool> m_shown;
+    std::shared_ptr<const Plan> m_plan; ///< whose transfers the rows are; null: they are predictions
+};
+
+/// The rows that hold all words of a text, in the order of a column.
+class LedgerFilter : public QSortFilterProxyModel {
+    Q_OBJECT
+
+public:
+    explicit LedgerFilter(LedgerModel& model, QObject* parent = nullptr);
+    void setWords(const QString& text);
+
+protected:
+    bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+private:
+    const LedgerModel& m_model;
+    QStringList m_words;
 };
 
 } // namespace twb

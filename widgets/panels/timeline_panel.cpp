@@ -50,7 +50,7 @@ void TimelinePanel::refresh() {
     m_length = 0;
     if (const RunFigures* figures = m_runs.figures()) {
         m_plan = figures->sharedPlan();
-        const std::vector<StepRecord> records = figures->lastIterations();
+        const std::vector<StepRecord> records = figures->recent(2);
         std::int64_t first = std::numeric_limits<std::int64_t>::max();
         for (const StepRecord& record : records) first = std::min(first, record.startNs);
         std::vector<int> rowOf(m_plan->streams.size(), -1);

@@ -1,71 +1,60 @@
 #include "widgets/panels/transfer_plot.h"
 
+#include "core/format.h"
+#include "widgets/text.h"
 #include "widgets/theme.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
 
 namespace twb {
 namespace {
 
-constexpr std::size_t kPoints = 60'000; ///< of all curves together
-constexpr std::size_t kPredictedLines = 12;
-constexpr int kMarks = 3; ///< along a curve
+constexpr std::size_t kAnnotated = 12; ///< curves that have marks and predictions of their own
+constexpr int kMarks = 3;              ///< along a curve
+constexpr double kClick = 4;           ///< px, that a click may move
+constexpr double kReach = 48;          ///< px, between the pointer and what is read out
+constexpr double kNoCopy = std::numeric_limits<double>::quiet_NaN(); ///< leaves a gap
 
-/// Iterations are counted: there is nothing to write between two of them.
-class WholeTicker : public QCPAxisTicker {
-protected:
-    double getTickStep(const QCPRange& range) override {
-        return std::max(1.0, QCPAxisTicker::getTickStep(range));
+/// The value of one point, but for the total, which is the sum of all up to it.
+double valueOf(TransferPlot::Unit unit, const TransferSeries& series, std::size_t point,
+               std::uint32_t transfer) {
+    const TransferPoint& sum = series.at(point, transfer);
+    if (sum.count == 0) return kNoCopy;
+    const auto duration = double(series.durationNs(point));
+    switch (unit) {
+    case TransferPlot::Unit::milliseconds:
+        return double(sum.slowestNs) / 1e6;
+    case TransferPlot::Unit::rate:
+        return sum.slowestNs > 0 ? double(sum.bytes) / sum.count / double(sum.slowestNs) : kNoCopy;
+    case TransferPlot::Unit::throughput:
+        return duration > 0 ? double(sum.bytes) * 1e9 / duration : kNoCopy;
+    case TransferPlot::Unit::share:
+        return duration > 0 ? 100 * double(sum.sumNs) / duration : kNoCopy;
+    case TransferPlot::Unit::total:
+        return double(sum.sumNs) / 1e6;
     }
-};
-
-QPainterPath polygon(std::initializer_list<QPointF> points) {
-    QPainterPath path;
-    path.addPolygon(QPolygonF(QList<QPointF>(points)));
-    path.closeSubpath();
-    return path;
-}
-
-std::array<QPainterPath, 6> makeMarks() {
-    QPainterPath disc, square;
-    disc.addEllipse(QPointF(), 3.5, 3.5);
-    square.addRect(-3, -3, 6, 6);
-    return {disc,
-            square,
-            polygon({{0, -4.2}, {4, 3}, {-4, 3}}),
-            polygon({{0, -4.4}, {4.4, 0}, {0, 4.4}, {-4.4, 0}}),
-            polygon({{0, 4.2}, {4, -3}, {-4, -3}}),
-            polygon({{-1.3, -4},
-                     {1.3, -4},
-                     {1.3, -1.3},
-                     {4, -1.3},
-                     {4, 1.3},
-                     {1.3, 1.3},
-                     {1.3, 4},
-                     {-1.3, 4},
-                     {-1.3, 1.3},
-                     {-4, 1.3},
-                     {-4, -1.3},
-                     {-1.3, -1.3}})};
+    return kNoCopy;
 }
 
 } // namespace
 
-const QPainterPath& seriesMark(std::size_t index) {
-    static const std::array<QPainterPath, 6> marks = makeMarks();
-    return marks[index % marks.size()];
-}
-
-TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
-    setAccessibleName(tr("Time of each transfer over the iterations"));
+TransferPlot::TransferPlot(QWidget* parent)
+    : QCustomPlot(parent), m_linear(new FigureTicker<QCPAxisTicker>),
+      m_logarithmic(new FigureTicker<QCPAxisTickerLog>) {
+    setObjectName(QStringLiteral("transferPlot"));
+    setAccessibleName(tr("Each transfer over the iterations"));
+    setFocusPolicy(Qt::StrongFocus);
     setNoAntialiasingOnDrag(true);
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     axisRect()->setRangeDrag(Qt::Horizontal);
     axisRect()->setRangeZoom(Qt::Horizontal);
     axisRect()->setMinimumMargins(QMargins(56, 24, 16, 4));
     xAxis->setLabel(tr("iteration"));
+    m_bandLow = addGraph();
+    m_bandHigh = addGraph();
+    m_bandHigh->setChannelFillGraph(m_bandLow);
     // Above the axis and upright: a rotated word costs a column and is hard to read.
     m_unitLabel = new QCPItemText(this);
     m_unitLabel->setClipToAxisRect(false);
@@ -73,128 +62,174 @@ TransferPlot::TransferPlot(QWidget* parent) : QCustomPlot(parent) {
     m_unitLabel->position->setCoords(16, 2);
     m_unitLabel->setPositionAlignment(Qt::AlignLeft | Qt::AlignTop);
     m_unitLabel->setSelectable(false);
-    connect(this, &QCustomPlot::mouseWheel, this, [this] { m_following = false; });
+    m_readout = std::make_unique<PlotReadout>(*this);
+    connect(this, &QCustomPlot::mouseWheel, this, &TransferPlot::stopFollowing);
     connect(this, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
-        if (event->buttons() & Qt::LeftButton) m_following = false;
+        if (event->buttons() & Qt::LeftButton) stopFollowing();
     });
-    connect(this, &QCustomPlot::mouseDoubleClick, this, [this] {
-        m_following = true;
-        fitAxes();
-        replot();
-    });
-    connect(this, &QCustomPlot::plottableClick, this, [this](QCPAbstractPlottable* plottable) {
-        for (std::size_t i = 0; i < m_curves.size(); ++i)
-            if (m_curves[i].line == plottable || m_curves[i].marks == plottable) Q_EMIT curveClicked(int(i));
+    connect(this, &QCustomPlot::mouseDoubleClick, this, &TransferPlot::follow);
+    connect(xAxis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, &TransferPlot::fitToView);
+    connect(this, &QCustomPlot::mousePress, this,
+            [this](QMouseEvent* event) { m_pressedAt = event->position(); });
+    connect(this, &QCustomPlot::mouseRelease, this, [this](QMouseEvent* event) {
+        const bool isClick = (event->position() - m_pressedAt).manhattanLength() < kClick;
+        const std::optional<Near> near = isClick ? nearest(event->position()) : std::nullopt;
+        if (near) Q_EMIT curveClicked(int(near->row));
     });
     style();
 }
 
-void TransferPlot::begin(const std::vector<LedgerModel::Row>& rows, std::int64_t total, std::uint32_t cell) {
-    clearCurves();
+void TransferPlot::begin(std::shared_ptr<const TransferSeries> series, std::int64_t total) {
+    clear();
+    m_series = std::move(series);
     m_total = total;
-    m_cell = std::max(1u, cell);
-    m_window = std::clamp<std::size_t>(kPoints / std::max<std::size_t>(1, rows.size()), 200, 2000) + 1;
-    const auto curves =
-        std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& r) { return !r.setup; }));
-    m_curveOf.assign(rows.size(), -1);
-    for (const LedgerModel::Row& row : rows) {
-        m_curveOf[row.transfer] = int(m_curves.size());
-        Curve curve;
-        curve.row = row;
-        if (!row.setup) {
-            curve.line = addGraph();
-            curve.line->setAdaptiveSampling(true);
-            if (curves <= kPredictedLines && row.predictedNs > 0) curve.predicted = addGraph();
-            if (curves <= kPredictedLines) {
-                curve.marks = addGraph();
-                curve.marks->setLineStyle(QCPGraph::lsNone);
-            }
+    m_following = true;
+}
+
+void TransferPlot::clear() {
+    for (Curve& curve : m_curves)
+        for (QCPGraph* graph : {curve.line, curve.marks, curve.predicted})
+            if (graph) removeGraph(graph);
+    m_curves.clear();
+    m_rows.clear();
+    m_series.reset();
+    m_shown = 0;
+    m_frozen = 0;
+    m_highlighted = -1;
+    m_readout->hide();
+    m_dirty = true;
+}
+
+void TransferPlot::setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown) {
+    m_rows = rows;
+    m_curves.resize(rows.size());
+    m_shown = std::size_t(std::count(shown.begin(), shown.end(), true));
+    const bool annotated = m_shown <= kAnnotated;
+    const auto keep = [this](QCPGraph*& graph, bool wanted) {
+        if (wanted == (graph != nullptr)) return;
+        if (!wanted) {
+            removeGraph(graph);
+            graph = nullptr;
+            return;
         }
-        m_curves.push_back(std::move(curve));
+        graph = addGraph();
+        graph->setAdaptiveSampling(true);
+    };
+    for (std::size_t i = 0; i < m_curves.size(); ++i) {
+        Curve& curve = m_curves[i];
+        keep(curve.line, shown[i]);
+        keep(curve.predicted, shown[i] && annotated && rows[i].predictedNs > 0);
+        keep(curve.marks, shown[i] && annotated);
+        if (curve.marks) curve.marks->setLineStyle(QCPGraph::lsNone);
     }
     stylePens();
-    m_following = true;
     m_dirty = true;
 }
 
-void TransferPlot::clearCurves() {
-    clearGraphs();
-    m_curves.clear();
-    m_last = 0;
-    m_highlighted = -1;
-    m_dirty = true;
+/// What a paused plot has of the series; all of it otherwise.
+std::size_t TransferPlot::points() const {
+    if (!m_series) return 0;
+    if (!m_paused) return m_series->size();
+    return std::min<std::size_t>(m_series->size(),
+                                 std::size_t((m_frozen + m_series->cell() - 1) / m_series->cell()));
 }
 
-double TransferPlot::valueOf(const Curve& curve, const TransferSample& sample) const {
+void TransferPlot::fill(std::size_t row) {
+    QVector<QCPGraphData> data;
+    const std::size_t count = points();
+    data.reserve(qsizetype(count));
+    double sum = 0;
+    for (std::size_t point = 0; point < count; ++point) {
+        double value = valueOf(m_unit, *m_series, point, m_rows[row].transfer);
+        if (m_unit == Unit::total && !std::isnan(value)) value = sum += value;
+        data.push_back({double(point) * m_series->cell(), value});
+    }
+    m_curves[row].line->data()->set(data, true);
+}
+
+void TransferPlot::fillPrediction(std::size_t row) {
+    const double ns = m_rows[row].predictedNs;
+    const double from = xAxis->range().lower;
+    const double to = xAxis->range().upper;
+    QCPGraph& line = *m_curves[row].predicted;
     switch (m_unit) {
     case Unit::milliseconds:
-        return double(sample.ns) / 1e6;
+        return line.setData({from, to}, {ns / 1e6, ns / 1e6}, true);
     case Unit::rate:
-        return sample.ns > 0 ? curve.row.bytes / double(sample.ns) : 0;
-    case Unit::share: {
-        // Of all transfers at that point; the others' latest word stands in for one that is not there yet.
-        double sum = 0;
-        for (const Curve& other : m_curves) {
-            if (!other.line || other.samples.empty()) continue;
-            const std::size_t back = (m_last - sample.iteration) / m_cell;
-            sum +=
-                double(other.samples[other.samples.size() > back ? other.samples.size() - 1 - back : 0].ns);
-        }
-        return sum > 0 ? 100 * double(sample.ns) / sum : 0;
+        return line.setData({from, to}, {m_rows[row].bytes / ns, m_rows[row].bytes / ns}, true);
+    case Unit::total:
+        if (yAxis->scaleType() == QCPAxis::stLinear) // no straight line otherwise
+            return line.setData({from, to}, {ns * (from + 1) / 1e6, ns * (to + 1) / 1e6}, true);
+        break;
+    case Unit::throughput:
+    case Unit::share:
+        break; // they depend on what else an iteration does
     }
-    }
-    return 0;
+    line.data()->clear();
 }
 
-void TransferPlot::append(const std::vector<TransferSample>& samples) {
-    for (const TransferSample& sample : samples) m_last = std::max(m_last, sample.iteration);
-    std::vector<bool> touched(m_curves.size());
-    for (const TransferSample& sample : samples) {
-        if (sample.transfer >= m_curveOf.size()) continue;
-        const auto index = std::size_t(m_curveOf[sample.transfer]);
-        Curve& curve = m_curves[index];
-        if (!curve.line) continue;
-        // A cell that is still filling comes again and replaces itself.
-        if (!curve.samples.empty() && curve.samples.back().iteration == sample.iteration) {
-            curve.samples.back() = sample;
-            curve.line->data()->remove(double(sample.iteration));
-        } else {
-            curve.samples.push_back(sample);
-        }
-        while (curve.samples.size() > m_window) curve.samples.pop_front();
-        if (m_unit != Unit::share) curve.line->addData(double(sample.iteration), valueOf(curve, sample));
-        touched[index] = true;
-    }
-    for (std::size_t i = 0; i < m_curves.size(); ++i) {
-        if (!touched[i]) continue;
-        // A share depends on the other curves, which may have come later in the same batch.
-        if (m_unit == Unit::share)
-            refill(m_curves[i]);
-        else
-            m_curves[i].line->data()->removeBefore(double(m_curves[i].samples.front().iteration));
-        m_dirty = true;
-    }
+int TransferPlot::standingOut() const {
+    if (m_highlighted >= 0) return m_highlighted;
+    if (m_shown != 1) return -1;
+    const auto only =
+        std::find_if(m_curves.begin(), m_curves.end(), [](const Curve& c) { return c.line != nullptr; });
+    return int(only - m_curves.begin());
 }
 
-void TransferPlot::refill(Curve& curve) {
-    QVector<QCPGraphData> points;
-    points.reserve(int(curve.samples.size()));
-    for (const TransferSample& sample : curve.samples)
-        points.push_back({double(sample.iteration), valueOf(curve, sample)});
-    curve.line->data()->set(points, true);
+void TransferPlot::fillBand() {
+    m_bandLow->data()->clear();
+    m_bandHigh->data()->clear();
+    const int row = standingOut();
+    if (row < 0 || row >= int(m_rows.size()) || !m_curves[std::size_t(row)].line) return;
+    const LedgerModel::Row& figures = m_rows[std::size_t(row)];
+    if (figures.count == 0 || (m_unit != Unit::milliseconds && m_unit != Unit::rate)) return;
+    const auto value = [&](double ns) {
+        return m_unit == Unit::milliseconds ? ns / 1e6 : ns > 0 ? figures.bytes / ns : 0;
+    };
+    const double from = xAxis->range().lower;
+    const double to = xAxis->range().upper;
+    m_bandLow->setData({from, to}, {value(figures.medianNs), value(figures.medianNs)}, true);
+    m_bandHigh->setData({from, to}, {value(figures.p95Ns), value(figures.p95Ns)}, true);
 }
 
 void TransferPlot::setUnit(Unit unit) {
     if (m_unit == unit) return;
     m_unit = unit;
-    for (Curve& curve : m_curves)
-        if (curve.line) refill(curve);
-    m_following = true;
+    m_linear->setBytes(unit == Unit::throughput);
+    m_logarithmic->setBytes(unit == Unit::throughput);
+    changeView();
+}
+
+void TransferPlot::setLogarithmic(bool on) {
+    yAxis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+    setTicker();
+    changeView();
+}
+
+void TransferPlot::setTicker() {
+    if (yAxis->scaleType() == QCPAxis::stLogarithmic)
+        yAxis->setTicker(m_logarithmic);
+    else
+        yAxis->setTicker(m_linear);
+}
+
+void TransferPlot::changeView() {
+    fitAxes();
+    m_readout->hide();
+    m_dirty = true;
+    refresh();
+}
+
+void TransferPlot::setPaused(bool on) {
+    if (m_paused == on) return;
+    if (on && m_series) m_frozen = std::int64_t(m_series->size()) * m_series->cell();
+    m_paused = on;
     m_dirty = true;
     refresh();
 }
 
 void TransferPlot::setHighlighted(int row) {
+    if (row >= int(m_curves.size())) row = -1;
     if (m_highlighted == row) return;
     m_highlighted = row;
     stylePens();
@@ -202,28 +237,43 @@ void TransferPlot::setHighlighted(int row) {
     refresh();
 }
 
+void TransferPlot::follow() {
+    m_following = true;
+    Q_EMIT followingChanged(true);
+    m_dirty = true;
+    refresh();
+}
+
+void TransferPlot::stopFollowing() {
+    if (!std::exchange(m_following, false)) return;
+    Q_EMIT followingChanged(false);
+}
+
 void TransferPlot::fitAxes() {
     double top = 0;
-    for (const Curve& curve : m_curves) {
-        if (!curve.line) continue;
-        for (const QCPGraphData& point : *curve.line->data()) top = std::max(top, point.value);
-        if (m_unit == Unit::milliseconds) top = std::max(top, curve.row.predictedNs / 1e6);
+    double least = std::numeric_limits<double>::max();
+    for (std::size_t i = 0; i < m_curves.size(); ++i) {
+        if (!m_curves[i].line) continue;
+        for (const QCPGraphData& point : *m_curves[i].line->data()) {
+            if (std::isnan(point.value)) continue;
+            top = std::max(top, point.value);
+            if (point.value > 0) least = std::min(least, point.value);
+        }
+        if (m_unit == Unit::milliseconds && m_curves[i].predicted)
+            top = std::max(top, m_rows[i].predictedNs / 1e6);
     }
-    if (m_unit == Unit::share) top = 100;
     const double highest = std::max(top, 1e-9);
     yAxis->setNumberPrecision(std::clamp(1 - int(std::floor(std::log10(highest))), 0, 6));
-    yAxis->setRange(0, top > 0 ? top * (m_unit == Unit::share ? 1 : 1.15) : 1);
-    const double span = double(m_window) * m_cell;
-    if (m_total > 0)
-        xAxis->setRange(0, std::max(1.0, double(m_total - 1)));
+    if (yAxis->scaleType() == QCPAxis::stLogarithmic)
+        yAxis->setRange(top > 0 ? least / 2 : 0.1, top > 0 ? top * 2 : 10);
     else
-        xAxis->setRange(std::max(0.0, double(m_last) - span), std::max(span / 10, double(m_last)));
+        yAxis->setRange(0, top > 0 ? top * 1.15 : 1);
+    const double last = m_series ? double(points()) * m_series->cell() - 1 : 0;
+    xAxis->setRange(0, std::max(1.0, m_total > 0 ? double(m_total - 1) : std::max(20.0, last)));
 }
 
 /// Lines that lie on each other hide all but one; their marks stand side by side.
 void TransferPlot::placeMarks() {
-    const auto shown =
-        std::count_if(m_curves.begin(), m_curves.end(), [](const Curve& c) { return c.marks != nullptr; });
     const double from = xAxis->range().lower;
     const double span = xAxis->range().size();
     double place = 0.5;
@@ -232,7 +282,7 @@ void TransferPlot::placeMarks() {
         const QCPGraphDataContainer& points = *curve.line->data();
         QVector<QCPGraphData> marked;
         for (int i = 0; i < kMarks && !points.isEmpty(); ++i) {
-            const double x = from + span * (i + place / double(shown)) / kMarks;
+            const double x = from + span * (i + place / double(m_shown)) / kMarks;
             const auto at = points.findBegin(x, false);
             if (at != points.constEnd() && at->key <= from + span) marked.push_back({at->key, at->value});
         }
@@ -242,86 +292,151 @@ void TransferPlot::placeMarks() {
     }
 }
 
+/// What goes from one side of the view to the other.
+void TransferPlot::fitToView() {
+    for (std::size_t i = 0; i < m_curves.size(); ++i)
+        if (m_curves[i].predicted) fillPrediction(i);
+    fillBand();
+    placeMarks();
+}
+
 void TransferPlot::refresh() {
     if (!m_dirty || !isVisible()) return;
     m_dirty = false;
+    for (std::size_t i = 0; i < m_curves.size(); ++i)
+        if (m_curves[i].line) fill(i);
     if (m_following) fitAxes();
-    const double from = xAxis->range().lower;
-    const double to = xAxis->range().upper;
-    for (Curve& curve : m_curves) {
-        if (!curve.predicted) continue;
-        const double ns = curve.row.predictedNs;
-        const double y = m_unit == Unit::milliseconds ? ns / 1e6
-                         : m_unit == Unit::rate       ? curve.row.bytes / ns
-                                                      : -1;
-        curve.predicted->setVisible(y >= 0);
-        curve.predicted->setData({from, to}, {y, y}, true);
-    }
-    placeMarks();
-    switch (m_unit) {
-    case Unit::milliseconds:
-        m_unitLabel->setText(m_cell == 1 ? tr("ms") : tr("ms, slowest of %1").arg(m_cell));
-        break;
-    case Unit::rate:
-        m_unitLabel->setText(tr("GB/s"));
-        break;
-    case Unit::share:
-        m_unitLabel->setText(tr("% of the transfer time"));
-        break;
-    }
+    fitToView();
+    m_unitLabel->setText(unitText());
     replot();
 }
 
-void TransferPlot::stylePens() {
-    for (std::size_t i = 0; i < m_curves.size(); ++i) {
-        Curve& curve = m_curves[i];
-        if (!curve.line) continue;
-        QColor color = Theme::current().series(i);
-        const bool faint = m_highlighted >= 0 && m_highlighted != int(i);
-        if (faint) color.setAlphaF(0.3f);
-        curve.line->setPen(QPen(color, 1));
-        if (curve.marks)
-            curve.marks->setScatterStyle(
-                QCPScatterStyle(seriesMark(i), QPen(Theme::current().panel, 1), color, 8));
-        if (!curve.predicted) continue;
-        color.setAlphaF(faint ? 0.2f : 0.6f);
-        curve.predicted->setPen(QPen(color, 1, Qt::DashLine));
-    }
+bool TransferPlot::showsPrediction() const {
+    return m_shown <= kAnnotated && (m_unit == Unit::milliseconds || m_unit == Unit::rate ||
+                                     (m_unit == Unit::total && yAxis->scaleType() == QCPAxis::stLinear));
 }
 
-void TransferPlot::style() {
-    const Theme& theme = Theme::current();
-    setBackground(theme.panel);
-    for (QCPAxis* axis : {xAxis, yAxis}) {
-        axis->setTickLabelFont(twb::font(TextRole::smallFigure));
-        axis->setLabelFont(twb::font(TextRole::small));
-        axis->setTickLabelColor(theme.secondaryText);
-        axis->setLabelColor(theme.secondaryText);
-        axis->setBasePen(Qt::NoPen);
-        axis->setTickPen(Qt::NoPen);
-        axis->setSubTickPen(Qt::NoPen);
-        axis->setTickLength(0);
-        axis->setSubTickLength(0);
-        axis->setTickLabelPadding(8);
-        axis->grid()->setPen(QPen(theme.border, 1));
-        axis->grid()->setZeroLinePen(QPen(theme.border, 1));
-        axis->setNumberFormat(QStringLiteral("f"));
+QString TransferPlot::unitText() const {
+    const std::uint32_t cell = m_series ? m_series->cell() : 1;
+    QStringList parts;
+    switch (m_unit) {
+    case Unit::milliseconds:
+        parts << tr("ms");
+        break;
+    case Unit::rate:
+        parts << tr("GB/s");
+        break;
+    case Unit::throughput:
+        parts << tr("bytes a second of the run");
+        break;
+    case Unit::share:
+        parts << tr("% of the iterations' time");
+        break;
+    case Unit::total:
+        parts << tr("ms, all copies so far");
+        break;
     }
-    m_unitLabel->setFont(twb::font(TextRole::small));
-    m_unitLabel->setColor(theme.secondaryText);
-    xAxis->grid()->setVisible(false);
-    yAxis->ticker()->setTickCount(4);
-    xAxis->setTicker(QSharedPointer<WholeTicker>::create());
-    xAxis->ticker()->setTickCount(6);
-    xAxis->setNumberPrecision(0);
-    yAxis->setNumberPrecision(3);
-    stylePens();
+    if (cell > 1 && (m_unit == Unit::milliseconds || m_unit == Unit::rate))
+        parts << tr("slowest of %1").arg(grouped(cell));
+    const std::vector<LegendEntry> curves = legendEntries();
+    const auto modelled = std::size_t(
+        std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
+    if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
+    if (showsPrediction()) parts << tr("predicted dashed");
+    if (m_paused) parts << tr("paused");
+    return parts.join(QStringLiteral(" · "));
 }
 
-void TransferPlot::changeEvent(QEvent* event) {
-    QCustomPlot::changeEvent(event);
-    if (event->type() != QEvent::PaletteChange) return;
-    style();
+std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
+    std::vector<LegendEntry> out;
+    for (std::size_t i = 0; i < m_curves.size(); ++i)
+        if (m_curves[i].line) out.push_back({m_rows[i].name, i, m_rows[i].modelled});
+    return out;
+}
+
+std::optional<QPointF> TransferPlot::pixelOf(int row, std::uint32_t iteration) const {
+    if (row < 0 || row >= int(m_curves.size()) || !m_curves[std::size_t(row)].line) return std::nullopt;
+    const QCPGraphDataContainer& data = *m_curves[std::size_t(row)].line->data();
+    const std::size_t point = iteration / m_series->cell();
+    if (point >= std::size_t(data.size()) || std::isnan(data.at(int(point))->value)) return std::nullopt;
+    return QPointF(xAxis->coordToPixel(data.at(int(point))->key),
+                   yAxis->coordToPixel(data.at(int(point))->value));
+}
+
+/// Of the points above and below the pointer the nearest one.
+std::optional<TransferPlot::Near> TransferPlot::nearest(QPointF at) const {
+    if (!m_series || !axisRect()->rect().contains(at.toPoint())) return std::nullopt;
+    const double x = std::clamp(xAxis->pixelToCoord(at.x()), 0.0, double(points()) * m_series->cell());
+    const auto iteration = std::uint32_t(x + m_series->cell() / 2.0);
+    double least = kReach;
+    std::optional<Near> found;
+    for (std::size_t row = 0; row < m_curves.size(); ++row) {
+        const std::optional<QPointF> pixel = pixelOf(int(row), iteration);
+        if (!pixel) continue;
+        const double distance = std::hypot(pixel->x() - at.x(), pixel->y() - at.y());
+        if (distance >= least) continue;
+        least = distance;
+        found = Near{row, iteration, *pixel};
+    }
+    return found;
+}
+
+void TransferPlot::updateReadout(QPointF at) {
+    const std::optional<Near> near = nearest(at);
+    if (!near) return m_readout->hide();
+    const auto [row, iteration, place] = *near;
+    const TransferPoint& point = m_series->at(iteration / m_series->cell(), m_rows[row].transfer);
+    const std::uint32_t first = iteration / m_series->cell() * m_series->cell();
+    const QString when = m_series->cell() == 1
+                             ? tr("iteration %1").arg(grouped(first))
+                             : tr("iterations %1 to %2, the slowest")
+                                   .arg(grouped(first), grouped(std::int64_t(first) + m_series->cell() - 1));
+    const double bytes = double(point.bytes) / point.count;
+    const QString dot = QStringLiteral(" · ");
+    QString text = m_rows[row].name + QLatin1Char('\n') + when + QLatin1Char('\n') +
+                   toQt(formatMs(double(point.slowestNs))) + dot + toQt(formatBytes(bytes));
+    if (point.slowestNs > 0) text += dot + toQt(formatRate(bytes / double(point.slowestNs)));
+    text += dot + (m_rows[row].modelled ? tr("modelled") : tr("measured"));
+    m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},
+                    Theme::current().series(row), text);
+    setAccessibleDescription(text);
+}
+
+void TransferPlot::mouseMoveEvent(QMouseEvent* event) {
+    QCustomPlot::mouseMoveEvent(event);
+    if (event->buttons() == Qt::NoButton)
+        updateReadout(event->position());
+    else
+        m_readout->hide();
+}
+
+void TransferPlot::leaveEvent(QEvent* event) {
+    QCustomPlot::leaveEvent(event);
+    m_readout->hide();
+}
+
+void TransferPlot::keyPressEvent(QKeyEvent* event) {
+    const double span = xAxis->range().size();
+    switch (event->key()) {
+    case Qt::Key_Left:
+        xAxis->moveRange(-span / 10);
+        break;
+    case Qt::Key_Right:
+        xAxis->moveRange(span / 10);
+        break;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+        xAxis->scaleRange(0.8);
+        break;
+    case Qt::Key_Minus:
+        xAxis->scaleRange(1.25);
+        break;
+    case Qt::Key_Home:
+        return follow();
+    default:
+        return QCustomPlot::keyPressEvent(event);
+    }
+    stopFollowing();
     m_dirty = true;
     refresh();
 }

@@ -1,69 +1,125 @@
 #pragma once
 
+#include "profile/transfer_series.h"
 #include "widgets/panels/custom_plot.h"
+#include "widgets/panels/figure_ticker.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/plot_readout.h"
 
-#include <QPainterPath>
-
-#include <deque>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace twb {
 
-/// The shape that marks a curve beside its colour, about the origin.
-const QPainterPath& seriesMark(std::size_t index);
-
-/// The live plot: what each transfer took, over the iterations of a run. Points are appended and trimmed; the
-/// curves are made anew only when a run starts or the unit changes.
+/// The live plot: how each transfer went over the iterations of a run. The wheel zooms, a drag pans, a double
+/// click (or Home) follows the run again; the arrow keys, + and − do so from the keyboard. What the pointer
+/// is nearest to is read out beside it.
 class TransferPlot : public QCustomPlot {
     Q_OBJECT
 
 public:
-    enum class Unit { milliseconds, rate, share };
+    enum class Unit {
+        milliseconds, ///< of the slowest copy of a point
+        rate,         ///< of that copy, 10^9 bytes a second
+        throughput,   ///< bytes over the run's time
+        share,        ///< of the copies' time in the iterations' time, %
+        total         ///< ms of all copies up to there
+    };
 
     explicit TransferPlot(QWidget* parent = nullptr);
 
-    /// A new run: one curve a row that belongs to the iteration. `total` 0: not known how many iterations.
-    void begin(const std::vector<LedgerModel::Row>& rows, std::int64_t total, std::uint32_t cell);
-    void clearCurves();
-    void append(const std::vector<TransferSample>& samples);
-    void setUnit(Unit unit);
-    /// The curve that stands out; -1 for none.
+    /// A new run. `total`: iterations; 0 when nobody knows how many.
+    void begin(std::shared_ptr<const TransferSeries> series, std::int64_t total);
+    void clear();
+    /// The rows' figures, and which of them have a curve, as of now.
+    void setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown);
+    /// The curve that stands out, with a band from its median to its p95; -1 for none.
     void setHighlighted(int row);
+
+    void setUnit(Unit unit);
+    Unit unit() const noexcept { return m_unit; }
+    void setLogarithmic(bool on);
+    /// A paused plot keeps what it shows; nothing of the run is lost.
+    void setPaused(bool on);
+    bool isPaused() const noexcept { return m_paused; }
+    /// Whether the axes fit the data; nobody zoomed or panned since.
+    bool isFollowing() const noexcept { return m_following; }
+    void follow();
     /// Draws what is new, once.
     void refresh();
 
+    /// "ms, modelled": what the y axis says.
+    QString unitText() const;
+    struct LegendEntry {
+        QString name;
+        std::size_t row = 0;
+        bool modelled = true;
+    };
+    std::vector<LegendEntry> legendEntries() const;
+    bool showsPrediction() const;
+    /// What the pointer is nearest to, in words; empty where there is nothing.
+    QString readout() const { return m_readout->text(); }
+    /// A point of a row's curve, in pixels of the widget; nothing where the plot shows none.
+    std::optional<QPointF> pixelOf(int row, std::uint32_t iteration) const;
+
 Q_SIGNALS:
     void curveClicked(int row);
+    void followingChanged(bool following);
 
 protected:
     void changeEvent(QEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
     struct Curve {
-        LedgerModel::Row row;
-        QCPGraph* line = nullptr;
+        QCPGraph* line = nullptr;      ///< null: not shown
         QCPGraph* marks = nullptr;     ///< a few along it, none where another curve has one
-        QCPGraph* predicted = nullptr; ///< dashed; null where there are too many curves to tell apart
-        std::deque<TransferSample> samples;
+        QCPGraph* predicted = nullptr; ///< dashed
     };
+
+    // transfer_plot_style.cpp
     void style();
     void stylePens();
-    double valueOf(const Curve& curve, const TransferSample& sample) const;
-    void refill(Curve& curve);
-    void placeMarks();
-    void fitAxes();
 
-    std::vector<Curve> m_curves; ///< by row of the ledger
-    std::vector<int> m_curveOf;  ///< by transfer
+    void stopFollowing();
+    void fill(std::size_t row);
+    void fillPrediction(std::size_t row);
+    void fillBand();
+    void placeMarks();
+    void fitToView();
+    void fitAxes();
+    struct Near {
+        std::size_t row = 0;
+        std::uint32_t iteration = 0;
+        QPointF pixel;
+    };
+    std::optional<Near> nearest(QPointF at) const;
+    void updateReadout(QPointF at);
+    std::size_t points() const;
+    int standingOut() const;
+    void setTicker();
+    void changeView();
+
+    std::shared_ptr<const TransferSeries> m_series;
+    std::vector<LedgerModel::Row> m_rows;
+    std::vector<Curve> m_curves; ///< by row
+    std::size_t m_shown = 0;     ///< curves that are
+    QCPGraph* m_bandLow;         ///< the median of the one that stands out
+    QCPGraph* m_bandHigh;        ///< its p95
     QCPItemText* m_unitLabel;
+    QSharedPointer<FigureTicker<QCPAxisTicker>> m_linear;
+    QSharedPointer<FigureTicker<QCPAxisTickerLog>> m_logarithmic;
+    std::unique_ptr<PlotReadout> m_readout;
     Unit m_unit = Unit::milliseconds;
     std::int64_t m_total = 0;
-    std::uint32_t m_cell = 1;
-    std::uint32_t m_last = 0; ///< latest iteration with a point
-    std::size_t m_window = 0; ///< points a curve keeps
+    std::int64_t m_frozen = 0; ///< while paused: the first iteration that is not shown
+    QPointF m_pressedAt;
     int m_highlighted = -1;
-    bool m_following = true; ///< the axes fit the data, until somebody zooms
+    bool m_following = true;
+    bool m_paused = false;
     bool m_dirty = false;
 };
 

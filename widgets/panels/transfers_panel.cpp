@@ -3,19 +3,17 @@
 #include "profile/report.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/labels.h"
-#include "widgets/panels/transfer_plot.h"
+#include "widgets/panels/ledger_view.h"
 #include "widgets/text.h"
 
 #include <QButtonGroup>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QPainter>
+#include <QLineEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QStackedLayout>
-#include <QStyledItemDelegate>
-#include <QTableView>
 #include <QTimer>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -24,129 +22,126 @@ namespace {
 
 constexpr int kLedgerWidth = 504;
 constexpr int kLeastLedgerWidth = 320;
-constexpr int kRowHeight = 24;
-
-/// The mark of the curve, the name or the figure, and the selection as one wash over the whole row.
-class LedgerDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override {
-        const Theme& theme = Theme::current();
-        painter->save();
-        if (option.state.testFlag(QStyle::State_Selected)) painter->fillRect(option.rect, selectionWash());
-        QRect room = option.rect.adjusted(8, 0, -8, 0);
-        const bool dim = index.data(LedgerModel::kDimRole).toBool();
-        if (const QVariant color = index.data(Qt::DecorationRole); color.isValid()) {
-            painter->setRenderHint(QPainter::Antialiasing);
-            painter->setPen(QPen(color.value<QColor>(), 1.5));
-            painter->setBrush(dim ? QBrush(Qt::NoBrush) : QBrush(color.value<QColor>()));
-            const QPointF at(room.left() + 4, room.center().y() + 0.5);
-            painter->translate(at);
-            painter->drawPath(seriesMark(index.data(LedgerModel::kMarkRole).toUInt()));
-            painter->translate(-at);
-            room.setLeft(room.left() + 16);
-        }
-        painter->setFont(index.data(Qt::FontRole).value<QFont>());
-        painter->setPen(dim ? theme.secondaryText : theme.text);
-        drawElided(*painter, room, index.data(Qt::TextAlignmentRole).toInt(), index.data().toString(),
-                   Qt::ElideMiddle);
-        painter->restore();
-    }
-};
+constexpr int kRoomForUnits = 920;
 
 } // namespace
 
 TransfersPanel::TransfersPanel(Document& document, RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_runs(runs), m_model(new LedgerModel(document, runs, this)),
-      m_plot(new TransferPlot), m_table(new QTableView), m_sums(new FactRows),
+      m_rows(new LedgerFilter(*m_model, this)), m_plot(new TransferPlot),
+      m_table(new LedgerView(*m_model, *m_rows)), m_filter(new QLineEdit), m_sums(new FactRows),
       m_modelled(makeLabel(tr("MODELLED"), TextRole::capsLabel, QStringLiteral("modelled"))),
-      m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_units(makeUnits()) {
+      m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_switches(makeSwitches()) {
     m_empty->setAlignment(Qt::AlignCenter);
-    auto* left = new QWidget;
-    auto* stack = new QStackedLayout(left);
+    m_left = new QWidget;
+    auto* stack = new QStackedLayout(m_left);
     stack->addWidget(m_plot);
     stack->addWidget(m_empty);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 8, 0, 8);
     layout->setSpacing(0);
-    layout->addWidget(left, 1);
+    layout->addWidget(m_left, 1);
     layout->addWidget(makeLedger(), 1);
 
     connect(&m_runs, &RunController::started, this, &TransfersPanel::runStarted);
     connect(&m_runs, &RunController::frame, this, &TransfersPanel::refresh);
     connect(&m_runs, &RunController::stateChanged, this, &TransfersPanel::refresh);
     connect(&m_document, &Document::selectionChanged, this, &TransfersPanel::followSelection);
-    connect(m_table, &QTableView::clicked, this,
-            [this](const QModelIndex& index) { selectRow(index.row()); });
+    connect(m_table, &LedgerView::rowChosen, this, &TransfersPanel::selectRow);
+    connect(m_table, &LedgerView::curveToggled, this, &TransfersPanel::toggleCurve);
     connect(m_plot, &TransferPlot::curveClicked, this, &TransfersPanel::selectRow);
+    connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& text) {
+        m_rows->setWords(text);
+        followSelection();
+    });
     refresh();
 }
 
-QWidget* TransfersPanel::makeUnits() {
+QWidget* TransfersPanel::makeSwitches() {
     auto* box = new QWidget(this);
     auto* layout = new QHBoxLayout(box);
     layout->setContentsMargins(0, 0, 12, 0);
-    layout->setSpacing(4);
-    auto* group = new QButtonGroup(box);
+    layout->setSpacing(2);
+    const auto addSegment = [&](const QString& text, const QString& name) {
+        auto* button = new QPushButton(text);
+        button->setProperty("role", QStringLiteral("segment"));
+        button->setToolTip(name);
+        button->setAccessibleName(name);
+        layout->addWidget(button);
+        return button;
+    };
+    m_units = new QButtonGroup(box);
     const std::pair<QString, QString> units[] = {
         {tr("ms"), tr("Plot the time of each transfer")},
         {tr("GB/s"), tr("Plot the rate of each transfer")},
-        {tr("share"), tr("Plot each transfer's share of the transfer time")}};
-    for (int i = 0; i < 3; ++i) {
-        auto* button = new QPushButton(units[i].first);
-        button->setProperty("role", QStringLiteral("segment"));
+        {tr("bytes/s"), tr("Plot the bytes that each transfer moves in a second of the run")},
+        {tr("share"), tr("Plot each transfer's share of the iterations' time")},
+        {tr("sum"), tr("Plot the time of all copies so far")}};
+    for (int i = 0; i < 5; ++i) {
+        QPushButton* button = addSegment(units[i].first, units[i].second);
         button->setCheckable(true);
         button->setChecked(i == 0);
-        button->setToolTip(units[i].second);
-        button->setAccessibleName(units[i].second);
-        group->addButton(button, i);
-        layout->addWidget(button);
+        m_units->addButton(button, i);
     }
-    connect(group, &QButtonGroup::idClicked, this,
-            [this](int id) { m_plot->setUnit(TransferPlot::Unit(id)); });
+    connect(m_units, &QButtonGroup::idClicked, this, [this](int id) { setUnit(TransferPlot::Unit(id)); });
+    layout->addSpacing(8);
+    m_wholeSwitch = addSegment(tr("Ledger"), tr("The whole ledger, with all its columns and a filter"));
+    m_wholeSwitch->setObjectName(QStringLiteral("wholeLedger"));
+    m_wholeSwitch->setCheckable(true);
+    connect(m_wholeSwitch, &QPushButton::clicked, this, &TransfersPanel::setWhole);
+    m_menuButton = addSegment(QStringLiteral("•••"), tr("What the plot shows, and its export"));
+    m_menuButton->setObjectName(QStringLiteral("transferMenu"));
     return box;
 }
 
 QWidget* TransfersPanel::makeLedger() {
-    m_table->setObjectName(QStringLiteral("ledgerTable"));
-    m_table->setAccessibleName(tr("Ledger: what each transfer costs"));
-    m_table->setModel(m_model);
-    m_table->setItemDelegate(new LedgerDelegate(m_table));
-    m_table->setShowGrid(false);
-    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_table->setFrameShape(QFrame::NoFrame);
-    m_table->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
-    m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-    m_table->horizontalHeader()->setHighlightSections(false);
-    m_table->horizontalHeader()->setMinimumSectionSize(40);
-    m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    m_table->horizontalHeader()->setSectionResizeMode(LedgerModel::EdgeColumn, QHeaderView::Stretch);
-    const int widths[] = {0, 64, 96, 64, 52};
-    for (int column = 1; column < LedgerModel::ColumnCount; ++column)
-        m_table->setColumnWidth(column, widths[column]);
-
-    auto* box = new QWidget;
-    box->setMinimumWidth(kLeastLedgerWidth);
-    box->setMaximumWidth(kLedgerWidth);
-    auto* layout = new QVBoxLayout(box);
-    layout->setContentsMargins(0, 0, 12, 0);
-    layout->setSpacing(8);
-    layout->addWidget(m_table, 1);
-    layout->addWidget(makeLine());
-    auto* foot = new QVBoxLayout;
+    m_filter->setObjectName(QStringLiteral("ledgerFilter"));
+    m_filter->setAccessibleName(tr("Filter the ledger"));
+    m_filter->setPlaceholderText(tr("Filter: part of an edge, a kind, pinned, measured …"));
+    m_filter->setClearButtonEnabled(true);
+    m_filter->setMaximumWidth(kLedgerWidth);
+    m_filter->hide();
+    m_foot = new QWidget;
+    auto* foot = new QVBoxLayout(m_foot);
     foot->setContentsMargins(8, 0, 8, 0);
     foot->setSpacing(4);
     foot->addWidget(m_sums);
     foot->addWidget(m_modelled, 0, Qt::AlignLeft);
-    layout->addLayout(foot);
+
+    m_ledger = new QWidget;
+    m_ledger->setMinimumWidth(kLeastLedgerWidth);
+    m_ledger->setMaximumWidth(kLedgerWidth);
+    auto* layout = new QVBoxLayout(m_ledger);
+    layout->setContentsMargins(0, 0, 12, 0);
+    layout->setSpacing(8);
+    auto* top = new QHBoxLayout;
+    top->setContentsMargins(12, 0, 0, 0);
+    top->addWidget(m_filter, 3);
+    top->addStretch(1);
+    layout->addLayout(top);
+    layout->addWidget(m_table, 1);
+    layout->addWidget(makeLine());
+    layout->addWidget(m_foot);
     layout->addStretch();
-    return box;
+    return m_ledger;
+}
+
+void TransfersPanel::setUnit(TransferPlot::Unit unit) {
+    m_units->button(int(unit))->setChecked(true);
+    m_plot->setUnit(unit);
+}
+
+void TransfersPanel::setWhole(bool whole) {
+    m_whole = whole;
+    m_wholeSwitch->setChecked(whole);
+    m_left->setVisible(!whole);
+    m_ledger->setMaximumWidth(whole ? QWIDGETSIZE_MAX : kLedgerWidth);
+    m_filter->setVisible(whole);
+    if (!whole) m_filter->clear();
+    m_foot->setVisible(!whole);
+    fitColumns();
+    QTimer::singleShot(0, this, &TransfersPanel::fitRows);
+    refreshNow();
 }
 
 void TransfersPanel::runStarted() {
@@ -155,25 +150,39 @@ void TransfersPanel::runStarted() {
 }
 
 void TransfersPanel::refresh() {
-    // A hidden panel leaves its points where they are until somebody looks.
+    // A hidden panel leaves everything where it is until somebody looks.
     if (!isVisible()) return;
+    if (m_runs.isRunning() && m_begun && !m_budget.isDue()) return;
+    refreshNow();
+}
+
+void TransfersPanel::refreshNow() {
+    if (!isVisible()) return;
+    m_budget.begin();
     m_model->refresh();
     const bool none = m_model->rows().empty();
-    auto* stack = qobject_cast<QStackedLayout*>(m_plot->parentWidget()->layout());
+    auto* stack = qobject_cast<QStackedLayout*>(m_left->layout());
     m_empty->setText(none ? tr("No tensor crosses lanes, so nothing is transferred.")
                           : tr("Run the graph to plot what each transfer takes."));
     stack->setCurrentWidget(none || !m_runs.figures() ? static_cast<QWidget*>(m_empty) : m_plot);
-    if (RunFigures* figures = m_runs.liveFigures()) {
-        if (!m_begun) m_plot->begin(m_model->rows(), m_runs.total(), figures->cell());
+    if (const RunFigures* figures = m_runs.figures()) {
+        if (!m_begun) m_plot->begin(figures->series(), m_runs.total());
         m_begun = true;
-        m_plot->append(figures->takeSamples());
     } else if (m_begun) {
         m_begun = false;
-        m_plot->clearCurves();
+        m_plot->clear();
     }
-    m_plot->refresh();
+    chooseCurves();
     refreshSums();
     followSelection();
+    m_plot->refresh();
+    m_budget.end();
+}
+
+void TransfersPanel::chooseCurves() {
+    const std::vector<bool>& shown = m_choice.shown(m_model->rows(), m_document.selection());
+    m_model->setShown(shown);
+    if (m_begun) m_plot->setRows(m_model->rows(), shown);
 }
 
 void TransfersPanel::refreshSums() {
@@ -215,21 +224,28 @@ void TransfersPanel::refreshSums() {
 
 /// The table is as high as its whole rows: none is cut in two.
 void TransfersPanel::fitRows() {
-    const QRect room = m_table->parentWidget()->contentsRect();
-    const int foot = m_modelled->isVisible() ? m_modelled->geometry().bottom() : m_sums->geometry().bottom();
+    const QRect room = m_ledger->contentsRect();
+    const int foot = m_whole                   ? m_table->geometry().bottom() + 10
+                     : m_modelled->isVisible() ? m_foot->geometry().top() + m_modelled->geometry().bottom()
+                                               : m_foot->geometry().top() + m_sums->geometry().bottom();
     const int spare = room.bottom() - foot;
-    const int header = m_table->horizontalHeader()->height();
-    const int rows = (m_table->height() + spare - header) / kRowHeight;
-    m_table->setMaximumHeight(header + std::max(rows, 1) * kRowHeight);
+    const int header =
+        m_table->horizontalHeader()->height() + (m_whole && m_table->horizontalScrollBar()->isVisible()
+                                                     ? m_table->horizontalScrollBar()->height()
+                                                     : 0);
+    const int rows = (m_table->height() + spare - header) / LedgerView::kRowHeight;
+    m_table->setMaximumHeight(header + std::max(rows, 1) * LedgerView::kRowHeight);
 }
 
 void TransfersPanel::followSelection() {
-    const std::optional<Edge>& edge = m_document.selection().edge;
-    const int row = edge ? m_model->rowOf(*edge) : -1;
-    if (row >= 0)
-        m_table->selectRow(row);
-    else
-        m_table->clearSelection();
+    const Selection& selection = m_document.selection();
+    int row = -1;
+    if (selection.edge)
+        row = m_model->rowOf(*selection.edge);
+    else if (selection.nodes.size() == 1)
+        row = m_model->rowOf(stagingOf(*selection.nodes.begin()));
+    m_table->select(row);
+    if (isVisible()) chooseCurves(); // those of the selection, if that is wanted
     m_plot->setHighlighted(row);
 }
 
@@ -243,16 +259,31 @@ void TransfersPanel::selectRow(int row) {
     m_document.select(std::move(selection));
 }
 
+void TransfersPanel::toggleCurve(int row) {
+    if (m_model->rows()[std::size_t(row)].setup) return; // it has no iterations
+    m_choice.toggle(m_model->rows(), std::size_t(row));
+    refreshNow();
+}
+
+void TransfersPanel::fitColumns() {
+    // The tabs beside them come first; the menu has all units.
+    for (int unit = 2; unit < 5; ++unit)
+        m_units->button(unit)->setVisible(width() >= kRoomForUnits || m_units->button(unit)->isChecked());
+    // An edge's name says more than its bytes, which the edge shows on the canvas.
+    m_table->setColumns(m_whole                      ? LedgerView::Columns::all
+                        : width() < 2 * kLedgerWidth ? LedgerView::Columns::few
+                                                     : LedgerView::Columns::some);
+}
+
 void TransfersPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    // An edge's name says more than its bytes, which the edge shows on the canvas.
-    m_table->setColumnHidden(LedgerModel::BytesColumn, width() < 2 * kLedgerWidth);
+    fitColumns();
     QTimer::singleShot(0, this, &TransfersPanel::fitRows);
 }
 
 void TransfersPanel::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
-    refresh();
+    refreshNow();
 }
 
 } // namespace twb

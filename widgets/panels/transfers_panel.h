@@ -1,51 +1,92 @@
 #pragma once
 
+#include "widgets/panels/curve_choice.h"
+#include "widgets/panels/frame_budget.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/transfer_plot.h"
 
+#include <QKeySequence>
 #include <QWidget>
 
+#include <functional>
+
+class QAction;
 class QButtonGroup;
 class QLabel;
-class QTableView;
+class QLineEdit;
+class QMenu;
+class QPushButton;
 
 namespace twb {
 
 class FactRows;
-class TransferPlot;
+class LedgerView;
 
-/// The live plot, and the ledger beside it, which is its legend: a click on a row selects the edge.
+/// The live plot, and the ledger beside it, which is its legend: a click on a row selects the edge. The whole
+/// ledger, with all its columns and a filter, takes the plot's place.
 class TransfersPanel : public QWidget {
     Q_OBJECT
 
 public:
     TransfersPanel(Document& document, RunController& runs, QWidget* parent = nullptr);
-    /// ms | GB/s | share, for the corner of the tab bar.
-    QWidget* unitSwitch() const noexcept { return m_units; }
+    /// The units, the whole ledger and the menu, for the corner of the tab bar.
+    QWidget* switches() const noexcept { return m_switches; }
+    /// Everything that the plot and the ledger can be told, each made by `add`. The corner's button has the
+    /// same menu.
+    using AddAction = std::function<QAction*(QMenu& menu, const QString& text, const QKeySequence& shortcut,
+                                             const std::function<void()>& triggered)>;
+    void fillMenu(QMenu& menu, const AddAction& add);
+
+Q_SIGNALS:
+    void failed(const QString& title, const QString& sentence);
 
 protected:
     void showEvent(QShowEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    QWidget* makeUnits();
+    QWidget* makeSwitches();
     QWidget* makeLedger();
+    // transfers_menu.cpp
+    void fillCurvesMenu(QMenu& menu, const AddAction& add);
+    void exportPicture();
+    void exportCsv();
+    QString askForFile(const QString& title, const QStringList& filters);
+
     void runStarted();
     void refresh();
+    void refreshNow();
     void refreshSums();
+    void chooseCurves();
     void followSelection();
     void fitRows();
+    void fitColumns();
     void selectRow(int row);
+    void toggleCurve(int row);
+    void setUnit(TransferPlot::Unit unit);
+    void setWhole(bool whole);
 
     Document& m_document;
     RunController& m_runs;
     LedgerModel* m_model;
+    LedgerFilter* m_rows;
     TransferPlot* m_plot;
-    QTableView* m_table;
+    LedgerView* m_table;
+    QLineEdit* m_filter;
     FactRows* m_sums;
     QLabel* m_modelled;
     QLabel* m_empty;
-    QWidget* m_units;
+    QWidget* m_left = nullptr; ///< the plot, or why there is none
+    QWidget* m_ledger = nullptr;
+    QWidget* m_foot = nullptr; ///< of the ledger: what it adds up to
+    QButtonGroup* m_units = nullptr;
+    QPushButton* m_wholeSwitch = nullptr;
+    QPushButton* m_menuButton = nullptr;
+    QWidget* m_switches;
+    CurveChoice m_choice;
+    FrameBudget m_budget;
     bool m_begun = false; ///< the plot has the curves of the run's plan
+    bool m_whole = false;
 };
 
 } // namespace twb

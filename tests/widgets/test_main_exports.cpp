@@ -1,0 +1,103 @@
+#include "profile/saved_report.h"
+#include "support/test_main.h"
+#include "widgets/file_answer.h"
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+QByteArray contentOf(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+void press(MainWindow& window, Qt::Key key) {
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
+    QTest::keyClick(&window, key, Qt::ControlModifier | Qt::AltModifier);
+}
+
+} // namespace
+
+class TestMainExports : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void aModuleForPyTorch() {
+        const QTemporaryDir folder;
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        FileAnswer answer(QStringLiteral("Python"), folder.filePath(QStringLiteral("digits")));
+        press(*window, Qt::Key_T);
+        QVERIFY(answer.answered());
+        const QByteArray text = contentOf(folder.filePath(QStringLiteral("digits.py")));
+        QVERIFY(text.contains("import torch"));
+        QVERIFY(text.contains(".to("));
+    }
+
+    void whatCannotBeExportedSaysWhy() {
+        const QTemporaryDir folder;
+        const auto window = makeWindow();
+        window->load(sourcePath(kMismatch));
+        FileAnswer answer(QStringLiteral("Python"), folder.filePath(QStringLiteral("broken.py")));
+        BoxAnswer box(QMessageBox::Ok);
+        press(*window, Qt::Key_T);
+        QVERIFY(box.answered());
+        QVERIFY(box.detail().contains(QStringLiteral("device")));
+        QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("broken.py"))));
+    }
+
+    void anOnnxModel() {
+        const QTemporaryDir folder;
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        FileAnswer answer(QStringLiteral("ONNX"), folder.filePath(QStringLiteral("digits")));
+        press(*window, Qt::Key_O);
+        QVERIFY(answer.answered());
+        QVERIFY(contentOf(folder.filePath(QStringLiteral("digits.onnx"))).contains("Gemm"));
+    }
+
+    void theReportOfARunAsAPageAndForPrograms() {
+        const QTemporaryDir folder;
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        {
+            BoxAnswer box(QMessageBox::Ok);
+            press(*window, Qt::Key_R);
+            QVERIFY(box.answered());
+            QVERIFY(box.detail().contains(QStringLiteral("run the graph first")));
+        }
+        window->runs().run(7);
+        QVERIFY(waitForRun(*window));
+        {
+            FileAnswer answer(QStringLiteral("HTML"), folder.filePath(QStringLiteral("page")));
+            press(*window, Qt::Key_R);
+        }
+        const QByteArray page = contentOf(folder.filePath(QStringLiteral("page.html")));
+        QVERIFY(page.startsWith("<!DOCTYPE html>"));
+        for (const char* word : {"images → cuda:0", "modelled", "accuracy", "<svg"})
+            QVERIFY2(page.contains(word), word);
+        {
+            FileAnswer answer(QStringLiteral("programs"), folder.filePath(QStringLiteral("r.json")));
+            press(*window, Qt::Key_R);
+        }
+        const auto json =
+            parseReport(contentOf(folder.filePath(QStringLiteral("r.json"))).toStdString(), "r");
+        QCOMPARE(json.at("iterations").get<int>(), 7);
+        QCOMPARE(json.at("status").get<std::string>(), std::string("finished"));
+        QCOMPARE(json.at("inputs").size(), std::size_t(7));
+        QCOMPARE(json.at("probes").size(), std::size_t(2));
+        QVERIFY(!json.at("timeline").at("slices").empty());
+        for (const auto& transfer : json.at("transfers"))
+            QCOMPARE(transfer.at("count").get<int>(), transfer.at("setup").get<bool>() ? 1 : 7);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestMainExports)
+#include "test_main_exports.moc"

@@ -1,0 +1,327 @@
+#include "support/graphs.h"
+#include "support/test_main.h"
+#include "widgets/file_answer.h"
+#include "widgets/panels/ledger_view.h"
+#include "widgets/panels/transfer_plot.h"
+#include "widgets/window_hand.h"
+
+#include <QHeaderView>
+#include <QHelpEvent>
+#include <QImage>
+#include <QToolTip>
+#include <QWheelEvent>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// `count` tensors that grow, each copied from the cpu to cuda:0 in every iteration.
+Graph manyTransfers(int count) {
+    GraphMaker g;
+    for (int i = 0; i < count; ++i) {
+        const std::string name = "x" + std::to_string(i);
+        const NodeId x = g.node("RandomNormal", name, "cpu",
+                                {{"shape", std::vector<std::int64_t>{64, std::int64_t(64 + 256 * i * i)}}});
+        g.node("To", "to_" + name, "cuda:0", {}, {x});
+    }
+    return g.graph();
+}
+
+struct Bench {
+    std::unique_ptr<MainWindow> window = makeWindow();
+    TransferPlot& plot = *find<TransferPlot>(*window, "transferPlot");
+    LedgerView& ledger = *find<LedgerView>(*window, "ledgerTable");
+
+    void key(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::AltModifier | Qt::ShiftModifier) {
+        window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(window.get()));
+        QTest::keyClick(window.get(), key, modifiers);
+    }
+    void run(std::int64_t iterations) {
+        window->runs().run(iterations);
+        QVERIFY(waitForRun(*window));
+        QCoreApplication::processEvents();
+    }
+    QPushButton* segment(const char* text) const {
+        for (QPushButton* button : window->findChildren<QPushButton*>())
+            if (button->text() == QLatin1String(text)) return button;
+        qCritical("no segment %s", text);
+        return nullptr;
+    }
+    /// A click on a row's mark.
+    void clickMark(int row) {
+        const QRect cell = ledger.visualRect(ledger.model()->index(row, 0));
+        QTest::mouseClick(ledger.viewport(), Qt::LeftButton, {}, {cell.left() + 12, cell.center().y()});
+    }
+    int shown() const { return int(plot.legendEntries().size()); }
+    QString cell(int row, LedgerModel::Column column) const {
+        return ledger.model()->index(row, column).data().toString();
+    }
+};
+
+} // namespace
+
+class TestTransfers : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void theUnitsOfTheSwitchAndTheMenuAreOne() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.run(20);
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("ms · modelled · predicted dashed"));
+        QTest::mouseClick(bench.segment("bytes/s"), Qt::LeftButton);
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("bytes a second of the run · modelled"));
+        QVERIFY(action(*bench.window, QStringLiteral("Bytes a second of the run"))->isChecked());
+        bench.key(Qt::Key_4);
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("% of the iterations' time · modelled"));
+        QVERIFY(bench.segment("share")->isChecked());
+        // The shares of one iteration: of all copies together not more than there are streams.
+        double sum = 0;
+        for (int row = 0; row < 2; ++row) {
+            const std::optional<QPointF> pixel = bench.plot.pixelOf(row, 10);
+            QVERIFY(pixel);
+            sum += bench.plot.yAxis->pixelToCoord(pixel->y());
+        }
+        QVERIFY2(sum > 10 && sum < 200, qPrintable(QString::number(sum)));
+        bench.key(Qt::Key_5);
+        QCOMPARE(bench.plot.unitText(),
+                 QStringLiteral("ms, all copies so far · modelled · predicted dashed"));
+        // The total at the end is the ledger's.
+        for (int row = 0; row < 2; ++row) {
+            const std::optional<QPointF> last = bench.plot.pixelOf(row, 19);
+            QVERIFY(last);
+            const QString total = bench.cell(row, LedgerModel::TotalColumn);
+            const double plotted = bench.plot.yAxis->pixelToCoord(last->y());
+            QVERIFY2(std::abs(plotted - total.toDouble()) < 0.01 * plotted, qPrintable(total));
+        }
+    }
+
+    void aLogarithmicScale() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.run(20);
+        bench.key(Qt::Key_L);
+        QCOMPARE(bench.plot.yAxis->scaleType(), QCPAxis::stLogarithmic);
+        for (int row = 0; row < 2; ++row) {
+            const std::optional<QPointF> pixel = bench.plot.pixelOf(row, 5);
+            QVERIFY(pixel && bench.plot.axisRect()->rect().contains(pixel->toPoint()));
+        }
+        bench.key(Qt::Key_L);
+        QCOMPARE(bench.plot.yAxis->scaleType(), QCPAxis::stLinear);
+    }
+
+    void thePointUnderThePointerIsReadOut() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.run(20);
+        const std::optional<QPointF> pixel = bench.plot.pixelOf(0, 7);
+        QVERIFY(pixel);
+        QVERIFY(bench.plot.readout().isEmpty());
+        QTest::mouseMove(&bench.plot, pixel->toPoint() + QPoint(2, -5));
+        const QStringList said = bench.plot.readout().split(QLatin1Char('\n'));
+        QCOMPARE(said.value(0), QStringLiteral("images → cuda:0"));
+        QCOMPARE(said.value(1), QStringLiteral("iteration 7"));
+        QCOMPARE(said.value(2), QStringLiteral("0.020 ms · 92.2 kB · 4.7 GB/s · modelled"));
+        QTest::mouseMove(&bench.plot, QPoint(4, 4));
+        QVERIFY(bench.plot.readout().isEmpty());
+    }
+
+    void theWheelZoomsAndADoubleClickFollowsAgain() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.run(50);
+        const QCPRange whole = bench.plot.xAxis->range();
+        const QPoint middle = bench.plot.axisRect()->center();
+        QWheelEvent wheel(middle, bench.plot.mapToGlobal(middle), {}, {0, 240}, Qt::NoButton, Qt::NoModifier,
+                          Qt::NoScrollPhase, false);
+        QApplication::sendEvent(&bench.plot, &wheel);
+        QVERIFY(bench.plot.xAxis->range().size() < whole.size());
+        QVERIFY(!bench.plot.isFollowing());
+        QAction* follow = action(*bench.window, QStringLiteral("Follow the run"));
+        QVERIFY(follow->isEnabled());
+        const double left = bench.plot.xAxis->range().lower;
+        bench.plot.setFocus();
+        QTest::keyClick(&bench.plot, Qt::Key_Right);
+        QVERIFY(bench.plot.xAxis->range().lower > left);
+        QTest::mouseDClick(&bench.plot, Qt::LeftButton, {}, middle);
+        QCOMPARE(bench.plot.xAxis->range(), whole);
+        QVERIFY(bench.plot.isFollowing());
+        QVERIFY(!follow->isEnabled());
+    }
+
+    void aPausedPlotKeepsWhatItShowsAndNothingIsLost() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.window->runContinuously();
+        QVERIFY(QTest::qWaitFor([&] { return bench.plot.pixelOf(0, 5).has_value(); }, 30'000));
+        bench.key(Qt::Key_P);
+        QVERIFY(bench.plot.isPaused());
+        const auto count = [&] { return bench.window->runs().figures()->ledger().rows()[0].count; };
+        const std::uint64_t before = std::max<std::uint64_t>(bench.window->runs().done(), count());
+        const double right = bench.plot.xAxis->range().upper;
+        QVERIFY(QTest::qWaitFor([&] { return bench.window->runs().done() > std::int64_t(before + 200); },
+                                60'000));
+        QCOMPARE(bench.plot.xAxis->range().upper, right);
+        QVERIFY(!bench.plot.pixelOf(0, std::uint32_t(before + 150)));
+        bench.window->runs().stop();
+        QVERIFY(waitForRun(*bench.window));
+        bench.key(Qt::Key_P);
+        QVERIFY(bench.plot.pixelOf(0, std::uint32_t(before + 150)));
+        QVERIFY(bench.plot.xAxis->range().upper > right);
+    }
+
+    void theMarksOfTheLegendShowAndHideCurves() {
+        Bench bench;
+        bench.window->document().setGraph(manyTransfers(14), {}, {});
+        bench.run(10);
+        QCOMPARE(bench.shown(), 10); // the largest
+        QVERIFY(!bench.plot.pixelOf(0, 3));
+        QVERIFY(bench.plot.pixelOf(13, 3));
+        bench.clickMark(0);
+        QCOMPARE(bench.shown(), 11);
+        QVERIFY(bench.plot.pixelOf(0, 3));
+        QVERIFY(!bench.window->document().selection().edge); // a mark selects nothing
+        bench.clickMark(0);
+        QCOMPARE(bench.shown(), 10);
+        bench.key(Qt::Key_6);
+        QCOMPARE(bench.shown(), 3);
+        bench.key(Qt::Key_9);
+        QCOMPARE(bench.shown(), 14);
+        // By the keyboard: down to a row, Space.
+        clickRow(bench.ledger, 1);
+        QTest::keyClick(&bench.ledger, Qt::Key_Down);
+        QTest::keyClick(&bench.ledger, Qt::Key_Space);
+        QCOMPARE(bench.shown(), 13);
+        QVERIFY(!bench.plot.pixelOf(2, 3));
+        bench.key(Qt::Key_0); // of the selection alone
+        QCOMPARE(bench.shown(), 1);
+        QVERIFY(bench.plot.pixelOf(2, 3));
+    }
+
+    void rowAndEdgeAndCurveAreOne() {
+        Bench bench;
+        bench.window->document().setGraph(manyTransfers(4), {}, {});
+        bench.run(10);
+        const std::optional<QPointF> pixel = bench.plot.pixelOf(2, 5);
+        QVERIFY(pixel);
+        QTest::mouseClick(&bench.plot, Qt::LeftButton, {}, pixel->toPoint());
+        const std::optional<Edge> edge = bench.window->document().selection().edge;
+        QVERIFY(edge);
+        QCOMPARE(bench.window->document().graph().find(edge->from.node)->name, std::string("x2"));
+        QCOMPARE(bench.ledger.currentRow(), 2);
+        QVERIFY(bench.ledger.selectionModel()->isRowSelected(2, {}));
+        Selection other;
+        other.edge = Edge{{bench.window->document().graph().findByName("x1")->id, 0},
+                          {bench.window->document().graph().findByName("to_x1")->id, 0}};
+        bench.window->document().select(other); // as a click on the wire does
+        QVERIFY(bench.ledger.selectionModel()->isRowSelected(1, {}));
+    }
+
+    void theWholeLedgerSortsAndFilters() {
+        Bench bench;
+        bench.window->document().setGraph(manyTransfers(6), {}, {});
+        bench.run(10);
+        QVERIFY(bench.ledger.isColumnHidden(LedgerModel::KindColumn));
+        QTest::mouseClick(find<QPushButton>(*bench.window, "wholeLedger"), Qt::LeftButton);
+        QVERIFY(!bench.plot.isVisible());
+        for (int column = 0; column < LedgerModel::ColumnCount; ++column)
+            QVERIFY(!bench.ledger.isColumnHidden(column));
+        QHeaderView& head = *bench.ledger.horizontalHeader();
+        const auto clickHead = [&](LedgerModel::Column column) {
+            bench.ledger.scrollTo(bench.ledger.model()->index(0, column));
+            const QPoint at(head.sectionViewportPosition(column) + head.sectionSize(column) / 2,
+                            head.height() / 2);
+            QTest::mouseClick(head.viewport(), Qt::LeftButton, {}, at);
+        };
+        clickHead(LedgerModel::TotalColumn);
+        const QString first = bench.cell(0, LedgerModel::EdgeColumn);
+        clickHead(LedgerModel::TotalColumn);
+        const QString other = bench.cell(0, LedgerModel::EdgeColumn);
+        QCOMPARE(QSet({first, other}), QSet({QStringLiteral("x0 → cuda:0"), QStringLiteral("x5 → cuda:0")}));
+        clickHead(LedgerModel::TotalColumn); // as the plan has them
+        QCOMPARE(bench.cell(3, LedgerModel::EdgeColumn), QStringLiteral("x3 → cuda:0"));
+
+        const LedgerRow& cost = bench.window->runs().figures()->ledger().rows()[2];
+        QCOMPARE(bench.cell(2, LedgerModel::KindColumn), QStringLiteral("explicit"));
+        QCOMPARE(bench.cell(2, LedgerModel::CountColumn), QString::number(cost.count));
+        QCOMPARE(bench.cell(2, LedgerModel::MovedColumn),
+                 QString::fromStdString(formatBytes(double(cost.bytes))));
+        QCOMPARE(bench.cell(2, LedgerModel::TimesColumn), QStringLiteral("modelled"));
+        QCOMPARE(bench.cell(2, LedgerModel::MemoryColumn), QStringLiteral("pageable"));
+        QCOMPARE(bench.cell(2, LedgerModel::ErrorColumn), QStringLiteral("–")); // a modelled time cannot tell
+        QVERIFY(bench.cell(2, LedgerModel::PeakColumn).endsWith(QLatin1String(" %")));
+
+        auto* filter = find<QLineEdit>(*bench.window, "ledgerFilter");
+        QTest::keyClicks(filter, QStringLiteral("X4 explicit"));
+        QCOMPARE(bench.ledger.model()->rowCount(), 1);
+        clickRow(bench.ledger, 0); // maps to the right edge
+        QCOMPARE(
+            bench.window->document().graph().find(bench.window->document().selection().edge->from.node)->name,
+            std::string("x4"));
+        QTest::mouseClick(find<QPushButton>(*bench.window, "wholeLedger"), Qt::LeftButton);
+        QVERIFY(bench.plot.isVisible());
+        QCOMPARE(bench.ledger.model()->rowCount(), 6);
+    }
+
+    void exportsSayWhatIsModelled() {
+        Bench bench;
+        const QTemporaryDir folder;
+        bench.window->load(sourcePath(kDigits));
+        {
+            BoxAnswer box(QMessageBox::Ok);
+            bench.key(Qt::Key_C);
+            QVERIFY(box.answered());
+            QVERIFY(box.detail().contains(QStringLiteral("run the graph")));
+        }
+        bench.run(20);
+        const auto exported = [&](const char* type, Qt::Key key, const char* ending) {
+            FileAnswer answer(QString::fromLatin1(type), folder.filePath(QStringLiteral("out")));
+            bench.key(key);
+            QFile file(folder.filePath(QStringLiteral("out") + QLatin1String(ending)));
+            return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+        };
+        const QByteArray csv = exported("csv", Qt::Key_C, ".csv");
+        QVERIFY(csv.startsWith("edge,kind,iteration,"));
+        QCOMPARE(csv.count("\r\n"), 1 + 2 * 20);
+        QCOMPARE(csv.count(",modelled\r\n"), 2 * 20);
+        const QByteArray svg = exported("SVG", Qt::Key_E, ".svg");
+        QVERIFY(svg.contains("modelled"));
+        QVERIFY(svg.contains("images"));
+        QVERIFY(svg.count("<poly") + svg.count("<path") > 4);
+        const QImage image = QImage::fromData(exported("PNG", Qt::Key_E, ".png"));
+        QVERIFY(image.width() > 2000);
+    }
+
+    void aWireTellsOfItsTensorsJourney() {
+        WindowHand hand(manyTransfers(1));
+        const Edge edge = hand.graph().outgoing(hand.node("x0")->id).front();
+        const QPoint at = hand.onWire(edge, 0.4);
+        QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
+        QApplication::sendEvent(&hand.canvas, &help);
+        for (const char* word : {"created on cpu by x0, needed until to_x0", "copied to cuda:0 by to_x0"})
+            QVERIFY2(QToolTip::text().contains(QLatin1String(word)), qPrintable(QToolTip::text()));
+        QToolTip::hideText();
+    }
+
+    void theBandGoesFromTheMedianToTheP95() {
+        Bench bench;
+        bench.window->document().setGraph(manyTransfers(1), {}, {});
+        bench.run(30);
+        const LedgerRow& cost = bench.window->runs().figures()->ledger().rows()[0];
+        const QCPGraph* low = bench.plot.graph(0);
+        const QCPGraph* high = bench.plot.graph(1);
+        QCOMPARE(high->channelFillGraph(), low);
+        QCOMPARE(low->data()->at(0)->value, cost.medianNs() / 1e6);
+        QCOMPARE(high->data()->at(0)->value, cost.p95Ns() / 1e6);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestTransfers)
+#include "test_transfers.moc"

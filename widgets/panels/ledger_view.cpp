@@ -1,0 +1,132 @@
+#include "widgets/panels/ledger_view.h"
+
+#include "widgets/labels.h"
+#include "widgets/panels/series_mark.h"
+#include "widgets/theme.h"
+
+#include <QHeaderView>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QStyledItemDelegate>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr int kMarkRoom = 24; ///< from the row's left edge: the curve's mark
+
+/// The mark of the curve, hollow where the plot does not show it, the name or the figure, and the selection
+/// as one wash over the whole row.
+class LedgerDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        const Theme& theme = Theme::current();
+        painter->save();
+        if (option.state.testFlag(QStyle::State_Selected)) painter->fillRect(option.rect, selectionWash());
+        QRect room = option.rect.adjusted(8, 0, -8, 0);
+        const bool dim = index.data(LedgerModel::kDimRole).toBool();
+        if (const QVariant color = index.data(Qt::DecorationRole); color.isValid()) {
+            const bool isFilled = !dim && index.data(LedgerModel::kShownRole).toBool();
+            painter->setRenderHint(QPainter::Antialiasing);
+            painter->setPen(QPen(color.value<QColor>(), 1.5));
+            painter->setBrush(isFilled ? QBrush(color.value<QColor>()) : QBrush(Qt::NoBrush));
+            const QPointF at(room.left() + 4, room.center().y() + 0.5);
+            painter->translate(at);
+            painter->drawPath(seriesMark(index.data(LedgerModel::kMarkRole).toUInt()));
+            painter->translate(-at);
+            room.setLeft(room.left() + 16);
+        }
+        painter->setFont(index.data(Qt::FontRole).value<QFont>());
+        painter->setPen(dim ? theme.secondaryText : theme.text);
+        drawElided(*painter, room, index.data(Qt::TextAlignmentRole).toInt(), index.data().toString(),
+                   Qt::ElideMiddle);
+        painter->restore();
+    }
+};
+
+} // namespace
+
+LedgerView::LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent)
+    : QTableView(parent), m_model(model), m_rows(rows) {
+    setObjectName(QStringLiteral("ledgerTable"));
+    setAccessibleName(tr("Ledger: what each transfer costs"));
+    setModel(&m_rows);
+    setItemDelegate(new LedgerDelegate(this));
+    setShowGrid(false);
+    setSelectionBehavior(SelectRows);
+    setSelectionMode(SingleSelection);
+    setEditTriggers(NoEditTriggers);
+    setFrameShape(QFrame::NoFrame);
+    setVerticalScrollMode(ScrollPerPixel);
+    setHorizontalScrollMode(ScrollPerPixel);
+    verticalHeader()->hide();
+    verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    verticalHeader()->setDefaultSectionSize(kRowHeight);
+    QHeaderView& head = *horizontalHeader();
+    head.setHighlightSections(false);
+    head.setMinimumSectionSize(40);
+    head.setSectionResizeMode(QHeaderView::Fixed);
+    head.setSortIndicatorClearable(true);
+    head.setSortIndicator(-1, Qt::DescendingOrder);
+    setSortingEnabled(true);
+    for (int column = 0; column < LedgerModel::ColumnCount; ++column)
+        setColumnWidth(column, LedgerModel::widthOf(LedgerModel::Column(column)));
+    setColumns(Columns::some);
+    connect(this, &QTableView::clicked, this,
+            [this](const QModelIndex& index) { Q_EMIT rowChosen(sourceRow(index)); });
+}
+
+void LedgerView::setColumns(Columns columns) {
+    using Model = LedgerModel;
+    const auto isShown = [columns](int column) {
+        const bool isMain = column == Model::EdgeColumn || column == Model::MedianColumn ||
+                            column == Model::P95Column || column == Model::RateColumn;
+        return columns == Columns::all || isMain ||
+               (columns == Columns::some && column == Model::BytesColumn);
+    };
+    for (int column = 0; column < Model::ColumnCount; ++column) setColumnHidden(column, !isShown(column));
+    const bool all = columns == Columns::all;
+    horizontalHeader()->setSectionResizeMode(Model::EdgeColumn,
+                                             all ? QHeaderView::Interactive : QHeaderView::Stretch);
+    if (all) setColumnWidth(Model::EdgeColumn, Model::widthOf(Model::EdgeColumn));
+    // Beside the plot there is no room for it: no column may need more than there is.
+    setHorizontalScrollBarPolicy(all ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+}
+
+int LedgerView::sourceRow(const QModelIndex& index) const {
+    return index.isValid() ? m_rows.mapToSource(index).row() : -1;
+}
+
+int LedgerView::currentRow() const { return sourceRow(currentIndex()); }
+
+void LedgerView::select(int row) {
+    const QModelIndex index = row < 0 ? QModelIndex() : m_rows.mapFromSource(m_model.index(row, 0));
+    if (index.isValid())
+        selectRow(index.row());
+    else
+        clearSelection();
+}
+
+void LedgerView::mousePressEvent(QMouseEvent* event) {
+    const QModelIndex index = indexAt(event->position().toPoint());
+    const bool onMark = index.isValid() && index.column() == LedgerModel::EdgeColumn &&
+                        event->position().x() < visualRect(index).left() + kMarkRoom;
+    if (!onMark || event->button() != Qt::LeftButton) return QTableView::mousePressEvent(event);
+    Q_EMIT curveToggled(sourceRow(index));
+}
+
+void LedgerView::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Space) {
+        if (currentRow() >= 0) Q_EMIT curveToggled(currentRow());
+        return;
+    }
+    const int before = currentRow();
+    QTableView::keyPressEvent(event);
+    if (currentRow() >= 0 && currentRow() != before) Q_EMIT rowChosen(currentRow());
+}
+
+} // namespace twb

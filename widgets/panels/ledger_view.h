@@ -1,0 +1,42 @@
+#pragma once
+
+#include "widgets/panels/ledger_model.h"
+
+#include <QTableView>
+
+namespace twb {
+
+/// The ledger as a table, which is the plot's legend, too: a click on a row's mark, or Space, shows its curve
+/// or hides it. A click on a head sorts, a third one ends that.
+class LedgerView : public QTableView {
+    Q_OBJECT
+
+public:
+    static constexpr int kRowHeight = 24;
+
+    enum class Columns { few, some, all };
+
+    LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent = nullptr);
+    /// All columns, those that stand beside a plot, or the few that fit beside a narrow one.
+    void setColumns(Columns columns);
+    /// By row of the model; -1 selects none.
+    void select(int row);
+    /// The model's row that is current; -1: none.
+    int currentRow() const;
+
+Q_SIGNALS:
+    void rowChosen(int row);
+    void curveToggled(int row);
+
+protected:
+    void mousePressEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    int sourceRow(const QModelIndex& index) const;
+
+    LedgerModel& m_model;
+    LedgerFilter& m_rows;
+};
+
+} // namespace twb

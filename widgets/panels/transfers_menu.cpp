@@ -1,0 +1,127 @@
+#include "core/error.h"
+#include "formats/project.h"
+#include "widgets/ask_for_path.h"
+#include "widgets/panels/export_plot.h"
+#include "widgets/panels/ledger_view.h"
+#include "widgets/panels/transfers_panel.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QButtonGroup>
+#include <QDir>
+#include <QFileInfo>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+
+namespace twb {
+
+void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
+    m_menuButton->setMenu(&menu);
+    auto* units = new QActionGroup(&menu);
+    const std::pair<QString, QString> names[] = {{tr("Time of each transfer"), tr("Alt+Shift+1")},
+                                                 {tr("Rate of each transfer"), tr("Alt+Shift+2")},
+                                                 {tr("Bytes a second of the run"), tr("Alt+Shift+3")},
+                                                 {tr("Share of the iteration"), tr("Alt+Shift+4")},
+                                                 {tr("Time of all copies so far"), tr("Alt+Shift+5")}};
+    for (int i = 0; i < 5; ++i) {
+        QAction* action = add(menu, names[i].first, QKeySequence(names[i].second),
+                              [this, i] { setUnit(TransferPlot::Unit(i)); });
+        action->setCheckable(true);
+        action->setChecked(i == 0);
+        units->addAction(action);
+        connect(m_units, &QButtonGroup::idToggled, action, [action, i](int id, bool on) {
+            if (id == i && on) action->setChecked(true);
+        });
+    }
+    menu.addSeparator();
+    const auto addSwitch = [&](const QString& text, const QString& shortcut,
+                               const std::function<void(bool)>& set) {
+        QAction* action = add(menu, text, QKeySequence(shortcut), [] {});
+        action->setCheckable(true);
+        connect(action, &QAction::toggled, this, set);
+        return action;
+    };
+    addSwitch(tr("&Logarithmic scale"), tr("Alt+Shift+L"), [this](bool on) { m_plot->setLogarithmic(on); });
+    addSwitch(tr("&Pause the plot"), tr("Alt+Shift+P"), [this](bool on) { m_plot->setPaused(on); });
+    QAction* follow =
+        add(menu, tr("&Follow the run"), QKeySequence(tr("Alt+Shift+F")), [this] { m_plot->follow(); });
+    follow->setEnabled(!m_plot->isFollowing());
+    connect(m_plot, &TransferPlot::followingChanged, follow, [follow](bool on) { follow->setEnabled(!on); });
+    fillCurvesMenu(*menu.addMenu(tr("&Curves")), add);
+    menu.addSeparator();
+    QAction* whole = addSwitch(tr("&Whole ledger"), tr("Alt+Shift+T"), [this](bool on) { setWhole(on); });
+    connect(m_wholeSwitch, &QPushButton::toggled, whole, &QAction::setChecked);
+    add(menu, tr("Fi&lter the ledger"), QKeySequence(tr("Alt+Shift+R")), [this] {
+        setWhole(true);
+        m_filter->setFocus(Qt::ShortcutFocusReason);
+    });
+    menu.addSeparator();
+    add(menu, tr("Export pict&ure…"), QKeySequence(tr("Alt+Shift+E")), [this] { exportPicture(); });
+    add(menu, tr("Export C&SV…"), QKeySequence(tr("Alt+Shift+C")), [this] { exportCsv(); });
+}
+
+void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
+    auto* group = new QActionGroup(&menu);
+    const auto addRule = [&](const QString& text, const QString& shortcut, const std::function<void()>& set,
+                             const std::function<bool()>& isSet) {
+        QAction* action = add(menu, text, QKeySequence(shortcut), [this, set] {
+            set();
+            refreshNow();
+        });
+        action->setCheckable(true);
+        group->addAction(action);
+        connect(&menu, &QMenu::aboutToShow, action, [=] { action->setChecked(isSet()); });
+    };
+    group->setExclusionPolicy(QActionGroup::ExclusionPolicy::ExclusiveOptional);
+    const auto addMost = [&](const QString& text, const QString& shortcut, std::size_t count) {
+        addRule(
+            text, shortcut, [this, count] { m_choice.showMost(count); },
+            [this, count] { return m_choice.rule() == CurveChoice::Rule::most && m_choice.most() == count; });
+    };
+    addMost(tr("The 3 that cost most"), tr("Alt+Shift+6"), 3);
+    addMost(tr("The 10 that cost most"), tr("Alt+Shift+7"), 10);
+    addMost(tr("The 30 that cost most"), tr("Alt+Shift+8"), 30);
+    addMost(tr("All, up to %1").arg(CurveChoice::kMostCurves), tr("Alt+Shift+9"), CurveChoice::kMostCurves);
+    addRule(
+        tr("Those of the selection"), tr("Alt+Shift+0"), [this] { m_choice.showSelected(); },
+        [this] { return m_choice.rule() == CurveChoice::Rule::selected; });
+    menu.addSeparator();
+    add(menu, tr("Show or hide the curve of the row"), QKeySequence(tr("Alt+Shift+H")), [this] {
+        if (m_table->currentRow() >= 0) toggleCurve(m_table->currentRow());
+    });
+}
+
+QString TransfersPanel::askForFile(const QString& title, const QStringList& filters) {
+    if (!m_runs.figures()) {
+        Q_EMIT failed(title, tr("There is nothing to export yet: run the graph first."));
+        return {};
+    }
+    const QString name = QFileInfo(m_document.title()).completeBaseName() + tr(" transfers");
+    return askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
+}
+
+void TransfersPanel::exportPicture() {
+    const QString path =
+        askForFile(tr("Export the transfer plot"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)")});
+    if (path.isEmpty()) return;
+    chooseCurves();
+    const QString title = tr("Transfers of %1").arg(m_document.title());
+    if (!exportPlot(*m_plot, title, path))
+        Q_EMIT failed(tr("The picture cannot be written"),
+                      tr("%1 cannot be written; choose a folder that you may write to, and .png or .svg as "
+                         "ending.")
+                          .arg(path));
+}
+
+void TransfersPanel::exportCsv() {
+    const QString path = askForFile(tr("Export the transfers"), {tr("Table (*.csv)")});
+    if (path.isEmpty()) return;
+    try {
+        writeFileAtomically(path.toStdString(), toCsv(*m_runs.figures()->series()));
+    } catch (const Error& error) {
+        Q_EMIT failed(tr("The table cannot be written"), QString::fromUtf8(error.what()));
+    }
+}
+
+} // namespace twb
