@@ -1,6 +1,7 @@
 #include "widgets/panels/timeline_panel.h"
 
 #include "profile/report.h"
+#include "widgets/labels.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -11,74 +12,75 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace twb {
 namespace {
 
 constexpr int kLabelWidth = 152;
 constexpr int kAxisHeight = 28;
+constexpr int kHead = 26; ///< what the critical path is made of
 constexpr int kMargin = 16;
 constexpr double kMostRow = 36;
-constexpr double kLeastView = 100; // ns
-
-/// 1, 2 or 5 times a power of ten, so that about `count` of them fill `span`.
-double tickStep(double span, int count) {
-    const double raw = span / count;
-    const double power = std::pow(10, std::floor(std::log10(raw)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (raw <= factor * power) return factor * power;
-    return 10 * power;
-}
+constexpr double kLeastView = 100;   // ns
+constexpr std::uint32_t kInView = 2; ///< iterations, to begin with
 
 } // namespace
 
 TimelinePanel::TimelinePanel(Document& document, RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_runs(runs) {
+    setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline of the last iterations"));
     setMouseTracking(true);
-    connect(&m_runs, &RunController::frame, this, &TimelinePanel::refresh);
-    connect(&m_runs, &RunController::stateChanged, this, &TimelinePanel::refresh);
+    setFocusPolicy(Qt::StrongFocus);
+    connect(&m_runs, &RunController::started, this, [this] { m_isHeld = false; });
+    connect(&m_runs, &RunController::frame, this, [this] {
+        if (!m_runs.isRunning() || (!m_isHeld && m_budget.isDue())) refresh();
+    });
+    connect(&m_runs, &RunController::stateChanged, this, [this] {
+        if (!m_runs.isRunning()) refresh();
+    });
     connect(&m_document, &Document::selectionChanged, this, qOverload<>(&QWidget::update));
 }
 
 void TimelinePanel::refresh() {
     if (!isVisible()) return;
-    m_bars.clear();
-    m_streams.clear();
-    m_plan.reset();
-    m_length = 0;
-    if (const RunFigures* figures = m_runs.figures()) {
-        m_plan = figures->sharedPlan();
-        const std::vector<StepRecord> records = figures->recent(2);
-        std::int64_t first = std::numeric_limits<std::int64_t>::max();
-        for (const StepRecord& record : records) first = std::min(first, record.startNs);
-        std::vector<int> rowOf(m_plan->streams.size(), -1);
-        for (std::uint32_t stream = 0; stream < rowOf.size(); ++stream)
-            for (const StepRecord& record : records)
-                if (m_plan->steps[record.step].stream == stream) {
-                    rowOf[stream] = int(m_streams.size());
-                    m_streams.push_back(stream);
-                    break;
-                }
-        for (const StepRecord& record : records) {
-            const int row = rowOf[m_plan->steps[record.step].stream];
-            m_bars.push_back(
-                {double(record.startNs - first), double(record.endNs - first), record.step, row});
-            m_length = std::max(m_length, m_bars.back().end);
-        }
+    m_budget.begin();
+    const RunFigures* figures = m_runs.figures();
+    if (!figures) {
+        m_model = {};
+        m_from = m_to = 0;
+    } else {
+        // While the run is on, two iterations are all that anybody can follow.
+        const std::size_t iterations = m_runs.isRunning() ? kInView : RunFigures::kMostRecords;
+        m_model = TimelineModel(figures->sharedPlan(), figures->recent(iterations));
+        m_from = m_model.startOfLast(kInView);
+        if (m_model.records().size() > 0 && m_model.records().back().iteration < kInView) m_from = 0;
+        m_to = std::max(m_from + 1.0, m_model.length());
     }
-    m_from = 0;
-    m_to = std::max(1.0, m_length);
+    setAccessibleDescription(criticalPathText());
     update();
+    m_budget.end();
+}
+
+/// What it is made of; empty where nothing ran.
+QString TimelinePanel::criticalPathText() const {
+    const RunCourse& course = m_model.course();
+    if (course.critical.empty() || course.lengthNs <= 0) return {};
+    const auto share = [&](double ns) { return QString::number(100 * ns / course.lengthNs, 'f', 0); };
+    return tr("Critical path of the last iteration, underlined: %1%2, of which compute %3 %, transfers %4 %, "
+              "launches %5 %, waiting %6 %")
+        .arg(toQt(formatMs(course.lengthNs)), m_model.plan().virtualClock ? tr(" modelled") : QString(),
+             share(course.computeNs), share(course.transferNs), share(course.overheadNs),
+             share(course.waitNs));
 }
 
 QRectF TimelinePanel::area() const {
-    return QRectF(rect()).adjusted(kMargin + kLabelWidth, 8, -kMargin, -kAxisHeight);
+    return QRectF(rect()).adjusted(kMargin + kLabelWidth, kHead, -kMargin, -kAxisHeight);
 }
 
 double TimelinePanel::rowHeight() const {
-    return m_streams.empty() ? kMostRow : std::min(kMostRow, area().height() / double(m_streams.size()));
+    const std::size_t rows = m_model.streams().size();
+    return rows == 0 ? kMostRow : std::min(kMostRow, area().height() / double(rows));
 }
 
 double TimelinePanel::toX(double ns) const {
@@ -89,109 +91,74 @@ double TimelinePanel::toNs(double x) const {
     return m_from + (x - area().left()) / area().width() * (m_to - m_from);
 }
 
-QRectF TimelinePanel::rectOf(const Bar& bar) const {
-    const double left = toX(bar.start);
-    const double gap = std::min(4.0, rowHeight() / 5);
-    return {left, area().top() + bar.row * rowHeight() + gap, std::max(1.5, toX(bar.end) - left),
-            rowHeight() - 2 * gap};
+/// A bar far out of the view ends a little beside it: what draws it would count its pixels.
+QRectF TimelinePanel::boxOf(int row, int depth, double start, double end) const {
+    const double left = std::max(toX(start), area().left() - 8);
+    const double right = std::min(toX(end), area().right() + 8);
+    const double gap = std::min(4.0, rowHeight() / 5) + std::min(depth, 3) * rowHeight() / 10;
+    return {left, area().top() + row * rowHeight() + gap, std::max(1.5, right - left), rowHeight() - 2 * gap};
 }
 
-const TimelinePanel::Bar* TimelinePanel::barAt(QPointF point) const {
-    for (const Bar& bar : m_bars)
-        if (rectOf(bar).adjusted(-1, 0, 1, 0).contains(point)) return &bar;
-    return nullptr;
+QRectF TimelinePanel::rectOf(std::uint32_t record) const {
+    return boxOf(m_model.rowOf(record), 0, m_model.startOf(record), m_model.endOf(record));
+}
+
+std::uint32_t TimelinePanel::recordAt(QPointF point) const {
+    if (m_model.empty() || !area().contains(point)) return kNone;
+    return m_model.at(int((point.y() - area().top()) / rowHeight()), toNs(point.x()), 1.5 * perPixel());
 }
 
 void TimelinePanel::paintEvent(QPaintEvent*) {
     QPainter painter(this);
-    const Theme& theme = Theme::current();
-    if (m_bars.empty()) {
-        painter.setPen(theme.secondaryText);
+    m_drawn = 0;
+    if (m_model.empty()) {
+        painter.setPen(Theme::current().secondaryText);
         painter.drawText(rect(), Qt::AlignCenter, tr("Run the graph to see when each step ran."));
         return;
     }
+    painter.setFont(twb::font(TextRole::small));
+    painter.setPen(Theme::current().secondaryText);
+    drawElided(painter, QRect(kMargin, 4, width() - 2 * kMargin, kHead - 8), Qt::AlignLeft | Qt::AlignVCenter,
+               criticalPathText());
     paintAxis(painter);
     paintRows(painter);
     painter.setClipRect(area().adjusted(0, -4, 0, 0));
-    for (const Bar& bar : m_bars) paintBar(painter, bar);
-}
-
-void TimelinePanel::paintAxis(QPainter& painter) const {
-    const Theme& theme = Theme::current();
-    const double step = tickStep(m_to - m_from, 6);
-    const bool micro = m_to - m_from < 1e6;
-    painter.setFont(twb::font(TextRole::smallFigure));
-    for (double at = std::ceil(m_from / step) * step; at <= m_to; at += step) {
-        const double x = std::round(toX(at)) + 0.5;
-        painter.setPen(QPen(theme.border, 1));
-        painter.drawLine(QPointF(x, area().top()), QPointF(x, area().bottom()));
-        painter.setPen(theme.secondaryText);
-        const double value = micro ? at / 1e3 : at / 1e6;
-        const double unit = micro ? step / 1e3 : step / 1e6;
-        const int decimals = std::max(0, int(std::ceil(-std::log10(unit) - 1e-9)));
-        painter.drawText(QRectF(x - 48, area().bottom() + 6, 96, 16), Qt::AlignCenter,
-                         QString::number(value, 'f', decimals));
+    for (const TimelineModel::Layer& layer : m_model.layers()) paintLayer(painter, layer);
+    paintFlows(painter);
+    if (hasFocus()) {
+        painter.setClipping(false);
+        painter.setBrush(Qt::NoBrush);
+        painter.setPen(QPen(Theme::current().accent, 1));
+        painter.drawRect(rect().adjusted(0, 0, -1, -1));
     }
-    painter.setFont(twb::font(TextRole::small));
-    painter.drawText(QRectF(kMargin, area().bottom() + 6, kLabelWidth - 24, 16),
-                     Qt::AlignLeft | Qt::AlignVCenter,
-                     (micro ? tr("µs") : tr("ms")) + (m_plan->virtualClock ? tr(", modelled") : QString()));
-}
-
-void TimelinePanel::paintRows(QPainter& painter) const {
-    const Theme& theme = Theme::current();
-    painter.setFont(twb::font(TextRole::small));
-    for (std::size_t row = 0; row < m_streams.size(); ++row) {
-        const PlanStream& stream = m_plan->streams[m_streams[row]];
-        const double top = area().top() + double(row) * rowHeight();
-        painter.fillRect(QRectF(kMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
-        painter.setPen(theme.secondaryText);
-        const QRectF label(kMargin + 12, top, kLabelWidth - 20, rowHeight());
-        painter.drawText(
-            label, Qt::AlignLeft | Qt::AlignVCenter,
-            painter.fontMetrics().elidedText(toQt(stream.label), Qt::ElideRight, int(label.width())));
-        painter.setPen(QPen(theme.border, 1));
-        painter.drawLine(QPointF(kMargin, std::round(top + rowHeight()) + 0.5),
-                         QPointF(area().right(), std::round(top + rowHeight()) + 0.5));
-    }
-}
-
-void TimelinePanel::paintBar(QPainter& painter, const Bar& bar) const {
-    const QRectF box = rectOf(bar);
-    if (box.right() < area().left() || box.left() > area().right()) return;
-    const Theme& theme = Theme::current();
-    const Step& step = m_plan->steps[bar.step];
-    QColor color = theme.device(m_plan->streams[step.stream].device);
-    const auto& chosen = m_document.selection().nodes;
-    const bool selected =
-        chosen.contains(step.node) || std::any_of(step.members.begin(), step.members.end(),
-                                                  [&](NodeId member) { return chosen.contains(member); });
-    painter.setRenderHint(QPainter::Antialiasing, box.width() > 3);
-    QColor fill = color;
-    fill.setAlphaF(theme.isDark ? 0.34f : 0.26f);
-    painter.setPen(selected ? QPen(theme.accent, 2) : box.width() > 4 ? QPen(color, 1) : QPen(Qt::NoPen));
-    painter.setBrush(box.width() > 4 ? fill : color);
-    const double radius = box.width() > 8 ? 3 : 0;
-    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
-    if (step.transfer != kNone && box.width() > 4) {
-        color.setAlphaF(0.5f);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(QBrush(color, Qt::BDiagPattern));
-        painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), radius, radius);
-    }
-    if (box.width() < 28 || box.height() < 12) return;
-    painter.setPen(theme.text);
-    painter.setFont(twb::font(TextRole::small));
-    const QRectF room = box.adjusted(6, 0, -4, 0);
-    const QString text =
-        painter.fontMetrics().elidedText(toQt(step.label), Qt::ElideRight, int(room.width()));
-    if (text.size() > 1) painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
 void TimelinePanel::keepInside() {
-    const double span = std::clamp(m_to - m_from, std::min(kLeastView, m_length), std::max(1.0, m_length));
-    m_from = std::clamp(m_from, 0.0, std::max(0.0, m_length - span));
+    const double span =
+        std::clamp(m_to - m_from, std::min(kLeastView, m_model.length()), std::max(1.0, m_model.length()));
+    m_from = std::clamp(m_from, 0.0, std::max(0.0, m_model.length() - span));
     m_to = m_from + span;
+    m_isHeld = true;
+    update();
+}
+
+void TimelinePanel::zoom(double at, double factor) {
+    if (m_model.empty()) return;
+    m_from = at - (at - m_from) * factor;
+    m_to = at + (m_to - at) * factor;
+    keepInside();
+}
+
+void TimelinePanel::move(double ns) {
+    m_from += ns;
+    m_to += ns;
+    keepInside();
+}
+
+void TimelinePanel::showAll() {
+    m_from = 0;
+    m_to = std::max(1.0, m_model.length());
+    m_isHeld = false;
     update();
 }
 
@@ -201,12 +168,7 @@ void TimelinePanel::showEvent(QShowEvent* event) {
 }
 
 void TimelinePanel::wheelEvent(QWheelEvent* event) {
-    if (m_bars.empty()) return;
-    const double at = toNs(event->position().x());
-    const double factor = std::pow(0.85, event->angleDelta().y() / 120.0);
-    m_from = at - (at - m_from) * factor;
-    m_to = at + (m_to - at) * factor;
-    keepInside();
+    zoom(toNs(event->position().x()), std::pow(0.85, event->angleDelta().y() / 120.0));
     event->accept();
 }
 
@@ -219,49 +181,71 @@ void TimelinePanel::mousePressEvent(QMouseEvent* event) {
 
 void TimelinePanel::mouseMoveEvent(QMouseEvent* event) {
     if (!m_pressed) {
-        setCursor(barAt(event->position()) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+        setCursor(recordAt(event->position()) != kNone ? Qt::PointingHandCursor : Qt::ArrowCursor);
         return;
     }
     const double moved = event->position().x() - m_pressed->x();
     if (std::abs(moved) > 3) m_dragged = true;
-    const double span = m_to - m_from;
-    m_from = m_pressedFrom - moved / area().width() * span;
-    m_to = m_from + span;
-    keepInside();
+    if (m_dragged) move(m_pressedFrom - moved * perPixel() - m_from);
 }
 
 void TimelinePanel::mouseReleaseEvent(QMouseEvent* event) {
     m_pressed.reset();
     if (m_dragged || event->button() != Qt::LeftButton) return;
-    const Bar* bar = barAt(event->position());
-    if (!bar || m_plan->steps[bar->step].node == NodeId::none) return;
+    const std::uint32_t record = recordAt(event->position());
+    if (record == kNone || m_model.stepOf(record).node == NodeId::none) return;
     Selection selection;
-    selection.nodes = {m_plan->steps[bar->step].node};
+    selection.nodes = {m_model.stepOf(record).node};
     m_document.select(std::move(selection));
 }
 
-void TimelinePanel::mouseDoubleClickEvent(QMouseEvent*) {
-    m_from = 0;
-    m_to = std::max(1.0, m_length);
-    update();
+void TimelinePanel::mouseDoubleClickEvent(QMouseEvent*) { showAll(); }
+
+void TimelinePanel::keyPressEvent(QKeyEvent* event) {
+    const double span = m_to - m_from;
+    const double middle = m_from + span / 2;
+    switch (event->key()) {
+    case Qt::Key_Left:
+        return move(-span / 10);
+    case Qt::Key_Right:
+        return move(span / 10);
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+        return zoom(middle, 0.8);
+    case Qt::Key_Minus:
+        return zoom(middle, 1.25);
+    case Qt::Key_Home:
+        return showAll();
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+QString TimelinePanel::tipAt(QPointF point) const {
+    const std::uint32_t record = recordAt(point);
+    if (record == kNone) return {};
+    const Step& step = m_model.stepOf(record);
+    const PlanStream& stream = m_model.plan().streams[step.stream];
+    const bool modelled = isModelled(m_model.plan(), step);
+    QString tip = tr("%1 on %2: %3 %4")
+                      .arg(toQt(step.label), toQt(stream.label),
+                           toQt(formatMs(m_model.endOf(record) - m_model.startOf(record))),
+                           modelled ? tr("modelled") : tr("measured"));
+    if (m_model.isCritical(record)) tip += tr(", on the critical path");
+    const std::uint32_t after = m_model.course().after[record];
+    if (after != kNone && after != m_model.course().before[record])
+        tip += QLatin1Char('\n') + tr("began after %1").arg(toQt(m_model.stepOf(after).label));
+    return tip;
 }
 
 bool TimelinePanel::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const Bar* bar = barAt(help->pos());
-    if (!bar) {
+    const QString tip = tipAt(help->pos());
+    if (tip.isEmpty())
         QToolTip::hideText();
-        return true;
-    }
-    const Step& step = m_plan->steps[bar->step];
-    const PlanStream& stream = m_plan->streams[step.stream];
-    const bool modelled = m_plan->devices.isSimulated(stream.device);
-    QToolTip::showText(help->globalPos(),
-                       tr("%1 on %2: %3%4")
-                           .arg(toQt(step.label), toQt(stream.label), toQt(formatMs(bar->end - bar->start)),
-                                modelled ? tr(" modelled") : QString()),
-                       this);
+    else
+        QToolTip::showText(help->globalPos(), tip, this);
     return true;
 }
 

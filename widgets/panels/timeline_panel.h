@@ -1,21 +1,36 @@
 #pragma once
 
 #include "widgets/document.h"
+#include "widgets/panels/frame_budget.h"
+#include "widgets/panels/timeline_model.h"
 #include "widgets/run_controller.h"
 
 #include <QWidget>
 
+#include <optional>
 #include <vector>
 
 namespace twb {
 
-/// When each step of the last iterations ran, one row a stream. Kernels have their device's colour, copies
-/// are hatched. The wheel zooms, a drag moves, a click selects the node, a double click shows everything.
+/// When each step ran, one row a stream: of the last iterations while a run is on, of all that is remembered
+/// after it. Kernels have their device's colour, copies are hatched; what is idle has the colour of what it
+/// waits for; the critical path is underlined. The wheel zooms, a drag moves, a click selects the node, a
+/// double click (or Home) shows everything; the arrow keys, + and − do so from the keyboard.
 class TimelinePanel : public QWidget {
     Q_OBJECT
 
 public:
     TimelinePanel(Document& document, RunController& runs, QWidget* parent = nullptr);
+
+    const TimelineModel& model() const noexcept { return m_model; }
+    /// What is in view, in ns from the first record's start.
+    double from() const noexcept { return m_from; }
+    double to() const noexcept { return m_to; }
+    /// Where a record's bar stands.
+    QRectF rectOf(std::uint32_t record) const;
+    /// Bars, gaps and flows that the last paint drew.
+    std::size_t drawn() const noexcept { return m_drawn; }
+    QString tipAt(QPointF point) const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -25,38 +40,45 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
     bool event(QEvent* event) override;
 
 private:
-    struct Bar {
-        double start = 0; ///< ns from the first shown step's start
-        double end = 0;
-        std::uint32_t step = 0;
-        int row = 0;
-    };
     void refresh();
+    QString criticalPathText() const;
+    void zoom(double at, double factor);
+    void move(double ns);
+    void showAll();
     QRectF area() const;
     double rowHeight() const;
     double toX(double ns) const;
     double toNs(double x) const;
-    QRectF rectOf(const Bar& bar) const;
-    const Bar* barAt(QPointF point) const;
+    double perPixel() const { return toNs(1) - toNs(0); }
+    QRectF boxOf(int row, int depth, double start, double end) const;
+    std::uint32_t recordAt(QPointF point) const;
+    void keepInside();
+    // timeline_paint.cpp
     void paintAxis(QPainter& painter) const;
     void paintRows(QPainter& painter) const;
-    void paintBar(QPainter& painter, const Bar& bar) const;
-    void keepInside();
+    void paintLayer(QPainter& painter, const TimelineModel::Layer& layer) const;
+    void paintBar(QPainter& painter, const TimelineModel::Shown& bar,
+                  const TimelineModel::Layer& layer) const;
+    void paintGap(QPainter& painter, std::uint32_t record, int row) const;
+    void paintFlows(QPainter& painter) const;
+    void paintFlow(QPainter& painter, const TensorFlow& flow, bool isChosen) const;
+    bool isSelected(const Step& step) const;
 
     Document& m_document;
     RunController& m_runs;
-    std::shared_ptr<const Plan> m_plan;   ///< of the bars
-    std::vector<std::uint32_t> m_streams; ///< of the plan, by row
-    std::vector<Bar> m_bars;
-    double m_length = 0; ///< of all that is shown, ns
-    double m_from = 0;   ///< what the view shows
+    TimelineModel m_model;
+    FrameBudget m_budget;
+    double m_from = 0;
     double m_to = 0;
     std::optional<QPointF> m_pressed;
     double m_pressedFrom = 0;
     bool m_dragged = false;
+    bool m_isHeld = false; ///< somebody zoomed or moved: the run that is on does not take the view away
+    mutable std::size_t m_drawn = 0;
 };
 
 } // namespace twb

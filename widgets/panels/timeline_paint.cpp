@@ -1,0 +1,222 @@
+#include "widgets/labels.h"
+#include "widgets/panels/timeline_panel.h"
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+#include <QPainter>
+#include <QPainterPath>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr int kMargin = 16;
+constexpr int kLabel = 152;
+constexpr double kTold = 4;         ///< px, from which on a bar is drawn by itself
+constexpr double kLeastGap = 6;     ///< px, of an idle time that says what it waits for
+constexpr std::size_t kFlows = 200; ///< more lines are a carpet
+constexpr std::size_t kSearched = 20'000;
+constexpr double kTwoLines = 30; ///< px, of a row whose label has room for a second line
+
+/// 1, 2 or 5 times a power of ten, so that about `count` of them fill `span`.
+double tickStep(double span, int count) {
+    const double raw = span / count;
+    const double power = std::pow(10, std::floor(std::log10(raw)));
+    for (const double factor : {1.0, 2.0, 5.0})
+        if (raw <= factor * power) return factor * power;
+    return 10 * power;
+}
+
+} // namespace
+
+void TimelinePanel::paintAxis(QPainter& painter) const {
+    const Theme& theme = Theme::current();
+    const double step = tickStep(m_to - m_from, 6);
+    const bool micro = m_to - m_from < 1e6;
+    painter.setFont(twb::font(TextRole::smallFigure));
+    for (double at = std::ceil(m_from / step) * step; at <= m_to; at += step) {
+        const double x = std::round(toX(at)) + 0.5;
+        painter.setPen(QPen(theme.border, 1));
+        painter.drawLine(QPointF(x, area().top()), QPointF(x, area().bottom()));
+        painter.setPen(theme.secondaryText);
+        const double value = micro ? at / 1e3 : at / 1e6;
+        const double unit = micro ? step / 1e3 : step / 1e6;
+        const int decimals = std::max(0, int(std::ceil(-std::log10(unit) - 1e-9)));
+        painter.drawText(QRectF(x - 48, area().bottom() + 6, 96, 16), Qt::AlignCenter,
+                         QString::number(value, 'f', decimals));
+    }
+    painter.setFont(twb::font(TextRole::small));
+    painter.drawText(QRectF(kMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                     (micro ? tr("µs") : tr("ms")) +
+                         (m_model.plan().virtualClock ? tr(", modelled clock") : QString()));
+}
+
+void TimelinePanel::paintRows(QPainter& painter) const {
+    const Theme& theme = Theme::current();
+    painter.setFont(twb::font(TextRole::small));
+    for (std::size_t row = 0; row < m_model.streams().size(); ++row) {
+        const PlanStream& stream = m_model.plan().streams[m_model.streams()[row]];
+        const double top = area().top() + double(row) * rowHeight();
+        painter.fillRect(QRectF(kMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
+        painter.setPen(theme.secondaryText);
+        const QRect label = QRectF(kMargin + 12, top, kLabel - 20, rowHeight()).toRect();
+        const QString name = toQt(stream.label);
+        const QString times =
+            m_model.plan().devices.isSimulated(stream.device) ? tr("modelled") : tr("measured");
+        if (rowHeight() >= kTwoLines) {
+            drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
+                       Qt::AlignLeft | Qt::AlignVCenter, name);
+            painter.setPen(theme.disabledText);
+            drawElided(painter, label.adjusted(0, label.height() / 2 - 2, 0, -2),
+                       Qt::AlignLeft | Qt::AlignVCenter, times);
+        } else {
+            drawElided(painter, label, Qt::AlignLeft | Qt::AlignVCenter,
+                       QStringLiteral("%1 · %2").arg(name, times));
+        }
+        painter.setPen(QPen(theme.border, 1));
+        painter.drawLine(QPointF(kMargin, std::round(top + rowHeight()) + 0.5),
+                         QPointF(area().right(), std::round(top + rowHeight()) + 0.5));
+    }
+}
+
+void TimelinePanel::paintLayer(QPainter& painter, const TimelineModel::Layer& layer) const {
+    for (const TimelineModel::Shown& bar : m_model.shown(layer, m_from, m_to, kTold * perPixel())) {
+        if (layer.depth == 0) paintGap(painter, bar.record, layer.row);
+        paintBar(painter, bar, layer);
+        ++m_drawn;
+    }
+}
+
+bool TimelinePanel::isSelected(const Step& step) const {
+    const Selection& selection = m_document.selection();
+    // Another run may have begun since the records came.
+    const bool isOfRun = m_runs.figures() && &m_runs.figures()->plan() == &m_model.plan();
+    if (step.transfer != kNone && selection.edge && isOfRun) {
+        const std::vector<Edge>& served = m_runs.edgesOf(step.transfer);
+        if (std::find(served.begin(), served.end(), *selection.edge) != served.end()) return true;
+    }
+    return selection.nodes.contains(step.node) ||
+           std::any_of(step.members.begin(), step.members.end(),
+                       [&](NodeId member) { return selection.nodes.contains(member); });
+}
+
+void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
+                             const TimelineModel::Layer& layer) const {
+    const QRectF box = boxOf(layer.row, layer.depth, bar.start, bar.end);
+    const Theme& theme = Theme::current();
+    const Step& step = m_model.stepOf(bar.record);
+    QColor color = theme.device(m_model.plan().streams[step.stream].device);
+    const bool isOne = bar.count == 1 && box.width() > kTold;
+    painter.setRenderHint(QPainter::Antialiasing, isOne);
+    if (!isOne) {
+        // Several in one place: as faint as there is room between them would be guesswork, so solid.
+        painter.fillRect(box, color);
+        return;
+    }
+    const bool selected = isSelected(step);
+    QColor fill = color;
+    fill.setAlphaF(theme.isDark ? 0.34f : 0.26f);
+    painter.setPen(selected ? QPen(theme.accent, 2) : QPen(color, 1));
+    painter.setBrush(fill);
+    const double radius = box.width() > 8 ? 3 : 0;
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius);
+    if (step.transfer != kNone) {
+        color.setAlphaF(0.5f);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(QBrush(color, Qt::BDiagPattern));
+        painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), radius, radius);
+    }
+    if (m_model.isCritical(bar.record)) {
+        painter.setRenderHint(QPainter::Antialiasing, false);
+        painter.fillRect(QRectF(box.left() + 1, box.bottom() - 3, box.width() - 2, 3), theme.warning);
+    }
+    if (box.width() < 28 || box.height() < 12) return;
+    painter.setPen(theme.text);
+    painter.setFont(twb::font(TextRole::small));
+    const QRectF room = box.adjusted(6, 0, -4, 0);
+    const QString text =
+        painter.fontMetrics().elidedText(toQt(step.label), Qt::ElideRight, int(room.width()));
+    if (text.size() > 1) painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
+}
+
+/// The idle time before a step: dotted where nothing that ran was waited for, else in the colour of the
+/// device that was, dashed for a copy.
+void TimelinePanel::paintGap(QPainter& painter, std::uint32_t record, int row) const {
+    const std::uint32_t before = m_model.course().before[record];
+    if (before == kNone) return;
+    const double left = std::max(toX(m_model.endOf(before)), area().left());
+    const double right = std::min(toX(m_model.startOf(record)), area().right());
+    if (right - left < kLeastGap) return;
+    const Theme& theme = Theme::current();
+    const std::uint32_t after = m_model.course().after[record];
+    const bool isKnown = after != kNone && after != before;
+    QColor color = theme.disabledText;
+    Qt::PenStyle style = Qt::DotLine;
+    if (isKnown) {
+        const Step& awaited = m_model.stepOf(after);
+        color = theme.device(m_model.plan().streams[awaited.stream].device);
+        style = awaited.transfer != kNone ? Qt::DashLine : Qt::SolidLine;
+    }
+    const double y = std::round(area().top() + (row + 0.5) * rowHeight()) + 0.5;
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(QPen(color, 1, style));
+    painter.drawLine(QPointF(left + 2, y), QPointF(right - 2, y));
+    ++m_drawn;
+}
+
+void TimelinePanel::paintFlows(QPainter& painter) const {
+    const std::span<const TensorFlow> flows = m_model.flows(m_from, m_to);
+    if (flows.size() > kSearched) return; // far too far away to follow any
+    std::vector<const TensorFlow*> inView;
+    const auto isNear = [&](std::uint32_t record) {
+        return m_model.endOf(record) >= m_from && m_model.startOf(record) <= m_to;
+    };
+    for (const TensorFlow& flow : flows) {
+        if (!isNear(flow.transfer)) continue;
+        const double width = (m_model.endOf(flow.transfer) - m_model.startOf(flow.transfer)) / perPixel();
+        if (width < kTold) continue;
+        inView.push_back(&flow);
+        if (inView.size() > kFlows) break;
+    }
+    for (const TensorFlow* flow : inView) {
+        const bool isChosen = isSelected(m_model.stepOf(flow->transfer)) ||
+                              isSelected(m_model.stepOf(flow->producer)) ||
+                              isSelected(m_model.stepOf(flow->consumer));
+        if (isChosen || inView.size() <= kFlows) paintFlow(painter, *flow, isChosen);
+    }
+}
+
+/// From the end of what made the tensor to its copy, and from the copy's end to what read it.
+void TimelinePanel::paintFlow(QPainter& painter, const TensorFlow& flow, bool isChosen) const {
+    QColor color = isChosen ? Theme::current().accent : Theme::current().secondaryText;
+    color.setAlphaF(isChosen ? 1.0f : 0.45f);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(color, isChosen ? 1.5 : 1));
+    const auto pointOf = [&](std::uint32_t record, bool atEnd) {
+        const double x = toX(atEnd ? m_model.endOf(record) : m_model.startOf(record));
+        return QPointF(std::clamp(x, area().left() - 40, area().right() + 40),
+                       area().top() + (m_model.rowOf(record) + 0.5) * rowHeight());
+    };
+    const auto connectPoints = [&](QPointF a, QPointF b) {
+        const double bend = std::clamp((b.x() - a.x()) / 2, 6.0, 40.0);
+        QPainterPath path(a);
+        path.cubicTo(a + QPointF(bend, 0), b - QPointF(bend, 0), b);
+        painter.drawPath(path);
+        painter.save();
+        painter.setBrush(color);
+        painter.setPen(Qt::NoPen);
+        painter.drawPolygon(QPolygonF({b, b + QPointF(-5, -3), b + QPointF(-5, 3)}));
+        painter.restore();
+        ++m_drawn;
+    };
+    // A line from what is long out of sight would cross everything that is not its business.
+    if (m_model.endOf(flow.producer) >= m_from)
+        connectPoints(pointOf(flow.producer, true), pointOf(flow.transfer, false));
+    if (m_model.endOf(flow.transfer) >= m_from)
+        connectPoints(pointOf(flow.transfer, true), pointOf(flow.consumer, false));
+}
+
+} // namespace twb
