@@ -1,15 +1,19 @@
 #pragma once
 
 #include "widgets/document.h"
+#include "widgets/panels/frame_budget.h"
 #include "widgets/run_controller.h"
 
 #include <QWidget>
 
-#include <vector>
+class QLabel;
 
 namespace twb {
 
-/// Per device: what the plan needs, what the run used at the most, and what the device has.
+class MemoryBars;
+class MemoryStack;
+
+/// What each device's memory is needed for: planned, used at most, and over an iteration.
 class MemoryPanel : public QWidget {
     Q_OBJECT
 
@@ -17,24 +21,18 @@ public:
     MemoryPanel(Document& document, RunController& runs, QWidget* parent = nullptr);
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
     void showEvent(QShowEvent* event) override;
 
 private:
-    struct Row {
-        Device device;
-        QString name;
-        std::size_t planned = 0;
-        std::size_t peak = 0; ///< 0 before a run
-        std::size_t total = 0;
-    };
     void refresh();
-    void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
-    void paintScale(QPainter& painter, const QRectF& box, double step, double scale) const;
+    void refreshStack();
 
     Document& m_document;
     RunController& m_runs;
-    std::vector<Row> m_rows;
+    MemoryBars* m_bars;
+    MemoryStack* m_stack;
+    QLabel* m_empty;
+    FrameBudget m_budget;
 };
 
 } // namespace twb
