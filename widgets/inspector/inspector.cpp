@@ -357,6 +357,8 @@ void Inspector::refreshFigures() {
             rows.push_back({tr("rate, %1").arg(kind), toQt(formatRate(run.gbPerSecond))});
         }
         m_facts->setRows(rows);
+        showTensor(selection.edge->from);
+        m_tensorSection->setVisible(true);
         return;
     }
     m_factsHeading->setText(selection.nodes.empty() ? tr("Graph") : tr("Selection"));
@@ -376,12 +378,15 @@ void Inspector::refreshFigures() {
 
 void Inspector::showTensor(PortRef output) {
     if (m_runs.isRunning()) {
-        m_tensor->setTensor(std::nullopt, tr("Shown when the run ends."));
+        m_tensor->setTensor(std::nullopt, tr("Shown when the run ends."), {});
         return;
     }
     const std::optional<Tensor> tensor = m_runs.tensor(output);
-    m_tensor->setTensor(tensor, !m_runs.result() ? tr("Run the graph to look at it.")
-                                                 : tr("The last run did not keep this tensor."));
+    const Node* maker = m_document.graph().find(output.node);
+    m_tensor->setTensor(tensor,
+                        !m_runs.result() ? tr("Run the graph to look at it.")
+                                         : tr("The last run did not keep this tensor."),
+                        maker ? toQt(maker->name) : QString());
 }
 
 std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {

@@ -1,94 +1,135 @@
 #include "widgets/inspector/tensor_panel.h"
 
+#include "core/error.h"
+#include "core/format.h"
+#include "formats/npy.h"
 #include "widgets/inspector/fact_rows.h"
+#include "widgets/inspector/tensor_comparison.h"
+#include "widgets/inspector/tensor_image.h"
 #include "widgets/inspector/tensor_pictures.h"
-#include "widgets/inspector/tensor_statistics.h"
 #include "widgets/inspector/tensor_table_model.h"
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/labels.h"
+#include "widgets/message_box.h"
 #include "widgets/text.h"
 
-#include <QButtonGroup>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QMenu>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QStackedWidget>
 #include <QTableView>
+#include <QThread>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <limits>
 
 namespace twb {
 namespace {
 
-enum Tab { TableTab, HeatMapTab, HistogramTab, ScalarPage };
+enum View {
+    TableView,
+    HeatMapView,
+    ImageView,
+    LinePage,
+    HistogramPage,
+    DifferenceView,
+    RelativeView, ///< from here on no page of the stack has the number of its view
+    ScalarView
+};
 
 constexpr int kRowHeight = 20;
 constexpr int kColumnWidth = 76;
+constexpr int kHeight = 136;
+constexpr int kImageHeight = 220;
+constexpr std::int64_t kReadAtOnce = 1'000'000; ///< elements, whose statistics take a few milliseconds
 
 } // namespace
 
 TensorPanel::TensorPanel(QWidget* parent)
-    : QWidget(parent), m_model(new TensorTableModel(this)), m_tabs(new QButtonGroup(this)),
-      m_slice(new QSpinBox(this)),
-      m_sliceLabel(makeLabel(tr("slice"), TextRole::small, QStringLiteral("secondary"))),
+    : QWidget(parent), m_model(new TensorTableModel(this)), m_differenceModel(new TensorTableModel(this)),
+      m_views(new QComboBox), m_menu(new QPushButton(QStringLiteral("•••"))), m_slice(new QSpinBox),
+      m_sliceLabel(makeLabel({}, TextRole::small, QStringLiteral("secondary"))), m_page(new QSpinBox),
+      m_pageLabel(makeLabel({}, TextRole::small, QStringLiteral("secondary"))),
       m_reason(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_scalar(makeLabel({}, TextRole::laneTitle)), m_stack(new QStackedWidget(this)),
-      m_heatMap(new HeatMap(*m_model)), m_histogram(new HistogramView), m_facts(new FactRows) {
-    m_tabRow = makeTabs();
+      m_scalar(makeLabel({}, TextRole::laneTitle)), m_stack(new QStackedWidget),
+      m_heatMap(new HeatMap(*m_model)), m_difference(new HeatMap(*m_differenceModel)),
+      m_image(new TensorImage), m_line(new LineView(*m_model)), m_histogram(new HistogramView),
+      m_facts(new FactRows) {
+    m_head = makeHead();
     m_stack->addWidget(makeTable());
     m_stack->addWidget(m_heatMap);
+    m_stack->addWidget(m_image);
+    m_stack->addWidget(m_line);
     m_stack->addWidget(m_histogram);
+    m_stack->addWidget(m_difference);
     m_stack->addWidget(m_scalar);
-    m_stack->setFixedHeight(136);
     m_scalar->setObjectName(QStringLiteral("scalarValue"));
     m_scalar->setAlignment(Qt::AlignCenter);
     m_scalar->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_reason->setWordWrap(true);
+    m_facts->setObjectName(QStringLiteral("tensorFacts"));
+    m_stack->setObjectName(QStringLiteral("tensorPages"));
 
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(8);
-    layout->addWidget(m_tabRow);
+    layout->addWidget(m_head);
     layout->addWidget(m_reason);
     layout->addWidget(m_stack);
     layout->addWidget(m_facts);
-    showTab(HeatMapTab);
-    setTensor(std::nullopt, {});
+    m_views->setCurrentIndex(HeatMapView);
+    showNothing({});
 }
 
-QWidget* TensorPanel::makeTabs() {
-    auto* row = new QWidget(this);
-    auto* layout = new QHBoxLayout(row);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(0);
-    layout->addWidget(makeHeading(tr("Tensor")));
-    layout->addStretch(1);
-    const QString names[] = {tr("Table"), tr("Heat map"), tr("Histogram")};
-    for (int i = 0; i < 3; ++i) {
-        auto* button = new QPushButton(names[i]);
-        button->setProperty("role", QStringLiteral("segment"));
-        button->setCheckable(true);
-        button->setAccessibleName(tr("Show the tensor as %1").arg(names[i]));
-        m_tabs->addButton(button, i);
-        layout->addWidget(button);
-    }
-    connect(m_tabs, &QButtonGroup::idClicked, this, &TensorPanel::showTab);
+TensorPanel::~TensorPanel() { stopReading(); }
 
-    m_slice->setObjectName(QStringLiteral("tensorSlice"));
-    m_slice->setAccessibleName(tr("Slice of the tensor"));
-    m_slice->setFont(twb::font(TextRole::figure));
-    connect(m_slice, &QSpinBox::valueChanged, this, [this](int slice) { m_model->setSlice(slice); });
-    auto* column = new QWidget(this);
-    auto* outer = new QVBoxLayout(column);
-    outer->setContentsMargins(0, 0, 0, 0);
-    outer->setSpacing(4);
-    outer->addWidget(row);
-    auto* slices = new QHBoxLayout;
-    slices->addWidget(m_sliceLabel, 1);
-    slices->addWidget(m_slice);
-    outer->addLayout(slices);
-    return column;
+QWidget* TensorPanel::makeHead() {
+    m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
+                       tr("Difference"), tr("Rel. difference")});
+    m_views->setObjectName(QStringLiteral("tensorView"));
+    m_views->setAccessibleName(tr("How the tensor is shown"));
+    connect(m_views, &QComboBox::currentIndexChanged, this, &TensorPanel::showView);
+    m_menu->setObjectName(QStringLiteral("tensorMenu"));
+    m_menu->setProperty("role", QStringLiteral("segment"));
+    m_menu->setAccessibleName(tr("What to do with the tensor"));
+    m_menu->setToolTip(m_menu->accessibleName());
+    fillMenu();
+    auto* head = new QWidget(this);
+    auto* column = new QVBoxLayout(head);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    row->addWidget(makeHeading(tr("Tensor")));
+    row->addStretch(1);
+    row->addWidget(m_views);
+    row->addWidget(m_menu);
+    column->addLayout(row);
+    const auto addSpin = [&](QLabel* label, QSpinBox* spin, const QString& object, const QString& name) {
+        spin->setObjectName(object);
+        spin->setAccessibleName(name);
+        spin->setFont(twb::font(TextRole::figure));
+        auto* line = new QHBoxLayout;
+        line->addWidget(label, 1);
+        line->addWidget(spin);
+        column->addLayout(line);
+    };
+    addSpin(m_sliceLabel, m_slice, QStringLiteral("tensorSlice"), tr("Slice of the tensor"));
+    addSpin(m_pageLabel, m_page, QStringLiteral("tensorPage"), tr("Page of the table"));
+    connect(m_slice, &QSpinBox::valueChanged, this, [this](int slice) {
+        m_model->setSlice(slice);
+        m_differenceModel->setSlice(slice);
+    });
+    connect(m_page, &QSpinBox::valueChanged, this, [this](int page) { m_model->setPage(page); });
+    return head;
 }
 
 QWidget* TensorPanel::makeTable() {
@@ -106,52 +147,196 @@ QWidget* TensorPanel::makeTable() {
     return table;
 }
 
-void TensorPanel::showTab(int index) {
-    m_tabs->button(index)->setChecked(true);
-    m_stack->setCurrentIndex(index);
+void TensorPanel::fillMenu() {
+    auto* menu = new QMenu(this);
+    menu->addAction(tr("Copy as &NumPy text"), this, &TensorPanel::copyAsNumPy);
+    menu->addAction(tr("&Save as .npy…"), this, &TensorPanel::saveAsNpy);
+    menu->addSeparator();
+    menu->addAction(tr("&Keep to compare with"), this, &TensorPanel::keep)
+        ->setToolTip(tr("The next tensor of this shape that is looked at is compared with it"));
+    menu->setToolTipsVisible(true);
+    m_menu->setMenu(menu);
 }
 
-void TensorPanel::setTensor(const std::optional<Tensor>& tensor, const QString& reason) {
-    const bool shown = tensor && *tensor;
+void TensorPanel::showView() {
+    if (!m_tensor) return;
+    const int view = m_views->currentIndex();
+    const bool isScalar = m_tensor.elementCount() == 1;
+    const bool isComparison = !isScalar && view >= DifferenceView;
+    m_reason->hide();
+    m_stack->show();
+    m_stack->setCurrentWidget(isScalar       ? static_cast<QWidget*>(m_scalar)
+                              : isComparison ? m_difference
+                                             : m_stack->widget(view));
+    m_stack->setFixedHeight(isScalar ? 48 : view == ImageView ? kImageHeight : kHeight);
+    const bool isPaged = view == TableView && m_model->pageCount() > 1;
+    m_page->setVisible(isPaged);
+    m_pageLabel->setVisible(isPaged);
+    const bool hasSlices = m_model->sliceCount() > 1 && view != ImageView && view != HistogramPage;
+    m_slice->setVisible(hasSlices);
+    m_sliceLabel->setVisible(hasSlices);
+    if (view == ImageView && (m_tensor.shape().rank() < 2 || m_tensor.shape().rank() > 4))
+        refuse(tr("An image has two axes at least, and four at the most: this is %1.")
+                   .arg(toQt(m_tensor.shape().toString())));
+    m_differenceModel->setTensor({});
+    if (isComparison)
+        compareWithKept(view == RelativeView);
+    else if (m_statistics)
+        sayStatistics();
+}
+
+void TensorPanel::refuse(const QString& reason) {
+    m_stack->hide();
     m_reason->setText(reason);
-    m_reason->setVisible(!shown);
-    m_stack->setVisible(shown);
-    m_facts->setVisible(shown);
-    for (QAbstractButton* button : m_tabs->buttons())
-        button->setVisible(shown && tensor->elementCount() != 1);
-    if (!shown) {
-        m_slice->hide();
-        m_sliceLabel->hide();
-        m_shown = nullptr;
-        m_model->setTensor({});
-        return;
-    }
-    if (m_shown == tensor->data()) return;
-    m_shown = tensor->data();
-    m_model->setTensor(*tensor);
+    m_reason->show();
+}
+
+void TensorPanel::showNothing(const QString& reason) {
+    stopReading();
+    m_tensor = {};
+    m_model->setTensor({});
+    m_differenceModel->setTensor({});
+    m_reason->setText(reason);
+    m_reason->show();
+    m_stack->hide();
+    m_facts->hide();
+    m_views->hide();
+    m_menu->hide();
+    for (QWidget* widget : {static_cast<QWidget*>(m_slice), static_cast<QWidget*>(m_sliceLabel),
+                            static_cast<QWidget*>(m_page), static_cast<QWidget*>(m_pageLabel)})
+        widget->hide();
+}
+
+void TensorPanel::setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name) {
+    if (!tensor || !*tensor) return showNothing(reason);
+    if (m_tensor && m_tensor.data() == tensor->data()) return; // the same again costs nothing
+    m_tensor = *tensor;
+    m_name = name;
+    m_reason->hide();
+    m_stack->show();
+    m_facts->show();
+    m_menu->show();
+    m_views->setVisible(m_tensor.elementCount() != 1);
+    m_model->setTensor(m_tensor);
+    countSlices();
+    if (m_tensor.elementCount() == 1) m_scalar->setText(m_model->textAt(0, 0));
+    m_statistics.reset();
+    showView();
+    readStatistics();
+}
+
+void TensorPanel::countSlices() {
     const auto slices = int(std::min<std::int64_t>(m_model->sliceCount(), std::numeric_limits<int>::max()));
-    m_slice->setVisible(slices > 1);
-    m_sliceLabel->setVisible(slices > 1);
     m_sliceLabel->setText(tr("slice, of %1").arg(grouped(slices)));
     m_slice->setRange(0, std::max(0, slices - 1));
     m_slice->setValue(0);
+    const auto pages = int(std::min<std::int64_t>(m_model->pageCount(), std::numeric_limits<int>::max()));
+    m_pageLabel->setText(tr("page of the table, of %1").arg(grouped(pages)));
+    m_page->setRange(0, std::max(0, pages - 1));
+    m_page->setValue(0);
+}
 
-    const TensorStatistics s = statisticsOf(*tensor);
-    m_heatMap->setRange(s.min, s.max);
-    m_histogram->setStatistics(s);
-    if (s.count == 1) {
-        m_scalar->setText(m_model->textAt(0, 0));
-        m_stack->setCurrentIndex(ScalarPage);
-        m_stack->setFixedHeight(48);
-    } else {
-        m_stack->setFixedHeight(136);
-        showTab(m_tabs->checkedId());
-    }
+/// Of a large tensor on a thread of its own: the window goes on meanwhile.
+void TensorPanel::readStatistics() {
+    stopReading();
+    if (m_tensor.elementCount() <= kReadAtOnce) return showStatistics(statisticsOf(m_tensor));
+    m_facts->setRows({{tr("statistics"), tr("being worked out…")}});
+    const auto statistics = std::make_shared<TensorStatistics>();
+    m_reader.reset(QThread::create([tensor = m_tensor, statistics] { *statistics = statisticsOf(tensor); }));
+    connect(m_reader.get(), &QThread::finished, this, [this, statistics] { showStatistics(*statistics); });
+    m_reader->start();
+}
+
+void TensorPanel::stopReading() {
+    if (!m_reader) return;
+    m_reader->disconnect(this);
+    m_reader->wait();
+    m_reader.reset();
+}
+
+void TensorPanel::showStatistics(const TensorStatistics& statistics) {
+    m_statistics = statistics;
+    m_heatMap->setRange(statistics.min, statistics.max);
+    m_line->setRange(statistics.min, statistics.max);
+    m_histogram->setStatistics(statistics);
+    m_image->setTensor(m_tensor, statistics.min, statistics.max);
+    showView();
+}
+
+void TensorPanel::sayStatistics() {
+    const TensorStatistics& s = *m_statistics;
     const QString dot = QStringLiteral(" · ");
-    m_facts->setRows(
-        {{tr("min · max"), compact(s.min) + dot + compact(s.max)},
-         {tr("mean · std"), compact(s.mean) + dot + compact(s.std)},
-         {tr("NaN · inf · zero"), grouped(s.nan) + dot + grouped(s.infinite) + dot + grouped(s.zero)}});
+    std::vector<FactRows::Row> rows{
+        {tr("min · max"), compact(s.min) + dot + compact(s.max)},
+        {tr("mean · std"), compact(s.mean) + dot + compact(s.std)},
+        {tr("NaN · inf · zero"), grouped(s.nan) + dot + grouped(s.infinite) + dot + grouped(s.zero)}};
+    if (s.firstNan >= 0) rows.push_back({tr("first NaN at"), indexText(m_tensor.shape(), s.firstNan)});
+    if (s.firstInfinite >= 0)
+        rows.push_back({tr("first inf at"), indexText(m_tensor.shape(), s.firstInfinite)});
+    m_facts->setRows(rows);
+}
+
+/// How far the tensor is from the one that is kept.
+void TensorPanel::compareWithKept(bool relative) {
+    if (!m_kept)
+        return refuse(tr("Keep a tensor to compare with, in the menu beside this; then select another one."));
+    if (m_kept.shape() != m_tensor.shape())
+        return refuse(
+            tr("%1, which is kept, is %2; this is %3. Only tensors of one shape can be compared.")
+                .arg(m_keptName, toQt(m_kept.shape().toString()), toQt(m_tensor.shape().toString())));
+    const TensorComparison difference = compare(m_tensor, m_kept);
+    m_differenceModel->setTensor(relative ? difference.relative : difference.difference);
+    m_differenceModel->setSlice(m_slice->value());
+    // Where nothing differs, all of it is the least.
+    m_difference->setRange(0, std::max(relative ? difference.maxRel : difference.maxAbs, 1e-30));
+    const QString dot = QStringLiteral(" · ");
+    std::vector<FactRows::Row> rows{
+        {tr("against"), m_keptName},
+        {tr("differ"), tr("%1 of %2").arg(grouped(difference.differing), grouped(difference.count))},
+        {tr("max abs · rel"), compact(difference.maxAbs) + dot + compact(difference.maxRel)},
+        {tr("mean abs"), compact(difference.meanAbs)}};
+    if (difference.worst >= 0) {
+        rows.push_back({tr("worst at"), indexText(m_tensor.shape(), difference.worst)});
+        rows.push_back({tr("here · there"), compact(difference.worstA) + dot + compact(difference.worstB)});
+    }
+    m_facts->setRows(rows);
+}
+
+void TensorPanel::keep() {
+    m_kept = m_tensor;
+    m_keptName = m_name;
+    showView();
+}
+
+void TensorPanel::copyAsNumPy() {
+    if (const std::optional<QString> text = numpyText(m_tensor)) {
+        QApplication::clipboard()->setText(*text);
+        return;
+    }
+    QMessageBox box(QMessageBox::NoIcon, tr("Too long for a text"),
+                    tr("%1 has more than %2 elements.").arg(m_name, grouped(kMostNumpyElements)),
+                    QMessageBox::Ok, this);
+    box.setInformativeText(tr("Save it as .npy, which np.load() reads."));
+    dress(box, Severity::note);
+    box.exec();
+}
+
+void TensorPanel::saveAsNpy() {
+    QString name = m_name;
+    name.replace(QLatin1Char('/'), QLatin1Char('_'));
+    QString path = QFileDialog::getSaveFileName(this, tr("Save the tensor"), name + QStringLiteral(".npy"),
+                                                tr("NumPy arrays (*.npy)"));
+    if (path.isEmpty()) return;
+    if (!path.endsWith(QLatin1String(".npy"), Qt::CaseInsensitive)) path += QStringLiteral(".npy");
+    try {
+        writeNpy(path.toStdString(), m_tensor.view());
+    } catch (const Error& error) {
+        QMessageBox box(QMessageBox::NoIcon, tr("The tensor cannot be saved"),
+                        tr("The tensor cannot be saved"), QMessageBox::Ok, this);
+        box.setInformativeText(toQt(error.what()));
+        dress(box, Severity::error);
+        box.exec();
+    }
 }
 
 } // namespace twb

@@ -1,50 +1,81 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "widgets/inspector/tensor_statistics.h"
 
 #include <QWidget>
 
+#include <memory>
 #include <optional>
 
+class QComboBox;
 class QLabel;
+class QPushButton;
 class QSpinBox;
 class QStackedWidget;
-class QButtonGroup;
+class QThread;
 
 namespace twb {
 
 class FactRows;
 class HeatMap;
 class HistogramView;
+class LineView;
+class TensorImage;
 class TensorTableModel;
 
-/// A tensor looked at: table, heat map, histogram, and its statistics.
+/// A tensor looked at: table, heat map, image, line, histogram, what it differs by from another one, and its
+/// statistics.
 class TensorPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit TensorPanel(QWidget* parent = nullptr);
-    /// Nothing to show: `reason` says why.
-    void setTensor(const std::optional<Tensor>& tensor, const QString& reason);
+    ~TensorPanel() override;
+    /// What `name` made. Nothing to show: `reason` says why.
+    void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
 
 private:
-    QWidget* makeTabs();
+    QWidget* makeHead();
     QWidget* makeTable();
-    void showTab(int index);
+    void fillMenu();
+    void showView();
+    void showNothing(const QString& reason);
+    void countSlices();
+    void readStatistics();
+    void showStatistics(const TensorStatistics& statistics);
+    void sayStatistics();
+    void compareWithKept(bool relative);
+    void refuse(const QString& reason);
+    void stopReading();
+    void copyAsNumPy();
+    void saveAsNpy();
+    void keep();
 
     TensorTableModel* m_model;
-    QButtonGroup* m_tabs;
+    TensorTableModel* m_differenceModel;
+    QComboBox* m_views;
+    QPushButton* m_menu;
     QSpinBox* m_slice;
     QLabel* m_sliceLabel;
+    QSpinBox* m_page;
+    QLabel* m_pageLabel;
     QLabel* m_reason;
     QLabel* m_scalar;
     QStackedWidget* m_stack;
-    QWidget* m_tabRow;
+    QWidget* m_head;
     HeatMap* m_heatMap;
+    HeatMap* m_difference;
+    TensorImage* m_image;
+    LineView* m_line;
     HistogramView* m_histogram;
     FactRows* m_facts;
-    const void* m_shown =
-        nullptr; ///< its memory, which the model keeps from being reused: the same again costs nothing
+    Tensor m_tensor;
+    std::optional<TensorStatistics> m_statistics; ///< of it, once they are there
+    QString m_name;
+    Tensor m_kept; ///< to compare with
+    QString m_keptName;
+    std::unique_ptr<QThread> m_reader; ///< works out the statistics of a large tensor
 };
 
 } // namespace twb

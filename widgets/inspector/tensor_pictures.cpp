@@ -128,4 +128,60 @@ void HistogramView::paintEvent(QPaintEvent*) {
     painter.drawText(line, Qt::AlignHCenter | Qt::AlignVCenter, tr("most %1").arg(grouped(most)));
 }
 
+LineView::LineView(const TensorTableModel& model, QWidget* parent) : QWidget(parent), m_model(model) {
+    setAccessibleName(tr("Line"));
+    setMinimumHeight(136);
+    connect(&model, &QAbstractItemModel::modelReset, this, qOverload<>(&QWidget::update));
+    connect(&model, &QAbstractItemModel::dataChanged, this, qOverload<>(&QWidget::update));
+}
+
+void LineView::setRange(double min, double max) {
+    m_min = min;
+    m_max = max;
+    update();
+}
+
+void LineView::paintEvent(QPaintEvent*) {
+    const std::int64_t count = m_model.rows() * m_model.columns();
+    if (m_model.sliceCount() == 0 || count == 0) return;
+    const Theme& theme = Theme::current();
+    QPainter painter(this);
+    painter.setFont(twb::font(TextRole::smallFigure));
+    const int labels = painter.fontMetrics().height() + 4;
+    const QRectF area = QRectF(rect()).adjusted(0, 4, 0, -labels);
+    const double span = m_max > m_min ? m_max - m_min : 1;
+    const auto y = [&](double value) { return area.bottom() - (value - m_min) / span * area.height(); };
+    painter.setPen(theme.border);
+    painter.drawLine(area.bottomLeft(), area.bottomRight());
+    if (m_min < 0 && m_max > 0) painter.drawLine(QPointF(area.left(), y(0)), QPointF(area.right(), y(0)));
+    const auto places = std::min<std::int64_t>(count, std::max(1, int(area.width())));
+    QPolygonF line;
+    for (std::int64_t i = 0; i < places; ++i) {
+        const std::int64_t from = i * count / places;
+        const std::int64_t to = std::max(from + 1, (i + 1) * count / places);
+        const std::int64_t step = std::max<std::int64_t>(1, (to - from) / (kBlock * kBlock));
+        double least = m_max;
+        double most = m_min;
+        for (std::int64_t k = from; k < to; k += step) {
+            const double value = m_model.valueAt(k / m_model.columns(), k % m_model.columns());
+            if (!std::isfinite(value)) continue;
+            least = std::min(least, value);
+            most = std::max(most, value);
+        }
+        if (least > most) continue; // nothing finite
+        const double x = area.left() + (double(i) + 0.5) / double(places) * area.width();
+        line << QPointF(x, y(most));
+        if (most > least) line << QPointF(x, y(least));
+    }
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.accent, 1));
+    painter.drawPolyline(line);
+    painter.setPen(theme.secondaryText);
+    const QRect text(0, height() - labels + 2, width(), labels);
+    painter.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, QStringLiteral("0"));
+    painter.drawText(text, Qt::AlignRight | Qt::AlignVCenter, grouped(count - 1));
+    painter.drawText(text, Qt::AlignHCenter | Qt::AlignVCenter,
+                     tr("%1 to %2").arg(compact(m_min), compact(m_max)));
+}
+
 } // namespace twb

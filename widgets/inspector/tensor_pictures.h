@@ -45,4 +45,22 @@ private:
     TensorStatistics m_statistics;
 };
 
+/// The elements of a matrix one after the other, as a line; where there are more than pixels, from the least
+/// to the greatest of those that share one.
+class LineView : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit LineView(const TensorTableModel& model, QWidget* parent = nullptr);
+    void setRange(double min, double max);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    const TensorTableModel& m_model;
+    double m_min = 0;
+    double m_max = 1;
+};
+
 } // namespace twb

@@ -26,13 +26,15 @@ TensorStatistics statisticsOf(const Tensor& tensor) {
     TensorStatistics s;
     s.count = tensor.elementCount();
     double squares = 0; // Welford's sums, which do not cancel
+    std::int64_t place = -1;
     forEach(tensor, [&](double value) {
+        ++place;
         if (std::isnan(value)) {
-            ++s.nan;
+            if (s.nan++ == 0) s.firstNan = place;
             return;
         }
         if (std::isinf(value)) {
-            ++s.infinite;
+            if (s.infinite++ == 0) s.firstInfinite = place;
             return;
         }
         if (value == 0) ++s.zero;
@@ -48,8 +50,8 @@ TensorStatistics statisticsOf(const Tensor& tensor) {
     const double width = s.max - s.min;
     forEach(tensor, [&](double value) {
         if (!std::isfinite(value)) return;
-        const double place = width > 0 ? (value - s.min) / width * TensorStatistics::kBins : 0;
-        ++s.histogram[std::size_t(std::clamp(int(place), 0, TensorStatistics::kBins - 1))];
+        const double bin = width > 0 ? (value - s.min) / width * TensorStatistics::kBins : 0;
+        ++s.histogram[std::size_t(std::clamp(int(bin), 0, TensorStatistics::kBins - 1))];
     });
     return s;
 }

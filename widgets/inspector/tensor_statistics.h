@@ -17,6 +17,8 @@ struct TensorStatistics {
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
     std::int64_t zero = 0;
+    std::int64_t firstNan = -1;      ///< element, counted row by row; -1: none
+    std::int64_t firstInfinite = -1; ///< the same
     double min = 0;
     double max = 0;
     double mean = 0;

@@ -6,18 +6,11 @@
 #include <algorithm>
 
 namespace twb {
-namespace {
-
-/// A view's rows are counted in int, and nobody scrolls further.
-constexpr std::int64_t kMost = 10'000'000;
-
-} // namespace
-
 void TensorTableModel::setTensor(const Tensor& tensor) {
     beginResetModel();
     m_tensor = tensor;
     m_slice = 0;
-    m_rows = m_columns = m_slices = 0;
+    m_rows = m_columns = m_slices = m_page = 0;
     if (tensor) {
         const Shape& shape = tensor.shape();
         const int rank = shape.rank();
@@ -25,6 +18,16 @@ void TensorTableModel::setTensor(const Tensor& tensor) {
         m_rows = rank >= 2 ? shape[rank - 2] : rank == 1 ? shape[0] : 1;
         m_slices = m_rows * m_columns > 0 ? tensor.elementCount() / (m_rows * m_columns) : 0;
     }
+    m_pagesDown = std::max<std::int64_t>(1, (m_rows + kPageRows - 1) / kPageRows);
+    m_pagesAcross = std::max<std::int64_t>(1, (m_columns + kPageColumns - 1) / kPageColumns);
+    endResetModel();
+}
+
+void TensorTableModel::setPage(std::int64_t page) {
+    page = std::clamp<std::int64_t>(page, 0, pageCount() - 1);
+    if (page == m_page) return;
+    beginResetModel();
+    m_page = page;
     endResetModel();
 }
 
@@ -46,17 +49,17 @@ QString TensorTableModel::textAt(std::int64_t row, std::int64_t column) const {
 }
 
 int TensorTableModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_rows, kMost));
+    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_rows - firstRow(), kPageRows));
 }
 
 int TensorTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_columns, kMost));
+    return parent.isValid() || m_slices == 0 ? 0 : int(std::min(m_columns - firstColumn(), kPageColumns));
 }
 
 QVariant TensorTableModel::data(const QModelIndex& index, int role) const {
     switch (role) {
     case Qt::DisplayRole:
-        return textAt(index.row(), index.column());
+        return textAt(firstRow() + index.row(), firstColumn() + index.column());
     case Qt::TextAlignmentRole:
         return int(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::FontRole:
@@ -66,8 +69,9 @@ QVariant TensorTableModel::data(const QModelIndex& index, int role) const {
     }
 }
 
-QVariant TensorTableModel::headerData(int section, Qt::Orientation, int role) const {
-    if (role == Qt::DisplayRole) return section;
+QVariant TensorTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (role == Qt::DisplayRole)
+        return qint64(section + (orientation == Qt::Horizontal ? firstColumn() : firstRow()));
     if (role == Qt::TextAlignmentRole) return int(Qt::AlignRight | Qt::AlignVCenter);
     return {};
 }

@@ -7,7 +7,7 @@
 namespace twb {
 
 /// One matrix of a tensor: its last two axes at one place of the others. A vector is a column, a scalar one
-/// cell.
+/// cell. A table shows a page of it, since views keep something for each row and column that there is.
 class TensorTableModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -18,6 +18,14 @@ public:
     /// Matrices in the tensor: the product of all axes but the last two.
     std::int64_t sliceCount() const noexcept { return m_slices; }
     void setSlice(std::int64_t slice);
+    /// Rows and columns of a page, at the most.
+    static constexpr std::int64_t kPageRows = 100'000;
+    static constexpr std::int64_t kPageColumns = 2'000;
+    std::int64_t pageCount() const noexcept { return m_pagesDown * m_pagesAcross; }
+    void setPage(std::int64_t page);
+    /// Of the page, in the matrix.
+    std::int64_t firstRow() const noexcept { return m_page / m_pagesAcross * kPageRows; }
+    std::int64_t firstColumn() const noexcept { return m_page % m_pagesAcross * kPageColumns; }
     std::int64_t rows() const noexcept { return m_rows; }
     std::int64_t columns() const noexcept { return m_columns; }
     double valueAt(std::int64_t row, std::int64_t column) const;
@@ -34,6 +42,9 @@ private:
     std::int64_t m_columns = 0;
     std::int64_t m_slices = 0;
     std::int64_t m_slice = 0;
+    std::int64_t m_page = 0;
+    std::int64_t m_pagesDown = 1;
+    std::int64_t m_pagesAcross = 1;
 };
 
 } // namespace twb

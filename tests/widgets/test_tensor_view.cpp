@@ -1,0 +1,197 @@
+#include "core/error.h"
+#include "formats/npy.h"
+#include "support/graphs.h"
+#include "support/test_main.h"
+#include "widgets/file_answer.h"
+#include "widgets/inspector/tensor_comparison.h"
+#include "widgets/inspector/tensor_image.h"
+#include "widgets/inspector/tensor_table_model.h"
+#include "widgets/inspector/tensor_text.h"
+#include "widgets/window_hand.h"
+
+#include <QClipboard>
+#include <QLabel>
+#include <QMenu>
+#include <QStackedWidget>
+
+#include <cmath>
+#include <limits>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+QString facts(QWidget& window) {
+    QStringList out;
+    for (const QLabel* label : find<QWidget>(window, "tensorFacts")->findChildren<QLabel*>())
+        out << label->text();
+    return out.join(QLatin1Char('|'));
+}
+
+/// An entry of the tensor's menu, as a click on it would do.
+void choose(QWidget& window, const char* text) {
+    for (QAction* action : find<QPushButton>(window, "tensorMenu")->menu()->actions())
+        if (action->text().remove(QLatin1Char('&')) == QString::fromUtf8(text)) return action->trigger();
+    QFAIL(text);
+}
+
+void show(QWidget& window, const char* view) {
+    auto* views = find<QComboBox>(window, "tensorView");
+    views->setFocus();
+    QTest::keyClick(views, Qt::Key_Home);
+    for (int i = 0; i < views->findText(QString::fromLatin1(view)); ++i) QTest::keyClick(views, Qt::Key_Down);
+    QCOMPARE(views->currentText(), QString::fromLatin1(view));
+}
+
+} // namespace
+
+class TestTensorView : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void indicesAreCountedRowByRow() {
+        QCOMPARE(indexText({2, 3, 4}, 0), QStringLiteral("[0, 0, 0]"));
+        QCOMPARE(indexText({2, 3, 4}, 23), QStringLiteral("[1, 2, 3]"));
+        QCOMPARE(indexText({2, 3, 4}, 13), QStringLiteral("[1, 0, 1]"));
+        QCOMPARE(indexText({}, 0), QStringLiteral("[]"));
+    }
+
+    void numpyTextHoldsEveryDigit() {
+        QCOMPARE(
+            *numpyText(Tensor::of<float>({2, 2}, {1, 0.1F, float(kNan), -float(kInf)})),
+            QStringLiteral("np.array([[1.0, 0.100000001],\n          [np.nan, -np.inf]], dtype=np.float32)"));
+        QCOMPARE(*numpyText(Tensor::of<std::int64_t>({2}, {9007199254740993, -1})),
+                 QStringLiteral("np.array([9007199254740993, -1], dtype=np.int64)"));
+        QCOMPARE(*numpyText(Tensor::of<double>({}, {0.1})),
+                 QStringLiteral("np.array(0.10000000000000001, dtype=np.float64)"));
+        QCOMPARE(*numpyText(Tensor::onHost({DType::f32, Shape{0, 3}})),
+                 QStringLiteral("np.empty([0, 3], dtype=np.float32)"));
+        QVERIFY(!numpyText(Tensor::onHost({DType::u8, Shape{kMostNumpyElements + 1}})));
+    }
+
+    void theWorstElementIsFound() {
+        const TensorComparison same =
+            compare(Tensor::of<double>({3}, {1, kNan, kInf}), Tensor::of<double>({3}, {1, kNan, kInf}));
+        QCOMPARE(same.differing, 0);
+        QCOMPARE(same.worst, -1);
+        const TensorComparison off = compare(Tensor::of<double>({2, 2}, {1, 2.5, -3, 0}),
+                                             Tensor::of<double>({2, 2}, {1, 2, -4, 0.25}));
+        QCOMPARE(off.differing, 3);
+        QCOMPARE(off.maxAbs, 1.0);
+        QCOMPARE(off.maxRel, 1.0);
+        QCOMPARE(off.worst, 2);
+        QCOMPARE(off.worstA, -3.0);
+        QCOMPARE(off.worstB, -4.0);
+        QCOMPARE(off.meanAbs, 1.75 / 4);
+        QCOMPARE(off.difference.at(1), 0.5);
+        QCOMPARE(off.relative.at(1), 0.25);
+        const TensorComparison nan =
+            compare(Tensor::of<double>({3}, {9, kNan, 1}), Tensor::of<double>({3}, {1, 2, 1}));
+        QCOMPARE(nan.worst, 1); // a NaN in one alone is the worst there is
+        QVERIFY_EXCEPTION_THROWN(compare(Tensor::of<double>({1}, {1}), Tensor::of<double>({2}, {1, 1})),
+                                 Error);
+    }
+
+    void imagesOfBothLayouts() {
+        // Two pixels: red and green; as NCHW and as NHWC.
+        const Tensor first = Tensor::of<float>({1, 3, 1, 2}, {1, 0, 0, 1, 0, 0});
+        const Tensor last = Tensor::of<float>({1, 1, 2, 3}, {1, 0, 0, 0, 1, 0});
+        QCOMPARE(likelyLayout(first.shape()), ImageLayout::channelsFirst);
+        QCOMPARE(likelyLayout(last.shape()), ImageLayout::channelsLast);
+        for (const auto& [tensor, layout] :
+             {std::pair{first, ImageLayout::channelsFirst}, std::pair{last, ImageLayout::channelsLast}}) {
+            const QImage image = imageOf(tensor, layout, 0, -1, 0, 1);
+            QCOMPARE(image.size(), QSize(2, 1));
+            QCOMPARE(image.pixelColor(0, 0), QColor(255, 0, 0));
+            QCOMPARE(image.pixelColor(1, 0), QColor(0, 255, 0));
+            QCOMPARE(imageOf(tensor, layout, 0, 1, 0, 1).pixelColor(1, 0), QColor(255, 255, 255));
+        }
+        const Tensor second = Tensor::of<float>({2, 1, 1, 1}, {0, 1});
+        QCOMPARE(imageOf(second, ImageLayout::channelsFirst, 1, 0, 0, 1).pixelColor(0, 0),
+                 QColor(255, 255, 255));
+    }
+
+    /// A table of 10^8 elements costs no more than a page of it, and every element is on some page.
+    void aHundredMillionElementsAreReadAPageAtATime() {
+        const Tensor tensor = Tensor::onHost({DType::u8, Shape{100'000'000}});
+        auto* bytes = static_cast<std::uint8_t*>(tensor.data());
+        bytes[87'654'321] = 7;
+        TensorTableModel model;
+        model.setTensor(tensor);
+        QCOMPARE(model.pageCount(), std::int64_t(1000));
+        QCOMPARE(model.rowCount(), 100'000);
+        model.setPage(876);
+        QCOMPARE(model.index(54'321, 0).data().toString(), QStringLiteral("7"));
+        QCOMPARE(model.headerData(54'321, Qt::Vertical, Qt::DisplayRole).toLongLong(), 87'654'321);
+        model.setTensor(Tensor::of<std::int64_t>({1}, {1}));
+        QCOMPARE(model.pageCount(), std::int64_t(1));
+    }
+
+    void aNanIsPlacedAndATensorCopiedAndSaved() {
+        GraphMaker g;
+        const NodeId x =
+            g.node("Arange", "x", "cpu", {{"start", -2.0}, {"limit", 2.0}, {"dtype", std::string("f32")}});
+        g.node("Sqrt", "root", "cpu", {}, {x});
+        const auto window = makeWindow();
+        window->document().setGraph(g.graph(), {}, {});
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(window->selectNode(QStringLiteral("root")));
+        QVERIFY2(facts(*window).contains(QStringLiteral("first NaN at|[0]")), qPrintable(facts(*window)));
+        choose(*window, "Copy as NumPy text");
+        QVERIFY2(QApplication::clipboard()->text().startsWith(
+                     QStringLiteral("np.array([np.nan, np.nan, 0.0, 1.0]")),
+                 qPrintable(QApplication::clipboard()->text()));
+        const QTemporaryDir folder;
+        FileAnswer answer(QStringLiteral("NumPy"), folder.filePath(QStringLiteral("root")));
+        choose(*window, "Save as .npy…");
+        const Tensor saved = readNpy(folder.filePath(QStringLiteral("root.npy")).toStdString());
+        QCOMPARE(saved.shape(), (Shape{4}));
+        QVERIFY(std::isnan(saved.at(1)));
+        QCOMPARE(saved.at(3), 1.0);
+    }
+
+    void twoTensorsAreCompared() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(window->selectNode(QStringLiteral("relu")));
+        show(*window, "Difference");
+        choose(*window, "Keep to compare with");
+        QVERIFY(facts(*window).contains(QStringLiteral("differ|0 of 46,080")));
+        QVERIFY(window->selectNode(QStringLiteral("fc1"))); // before its negative elements were cut off
+        QVERIFY2(facts(*window).contains(QStringLiteral("against|relu")), qPrintable(facts(*window)));
+        QVERIFY2(facts(*window).contains(QStringLiteral("worst at|[")), qPrintable(facts(*window)));
+        QVERIFY(window->selectNode(QStringLiteral("fc2"))); // of another shape
+        QVERIFY(!find<QWidget>(*window, "tensorFacts")->isVisible() ||
+                !find<QStackedWidget>(*window, "tensorPages")->isVisible());
+        show(*window, "Heat map");
+        QVERIFY(find<QStackedWidget>(*window, "tensorPages")->isVisible());
+        QVERIFY(facts(*window).contains(QStringLiteral("min · max")));
+    }
+
+    void aWireShowsItsTensor() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        Selection selection;
+        const Graph& graph = window->document().graph();
+        selection.edge = graph.outgoing(graph.findByName("fc1")->id).front();
+        window->document().select(selection);
+        QVERIFY(facts(*window).contains(QStringLiteral("min · max")));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestTensorView)
+#include "test_tensor_view.moc"

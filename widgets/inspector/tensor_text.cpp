@@ -1,0 +1,77 @@
+#include "widgets/inspector/tensor_text.h"
+
+#include "widgets/text.h"
+
+#include <QStringList>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace twb {
+namespace {
+
+/// bf16 is no dtype of NumPy's: its values are written as the f32 that holds them.
+QString numpyName(DType dtype) {
+    if (dtype == DType::bf16) return QStringLiteral("float32");
+    return dtype == DType::boolean ? QStringLiteral("bool_") : toQt(torchName(dtype));
+}
+
+QString elementText(const Tensor& tensor, std::int64_t i) {
+    switch (tensor.dtype()) {
+    case DType::boolean:
+        return tensor.at(i) != 0 ? QStringLiteral("True") : QStringLiteral("False");
+    case DType::i64: // a double does not hold all of them
+        return QString::number(static_cast<const std::int64_t*>(tensor.data())[i]);
+    case DType::u64:
+        return QString::number(static_cast<const std::uint64_t*>(tensor.data())[i]);
+    default:
+        break;
+    }
+    const double value = tensor.at(i);
+    if (isInteger(tensor.dtype())) return QString::number(qint64(value));
+    if (std::isnan(value)) return QStringLiteral("np.nan");
+    if (std::isinf(value)) return value > 0 ? QStringLiteral("np.inf") : QStringLiteral("-np.inf");
+    const int digits = tensor.dtype() == DType::f64 ? std::numeric_limits<double>::max_digits10
+                                                    : std::numeric_limits<float>::max_digits10;
+    const QString text = QString::number(value, 'g', digits);
+    return text.contains(QLatin1Char('.')) || text.contains(QLatin1Char('e')) ? text
+                                                                              : text + QStringLiteral(".0");
+}
+
+/// The elements from `first` on, of all axes from `axis` on; `first` moves behind them.
+QString nested(const Tensor& tensor, int axis, std::int64_t& first) {
+    if (axis == tensor.shape().rank()) return elementText(tensor, first++);
+    QStringList parts;
+    for (std::int64_t i = 0; i < tensor.shape()[axis]; ++i) parts << nested(tensor, axis + 1, first);
+    const QString between = axis + 1 == tensor.shape().rank()
+                                ? QStringLiteral(", ")
+                                : QStringLiteral(",\n") + QString(10 + axis, QLatin1Char(' '));
+    return QLatin1Char('[') + parts.join(between) + QLatin1Char(']');
+}
+
+} // namespace
+
+QString indexText(const Shape& shape, std::int64_t flat) {
+    QStringList places;
+    for (int axis = shape.rank(); axis-- > 0;) {
+        const std::int64_t size = std::max<std::int64_t>(1, shape[axis]);
+        places.prepend(QString::number(flat % size));
+        flat /= size;
+    }
+    return QLatin1Char('[') + places.join(QStringLiteral(", ")) + QLatin1Char(']');
+}
+
+std::optional<QString> numpyText(const Tensor& tensor) {
+    if (tensor.elementCount() > kMostNumpyElements) return std::nullopt;
+    std::int64_t first = 0;
+    QString values = nested(tensor, 0, first);
+    // An axis of no elements has no brackets to tell its shape by.
+    if (tensor.elementCount() == 0)
+        return QStringLiteral("np.empty(%1, dtype=np.%2)")
+            .arg(toQt(tensor.shape().toTorchString()), numpyName(tensor.dtype()));
+    return QStringLiteral("np.array(%1, dtype=np.%2)").arg(values, numpyName(tensor.dtype()));
+}
+
+} // namespace twb
