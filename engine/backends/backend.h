@@ -2,7 +2,7 @@
 
 #include "backends/device_profile.h"
 #include "backends/kernel.h"
-#include "backends/pointwise_chain.h"
+#include "backends/op_chain.h"
 #include "core/buffer.h"
 
 #include <atomic>
@@ -42,7 +42,7 @@ struct Launch {
     std::uint32_t step = 0; ///< for the guard
     const char* op = "";    ///< the op's name, by which a backend with kernels of its own finds them
     HostKernel kernel = nullptr;
-    const PointwiseChain* chain = nullptr; ///< what `op` stands for, where that is several; else null
+    const OpChain* chain = nullptr; ///< what `op` stands for, where that is several; else null
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     const Attributes* attributes = nullptr;
@@ -135,8 +135,12 @@ public:
     /// Whether a kernel for this op and these dtypes is there. `host` is the op's host kernel, null if it has
     /// none.
     virtual bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const = 0;
-    /// Whether it runs this pointwise op, on tensors of this dtype, as a member of a chain (Launch::chain).
+    /// Whether it runs this pointwise op, on tensors of this dtype, as a member of a pointwise chain
+    /// (Launch::chain).
     virtual bool fuses(const char* op, const Attributes& attributes, DType dtype) const;
+    /// Whether it runs this op at the end of a product of matrices of this dtype, in the product's launch
+    /// (OpChain::Kind::product): an activation, or, of Add, the row that is added.
+    virtual bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const;
     /// Whether copies to `other` go directly.
     virtual bool canCopyTo(const Backend& other) const = 0;
     /// Makes the timings of finished launches valid; host streams write them as they go.
@@ -144,5 +148,6 @@ public:
 };
 
 inline bool Backend::fuses(const char*, const Attributes&, DType) const { return false; }
+inline bool Backend::endsProduct(const char*, const Attributes&, DType) const { return false; }
 
 } // namespace twb

@@ -94,7 +94,7 @@ struct Step {
     double predictedNs = 0;
     /// Null but for several nodes' ops in one launch: `op` is then their names together, `node` the last
     /// of `members`, and the step's time is that of all of them.
-    std::shared_ptr<const PointwiseChain> chain;
+    std::shared_ptr<const OpChain> chain;
     std::vector<NodeId> members; ///< of a chain, in the chain's order
     std::uint64_t signature = 0; ///< of op, attributes, inputs' signatures and device; 0: not cacheable
     std::string label;           ///< "fc1"
@@ -171,7 +171,7 @@ struct CompileOptions {
     std::uint64_t revision = 0;
     Policy policy{};
     bool keepAll = false;     ///< every value readable after the run: no memory is shared
-    bool fuse = true;         ///< chains of pointwise ops are one step where the backend can (Step::chain)
+    bool fuse = true;         ///< neighbouring ops are one step where the backend can (Step::chain)
     std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are
 };
 

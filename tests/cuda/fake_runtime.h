@@ -28,7 +28,9 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 int pageableCopies();
 /// Kernels launched so far that might round to TF32.
 int tf32Launches();
-/// Chains of ops launched so far.
+/// Products launched so far with what ends them.
+int productLaunches();
+/// Chains of pointwise ops launched so far.
 int chainLaunches();
 /// Chains made ready so far: compiled, or found to have been.
 int chainsPrepared();

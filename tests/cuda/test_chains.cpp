@@ -28,7 +28,7 @@ namespace {
 class Sources {
 public:
     Sources() : m_text(cuda::chainHeaders()) {}
-    void add(const PointwiseChain& chain, DType dtype) {
+    void add(const OpChain& chain, DType dtype) {
         std::string body = cuda::chainSource(chain, dtype).substr(std::string(cuda::chainHeaders()).size());
         for (const std::string name : {"runChainOnHost(", " chain("})
             body.replace(body.find(name), name.size() - 1,
@@ -77,9 +77,9 @@ private:
 };
 
 /// An op alone; it has two operands where it takes two.
-PointwiseChain chainOf(const Op& op) {
+OpChain chainOf(const Op& op) {
     const bool isBinary = op.inputs.size() > 1 || op.isVariadic();
-    PointwiseChain chain{isBinary ? std::size_t{2} : 1, {{op.name, completeAttributes(op, {}), {0}}}};
+    OpChain chain{isBinary ? std::size_t{2} : 1, {{op.name, completeAttributes(op, {}), {0}}}};
     if (isBinary) chain.members[0].operands.push_back(1);
     return chain;
 }
@@ -257,7 +257,7 @@ private Q_SLOTS:
         for (const Op* op : ops)
             for (const DType dtype : dtypesOf(*op)) {
                 Dice dice(static_cast<std::uint32_t>(which));
-                const PointwiseChain chain = chainOf(*op);
+                const OpChain chain = chainOf(*op);
                 const double low = op->name == "Acosh"                       ? 1
                                    : op->name == "Log" || op->name == "Sqrt" ? 0.125
                                                                              : -0.875;
@@ -282,22 +282,22 @@ private Q_SLOTS:
             for (const DType dtype : dtypesOf(*op)) sources.add(chainOf(*op), dtype);
         QVERIFY(!cuda::compileForGpu(sources.text(), 75).empty());
         // A GPU newer than NVRTC gets what its driver can translate.
-        const PointwiseChain one = chainOf(*findOp("Relu"));
+        const OpChain one = chainOf(*findOp("Relu"));
         QVERIFY(cuda::compileForGpu(cuda::chainSource(one, DType::f32), 999).find(".target sm_") !=
                 std::string::npos);
         QVERIFY_EXCEPTION_THROWN(cuda::compileForGpu("this is no C++", 75), Error);
     }
 
     void attributesAreInTheSource() {
-        PointwiseChain chain = chainOf(*findOp("LeakyRelu"));
+        OpChain chain = chainOf(*findOp("LeakyRelu"));
         chain.members[0].attributes.set("alpha", 0.3);
         Sources sources;
         sources.add(chain, DType::f64);
         // (x0 + x1) · max(x0, 0): operands in any order, each as often as it is wanted.
-        const PointwiseChain tree{2,
-                                  {{"Add", completeAttributes(*findOp("Add"), {}), {0, 1}},
-                                   {"Relu", completeAttributes(*findOp("Relu"), {}), {0}},
-                                   {"Mul", completeAttributes(*findOp("Mul"), {}), {2, 3}}}};
+        const OpChain tree{2,
+                           {{"Add", completeAttributes(*findOp("Add"), {}), {0, 1}},
+                            {"Relu", completeAttributes(*findOp("Relu"), {}), {0}},
+                            {"Mul", completeAttributes(*findOp("Mul"), {}), {2, 3}}}};
         sources.add(tree, DType::f32);
         const HostChains chains(sources);
         const Tensor x = tensorOf(DType::f64, Shape{3}, {-1, 0, 2});

@@ -61,7 +61,7 @@ void multiply(Queue&, const Product& p) {
     }
 }
 
-bool multiplyAddingRow(Queue&, const Product&, const void*) { return false; }
+bool multiplyAndEnd(Queue&, const Product&, const ProductEnd&) { return false; }
 
 bool convolveNatively(const ConvolutionCall&) { return false; }
 

@@ -82,7 +82,7 @@ void* ChainRunner::kernelOf(const std::string& source) {
     return known;
 }
 
-std::unique_ptr<KernelState> ChainRunner::prepare(const PointwiseChain& chain, DType dtype) {
+std::unique_ptr<KernelState> ChainRunner::prepare(const OpChain& chain, DType dtype) {
     auto prepared = std::make_unique<Prepared>();
     prepared->kernel = kernelOf(chainSource(chain, dtype));
     return prepared;

@@ -2,7 +2,7 @@
 
 #include "backends/cuda/kernels/queue.h"
 #include "backends/kernel.h"
-#include "backends/pointwise_chain.h"
+#include "backends/op_chain.h"
 #include "core/tensor.h"
 
 #include <map>
@@ -23,7 +23,7 @@ public:
 
     /// The chain's kernel for tensors of one dtype, to be kept with the step. It may take seconds where it
     /// has to be compiled. The GPU must be current. Throws Error(failed).
-    std::unique_ptr<KernelState> prepare(const PointwiseChain& chain, DType dtype);
+    std::unique_ptr<KernelState> prepare(const OpChain& chain, DType dtype);
     /// Submits what prepare() gave. `inputs` broadcast to `out`, which is dense. Throws Error(failed).
     void run(const KernelState& prepared, std::span<const TensorView> inputs, const TensorView& out,
              Queue& queue);

@@ -5,6 +5,7 @@
 #include "backends/cuda/cuda_stream.h"
 #include "backends/cuda/kernels/chain_source.h"
 #include "backends/cuda/kernels/kernel_table.h"
+#include "backends/cuda/kernels/product_end.h"
 #include "backends/cuda/pinned_memory.h"
 #include "core/host_memory.h"
 
@@ -59,6 +60,9 @@ public:
     }
     bool fuses(const char* op, const Attributes& attributes, DType dtype) const override {
         return m_gpu.chains && isChainMember(op, attributes, dtype);
+    }
+    bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const override {
+        return isProductEnd(op, attributes, dtype);
     }
     bool canCopyTo(const Backend& other) const override {
         return std::find(m_peers.begin(), m_peers.end(), other.info().device) != m_peers.end() &&

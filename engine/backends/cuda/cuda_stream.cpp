@@ -2,6 +2,7 @@
 
 #include "backends/cuda/cuda_error.h"
 #include "backends/cuda/kernels/kernel_table.h"
+#include "backends/cuda/kernels/product_chain.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -224,7 +225,8 @@ void CudaStream::run(const Launch& launch) {
     guarded(
         launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
         [&] {
-            if (launch.chain && !launch.memory->state)
+            const bool isCompiled = launch.chain && launch.chain->kind == OpChain::Kind::pointwise;
+            if (isCompiled && !launch.memory->state)
                 launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
         },
         [&] { issueKernel(launch); });
@@ -254,10 +256,13 @@ void CudaStream::issueKernel(const Launch& launch) {
         input.data = scalars.back().data();
     }
     cudaGetLastError(); // "not ready" counts as an error, too, and is none
-    if (launch.chain)
-        m_gpu.chains->run(*launch.memory->state, inputs, launch.outputs[0], *m_queue);
+    const KernelCall call{inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue};
+    if (!launch.chain)
+        kernel->run(call);
+    else if (launch.chain->kind == OpChain::Kind::product)
+        runProductChain(*launch.chain, call);
     else
-        kernel->run({inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue});
+        m_gpu.chains->run(*launch.memory->state, inputs, launch.outputs[0], *m_queue);
     check(cudaGetLastError(), launch.op);
 }
 

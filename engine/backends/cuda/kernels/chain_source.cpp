@@ -118,7 +118,7 @@ bool isChainMember(const char* op, const Attributes& attributes, DType dtype) {
     return typesOf(dtype) && functionOf(op, attributes);
 }
 
-std::string chainSource(const PointwiseChain& chain, DType dtype) {
+std::string chainSource(const OpChain& chain, DType dtype) {
     const Types types = typesOf(dtype).value();
     std::string out(chainHeaders());
     out += fmt::format("\nnamespace {{\n\nusing namespace twb;\nusing T = {};\nusing W = {};\n\n"
@@ -128,7 +128,7 @@ std::string chainSource(const PointwiseChain& chain, DType dtype) {
         return k < chain.inputs ? fmt::format("x[{}]", k) : fmt::format("y{}", k - chain.inputs);
     };
     for (std::size_t m = 0; m < chain.members.size(); ++m) {
-        const PointwiseChain::Member& member = chain.members[m];
+        const OpChain::Member& member = chain.members[m];
         // Max and Min take any number: the first two, then the result and the next.
         std::string value = fmt::format("element::cast<W>({})", operand(member.operands.at(0)));
         const std::string function = functionOf(member.op, member.attributes).value();

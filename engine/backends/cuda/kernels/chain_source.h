@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/pointwise_chain.h"
+#include "backends/op_chain.h"
 #include "core/dtype.h"
 
 #include <string>
@@ -20,6 +20,6 @@ bool isChainMember(const char* op, const Attributes& attributes, DType dtype);
 /// and a kernel `chain` that takes a ChainLaunch (kernels/chain_kernel.h). Each result is rounded to the
 /// dtype as if it had been stored. The same chain gives the same text. Any other compiler than a GPU's finds
 /// `runChainOnHost(const ChainLaunch*)` in the kernel's place.
-std::string chainSource(const PointwiseChain& chain, DType dtype);
+std::string chainSource(const OpChain& chain, DType dtype);
 
 } // namespace twb::cuda

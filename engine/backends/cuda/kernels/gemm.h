@@ -34,8 +34,18 @@ struct Product {
 /// By cuBLAS; on the host by loops. Sums of f16 and bf16 are kept in f32, and f32 is f32 unless the queue
 /// allows TF32.
 void multiply(Queue& queue, const Product& product);
-/// The same with a row of n elements of `result` added to each row of C, in one launch where the library has
-/// that; false, and nothing done, where it does not.
-bool multiplyAddingRow(Queue& queue, const Product& product, const void* row);
+
+enum class Activation : std::uint8_t { none, relu, geluTanh };
+
+/// What ends a product: a row of n elements of `result`, side by side, is added to each row of C (null:
+/// none), and then each element goes through a function.
+struct ProductEnd {
+    const void* row = nullptr;
+    Activation activation = Activation::none;
+};
+
+/// Both in one launch, where the library has that and gives ONNX's numbers; false, and nothing done, where
+/// not. Only of one product with beta 0 and k > 0.
+bool multiplyAndEnd(Queue& queue, const Product& product, const ProductEnd& end);
 
 } // namespace twb::cuda

@@ -1,16 +1,22 @@
 #include "backends/cuda/kernels/gemm.h"
 #include "core/error.h"
+#include "ops/dispatch.h"
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 
@@ -89,9 +95,10 @@ constexpr std::size_t kWorkspace = std::size_t{8} << 20;
 
 /// What the choice of an algorithm follows from; choosing takes longer than a small product.
 using Key = std::tuple<DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
-                       std::int64_t, bool, std::uint32_t, bool, const void*>;
+                       std::int64_t, bool, cublasLtEpilogue_t, std::uint32_t, bool, const void*>;
 
-Key keyOf(const Queue& queue, const Product& p, std::uint32_t alignment, const void* handle) {
+Key keyOf(const Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std::uint32_t alignment,
+          const void* handle) {
     return {p.dtype,
             p.result,
             p.m,
@@ -101,9 +108,22 @@ Key keyOf(const Queue& queue, const Product& p, std::uint32_t alignment, const v
             p.a.transposed,
             p.b.stride,
             p.b.transposed,
+            epilogue,
             alignment,
             queue.allowsTf32(),
             handle};
+}
+
+cublasLtEpilogue_t epilogueOf(const ProductEnd& end) {
+    switch (end.activation) {
+    case Activation::relu:
+        return end.row ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::geluTanh:
+        return end.row ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Activation::none:
+        break;
+    }
+    return end.row ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 /// What all these addresses are multiples of, up to 256 bytes.
@@ -113,23 +133,8 @@ std::uint32_t alignmentOf(std::initializer_list<const void*> addresses) {
     return std::uint32_t{1} << std::countr_zero(all);
 }
 
-} // namespace
-
-void multiply(Queue& queue, const Product& p) {
-    if (p.m == 0 || p.n == 0 || p.batches == 0) return;
-    const Factors factors(p);
-    // Row-major C is column-major Cᵀ = Bᵀ × Aᵀ, and row-major factors are their transposes read by columns.
-    const auto stride = [](const Matrices& matrices) { return matrices.stride > 0 ? matrices.stride : 1; };
-    check(queue,
-          cublasGemmStridedBatchedEx_64(
-              static_cast<cublasHandle_t>(queue.blasHandle()), operationOf(p.b), operationOf(p.a), p.n, p.m,
-              p.k, factors.alpha(), p.b.data, dataTypeOf(p.dtype), stride(p.b), p.b.batchStride, p.a.data,
-              dataTypeOf(p.dtype), stride(p.a), p.a.batchStride, factors.beta(), p.c, dataTypeOf(p.result),
-              p.cStride, p.cBatchStride, p.batches, computeTypeOf(queue, p.dtype), CUBLAS_GEMM_DEFAULT));
-}
-
-bool multiplyAddingRow(Queue& queue, const Product& p, const void* row) {
-    if (p.batches != 1 || p.beta != 0) return false;
+/// One launch of a product with its end; false where the library has none for it.
+bool launchWithEnd(Queue& queue, const Product& p, const ProductEnd& end) {
     auto* const handle = static_cast<cublasLtHandle_t>(queue.blasLtHandle());
     const Factors factors(p);
     cublasLtMatmulDesc_t created = nullptr;
@@ -138,17 +143,18 @@ bool multiplyAddingRow(Queue& queue, const Product& p, const void* row) {
     const Description description(created);
     set(queue, created, CUBLASLT_MATMUL_DESC_TRANSA, operationOf(p.b));
     set(queue, created, CUBLASLT_MATMUL_DESC_TRANSB, operationOf(p.a));
+    const cublasLtEpilogue_t epilogue = epilogueOf(end);
+    set(queue, created, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     // Down the columns of Cᵀ, which are the rows of C.
-    set(queue, created, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(queue, created, CUBLASLT_MATMUL_DESC_BIAS_POINTER, row);
+    if (end.row) set(queue, created, CUBLASLT_MATMUL_DESC_BIAS_POINTER, end.row);
     const Layout b = p.b.transposed ? layoutOf(queue, p.dtype, p.k, p.n, p.b.stride)
                                     : layoutOf(queue, p.dtype, p.n, p.k, p.b.stride);
     const Layout a = p.a.transposed ? layoutOf(queue, p.dtype, p.m, p.k, p.a.stride)
                                     : layoutOf(queue, p.dtype, p.k, p.m, p.a.stride);
     const Layout c = layoutOf(queue, p.result, p.n, p.m, p.cStride);
-    const std::uint32_t alignment = alignmentOf({p.a.data, p.b.data, p.c, row});
+    const std::uint32_t alignment = alignmentOf({p.a.data, p.b.data, p.c, end.row});
     thread_local std::map<Key, std::optional<cublasLtMatmulAlgo_t>> chosen;
-    const auto [at, isNew] = chosen.try_emplace(keyOf(queue, p, alignment, handle));
+    const auto [at, isNew] = chosen.try_emplace(keyOf(queue, p, epilogue, alignment, handle));
     if (isNew) {
         cublasLtMatmulPreference_t made = nullptr;
         check(queue, cublasLtMatmulPreferenceCreate(&made));
@@ -172,6 +178,87 @@ bool multiplyAddingRow(Queue& queue, const Product& p, const void* row) {
                                 factors.beta(), p.c, c.get(), p.c, c.get(), &*at->second, workspace.data(),
                                 kWorkspace, static_cast<cudaStream_t>(queue.stream())));
     return true;
+}
+
+// What the library's activations make of a NaN, and which Gelu its own is, its documentation leaves open.
+
+/// Numbers that every dtype has.
+constexpr std::array<float, 8> kAsked{
+    std::numeric_limits<float>::quiet_NaN(), -4, -2.75F, -1.5F, -0.25F, 0, 0.5F, 2};
+
+bool isAsWanted(float got, float x, Activation activation, DType dtype) {
+    const float wanted = activation == Activation::relu ? element::Relu{}(x) : element::GeluTanh{}(x);
+    if (std::isnan(wanted)) return std::isnan(got);
+    // At -2.75 the two forms of Gelu are 5e-4 apart, which f16 and bf16 do not show.
+    const float precision = dtype == DType::f32 ? 1e-4F : dtype == DType::f16 ? 2e-3F : 2e-2F;
+    return std::fabs(got - wanted) <= precision * std::max(1.0F, std::fabs(wanted));
+}
+
+template <class T> bool givesOnnxNumbersIn(Queue& queue, DType dtype, Activation activation) {
+    constexpr std::int64_t n = kAsked.size();
+    std::array<T, n * n> values{}; // kAsked is the first column, which is multiplied by 1
+    std::array<T, n * n> ones{};
+    for (std::size_t i = 0; i < n; ++i) {
+        values[i * n] = T(kAsked[i]);
+        ones[i] = T(1.0F);
+    }
+    const Scratch a(queue, sizeof(values));
+    const Scratch b(queue, sizeof(ones));
+    const Scratch c(queue, sizeof(values));
+    queue.upload(a.data(), values.data(), sizeof(values));
+    queue.upload(b.data(), ones.data(), sizeof(ones));
+    Product product;
+    product.dtype = product.result = dtype;
+    product.m = product.n = product.k = product.cStride = n;
+    product.a = {a.data(), n, false, 0};
+    product.b = {b.data(), n, false, 0};
+    product.c = c.data();
+    if (!launchWithEnd(queue, product, {nullptr, activation})) return false;
+    auto* const stream = static_cast<cudaStream_t>(queue.stream());
+    if (cudaMemcpyAsync(values.data(), c.data(), sizeof(values), cudaMemcpyDeviceToHost, stream) !=
+            cudaSuccess ||
+        cudaStreamSynchronize(stream) != cudaSuccess)
+        return false;
+    for (std::size_t i = 0; i < n * n; ++i)
+        if (!isAsWanted(static_cast<float>(values[i]), kAsked[i / n], activation, dtype)) return false;
+    return true;
+}
+
+/// Whether it gives ONNX's numbers, found by a product that passes kAsked through. Waits for the GPU, once
+/// for each dtype.
+bool givesOnnxNumbers(Queue& queue, DType dtype, Activation activation) {
+    static std::mutex mutex;
+    static std::map<std::tuple<int, DType, Activation, bool>, bool> known;
+    int gpu = 0;
+    if (cudaGetDevice(&gpu) != cudaSuccess) return false;
+    const std::scoped_lock lock(mutex);
+    const auto [at, isNew] = known.try_emplace({gpu, dtype, activation, queue.allowsTf32()}, false);
+    if (isNew)
+        withStoredFloat(dtype, [&](auto zero) {
+            at->second = givesOnnxNumbersIn<decltype(zero)>(queue, dtype, activation);
+        });
+    return at->second;
+}
+
+} // namespace
+
+void multiply(Queue& queue, const Product& p) {
+    if (p.m == 0 || p.n == 0 || p.batches == 0) return;
+    const Factors factors(p);
+    // Row-major C is column-major Cᵀ = Bᵀ × Aᵀ, and row-major factors are their transposes read by columns.
+    const auto stride = [](const Matrices& matrices) { return matrices.stride > 0 ? matrices.stride : 1; };
+    check(queue,
+          cublasGemmStridedBatchedEx_64(
+              static_cast<cublasHandle_t>(queue.blasHandle()), operationOf(p.b), operationOf(p.a), p.n, p.m,
+              p.k, factors.alpha(), p.b.data, dataTypeOf(p.dtype), stride(p.b), p.b.batchStride, p.a.data,
+              dataTypeOf(p.dtype), stride(p.a), p.a.batchStride, factors.beta(), p.c, dataTypeOf(p.result),
+              p.cStride, p.cBatchStride, p.batches, computeTypeOf(queue, p.dtype), CUBLAS_GEMM_DEFAULT));
+}
+
+bool multiplyAndEnd(Queue& queue, const Product& p, const ProductEnd& end) {
+    if (p.batches != 1 || p.beta != 0 || p.k == 0) return false;
+    if (end.activation != Activation::none && !givesOnnxNumbers(queue, p.dtype, end.activation)) return false;
+    return launchWithEnd(queue, p, end);
 }
 
 } // namespace twb::cuda

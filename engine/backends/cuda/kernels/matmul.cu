@@ -3,8 +3,6 @@
 #include "backends/cuda/kernels/pointwise.h"
 #include "backends/cuda/kernels/view_copy.h"
 
-#include <utility>
-
 namespace twb::cuda {
 namespace {
 
@@ -45,21 +43,6 @@ void gemmOfIntegers(const KernelCall& call, const MatrixStack& a, const MatrixSt
     });
 }
 
-TensorView transposedIf(TensorView view, bool swap) {
-    if (swap) {
-        std::swap(view.shape[0], view.shape[1]);
-        std::swap(view.strides[0], view.strides[1]);
-    }
-    return view;
-}
-
-/// Whether C is one row that is added to each row of the result.
-bool isRow(const TensorView& c, std::int64_t n) {
-    const int rank = c.shape.rank();
-    return rank >= 1 && c.shape[rank - 1] == n && c.shape.elementCount() == n &&
-           (n == 1 || c.strides.back() == 1);
-}
-
 void gemmKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     if (out.elementCount() == 0) return;
@@ -73,7 +56,7 @@ void gemmKernel(const KernelCall& call) {
     product.alpha = call.attributes.number("alpha");
     if (addsC) {
         if (beta == 1 && product.k > 0 && isRow(c, product.n) &&
-            multiplyAddingRow(call.queue, product, c.data))
+            multiplyAndEnd(call.queue, product, {c.data, Activation::none}))
             return;
         copyView(call.queue, c, out);
         product.beta = beta;

@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/walk.h"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace twb::cuda {
@@ -53,6 +54,20 @@ TensorView MatrixStack::batch() const {
 }
 
 Matrices MatrixStack::matrices() const { return operandOf(m_view).value_or(Matrices{}); }
+
+TensorView transposedIf(TensorView matrix, bool swap) {
+    if (swap) {
+        std::swap(matrix.shape[0], matrix.shape[1]);
+        std::swap(matrix.strides[0], matrix.strides[1]);
+    }
+    return matrix;
+}
+
+bool isRow(const TensorView& view, std::int64_t n) {
+    const int rank = view.shape.rank();
+    return rank >= 1 && view.shape[rank - 1] == n && view.shape.elementCount() == n &&
+           (n == 1 || view.strides.back() == 1);
+}
 
 Product productOf(const MatrixStack& a, const MatrixStack& b, const TensorView& out) {
     Product product;

@@ -29,6 +29,11 @@ private:
     std::optional<Scratch> m_copy;
 };
 
+/// A matrix, its axes swapped where `swap` says so.
+TensorView transposedIf(TensorView matrix, bool swap);
+/// Whether it is n elements side by side: one row.
+bool isRow(const TensorView& view, std::int64_t n);
+
 /// Of the first matrices of two stacks, into the first of a dense result.
 Product productOf(const MatrixStack& a, const MatrixStack& b, const TensorView& out);
 /// out = a × b for all of them; batches broadcast. `out` is dense, of a's dtype or, for f16 and bf16, of f32.

@@ -1,0 +1,66 @@
+#include "backends/cuda/kernels/product_chain.h"
+
+#include "backends/cuda/kernels/matrix.h"
+#include "backends/cuda/kernels/product_end.h"
+#include "backends/cuda/kernels/view_copy.h"
+
+#include <array>
+
+namespace twb::cuda {
+namespace {
+
+/// A stack of matrices as one tall matrix.
+TensorView tall(const TensorView& stack) {
+    const std::int64_t columns = stack.shape[stack.shape.rank() - 1];
+    const Shape shape{stack.shape.elementCount() / columns, columns};
+    return {stack.data, stack.dtype, shape, denseStrides(shape)};
+}
+
+/// What the chain's product, and an Add behind it, read.
+struct Operands {
+    TensorView a, b, row;
+    double alpha = 1;
+
+    Operands(const OpChain& chain, std::span<const TensorView> inputs) {
+        const OpChain::Member& product = chain.members.front();
+        a = inputs[product.operands.at(0)];
+        b = inputs[product.operands.at(1)];
+        if (product.op == "Gemm") {
+            a = transposedIf(a, product.attributes.flag("transA"));
+            b = transposedIf(b, product.attributes.flag("transB"));
+            alpha = product.attributes.number("alpha");
+            if (product.operands.size() > 2 && product.attributes.number("beta") != 0)
+                row = inputs[product.operands[2]];
+        }
+        const OpChain::Member& second = chain.members.at(1);
+        if (second.op == "Add")
+            row = inputs[second.operands.at(second.operands.at(0) < chain.inputs ? 0 : 1)];
+    }
+};
+
+} // namespace
+
+void runProductChain(const OpChain& chain, const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    Queue& queue = call.queue;
+    const Operands operands(chain, call.inputs);
+    const DenseView dense(queue, operands.a.shape.rank() > 2 ? operands.a : TensorView{});
+    const MatrixStack a(queue, dense ? tall(dense.view()) : operands.a, true);
+    const MatrixStack b(queue, operands.b, false);
+    const DenseView row(queue, operands.row);
+    const OpChain::Member& last = chain.members.back();
+    Product product = productOf(a, b, out);
+    product.alpha = operands.alpha;
+    if (multiplyAndEnd(queue, product, {row.view().data, activationOf(last.op, last.attributes)})) return;
+    if (row) {
+        copyView(queue, row.view(), out);
+        product.beta = 1;
+    }
+    multiply(queue, product);
+    if (last.op == "Add") return;
+    const std::array both{out};
+    findKernel(last.op)->run({both, both, last.attributes, nullptr, queue});
+}
+
+} // namespace twb::cuda

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "backends/cuda/kernels/kernel_table.h"
+#include "backends/op_chain.h"
+
+namespace twb::cuda {
+
+/// Submits a chain of OpChain::Kind::product, whose inputs are the call's; the call's attributes are none.
+/// Sums of f16 and bf16 are kept in f32 until the row is added, so they are rounded once less than one by
+/// one.
+void runProductChain(const OpChain& chain, const KernelCall& call);
+
+} // namespace twb::cuda

@@ -1,0 +1,97 @@
+#include "runtime/step_groups.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace twb {
+namespace {
+
+/// A row that is added to each row of a tensor of this shape, and lies as one.
+bool isRowOf(const Shape& row, const Shape& shape) {
+    const std::int64_t length = shape[shape.rank() - 1];
+    return row.rank() >= 1 && row[row.rank() - 1] == length && row.elementCount() == length;
+}
+
+class ProductFinder {
+public:
+    ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers)
+        : m_plan(plan), m_readers(readers) {}
+
+    /// What begins with this step; nothing where it is launched as it is.
+    std::optional<StepGroup> from(const Step& step) const {
+        bool hasRow = false;
+        if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
+        StepGroup group{OpChain::Kind::product, {step.index}, {}};
+        const Step* last = &step;
+        if (const Step* const add = hasRow ? nullptr : next(*last, "Add"); add && addsRow(*add, *last)) {
+            group.steps.push_back(add->index);
+            last = add;
+        }
+        for (const char* activation : {"Relu", "Gelu"})
+            if (const Step* const end = next(*last, activation)) {
+                group.steps.push_back(end->index);
+                break;
+            }
+        if (group.steps.size() < 2) return std::nullopt;
+        for (const std::uint32_t index : group.steps)
+            for (const std::uint32_t v : m_plan.steps[index].inputs) {
+                const bool isInside =
+                    std::any_of(group.steps.begin(), group.steps.end(),
+                                [&](std::uint32_t other) { return m_plan.steps[other].outputs[0] == v; });
+                if (v != kNone && !isInside &&
+                    std::find(group.inputs.begin(), group.inputs.end(), v) == group.inputs.end())
+                    group.inputs.push_back(v);
+            }
+        return group;
+    }
+
+private:
+    const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
+
+    /// Whether it multiplies by one matrix, and adds nothing else than maybe a row.
+    bool isProduct(const Step& step, bool& hasRow) const {
+        if (step.op->name == "MatMul") {
+            const Shape& a = shapeOf(step.inputs[0]);
+            return a.rank() >= 2 && shapeOf(step.inputs[1]).rank() == 2 && a[a.rank() - 1] > 0;
+        }
+        if (step.op->name != "Gemm") return false;
+        if (shapeOf(step.inputs[0])[step.attributes.flag("transA") ? 0 : 1] == 0) return false;
+        const double beta = step.attributes.number("beta");
+        if (step.inputs.size() < 3 || step.inputs[2] == kNone || beta == 0) return true;
+        hasRow = true;
+        return beta == 1 && isRowOf(shapeOf(step.inputs[2]), shapeOf(step.outputs[0]));
+    }
+
+    /// The step that takes over what `before` makes, if it is of this op and ends a product.
+    const Step* next(const Step& before, const char* op) const {
+        const std::uint32_t v = before.outputs[0];
+        if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
+        const Step& step = m_plan.steps[m_readers[v]];
+        if (!step.op || step.op->name != op || step.stream != before.stream ||
+            !mayShareLaunch(m_plan, step) || !(shapeOf(step.outputs[0]) == shapeOf(v)))
+            return nullptr;
+        const Backend& backend = m_plan.devices.at(m_plan.streams[step.stream].device);
+        return backend.endsProduct(op, step.attributes, m_plan.values[v].type.dtype) ? &step : nullptr;
+    }
+
+    bool addsRow(const Step& add, const Step& product) const {
+        const std::uint32_t v = product.outputs[0];
+        const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];
+        return other != v && isRowOf(shapeOf(other), shapeOf(v));
+    }
+
+    const Plan& m_plan;
+    const std::vector<std::uint32_t>& m_readers;
+};
+
+} // namespace
+
+std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers) {
+    const ProductFinder finder(plan, readers);
+    std::vector<StepGroup> groups;
+    for (const Step& step : plan.steps)
+        if (auto group = finder.from(step)) groups.push_back(std::move(*group));
+    return groups;
+}
+
+} // namespace twb

@@ -1,0 +1,222 @@
+#include "backends/cuda/cuda_backend.h"
+#include "cuda/fake_runtime.h"
+#include "runtime/runs.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Labels = std::vector<std::string>;
+
+/// Ops after each other on cuda:0, the first on x, which is 4 × 3.
+struct Line {
+    GraphMaker g;
+    NodeId x, last;
+    std::string dtype;
+
+    explicit Line(const std::string& type = "f32") : dtype(type) {
+        x = tensor("x", {4, 3});
+        last = x;
+    }
+    NodeId tensor(const char* name, const Ints& shape) {
+        return g.node("RandomNormal", name, "cuda:0",
+                      {{"shape", shape}, {"dtype", dtype}, {"seed", std::int64_t(++m_seed)}});
+    }
+    /// An op on what came last and on `others`.
+    NodeId add(const char* op, const char* name, const std::vector<NodeId>& others = {},
+               const Attributes& attributes = {}) {
+        std::vector<NodeId> inputs{last};
+        inputs.insert(inputs.end(), others.begin(), others.end());
+        return last = g.node(op, name, "cuda:0", attributes, inputs);
+    }
+
+private:
+    int m_seed = 0;
+};
+
+DeviceMap fakeGpu() {
+    fake::start({.gpus = 1, .mostDelayUs = 50});
+    std::string problem;
+    DeviceMap map;
+    map.set(Device::cuda(0), cuda::findGpus(problem).at(0), true);
+    return map;
+}
+
+Labels labelsOf(const Plan& plan) {
+    Labels out;
+    for (const Step& step : plan.steps)
+        if (!step.setup) out.push_back(step.label);
+    return out;
+}
+
+Labels labelsOf(const Line& line, const DeviceMap& map, std::set<PortRef> alsoKept = {}) {
+    alsoKept.insert({line.last, 0});
+    return labelsOf(*planOf(line.g.graph(), map, {.keep = alsoKept}));
+}
+
+} // namespace
+
+/// Products of matrices that are launched with what ends them: which steps become one, and what it gives.
+class TestProducts : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aLayerIsOneStep() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        line.add("Gemm", "fc", {line.tensor("w", {3, 5}), line.tensor("b", {5})});
+        const NodeId end = line.add("Relu", "relu");
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        QCOMPARE(labelsOf(*plan), (Labels{"fc, relu"}));
+        const Step& step = stepNamed(*plan, "fc, relu");
+        QCOMPARE(step.op->name, std::string("Gemm+Relu"));
+        QCOMPARE(step.node, end);
+        QCOMPARE(step.members.size(), std::size_t{2});
+        QCOMPARE(step.inputs.size(), std::size_t{3});
+        // Factors, row and result once: what lies between is never stored, and no factor written over.
+        QCOMPARE(step.cost.bytes, 4.0 * (12 + 15 + 5 + 20));
+        QCOMPARE(step.inPlaceOf, kNone);
+        const int products = fake::productLaunches();
+        const int prepared = fake::chainsPrepared();
+        const RunResult fused = runToEnd(plan, {.iterations = 3});
+        QCOMPARE(fake::productLaunches(), products + 3);
+        QCOMPARE(fake::chainsPrepared(), prepared);
+        const auto oneByOne = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
+        QCOMPARE(labelsOf(*oneByOne), (Labels{"fc", "relu"}));
+        const RunResult plain = runToEnd(oneByOne, {});
+        QCOMPARE(fake::productLaunches(), products + 3);
+        QVERIFY(fused.status == RunStatus::finished && plain.status == RunStatus::finished);
+        QCOMPARE(floats(fused, end, map), floats(plain, end, map));
+        QVERIFY(!floats(fused, end, map).empty());
+    }
+
+    void whatEndsAProduct() {
+        const DeviceMap map = fakeGpu();
+        const Attributes tanh{{"approximate", std::string("tanh")}};
+        for (const std::string dtype : {"f32", "f16", "bf16"}) {
+            Line line(dtype); // the row by an Add of either order
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.last = line.g.node("Add", "add", "cuda:0", {}, {line.tensor("b", {5}), line.last});
+            line.add("Gelu", "gelu", {}, tanh);
+            QCOMPARE(labelsOf(line, map), (Labels{"product, add, gelu"}));
+        }
+        {
+            Line line; // a row alone, of a taller stack
+            line.last = line.tensor("stack", {2, 4, 3});
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Add", "add", {line.tensor("b", {1, 5})});
+            line.add("Exp", "exp");
+            line.add("Neg", "neg");
+            QCOMPARE(labelsOf(line, map), (Labels{"product, add", "exp, neg"}));
+        }
+        {
+            Line line; // nothing but the activation; what follows is a chain of its own
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Relu", "relu");
+            line.add("Relu", "again");
+            line.add("Neg", "neg");
+            QCOMPARE(labelsOf(line, map), (Labels{"product, relu", "again, neg"}));
+        }
+        {
+            Line line; // the same matrix twice
+            line.last = line.tensor("square", {3, 3});
+            line.add("MatMul", "product", {line.last});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"product, relu"}));
+        }
+    }
+
+    void whatDoesNot() {
+        const DeviceMap map = fakeGpu();
+        {
+            Line line; // somebody looks
+            const NodeId seen = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map, {{seen, 0}}), (Labels{"product", "relu"}));
+            line.g.node("Probe", "probe", "cuda:0", {}, {seen});
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "relu", "probe"}));
+        }
+        {
+            Line line; // several read it
+            const NodeId product = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Relu", "relu");
+            line.add("Add", "sum", {product});
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "relu, sum"}));
+        }
+        {
+            Line line("f64"); // a dtype that the library has no end for
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "relu"}));
+        }
+        {
+            Line line; // a column
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Add", "add", {line.tensor("column", {4, 1})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "add, relu"}));
+        }
+        {
+            Line line; // one number
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Add", "add", {line.tensor("one", {})});
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
+        }
+        {
+            Line line; // itself
+            const NodeId product = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Add", "add", {product});
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
+        }
+        {
+            Line line; // a row that makes the result another tensor
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Add", "add", {line.tensor("b", {1, 1, 5})});
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
+        }
+        {
+            Line line; // a row of its own already
+            line.add("Gemm", "fc", {line.tensor("w", {3, 5}), line.tensor("b", {5})});
+            line.add("Add", "add", {line.tensor("other", {5})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"fc", "add, relu"}));
+        }
+        {
+            Line line; // a matrix is added, or a part of a row
+            line.add("Gemm", "fc", {line.tensor("w", {3, 5}), line.tensor("c", {4, 5})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"fc", "relu"}));
+            Line half;
+            half.add("Gemm", "fc", {half.tensor("w", {3, 5}), half.tensor("b", {5})}, {{"beta", 0.5}});
+            half.add("Relu", "relu");
+            QCOMPARE(labelsOf(half, map), (Labels{"fc", "relu"}));
+        }
+        {
+            Line line; // a matrix for each of a batch
+            line.last = line.tensor("stack", {2, 4, 3});
+            line.add("MatMul", "product", {line.tensor("w", {2, 3, 5})});
+            line.add("Relu", "relu");
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "relu"}));
+        }
+        {
+            Line line; // the other Gelu
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            line.add("Gelu", "gelu");
+            QCOMPARE(labelsOf(line, map), (Labels{"product", "gelu"}));
+        }
+        {
+            Line line; // another device
+            line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+            const NodeId there = line.g.node("To", "there", "cpu", {}, {line.last});
+            line.last = line.g.node("Relu", "relu", "cpu", {}, {there});
+            QCOMPARE(labelsOf(line, map).size(), std::size_t{3});
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestProducts)
+#include "test_products.moc"
