@@ -51,12 +51,18 @@ inline std::array<bool, kMaxRank> onlyAxis(std::int64_t axis, int rank) {
     return along;
 }
 
-/// f(team, row) for all rows; a team is one thread where neighbouring rows lie side by side.
-template <class T, class F> void forEachOf(Queue& queue, const Rows<T>& rows, const F& f) {
-    if (rows.length() == 0) return;
+/// Whether the elements of a row lie apart, and those of neighbouring rows side by side: a row is then best
+/// one thread's.
+template <class T> TeamOf teamOf(const Rows<T>& rows) {
     const bool isSideBySide = rows.kept.rank > 0 && rows.kept.innerStride(1) == 1 && rows.row.rank > 0 &&
                               std::abs(rows.row.innerStride(1)) > 1 && rows.kept.innerSize() >= 16;
-    forEachRow(queue, rows.kept.total, rows.length(), f, isSideBySide ? TeamOf::one : TeamOf::rowLength);
+    return isSideBySide ? TeamOf::one : TeamOf::rowLength;
+}
+
+/// f(team, row) for all rows.
+template <class T, class F> void forEachOf(Queue& queue, const Rows<T>& rows, const F& f) {
+    if (rows.length() == 0) return;
+    forEachRow(queue, rows.kept.total, rows.length(), f, teamOf(rows));
 }
 
 /// Mean and population variance, in two passes: differences of large squares would cancel.

@@ -1,5 +1,6 @@
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/cuda/kernels/sum_before.h"
 #include "core/error.h"
 #include "ops/host_number.h"
 #include "ops/reduction_rules.h"
@@ -9,30 +10,96 @@
 namespace twb::cuda {
 namespace {
 
-/// Each thread sums a part of the row, then all parts before its own are put in front.
-template <class T> struct SumUpTo {
+// CumSum. Rows are cut into parts, so that a few long ones keep the GPU busy: the parts' sums, what each part
+// begins with, and then each part by itself. Always in the same order, so a run gives the bits of the one
+// before; CUB's scan does not promise that of floats.
+
+template <class T> using Sum = twb::Wide<Wide<T>>;
+
+/// Parts of rows, from the end where the scan goes backwards. Neighbouring teams have the same part of
+/// neighbouring rows.
+template <class T> struct Parts {
     Rows<T> rows;
-    bool reverse, exclusive;
+    bool reverse;
+    std::int64_t each, count;
+
+    struct Part {
+        typename Rows<T>::Row row;
+        std::int64_t begin, end;
+        std::int64_t index; ///< row by row
+        std::int64_t last;  ///< of the row, where it is gone through backwards; else -1
+        TWB_HOST_DEVICE std::int64_t place(std::int64_t n) const { return last < 0 ? n : last - n; }
+    };
+    TWB_HOST_DEVICE Part operator[](std::int64_t team) const {
+        const std::int64_t row = team % rows.kept.total;
+        const std::int64_t part = team / rows.kept.total;
+        const std::int64_t length = rows.length();
+        const std::int64_t begin = part * each;
+        const std::int64_t end = begin + each < length ? begin + each : length;
+        return {rows[row], begin, end, row * count + part, reverse ? length - 1 : -1};
+    }
+};
+
+template <class T> struct SumPart {
+    Parts<T> parts;
+    Sum<T>* sums;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
+        const auto part = parts[index];
+        Sum<T> own{};
+        for (std::int64_t n = part.begin + team.index(); n < part.end; n += team.size())
+            own += static_cast<Sum<T>>(part.row.at(part.place(n)));
+        own = team.merged(AddStates{}, own);
+        if (team.isFirst()) sums[part.index] = own;
+    }
+};
+
+/// Each thread sums a share of the part, then all shares before its own are put in front.
+template <class T> struct SumUpTo {
+    Parts<T> parts;
+    const Sum<T>* before; ///< what each part begins with; null: with 0
+    bool exclusive;
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        using Sum = twb::Wide<Wide<T>>;
-        const auto row = rows[index];
-        const std::int64_t length = rows.length();
-        const std::int64_t share = (length + team.size() - 1) / team.size();
-        const std::int64_t begin = share * team.index() < length ? share * team.index() : length;
-        const std::int64_t end = begin + share < length ? begin + share : length;
-        Sum own{};
+        const auto part = parts[index];
+        const std::int64_t share = (part.end - part.begin + team.size() - 1) / team.size();
+        const std::int64_t first = part.begin + share * team.index();
+        const std::int64_t begin = first < part.end ? first : part.end;
+        const std::int64_t end = begin + share < part.end ? begin + share : part.end;
+        Sum<T> own{};
         for (std::int64_t n = begin; team.size() > 1 && n < end; ++n)
-            own += static_cast<Sum>(row.at(reverse ? length - 1 - n : n));
-        Sum sum = team.before(own);
+            own += static_cast<Sum<T>>(part.row.at(part.place(n)));
+        Sum<T> sum = team.before(own);
+        if (before) sum += before[part.index];
         for (std::int64_t n = begin; n < end; ++n) {
-            const std::int64_t i = reverse ? length - 1 - n : n;
-            const Sum before = sum;
-            sum += static_cast<Sum>(row.at(i));
-            row.set(i, static_cast<Wide<T>>(exclusive ? before : sum));
+            const Sum<T> last = sum;
+            sum += static_cast<Sum<T>>(part.row.at(part.place(n)));
+            part.row.set(part.place(n), static_cast<Wide<T>>(exclusive ? last : sum));
         }
     }
 };
+
+/// Elements of a part: of a block's, and of a single thread's.
+constexpr std::int64_t kPart = 4096;
+constexpr std::int64_t kPartOfOne = 256;
+
+template <class T> void sumUp(Queue& queue, const Rows<T>& rows, bool reverse, bool exclusive) {
+    if (rows.length() == 0 || rows.kept.total == 0) return;
+    const TeamOf team = teamOf(rows);
+    // As many rows as keep all multiprocessors busy are each read once.
+    const std::int64_t enough = std::int64_t{queue.multiprocessors()} * (team == TeamOf::one ? 1024 : 4);
+    const std::int64_t each = rows.kept.total >= enough ? rows.length()
+                              : team == TeamOf::one     ? kPartOfOne
+                                                        : kPart;
+    const Parts<T> parts{rows, reverse, each, (rows.length() + each - 1) / each};
+    const std::int64_t all = rows.kept.total * parts.count;
+    const Scratch sums(queue, parts.count == 1 ? 0 : static_cast<std::size_t>(all) * sizeof(Sum<T>));
+    const std::int64_t length = std::min(each, rows.length());
+    if (parts.count > 1) {
+        forEachRow(queue, all, length, SumPart<T>{parts, sums.as<Sum<T>>()}, team);
+        forEachRow(queue, rows.kept.total, parts.count, SumBefore<Sum<T>>{sums.as<Sum<T>>(), parts.count});
+    }
+    forEachRow(queue, all, length, SumUpTo<T>{parts, sums.as<Sum<T>>(), exclusive}, team);
+}
 
 void cumSumKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
@@ -46,9 +113,8 @@ void cumSumKernel(const KernelCall& call) {
     withStoredNumber(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         if constexpr (sizeof(T) >= 4 || isHalf<T>) {
-            const Rows<T> rows = rowsAlong<T>(call.inputs[0], out, onlyAxis(axis, out.shape.rank()));
-            forEachOf(call.queue, rows,
-                      SumUpTo<T>{rows, call.attributes.flag("reverse"), call.attributes.flag("exclusive")});
+            sumUp(call.queue, rowsAlong<T>(call.inputs[0], out, onlyAxis(axis, out.shape.rank())),
+                  call.attributes.flag("reverse"), call.attributes.flag("exclusive"));
         }
     });
 }

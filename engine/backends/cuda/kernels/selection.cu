@@ -1,7 +1,9 @@
 #include "backends/cpu/strided.h"
 #include "backends/cuda/kernels/dtypes.h"
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/team.h"
+#include "backends/cuda/kernels/order_keys.h"
+#include "backends/cuda/kernels/row_order.h"
+#include "backends/cuda/kernels/sum_before.h"
 #include "backends/cuda/kernels/unit.h"
 #include "backends/cuda/kernels/view_copy.h"
 #include "backends/cuda/kernels/walk.h"
@@ -52,25 +54,6 @@ template <class T> struct CountSet {
     }
 };
 
-/// Each count becomes the sum of those before it.
-struct SumBefore {
-    std::int64_t* counts;
-    std::int64_t size;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t) const {
-        const std::int64_t each = (size + team.size() - 1) / team.size();
-        const std::int64_t begin = each * team.index() < size ? each * team.index() : size;
-        const std::int64_t end = begin + each < size ? begin + each : size;
-        std::int64_t own = 0;
-        for (std::int64_t i = begin; i < end; ++i) own += counts[i];
-        std::int64_t sum = team.before(own);
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t count = counts[i];
-            counts[i] = sum;
-            sum += count;
-        }
-    }
-};
-
 template <class T> struct ListSet {
     SetElements<T> isSet;
     std::int64_t total;
@@ -97,7 +80,7 @@ void listSet(Queue& queue, const TensorView& view, std::int64_t* places, std::in
         using T = decltype(zero);
         const SetElements<T> isSet{walkOf(view), view.as<const T>()};
         forEachRow(queue, parts, kPart, CountSet<T>{isSet, total, before});
-        forEachRow(queue, 1, parts, SumBefore{before, parts});
+        forEachRow(queue, 1, parts, SumBefore<std::int64_t>{before, parts});
         forEachRow(queue, parts, kPart, ListSet<T>{isSet, total, before, places, room});
     });
 }
@@ -169,20 +152,21 @@ void compressKernel(const KernelCall& call) {
              });
 }
 
-// NonMaxSuppression: a team for each class of each image takes the best box that is left and strikes out
-// what overlaps with it, again and again.
+// NonMaxSuppression: the boxes of each class of each image in the order of their scores; then a team takes
+// the first that is left and strikes out what overlaps with it, again and again.
 
-struct BestBox {
-    float score = 0;
-    std::int64_t at = -1; ///< -1: none
+struct ScoreKeys {
+    Walk<1> scores; // batch × class × box, row-major
+    const float* data;
+    std::uint32_t* keys;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        keys[i] = descendingKeyOf(data[scores.at(i)[0]]);
+    }
 };
 
-struct KeepBest {
-    TWB_HOST_DEVICE void merge(BestBox& state, const BestBox& other) const {
-        if (other.at < 0) return;
-        const bool isBetter =
-            state.at < 0 || other.score > state.score || (other.score == state.score && other.at < state.at);
-        if (isBetter) state = other;
+struct KeepFirst {
+    TWB_HOST_DEVICE void merge(std::int64_t& state, std::int64_t other) const {
+        if (other < state) state = other;
     }
 };
 
@@ -192,28 +176,29 @@ struct KeepBoxes {
     std::int64_t batchStride, classStride, scoreStride;
     std::int64_t classes, count, most;
     BoxLimits limits;
-    std::uint8_t* isLeft; ///< of each class of each image
+    const std::uint32_t* order; ///< of each class of each image
+    std::uint8_t* isLeft;       ///< likewise, by rank in that order
     std::int64_t *kept, *counts;
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
         const std::int64_t batch = row / classes;
         const float* const own = scores + batch * batchStride + row % classes * classStride;
+        const std::uint32_t* const ranked = order + row * count;
         std::uint8_t* const left = isLeft + row * count;
         // A thread looks after every size-th box, so nobody reads what another wrote.
         for (std::int64_t i = team.index(); i < count; i += team.size())
-            left[i] = limits.lets(own[i * scoreStride]) ? 1 : 0;
+            left[i] = limits.lets(own[ranked[i] * scoreStride]) ? 1 : 0;
+        std::int64_t next = team.index(); // the first that is left of a thread's own
         std::int64_t found = 0;
         while (found < most) {
-            BestBox best;
-            for (std::int64_t i = team.index(); i < count; i += team.size())
-                if (left[i] != 0) KeepBest{}.merge(best, {own[i * scoreStride], i});
-            best = team.merged(KeepBest{}, best);
-            if (best.at < 0) break;
-            if (team.isFirst()) kept[row * most + found] = best.at;
+            while (next < count && left[next] == 0) next += team.size();
+            const std::int64_t best = team.merged(KeepFirst{}, next);
+            if (best >= count) break;
+            if (team.isFirst()) kept[row * most + found] = ranked[best];
             ++found;
-            const Box box = boxes.at(batch, best.at);
-            for (std::int64_t i = team.index(); i < count; i += team.size())
-                if (i == best.at || (left[i] != 0 && boxes.at(batch, i).overlaps(box, limits.overlap)))
+            const Box box = boxes.at(batch, ranked[best]);
+            for (std::int64_t i = next; i < count; i += team.size())
+                if (i == best || (left[i] != 0 && boxes.at(batch, ranked[i]).overlaps(box, limits.overlap)))
                     left[i] = 0;
         }
         if (team.isFirst()) counts[row] = found;
@@ -246,12 +231,15 @@ void nonMaxSuppressionKernel(const KernelCall& call) {
     const Scratch isLeft(call.queue, static_cast<std::size_t>(rows * count));
     const Scratch kept(call.queue, static_cast<std::size_t>(rows * most) * sizeof(std::int64_t));
     const Scratch counts(call.queue, static_cast<std::size_t>(rows) * sizeof(std::int64_t));
+    RowOrder<std::uint32_t> order(call.queue, rows, count);
+    forEach(call.queue, rows * count, ScoreKeys{walkOf(scores), scores.as<const float>(), order.keys()});
+    order.find();
     forEachRow(call.queue, rows, count,
                KeepBoxes{BoxView(call.inputs[0], call.attributes.flag("center_point_box")),
                          scores.as<const float>(), scores.strides[0], scores.strides[1], scores.strides[2],
-                         scores.shape[1], count, most, limits, isLeft.as<std::uint8_t>(),
+                         scores.shape[1], count, most, limits, order.places(), isLeft.as<std::uint8_t>(),
                          kept.as<std::int64_t>(), counts.as<std::int64_t>()});
-    forEachRow(call.queue, 1, rows, SumBefore{counts.as<std::int64_t>(), rows});
+    forEachRow(call.queue, 1, rows, SumBefore<std::int64_t>{counts.as<std::int64_t>(), rows});
     forEachRow(call.queue, rows, most,
                ListBoxes{kept.as<std::int64_t>(), counts.as<std::int64_t>(), out.as<std::int64_t>(),
                          scores.shape[1], most, rows, out.shape[0]});
