@@ -2,7 +2,6 @@
 
 #include "backends/cpu/gemm.h"
 #include "backends/cuda/kernels/gemm.h"
-#include "backends/cuda/kernels/native_convolution.h"
 #include "ops/dispatch.h"
 
 #include <stdexcept>
@@ -62,7 +61,5 @@ void multiply(Queue&, const Product& p) {
 }
 
 bool multiplyAndEnd(Queue&, const Product&, const ProductEnd&) { return false; }
-
-bool convolveNatively(const ConvolutionCall&) { return false; }
 
 } // namespace twb::cuda

@@ -37,7 +37,9 @@ Case convolution(Dice& dice, const Op& op, DType dtype) {
     const bool isTransposed = op.name == "ConvTranspose";
     const std::int64_t inside = dice.integer(1, 3);
     const Shape weight{2 * groups, inside, 3, dice.integer(1, 3)};
-    Case out{{{"group", groups}, {"strides", List{dice.integer(1, 2), 1}}, {"pads", List{1, 0, 1, 0}}},
+    Case out{{{"group", groups},
+              {"strides", List{dice.integer(1, 2), 1}},
+              {"pads", List{dice.integer(0, 1), 0, dice.integer(0, 1), 0}}},
              {some(dice, dtype, Shape{2, isTransposed ? 2 * groups : inside * groups, 4, 5}),
               some(dice, dtype, weight)}};
     if (dice.one(2))

@@ -130,6 +130,7 @@ void convTransposeKernel(const KernelCall& call) {
     const DenseView x(call.queue, call.inputs[0]);
     const DenseView w(call.queue, call.inputs[1]);
     const TensorView bias = call.input(2);
+    if (convolveNatively({call.queue, s.window, s.groups, x.view(), w.view(), bias, y, true})) return;
     const std::int64_t outs = s.window.outCount();
     const std::int64_t depth = s.depth();
     const std::int64_t ofImage = s.groups * depth * outs;

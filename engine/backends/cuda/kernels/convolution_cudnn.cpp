@@ -36,6 +36,7 @@ enum MathType { kDefaultMath = 0, kTensorOpMath = 1, kFmaMath = 3 };
 constexpr int kRowMajorFilter = 0;
 constexpr int kCrossCorrelation = 1;
 constexpr int kMostAlgorithms = 8;
+constexpr int kDeterministic = 1;
 
 class Library {
 public:
@@ -55,6 +56,9 @@ public:
     int (*chooseAlgorithm)(Object, Object, Object, Object, Object, int, int*, AlgorithmTime*) = nullptr;
     int (*convolve)(Object, const void*, Object, const void*, Object, const void*, Object, int, void*,
                     std::size_t, const void*, Object, void*) = nullptr;
+    int (*chooseTransposed)(Object, Object, Object, Object, Object, int, int*, AlgorithmTime*) = nullptr;
+    int (*convolveTransposed)(Object, const void*, Object, const void*, Object, const void*, Object, int,
+                              void*, std::size_t, const void*, Object, void*) = nullptr;
     int (*addTensor)(Object, const void*, Object, const void*, const void*, Object, void*) = nullptr;
 
     /// Null where there is none.
@@ -90,6 +94,8 @@ private:
         load(destroyConvolution, "cudnnDestroyConvolutionDescriptor");
         load(chooseAlgorithm, "cudnnGetConvolutionForwardAlgorithm_v7");
         load(convolve, "cudnnConvolutionForward");
+        load(chooseTransposed, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+        load(convolveTransposed, "cudnnConvolutionBackwardData");
         load(addTensor, "cudnnAddTensor");
     }
     bool m_isThere = false;
@@ -201,9 +207,13 @@ bool convolveNatively(const ConvolutionCall& call) {
         return false;
     std::array<AlgorithmTime, kMostAlgorithms> times{};
     int count = 0;
-    if (library->chooseAlgorithm(handle, x.get(), w.get(), convolution.get(), y.get(), kMostAlgorithms,
-                                 &count, times.data()) != 0)
-        return false;
+    // The way back of a convolution: its filter comes before what it reads.
+    const int found = call.isTransposed
+                          ? library->chooseTransposed(handle, w.get(), x.get(), convolution.get(), y.get(),
+                                                      kMostAlgorithms, &count, times.data())
+                          : library->chooseAlgorithm(handle, x.get(), w.get(), convolution.get(), y.get(),
+                                                     kMostAlgorithms, &count, times.data());
+    if (found != 0) return false;
     const float alpha = 1;
     const float beta = 0;
     const double wideAlpha = 1;
@@ -213,14 +223,20 @@ bool convolveNatively(const ConvolutionCall& call) {
     const void* const none = isDouble ? static_cast<const void*>(&wideBeta) : &beta;
     for (int i = 0; i < count; ++i) {
         const AlgorithmTime& choice = times[static_cast<std::size_t>(i)];
-        if (choice.status != 0 || choice.memory > kMostWorkspace) continue;
+        if (choice.status != 0 || choice.memory > kMostWorkspace || choice.determinism != kDeterministic)
+            continue;
         if (isHalfWidth(call.y.dtype) && library->setMathType(convolution.get(), choice.mathType) != 0)
             continue;
         const Scratch workspace(call.queue, choice.memory);
-        if (library->convolve(handle, one, x.get(), call.x.data, w.get(), call.w.data, convolution.get(),
-                              choice.algorithm, workspace.data(), choice.memory, none, y.get(),
-                              call.y.data) != 0)
-            continue;
+        const int done =
+            call.isTransposed
+                ? library->convolveTransposed(handle, one, w.get(), call.w.data, x.get(), call.x.data,
+                                              convolution.get(), choice.algorithm, workspace.data(),
+                                              choice.memory, none, y.get(), call.y.data)
+                : library->convolve(handle, one, x.get(), call.x.data, w.get(), call.w.data,
+                                    convolution.get(), choice.algorithm, workspace.data(), choice.memory,
+                                    none, y.get(), call.y.data);
+        if (done != 0) continue;
         if (!call.bias.data) return true;
         TensorView bias = call.bias;
         std::vector<std::int64_t> sizes(static_cast<std::size_t>(call.y.shape.rank()), 1);

@@ -8,15 +8,19 @@
 
 namespace twb::cuda {
 
-/// y = w * x + bias: floats of one dtype; w dense, x and bias of any layout, a bias without data none.
+/// y = w * x + bias: floats of one dtype; w dense, x and bias of any layout, a bias without data none. Or
+/// transposed: the window is that of a convolution which leads from y to x, and y gets what each element of x
+/// was made from.
 struct ConvolutionCall {
     Queue& queue;
     const Window& window;
     std::int64_t groups;
     const TensorView &x, &w, &bias, &y;
+    bool isTransposed = false;
 };
 
-/// By cuDNN, where that is there and has a plan for the sizes; false, and nothing done, where not.
+/// By cuDNN, where that is there and has a plan for the sizes that gives the same bits each time; false, and
+/// nothing done that the caller need undo, where not.
 bool convolveNatively(const ConvolutionCall& call);
 
 } // namespace twb::cuda

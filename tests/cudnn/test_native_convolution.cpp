@@ -1,0 +1,104 @@
+#include "cudnn/fake_cudnn.h"
+#include "support/host_queue.h"
+#include "support/kernel_cases.h"
+#include "support/test_main.h"
+
+#include <QObject>
+#include <QTest>
+
+#include <cuda_runtime_api.h>
+
+using namespace twb;
+using namespace twb::test;
+
+extern "C" cudaError_t cudaGetDevice(int* device) {
+    *device = 0;
+    return cudaSuccess;
+}
+
+namespace {
+
+/// Between what the GPU's kernel gives and the CPU's; empty where they agree.
+QString differenceOf(const Op& op, const Case& made) {
+    const std::vector<Tensor> wanted = runOp(op.name, made.attributes, made.inputs);
+    setKernelRunner([](const Op& entry, const KernelContext& context) {
+        runCudaKernel(entry.name.c_str(), context);
+        return true;
+    });
+    const std::vector<Tensor> got = runOp(op.name, made.attributes, made.inputs);
+    setKernelRunner(nullptr);
+    const Tolerance tolerance{op.tolerance.rtol * 2, op.tolerance.atol * 2};
+    return difference(got[0], wanted[0].shape(), valuesOf(wanted[0]), tolerance);
+}
+
+} // namespace
+
+/// What is asked of cuDNN, by a library in its place: its answers against the CPU's kernels.
+class TestNativeConvolution : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void agreesWithCpu_data() {
+        QTest::addColumn<QString>("opName");
+        QTest::newRow("Conv") << "Conv";
+        QTest::newRow("ConvTranspose") << "ConvTranspose";
+    }
+
+    void agreesWithCpu() {
+        QFETCH(QString, opName);
+        const Op& op = *findOp(opName.toStdString());
+        const fake::CudnnCounts before = fake::cudnnCounts();
+        int compared = 0;
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (std::uint32_t seed = 0; seed < 150; ++seed) {
+                Dice dice(seed);
+                const Case made = caseMakerOf(op)(dice, op, dtype);
+                const std::vector<Tensor> wanted = runOp(op.name, made.attributes, made.inputs);
+                setKernelRunner([](const Op& entry, const KernelContext& context) {
+                    runCudaKernel(entry.name.c_str(), context);
+                    return true;
+                });
+                const std::vector<Tensor> got = runOp(op.name, made.attributes, made.inputs);
+                setKernelRunner(nullptr);
+                Tolerance tolerance = op.tolerance;
+                tolerance.rtol *= 2;
+                tolerance.atol *= 2;
+                const QString problem = difference(got[0], wanted[0].shape(), valuesOf(wanted[0]), tolerance);
+                QVERIFY2(
+                    problem.isEmpty(),
+                    qPrintable(
+                        QStringLiteral("%1, seed %2: %3").arg(name(dtype).data()).arg(seed).arg(problem)));
+                ++compared;
+            }
+        QCOMPARE(compared, 300);
+        // Most of them are the library's; those with other padding at the end, or nothing in them, are not.
+        const fake::CudnnCounts after = fake::cudnnCounts();
+        const int its = opName == QLatin1String("Conv") ? after.forward - before.forward
+                                                        : after.transposed - before.transposed;
+        QVERIFY2(its > 60, qPrintable(QString::number(its)));
+        QCOMPARE(after.forward - before.forward + after.transposed - before.transposed, its);
+    }
+
+    void alsoOfOneAndThreeAxes() {
+        using List = std::vector<std::int64_t>;
+        Dice dice(3);
+        for (const char* name : {"Conv", "ConvTranspose"}) {
+            const Op& op = *findOp(name);
+            const fake::CudnnCounts before = fake::cudnnCounts();
+            const auto check = [&](const Attributes& attributes, const Shape& x, const Shape& w) {
+                const Case made{attributes,
+                                {dice.tensor(DType::f32, x, -1, 1), dice.tensor(DType::f32, w, -1, 1)}};
+                const QString problem = differenceOf(op, made);
+                QVERIFY2(problem.isEmpty(), qPrintable(problem));
+            };
+            check({{"dilations", List{2}}, {"strides", List{2}}, {"pads", List{2, 2}}}, {2, 4, 9}, {4, 4, 3});
+            check({{"strides", List{1, 2, 1}}, {"pads", List{0, 1, 1, 0, 1, 1}}}, {1, 4, 3, 5, 4},
+                  {4, 4, 2, 3, 3});
+            const fake::CudnnCounts after = fake::cudnnCounts();
+            QCOMPARE(after.forward + after.transposed, before.forward + before.transposed + 2);
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestNativeConvolution)
+#include "test_native_convolution.moc"
