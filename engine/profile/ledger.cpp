@@ -71,7 +71,8 @@ void Ledger::add(std::span<const StepRecord> records) {
         row.bytes += record.bytes;
         row.lastNs = ns;
         row.totalNs += ns;
-        row.waitNs += record.waitNs;
+        row.waitNs += record.waitNs.value_or(0);
+        if (record.waitNs) ++row.waited;
         row.times.add(ns);
     }
 }

@@ -33,7 +33,8 @@ struct LedgerRow {
     std::int64_t lastNs = 0;
     std::int64_t minNs = 0;
     std::int64_t totalNs = 0;
-    std::int64_t waitNs = 0; ///< in the queue, all copies together
+    std::int64_t waitNs = 0;  ///< in the queue, of all copies of which it is known
+    std::uint64_t waited = 0; ///< how many these are
     Histogram times;
 
     double medianNs() const noexcept { return times.quantile(0.5); }

@@ -168,7 +168,7 @@ Json transfersOf(const RunReport& report) {
             row["median_ms"] = toMs(cost.medianNs());
             row["p95_ms"] = toMs(cost.p95Ns());
             row["total_ms"] = toMs(cost.totalNs);
-            row["wait_ms"] = toMs(cost.waitNs);
+            row["wait_ms"] = cost.waited > 0 ? Json(toMs(cost.waitNs)) : Json(nullptr);
             row["gb_per_s"] = cost.gbPerSecond();
         }
         row["predicted_ms"] = toMs(transfer.predictedNs);

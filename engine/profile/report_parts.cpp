@@ -53,7 +53,7 @@ Json timelineToJson(const RunTimeline& timeline, const Plan& plan) {
                           {"stream", plan.steps[record.step].stream},
                           {"start_ms", toMs(record.startNs - origin)},
                           {"ms", toMs(record.endNs - record.startNs)},
-                          {"wait_ms", toMs(record.waitNs)}});
+                          {"wait_ms", record.waitNs ? Json(toMs(*record.waitNs)) : Json(nullptr)}});
     const std::uint32_t iteration = timeline.last().empty() ? 0 : timeline.last().front().iteration;
     return {{"iteration", iteration},
             {"left_out", timeline.leftOut()},

@@ -15,8 +15,12 @@ RunTimeline::RunTimeline(std::shared_ptr<const Plan> plan)
 void RunTimeline::add(std::span<const StepRecord> records) {
     if (!m_plan) return;
     for (const StepRecord& record : records) {
-        if (record.state != StepState::done) continue;
+        const bool isDone = record.state == StepState::done;
+        const bool isLost = record.state == StepState::failed || record.state == StepState::poisoned ||
+                            record.state == StepState::cancelled;
+        if (!isDone && !isLost) continue;
         if (m_plan->steps[record.step].setup) {
+            if (!isDone) continue;
             m_clock = std::max(m_clock, record.endNs);
             if (m_setup.size() < kMostRecords) m_setup.push_back(record);
             continue;
@@ -25,6 +29,8 @@ void RunTimeline::add(std::span<const StepRecord> records) {
             if (m_index >= 0) close();
             m_index = record.iteration;
         }
+        m_now.isPart |= isLost;
+        if (!isDone) continue;
         m_now.end = std::max(m_now.end, record.endNs);
         if (m_now.records.size() < kMostRecords)
             m_now.records.push_back(record);
@@ -37,8 +43,9 @@ void RunTimeline::finish() {
     if (m_index < 0) return;
     close();
     countOverlaps(m_before, {&m_older, &m_before});
-    m_last = m_before.records;
-    m_leftOut = m_before.leftOut;
+    const auto whole = !m_before.isPart ? &m_before : !m_older.isPart ? &m_older : &m_whole;
+    m_last = whole->records;
+    m_leftOut = whole->leftOut;
     std::stable_sort(m_last.begin(), m_last.end(),
                      [](const StepRecord& a, const StepRecord& b) { return a.startNs < b.startNs; });
     m_index = -1;
@@ -47,8 +54,10 @@ void RunTimeline::finish() {
 /// m_now is complete: two iterations may be under way at once, so what runs beside the copies of the one
 /// before is known now.
 void RunTimeline::close() {
-    m_iterations.add(m_now.end - m_clock);
-    m_clock = std::max(m_clock, m_now.end);
+    if (!m_now.isPart) {
+        m_iterations.add(m_now.end - m_clock);
+        m_clock = std::max(m_clock, m_now.end);
+    }
     std::vector<Span> spans;
     for (const StepRecord& record : m_now.records)
         if (m_plan->steps[record.step].transfer == kNone && record.endNs > record.startNs)
@@ -61,6 +70,7 @@ void RunTimeline::close() {
             m_now.busy.push_back(span);
     }
     countOverlaps(m_before, {&m_older, &m_before, &m_now});
+    if (!m_older.isPart && m_before.isPart) m_whole = std::move(m_older);
     m_older = std::move(m_before);
     m_before = std::move(m_now);
     m_now = {};

@@ -21,14 +21,15 @@ public:
     /// Nothing more comes.
     void finish();
 
-    /// From the end of one iteration to the end of the next, in ns on the run's clock.
+    /// From the end of one iteration to the end of the next, in ns on the run's clock; of those that all of
+    /// was done in.
     const Histogram& iterations() const noexcept { return m_iterations; }
     /// How much of a transfer's time, in ns over all copies in iterations, some step computed at the same
     /// time, on whatever device: one of its own
     /// iteration or of those beside it. By transfer of the plan.
     const std::vector<std::int64_t>& overlapNs() const noexcept { return m_overlapNs; }
 
-    /// What was done in the setup and in the last iteration that was complete, as it started.
+    /// What was done in the setup and in the last iteration that all of was done in, as it started.
     const std::vector<StepRecord>& setup() const noexcept { return m_setup; }
     const std::vector<StepRecord>& last() const noexcept { return m_last; }
     /// Records of it that were too many to keep (a Loop of a million trips).
@@ -45,6 +46,7 @@ private:
         std::vector<Span> busy;
         std::size_t leftOut = 0;
         std::int64_t end = 0;
+        bool isPart = false; ///< something in it failed, or was cancelled
     };
     void close();
     void countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside);
@@ -55,6 +57,7 @@ private:
     std::vector<StepRecord> m_setup;
     std::vector<StepRecord> m_last;
     std::size_t m_leftOut = 0;
+    Iteration m_whole; ///< the last one that is, where it is none of those below
     Iteration m_older;
     Iteration m_before;
     Iteration m_now;

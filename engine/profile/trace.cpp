@@ -94,15 +94,15 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
         const StepRecord& record = records[i];
         const std::int64_t ns = record.endNs - record.startNs;
         std::string moved;
+        if (record.waitNs) moved = fmt::format(R"("wait_us":{},)", toUs(*record.waitNs));
         if (record.bytes > 0) {
             moved = fmt::format(R"("bytes":{},)", record.bytes);
             if (ns > 0)
                 moved += fmt::format(R"("gb_per_s":{:.3f},)",
                                      static_cast<double>(record.bytes) / static_cast<double>(ns));
         }
-        events.add(fmt::format(R"({},"ts":{},"dur":{},"args":{{"iteration":{},"wait_us":{},{}{}}}}})",
-                               head[record.step], toUs(record.startNs), toUs(ns), record.iteration,
-                               toUs(record.waitNs), moved, tail[record.step]));
+        events.add(fmt::format(R"({},"ts":{},"dur":{},"args":{{"iteration":{},{}{}}}}})", head[record.step],
+                               toUs(record.startNs), toUs(ns), record.iteration, moved, tail[record.step]));
     }
 }
 

@@ -16,8 +16,7 @@ std::string_view name(CopyDirection direction) noexcept {
 
 namespace {
 
-/// `step` makes the transfer's copies; null: none does.
-TransferFigures figuresOf(const RunReport& report, std::size_t index, const Step* step) {
+TransferFigures figuresOf(const RunReport& report, std::size_t index) {
     const Plan& plan = *report.plan;
     const Transfer& transfer = plan.transfers[index];
     TransferFigures out;
@@ -30,12 +29,8 @@ TransferFigures figuresOf(const RunReport& report, std::size_t index, const Step
     const LedgerRow* cost = report.ledger ? &report.ledger->rows()[index] : nullptr;
     if (!cost || cost->count == 0) return out;
     if (out.linkPeakGBps) out.ofPeakPercent = 100 * cost->gbPerSecond() / peak;
-    if (step && !step->setup && !step->inputs.empty() && step->inputs.front() != kNone) {
-        const std::uint32_t maker =
-            step->inputs.front() < plan.producers.size() ? plan.producers[step->inputs.front()] : kNone;
-        if (maker == kNone || !plan.steps[maker].setup)
-            out.queueWaitNs = static_cast<double>(cost->waitNs) / static_cast<double>(cost->count);
-    }
+    if (cost->waited > 0)
+        out.queueWaitNs = static_cast<double>(cost->waitNs) / static_cast<double>(cost->waited);
     if (report.timeline && !transfer.setup && cost->totalNs > 0)
         out.overlapPercent = 100 * static_cast<double>(report.timeline->overlapNs()[index]) /
                              static_cast<double>(cost->totalNs);
@@ -47,12 +42,9 @@ TransferFigures figuresOf(const RunReport& report, std::size_t index, const Step
 } // namespace
 
 std::vector<TransferFigures> figuresOf(const RunReport& report) {
-    std::vector<const Step*> copies(report.plan->transfers.size());
-    for (const Step& step : report.plan->steps)
-        if (step.transfer != kNone && !copies[step.transfer]) copies[step.transfer] = &step;
     std::vector<TransferFigures> out;
-    out.reserve(copies.size());
-    for (std::size_t i = 0; i < copies.size(); ++i) out.push_back(figuresOf(report, i, copies[i]));
+    out.reserve(report.plan->transfers.size());
+    for (std::size_t i = 0; i < report.plan->transfers.size(); ++i) out.push_back(figuresOf(report, i));
     return out;
 }
 

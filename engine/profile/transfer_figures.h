@@ -21,7 +21,7 @@ struct TransferFigures {
     std::optional<double> errorPercent;   ///< measured median against prediction; of a modelled one nothing
 };
 
-/// By transfer of the plan; asks the report for `plan`, `ledger` and `timeline` only. Linear in steps.
+/// By transfer of the plan; asks the report for `plan`, `ledger` and `timeline` only.
 std::vector<TransferFigures> figuresOf(const RunReport& report);
 /// "host-to-device", "device-to-host", "peer".
 std::string_view name(CopyDirection direction) noexcept;

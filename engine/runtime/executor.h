@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -33,7 +34,9 @@ struct StepRecord {
     StepState state = StepState::pending;
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
-    std::int64_t waitNs = 0; ///< between its inputs being ready and its start: the queue was busy
+    /// Of a copy: between its tensor being there and its start, because the queue was busy. Nothing where the
+    /// tensor was there before the iterations (and of a setup's copies): since when it waited has no answer.
+    std::optional<std::int64_t> waitNs;
     std::uint64_t bytes = 0; ///< copied, for a transfer
 };
 

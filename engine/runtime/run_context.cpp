@@ -327,11 +327,11 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             if (step.transfer != kNone) {
                 record.bytes = m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                const bool isState = producer == kNone; // it was there when the body began
-                std::int64_t ready = !isState && m_plan->steps[producer].setup ? m_setupEnd : record.startNs;
-                if (!isState && !m_plan->steps[producer].setup)
-                    ready = onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs;
-                record.waitNs = step.setup ? 0 : std::max<std::int64_t>(0, record.startNs - ready);
+                if (producer != kNone && !m_plan->steps[producer].setup) {
+                    const std::int64_t ready =
+                        onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs;
+                    record.waitNs = std::max<std::int64_t>(0, record.startNs - ready);
+                }
             }
         }
         m_records.push_back(record);

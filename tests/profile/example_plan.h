@@ -72,7 +72,7 @@ inline std::shared_ptr<Plan> examplePlan() {
 inline std::vector<StepRecord> exampleRecords() {
     const auto done = [](std::uint32_t step, std::uint32_t iteration, std::int64_t start, std::int64_t end,
                          std::uint64_t bytes = 0) {
-        return StepRecord{step, iteration, StepState::done, start, end, 0, bytes};
+        return StepRecord{step, iteration, StepState::done, start, end, {}, bytes};
     };
     return {done(0, 0, 0, 1500),    done(1, 0, 2000, 4560, 2560), done(2, 0, 4560, 5000),
             done(3, 0, 5000, 5001), done(1, 1, 5000, 7560, 2560), done(2, 1, 7560, 8000),

@@ -10,7 +10,7 @@ using namespace twb;
 namespace {
 
 StepRecord done(std::uint32_t step, std::uint32_t iteration, std::int64_t start, std::int64_t end) {
-    return {step, iteration, StepState::done, start, end, 0, step == 1 ? 2560U : 0U};
+    return {step, iteration, StepState::done, start, end, {}, step == 1 ? 2560U : 0U};
 }
 
 } // namespace
@@ -40,6 +40,30 @@ private Q_SLOTS:
         QCOMPARE(timeline.leftOut(), 0U);
     }
 
+    /// A cancel finds two iterations under way: what they had begun is none of a whole one.
+    void aCancelledIterationIsNone() {
+        const auto cancelled = [](std::uint32_t step, std::uint32_t iteration) {
+            return StepRecord{step, iteration, StepState::cancelled, 0, 0, {}, 0};
+        };
+        RunTimeline timeline(test::examplePlan());
+        timeline.add(test::exampleRecords());
+        const StepRecord third[] = {done(1, 2, 8000, 8100), done(2, 2, 8100, 8200), cancelled(3, 2)};
+        const StepRecord fourth[] = {cancelled(1, 3), cancelled(2, 3), cancelled(3, 3)};
+        timeline.add(third);
+        timeline.add(fourth);
+        timeline.finish();
+        QCOMPARE(timeline.iterations().count(), 2U);
+        QCOMPARE(timeline.iterations().quantile(0), 2999.0);
+        QCOMPARE(timeline.last().size(), 3U);
+        for (const StepRecord& record : timeline.last()) QCOMPARE(record.iteration, 1U);
+        // One that is cancelled before a whole one was there.
+        RunTimeline nothing(test::examplePlan());
+        nothing.add(third);
+        nothing.finish();
+        QCOMPARE(nothing.iterations().count(), 0U);
+        QVERIFY(nothing.last().empty());
+    }
+
     /// Step 1 copies; steps 2 and 3 compute. The copies of each iteration meet the computation of its
     /// neighbours.
     void overlapCountsEachMomentOnce() {
@@ -66,21 +90,22 @@ private Q_SLOTS:
         report.plan = plan;
         report.ledger = &ledger;
         report.timeline = &timeline;
-        plan->producers = {0, 1, 2, 3};
         TransferFigures figures = figuresOf(report)[0];
         QVERIFY(figures.direction == CopyDirection::hostToDevice);
         QCOMPARE(figures.linkPeakGBps, 1.0);
         QVERIFY(std::abs(*figures.ofPeakPercent - 100) < 1); // 2560 bytes in 2560 ns over a link of 1 GB/s
         // "relu" of iteration 0 runs from 5000 to 5001, beside the second copy.
         QVERIFY(std::abs(*figures.overlapPercent - 100 * 1.0 / 5120) < 1e-9);
-        QVERIFY(!figures.queueWaitNs);  // "images" is made before the iterations
+        QVERIFY(!figures.queueWaitNs);  // nobody knows
         QVERIFY(!figures.errorPercent); // modelled
         plan->transfers[0].modelled = false;
         plan->transfers[0].predictedNs = 1280;
-        plan->steps[0].setup = false;
+        StepRecord waited = done(1, 2, 9000, 11560);
+        waited.waitNs = 40;
+        ledger.add(std::span(&waited, 1));
         figures = figuresOf(report)[0];
         QVERIFY(std::abs(*figures.errorPercent - 100) < 1);
-        QCOMPARE(figures.queueWaitNs, 0.0);
+        QCOMPARE(figures.queueWaitNs, 40.0);
         plan->transfers[0].setup = true;
         QVERIFY(!figuresOf(report)[0].overlapPercent);
         plan->transfers[0].source = Device::cuda(0);

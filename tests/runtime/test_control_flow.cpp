@@ -336,7 +336,7 @@ void TestControlFlow::transfersInABodyAreCounted() {
         if (plan->steps[record.step].transfer == kNone) continue;
         bytes += record.bytes;
         ++copies;
-        QVERIFY(record.endNs > record.startNs && record.waitNs >= 0);
+        QVERIFY(record.endNs > record.startNs && record.waitNs.value_or(0) >= 0);
     }
     QCOMPARE(copies, std::size_t{10});
     QCOMPARE(bytes, std::uint64_t{10 * 16});
