@@ -233,7 +233,8 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     if (!isWhole)
         printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders, and what depends on them",
                                  command.file, left, graph.nodes().size()));
-    outcome.seconds = static_cast<double>(report.result.setupNs + report.result.wallNs) / 1e9;
+    const RunResult& result = report.result;
+    outcome.seconds = static_cast<double>(result.prepareNs + result.setupNs + result.wallNs) / 1e9;
     if (report.result.status != RunStatus::finished || !isWhole) {
         outcome.outcome = JunitCase::Outcome::failed;
         outcome.message = !report.result.errors.empty() ? report.result.errors.front().message

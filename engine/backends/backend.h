@@ -91,6 +91,9 @@ public:
 class Stream {
 public:
     virtual ~Stream() = default;
+    /// Makes what `launch` runs, where that is still to be made and takes long: the kernel of a chain is
+    /// compiled, or looked for among those of earlier runs. Comes back when it is done. Throws Error.
+    virtual void prepare(const Launch&) {}
     virtual void launch(const Launch& launch) = 0;
     virtual void copy(const Copy& copy) = 0;
     virtual void record(Event& event) = 0;

@@ -276,6 +276,7 @@ std::string toJson(const RunReport& report) {
              {"wall_ms", toMs(report.result.wallNs)},
              {"clock_ms", toMs(report.result.clockNs)},
              {"setup_ms", toMs(report.result.setupNs)}};
+    if (report.result.prepareNs > 0) out["prepare_ms"] = toMs(report.result.prepareNs);
     if (report.timeline && report.timeline->iterations().count() > 0) {
         const Histogram& iterations = report.timeline->iterations();
         out["iteration_ms"] = {{"median", toMs(iterations.quantile(0.5))},

@@ -96,6 +96,8 @@ struct RunReport {
 ///     takes part:
 ///                 the clock is then the virtual one, on which the cpu's steps take what was measured
 ///     setup_ms    what runs once before them, measured
+///     prepare_ms  before that, measured: kernels compiled for this plan, or found to have been; absent where
+///                 it has none such
 ///     iteration_ms  {median, p95, count}, from the end of one iteration to the end of the next on the run's
 ///     clock devices     [{device, name, detail, simulated, profile: {id, name, link, source}, planned_bytes,
 ///     used_bytes,

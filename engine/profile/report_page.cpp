@@ -120,6 +120,8 @@ std::string headOf(const Json& report) {
     double moved = 0;
     for (const Json& transfer : report.at("transfers")) moved += transfer.value("bytes", 0.0);
     add(formatBytes(moved), "moved between devices");
+    if (report.contains("prepare_ms"))
+        add(ms(report["prepare_ms"]), "kernels made, measured on this machine");
     add(ms(report.at("setup_ms")), "setup, measured on this machine");
     add(ms(report.at("wall_ms")), "the iterations, measured on this machine");
     return out + "</div>\n";

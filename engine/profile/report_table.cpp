@@ -39,6 +39,8 @@ std::string summary(const RunReport& report) {
             ", {} each ({})",
             formatMs(static_cast<double>(result.clockNs) / static_cast<double>(result.iterations)),
             clockOf(report.plan->virtualClock));
+    if (result.prepareNs > 0)
+        out += fmt::format(" · kernels made in {}", formatMs(static_cast<double>(result.prepareNs)));
     out +=
         fmt::format(" · setup {}, run {} on this machine{}\n", formatMs(static_cast<double>(result.setupNs)),
                     formatMs(static_cast<double>(result.wallNs)), report.allowTf32 ? " · TF32 allowed" : "");

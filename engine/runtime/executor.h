@@ -56,9 +56,10 @@ struct RunResult {
     std::int64_t iterations = 0;   ///< completed
     std::vector<StepState> states; ///< by step, of the last iteration
     std::vector<StepError> errors;
-    std::int64_t wallNs = 0;                         ///< iterations only, on the host's clock
-    std::int64_t clockNs = 0;                        ///< the same on the run's clock
-    std::int64_t setupNs = 0;                        ///< setup steps, on the host's clock
+    std::int64_t wallNs = 0;    ///< iterations only, on the host's clock
+    std::int64_t clockNs = 0;   ///< the same on the run's clock
+    std::int64_t setupNs = 0;   ///< setup steps, on the host's clock
+    std::int64_t prepareNs = 0; ///< before these: kernels compiled for this plan; 0 where it has none such
     std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, where they live
     std::vector<std::pair<Device, MemoryStats>> memory;
 

@@ -70,6 +70,7 @@ private:
     void bind(std::uint32_t step);
     void resolve(std::uint32_t step);
     void submit(std::uint32_t step, int parity);
+    void prepare();
     void runSetup();
     void submitIteration(std::int64_t iteration);
     void finishIteration(std::int64_t iteration);
@@ -115,6 +116,7 @@ private:
     std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: in this iteration
     std::int64_t m_iteration = 0;               ///< being submitted
     std::int64_t m_startNs = 0;
+    std::int64_t m_prepareNs = 0;
     std::int64_t m_setupEnd = 0;  ///< on the run's clock
     std::int64_t m_clockEnd = 0;  ///< on the run's clock
     std::int64_t m_completed = 0; ///< iterations

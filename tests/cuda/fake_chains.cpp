@@ -1,5 +1,6 @@
 #include "backends/cuda/chain_runner.h"
 #include "backends/cuda/kernels/product_chain.h"
+#include "core/error.h"
 #include "cuda/fake_runtime.h"
 #include "ops/op_table.h"
 
@@ -43,6 +44,7 @@ std::shared_ptr<ChainRunner> ChainRunner::find(int capability) {
 }
 
 std::unique_ptr<KernelState> ChainRunner::prepare(const OpChain& chain, DType) {
+    if (test::fake::machine().noCompiler) throw Error(ErrorCode::failed, "the compiler is gone");
     ++preparedCount;
     return std::make_unique<Prepared>(chain);
 }

@@ -129,6 +129,8 @@ void start(const Machine& machine) {
     world().pageableCopies = 0;
 }
 
+const Machine& machine() { return world().machine; }
+
 void enqueue(cudaStream_t stream, std::function<void()> work) { stream->push(std::move(work)); }
 
 int pageableCopies() {

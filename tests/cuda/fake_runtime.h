@@ -16,6 +16,7 @@ struct Machine {
     std::size_t memoryBytes = std::size_t{64} << 20;
     int mostDelayUs = 0;      ///< before each command, at random
     bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
+    bool noCompiler = false;  ///< chains of ops cannot be made ready
 };
 
 /// Sets the machine up; no stream may be there.
@@ -28,6 +29,8 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 int pageableCopies();
 /// Kernels launched so far that might round to TF32.
 int tf32Launches();
+/// What start() was given.
+const Machine& machine();
 /// Products launched so far with what ends them.
 int productLaunches();
 /// Chains of pointwise ops launched so far.

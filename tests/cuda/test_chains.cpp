@@ -5,15 +5,18 @@
 #include "backends/cuda/kernels/chain_source.h"
 #include "backends/cuda/nvrtc.h"
 #include "cuda/fake_runtime.h"
+#include "profile/report.h"
 #include "runtime/runs.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <QFloat16>
 #include <QObject>
 #include <QProcess>
 #include <QTemporaryDir>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <dlfcn.h>
 #include <filesystem>
@@ -128,8 +131,8 @@ struct Line {
     }
 };
 
-DeviceMap fakeGpu() {
-    fake::start({.gpus = 1, .mostDelayUs = 50});
+DeviceMap fakeGpu(bool noCompiler = false) {
+    fake::start({.gpus = 1, .mostDelayUs = 50, .noCompiler = noCompiler});
     std::string problem;
     DeviceMap map;
     map.set(Device::cuda(0), cuda::findGpus(problem).at(0), true);
@@ -184,6 +187,67 @@ private Q_SLOTS:
         QCOMPARE(std::count_if(recorder.records.begin(), recorder.records.end(),
                                [&](const StepRecord& record) { return record.step == step.index; }),
                  std::ptrdiff_t{3});
+    }
+
+    /// Not in the first iteration, which would then be no measure of those that follow.
+    void kernelsAreMadeBeforeTheIterations() {
+        class Watch final : public RunObserver {
+        public:
+            void started(std::uint64_t, const Plan&) override {}
+            void steps(std::uint64_t, std::span<const StepRecord>) override {
+                if (preparedAtFirst < 0) preparedAtFirst = fake::chainsPrepared();
+            }
+            void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
+            void finished(const RunResult&) override {}
+            int preparedAtFirst = -1;
+        } watch;
+        const DeviceMap map = fakeGpu();
+        Line line;
+        line.add("Neg", "a");
+        const NodeId end = line.add("Relu", "b");
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        const int before = fake::chainsPrepared();
+        const RunResult made = runToEnd(plan, {.iterations = 2}, &watch);
+        QCOMPARE(watch.preparedAtFirst, before + 1); // when the setup is over
+        QVERIFY(made.prepareNs > 0 && made.status == RunStatus::finished);
+        const auto oneByOne = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
+        QCOMPARE(runToEnd(oneByOne, {}).prepareNs, std::int64_t{0});
+    }
+
+    void aKernelThatCannotBeMadeIsItsStepsError() {
+        const DeviceMap map = fakeGpu(true);
+        Line line;
+        line.add("Neg", "a");
+        const NodeId end = line.add("Relu", "b");
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        const RunResult failed = runToEnd(plan, {.iterations = 2});
+        QVERIFY(failed.status == RunStatus::failed);
+        QCOMPARE(failed.errors.size(), std::size_t{1});
+        QCOMPARE(failed.errors[0].message, std::string("Neg+Relu \"a, b\": the compiler is gone"));
+    }
+
+    void aReportNamesTheMembers() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        const NodeId a = line.add("Neg", "a");
+        const NodeId b = line.add("Relu", "b");
+        line.add("Softmax", "c");
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{line.last, 0}}});
+        RunReport report;
+        report.plan = plan;
+        report.result = runToEnd(plan, {});
+        const auto json = nlohmann::json::parse(toJson(report));
+        QVERIFY(json.at("prepare_ms").get<double>() > 0);
+        int fused = 0;
+        for (const auto& step : json.at("steps")) {
+            QCOMPARE(step.contains("members"), step.at("label") == "a, b");
+            if (!step.contains("members")) continue;
+            ++fused;
+            QCOMPARE(step.at("op"), "Neg+Relu");
+            QVERIFY(step.at("members") == nlohmann::json::array({value(a), value(b)}));
+        }
+        QCOMPARE(fused, 1);
+        QVERIFY(toTable(report, false).find(" · kernels made in ") != std::string::npos);
     }
 
     void whatEndsAChain() {

@@ -63,6 +63,14 @@ CudaStream::~CudaStream() {
     cudaStreamDestroy(m_stream);
 }
 
+void CudaStream::prepare(const Launch& launch) {
+    if (!launch.chain || launch.chain->kind != OpChain::Kind::pointwise || launch.memory->state) return;
+    const CurrentGpu current(*m_gpu.gpu);
+    m_gpu.gpu
+        ->makeCurrent(); // the driver's interface asks for a context, which a thread may not have had yet
+    launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
+}
+
 void CudaStream::launch(const Launch& launch) {
     Command command;
     command.kind = Command::Kind::launch;
@@ -183,10 +191,10 @@ void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     m_timeline->addWait(mark);
 }
 
-/// Issues one launch or copy between two events that time it, once it is prepared. Failures go to its guard.
-template <class Prepare, class Issue>
+/// Issues one launch or copy between two events that time it. Failures go to its guard.
+template <class Issue>
 void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                         double expectedNs, Prepare&& prepare, Issue&& issue) {
+                         double expectedNs, Issue&& issue) {
     stayClose(expectedNs);
     const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
     std::shared_ptr<Span> span;
@@ -194,7 +202,6 @@ void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
         const NamedRange range(op);
         try {
             if (m_gpu.gpu->isLost()) throw Error(ErrorCode::failed, m_gpu.gpu->lossSentence());
-            prepare();
             span = std::make_shared<Span>(*m_gpu.gpu);
             check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
             issue();
@@ -222,21 +229,14 @@ void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
 }
 
 void CudaStream::run(const Launch& launch) {
-    guarded(
-        launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
-        [&] {
-            const bool isCompiled = launch.chain && launch.chain->kind == OpChain::Kind::pointwise;
-            if (isCompiled && !launch.memory->state)
-                launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
-        },
-        [&] { issueKernel(launch); });
+    guarded(launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
+            [&] { issueKernel(launch); });
 }
 
 void CudaStream::run(const Copy& copy) {
-    guarded(
-        copy.guard, copy.step, copy.timing, "copy",
-        m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory), [] {},
-        [&] { issueCopy(copy); });
+    guarded(copy.guard, copy.step, copy.timing, "copy",
+            m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
+            [&] { issueCopy(copy); });
 }
 
 void CudaStream::issueKernel(const Launch& launch) {

@@ -20,6 +20,7 @@ public:
     CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind);
     ~CudaStream() override;
 
+    void prepare(const Launch& launch) override;
     void launch(const Launch& launch) override;
     void copy(const Copy& copy) override;
     void record(Event& event) override;
@@ -54,9 +55,9 @@ private:
     void issueKernel(const Launch& launch);
     void issueCopy(const Copy& copy);
     void issueWait(const std::shared_ptr<Mark>& mark);
-    template <class Prepare, class Issue>
+    template <class Issue>
     void guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                 double expectedNs, Prepare&& prepare, Issue&& issue);
+                 double expectedNs, Issue&& issue);
     void stayClose(double nextNs);
     void dropPassed();
     void dropFirst();
