@@ -289,12 +289,12 @@ void CudaStream::issueCopy(const Copy& copy) {
 }
 
 /// Waits until what lies before the GPU, the next one included, takes less than kAhead: by what the profile
-/// says of each, corrected by what was measured, and by the mean. Two are always let through, so that the GPU
-/// finds the next kernel when it has done one.
+/// says of each, corrected by what was measured, and by the mean. One that takes longer is let through alone:
+/// that the GPU then rests until it is passed costs little of its time, and a cancel has not two to wait for.
 void CudaStream::stayClose(double nextNs) {
     dropPassed();
     while (m_ahead.size() >= m_mostAhead ||
-           (m_ahead.size() >= 2 && (m_aheadNs + nextNs) * m_slowness > kAhead)) {
+           (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead)) {
         if (const cudaError_t status = waitForEvent(m_ahead.front().span->end.get()); status != cudaSuccess)
             m_gpu.gpu->lose(status, "waiting for a launch");
         dropFirst();
@@ -314,7 +314,7 @@ void CudaStream::dropFirst() {
         m_meanNs = m_meanNs == 0 ? ns : m_meanNs + (ns - m_meanNs) / 16;
         if (first.expectedNs > 0) m_slowness += (ns / first.expectedNs - m_slowness) / 16;
         // More at once as more have shown how long they take.
-        const double fit = std::clamp(kAhead / std::max(m_meanNs, 1.0), 2.0, double{kMostAhead});
+        const double fit = std::clamp(kAhead / std::max(m_meanNs, 1.0), 1.0, double{kMostAhead});
         m_mostAhead = std::min(m_mostAhead + 1, static_cast<std::size_t>(fit));
     }
     m_aheadNs = m_ahead.size() == 1 ? 0 : m_aheadNs - first.expectedNs;

@@ -81,7 +81,7 @@ private:
     std::deque<Ahead> m_ahead;
     double m_aheadNs = 0;
     // Learnt as launches pass; until then carefully guessed.
-    std::size_t m_mostAhead = 4; ///< launches
+    std::size_t m_mostAhead = 1; ///< launches
     double m_meanNs = 0;         ///< of a launch
     double m_slowness = 4;       ///< what launches take against what the profile says
     std::thread m_thread;
