@@ -1,57 +1,18 @@
 #include "backends/cpu/elementwise.h"
+#include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
+#include "ops/n_gram_pool.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 namespace twb {
 namespace {
-
-using Gram = std::vector<std::int64_t>;
-
-/// The n-grams of an op's attributes, by their items: where in the pool each stands.
-struct Pool {
-    std::map<Gram, std::size_t> grams;
-    std::vector<std::int64_t> columns; ///< of the result, by place in the pool
-    std::vector<double> weights;       ///< the same; empty: all 1
-};
-
-/// `fail` is called with a sentence when the attributes contradict each other.
-template <class Fail> Pool poolOf(const Attributes& attributes, const Fail& fail) {
-    Pool pool;
-    const std::vector<std::int64_t> items = attributes.integers("pool_int64s");
-    const std::vector<std::int64_t> starts = attributes.integers("ngram_counts");
-    pool.columns = attributes.integers("ngram_indexes");
-    if (attributes.has("weights")) pool.weights = attributes.numbers("weights");
-    for (std::size_t n = 1; n <= starts.size(); ++n) {
-        const std::int64_t begin = starts[n - 1];
-        const auto size = static_cast<std::int64_t>(items.size());
-        const std::int64_t end = n < starts.size() ? starts[n] : size;
-        if (begin < 0 || begin > end || end > size || (end - begin) % static_cast<std::int64_t>(n) != 0)
-            fail(fmt::format(
-                "ngram_counts says that the {}-grams are items {} to {} of a pool of {}: they must lie "
-                "inside of it, {} items each",
-                n, begin, end, size, n));
-        for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(n)) {
-            const auto first = items.begin() + at;
-            pool.grams.emplace(Gram(first, first + static_cast<std::int64_t>(n)), pool.grams.size());
-        }
-    }
-    if (pool.columns.size() != pool.grams.size())
-        fail(fmt::format("the pool holds {} different n-grams, but ngram_indexes has {} entries",
-                         pool.grams.size(), pool.columns.size()));
-    if (!pool.weights.empty() && pool.weights.size() != pool.columns.size())
-        fail(fmt::format("weights has {} entries for {} n-grams", pool.weights.size(), pool.columns.size()));
-    if (std::any_of(pool.columns.begin(), pool.columns.end(), [](std::int64_t c) { return c < 0; }))
-        fail("ngram_indexes must not be negative");
-    return pool;
-}
 
 void inferTfIdf(InferContext& ctx) {
     const Shape& shape = ctx.input(0)->shape;
@@ -59,15 +20,19 @@ void inferTfIdf(InferContext& ctx) {
         ctx.fail(
             "shape-mismatch", 0,
             fmt::format("X must be one text or a list of texts, 1-D or 2-D, but it is {}-D", shape.rank()));
-    const Pool pool =
-        poolOf(ctx.attributes(), [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); });
+    GramPool pool;
+    try {
+        pool = gramPoolOf(ctx.attributes());
+    } catch (const Error& error) {
+        ctx.fail("attribute", -1, error.what());
+    }
     const auto last = std::max_element(pool.columns.begin(), pool.columns.end());
     const std::int64_t columns = last == pool.columns.end() ? 0 : *last + 1;
     ctx.output(0, {DType::f32, shape.rank() == 1 ? Shape{columns} : Shape{shape[0], columns}});
 }
 
 /// How often each n-gram is in `text`: with up to `skips` items left out between its neighbours.
-void countGrams(const Pool& pool, const Attributes& attributes, std::span<const std::int64_t> text,
+void countGrams(const GramPool& pool, const Attributes& attributes, std::span<const std::int64_t> text,
                 std::vector<double>& counts) {
     const std::int64_t longest = attributes.integer("max_gram_length");
     const std::int64_t skips = attributes.integer("max_skip_count");
@@ -85,9 +50,7 @@ void countGrams(const Pool& pool, const Attributes& attributes, std::span<const 
 }
 
 void tfIdfKernel(const KernelContext& ctx) {
-    const Pool pool = poolOf(ctx.attributes, [](const std::string& sentence) {
-        throw Error(ErrorCode::invalidArgument, sentence);
-    });
+    const GramPool pool = gramPoolOf(ctx.attributes);
     const std::string& mode = ctx.attributes.text("mode");
     const TensorView& in = ctx.inputs[0];
     const TensorView& out = ctx.outputs[0];

@@ -327,6 +327,33 @@ Case labelEncoder(Dice& dice, const Op&, DType dtype) {
     return out;
 }
 
+/// Few different values, so that rows come up again.
+Case unique(Dice& dice, const Op&, DType dtype) {
+    Shape shape = dice.shape(3, 5);
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < shape.elementCount(); ++i)
+        values.push_back(static_cast<double>(dice.integer(0, 1)) * (dice.one(4) ? 3 : 1));
+    Case out{{{"sorted", dice.one(2)}}, {inLayout(tensorOf(dtype, shape, values), dice.layout())}};
+    if (shape.rank() > 0 && dice.one(2))
+        out.attributes.set("axis", dice.integer(-shape.rank(), shape.rank() - 1));
+    return out;
+}
+
+Case tfIdf(Dice& dice, const Op&, DType dtype) {
+    static const char* const modes[] = {"TF", "IDF", "TFIDF"};
+    const Shape shape = dice.one(2) ? Shape{dice.integer(0, 12)} : Shape{dice.integer(1, 3), 9};
+    Case out{{{"mode", oneOf(dice, modes)},
+              {"pool_int64s", List{0, 1, 2, 0, 1, 2, 2}},
+              {"ngram_counts", List{0, 3}},
+              {"ngram_indexes", List{2, 0, 0, 4, 1}},
+              {"min_gram_length", dice.integer(1, 2)},
+              {"max_gram_length", std::int64_t{2}},
+              {"max_skip_count", dice.integer(0, 3)}},
+             {inLayout(dice.tensor(dtype, shape, 0, 3), dice.layout())}};
+    if (dice.one(2)) out.attributes.set("weights", std::vector<double>{0.5, 2, 1, 0.25, 3});
+    return out;
+}
+
 } // namespace
 
 const CaseMakers& modelCases() {
@@ -361,6 +388,8 @@ const CaseMakers& modelCases() {
         {"RoiAlign", roiAlign},
         {"STFT", stft},
         {"Scaler", features},
+        {"TfIdfVectorizer", tfIdf},
+        {"Unique", unique},
     };
     return all;
 }

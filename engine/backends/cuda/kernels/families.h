@@ -53,5 +53,7 @@ void addFourierKernels(KernelMap& table);
 void addMlFeatureKernels(KernelMap& table);
 void addMlModelKernels(KernelMap& table);
 void addSelectionKernels(KernelMap& table);
+void addUniqueKernels(KernelMap& table);
+void addNGramKernels(KernelMap& table);
 
 } // namespace twb::cuda

@@ -40,6 +40,8 @@ KernelMap makeTable() {
     addMlFeatureKernels(table);
     addMlModelKernels(table);
     addSelectionKernels(table);
+    addUniqueKernels(table);
+    addNGramKernels(table);
     return table;
 }
 

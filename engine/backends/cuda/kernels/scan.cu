@@ -1,5 +1,6 @@
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/cuda/kernels/scan.h"
 #include "backends/cuda/kernels/sum_before.h"
 #include "core/error.h"
 #include "ops/host_number.h"
@@ -120,6 +121,11 @@ void cumSumKernel(const KernelCall& call) {
 }
 
 } // namespace
+
+void sumUpTo(Queue& queue, std::int64_t* numbers, std::int64_t count) {
+    const TensorView view{numbers, DType::i64, Shape{count}, {1}};
+    sumUp(queue, rowsAlong<std::int64_t>(view, view, onlyAxis(0, 1)), false, false);
+}
 
 void addScanKernels(KernelMap& table) { add(table, "CumSum", cumSumKernel); }
 

@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels/order_keys.h"
 #include "backends/cuda/kernels/row_order.h"
 #include "backends/cuda/kernels/sum_before.h"
-#include "backends/cuda/kernels/unit.h"
+#include "backends/cuda/kernels/take_blocks.h"
 #include "backends/cuda/kernels/view_copy.h"
 #include "backends/cuda/kernels/walk.h"
 #include "ops/boxes.h"
@@ -114,19 +114,6 @@ void nonZeroKernel(const KernelCall& call) {
     forEach(call.queue, count, split);
 }
 
-/// out[o, i, :] = in[o, places[i], :].
-template <class T> struct TakeBlocks {
-    const T* in;
-    T* out;
-    const std::int64_t* places;
-    std::int64_t count, size, inner;
-    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t block = i / inner;
-        const std::int64_t outer = block / count;
-        out[i] = in[(outer * size + places[block - outer * count]) * inner + i - block * inner];
-    }
-};
-
 void compressKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     if (out.elementCount() == 0) return;
@@ -143,13 +130,7 @@ void compressKernel(const KernelCall& call) {
     }
     const Scratch places(call.queue, static_cast<std::size_t>(count) * sizeof(std::int64_t));
     listSet(call.queue, call.inputs[1], places.as<std::int64_t>(), count);
-    withUnit(inner * static_cast<std::int64_t>(sizeOf(out.dtype)), {data.view().data, out.data},
-             [&](auto unit, std::int64_t units) {
-                 using T = decltype(unit);
-                 forEach(
-                     call.queue, out.elementCount() / inner * units,
-                     TakeBlocks<T>{data.as<T>(), out.as<T>(), places.as<std::int64_t>(), count, size, units});
-             });
+    takeBlocks(call.queue, data.view(), out, places.as<std::int64_t>(), count, size, inner);
 }
 
 // NonMaxSuppression: the boxes of each class of each image in the order of their scores; then a team takes
