@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Tests and measures the CUDA backend on a machine with a GPU. That machine needs a driver, the CUDA libraries
-# (cuBLAS) where the linker finds them, and a shell: no Qt, no compiler, no registry.
+# Tests and measures the CUDA backend on a machine with a GPU. That machine needs a driver, CUDA's libraries (cuBLAS;
+# cuDNN and NVRTC where they are) and a shell: no Qt, no compiler, no registry.
 #   bash tests/gpu.sh --pack DIR     where it is built (a CUDA toolkit, what tests/run.sh installs): the programs, the
 #                                    plugin, the examples, ONNX's test cases and the shared libraries that they need,
-#                                    in DIR; CUDAARCHS=90 makes the plugin small, for GPUs of that architecture
-#   bash DIR/gpu.sh [OUT.json]       on the machine with the GPU
+#                                    in DIR and, where the way there is narrow, in DIR.tar.xz; CUDAARCHS=90 makes the
+#                                    plugin small, for GPUs of that architecture
+#   bash DIR/gpu.sh [OUT [PART…]]    on the machine with the GPU; what it finds goes to the folder OUT, by default
+#                                    ./gpu-results. Parts: tests, sanitizer, calibration, bench, networks; by default
+#                                    all, in this order. Ends with 0 when all of it held, with 5 where there is no GPU
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -20,51 +23,15 @@ pack() {
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
     cp build-gpu/lib/libtwb_cuda.so "$target/lib"
     cp -r resources/devices resources/examples "$target/share/tensor-workbench"
-    cp tests/gpu.sh tests/conformance/may_fail.txt "$target"
+    cp tests/gpu.sh tests/gpu/large_sizes.twb tests/conformance/may_fail.txt "$target"
     strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
     tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
     # All but the C library, which fits the kernel's machine, and CUDA's, which fit the driver's and are large.
     ldd "$target"/bin/* "$target"/lib/libtwb_cuda.so | awk '/=> \// { print $3 }' | sort -u |
         grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcu[a-zA-Z]*|libnv[a-zA-Z]*)\.so' |
         xargs cp -Lt "$target/lib"
-    du -sh "$target"
-}
-
-if [[ "${1:-}" == --pack ]]; then
-    pack "$(realpath -m "${2:?tests/gpu.sh --pack needs a folder}")"
-    exit
-fi
-[[ -x "$here/bin/twb" ]] || {
-    echo "gpu.sh: this is no packed folder; make one with: bash tests/gpu.sh --pack DIR" >&2
-    exit 2
-}
-
-export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-twb=$here/bin/twb
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
-check() { # NAME COMMAND…
-    local name=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$work/said"
-    fi
-}
-# The same graph on the GPU and on the cpu alone: every probe within 1e-4 of the other.
-same_probes() { # FILE
-    "$twb" run "$1" --policy implicit --require-gpu --quiet --report "$work/gpu.json" &&
-        TWB_CUDA_PLUGIN=none "$twb" run "$1" --policy implicit --quiet --report "$work/cpu.json" &&
-        awk -F'[:,]' '/"(value|mean)"/ { gsub(/[ "]/, "", $2); v[FILENAME, ++n[FILENAME]] = $2 }
-            END { for (i = 1; i <= n[ARGV[1]]; ++i) { a = v[ARGV[1], i]; b = v[ARGV[2], i]; d = a - b
-                    if (d < 0) d = -d; s = a < 0 ? -a : a
-                    if (d > 1e-4 * (1 + s)) { print "gpu " a ", cpu " b; bad = 1 } } exit bad }' \
-            "$work/gpu.json" "$work/cpu.json"
+    tar -cJf "$target.tar.xz" -C "$(dirname "$target")" "$(basename "$target")"
+    du -sh "$target" "$target.tar.xz"
 }
 
 # What each transfer took, what the profile that the GPU's properties give said of it, and what the one that was
@@ -91,35 +58,131 @@ if [[ "${1:-}" == --predictions ]]; then # of two reports that are there
     prediction_errors "${2:?}" "${3:?}"
     exit
 fi
+if [[ "${1:-}" == --pack ]]; then
+    pack "$(realpath -m "${2:?tests/gpu.sh --pack needs a folder}")"
+    exit
+fi
 
-"$twb" devices
-"$twb" devices --json | grep -q '"present": true' || exit 5
-for example in "$here"/share/tensor-workbench/examples/*.twb; do
-    check "$(basename "$example")" same_probes "$example"
+[[ -x "$here/bin/twb" ]] || {
+    echo "gpu.sh: this is no packed folder; make one with: bash tests/gpu.sh --pack DIR" >&2
+    exit 2
+}
+out=$(realpath -m "${1:-gpu-results}")
+shift || true
+parts=" ${*:-tests sanitizer calibration bench networks} "
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# CUDA's libraries may lie where the linker does not look, beside a toolkit or Python's packages.
+export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+wanted=$(LC_ALL=C ldd "$here/lib/libtwb_cuda.so" | awk '/not found/ { print $1 }' || true)
+toolkit=$(grep -aoE 'libnvrtc\.so\.[0-9]+' "$here/lib/libtwb_cuda.so" | sort -u || true)
+for library in $wanted $toolkit libcudnn.so.9; do
+    if [[ "$wanted" != *"$library"* ]] && ldconfig -p 2>/dev/null | grep -qF "$library "; then continue; fi
+    folder=$(find /usr/local /opt /usr/lib -name "$library" -printf '%h\n' -quit 2>/dev/null || true)
+    [[ -z "$folder" ]] || export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$folder"
 done
-mkdir "$work/cases"
-tar -xJf "$here/cases/onnx.tar.xz" -C "$work/cases"
-check "ONNX's cases on the GPU" "$here/bin/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
-tail -1 "$work/said"
-check "repeated, with its times" "$twb" run "$here/share/tensor-workbench/examples/digits.twb" --require-gpu --iterations 1000
-if command -v compute-sanitizer >/dev/null; then
-    check "compute-sanitizer on the digits" compute-sanitizer --error-exitcode 1 \
-        "$twb" run "$here/share/tensor-workbench/examples/digits.twb" --require-gpu --iterations 2 --quiet
-else
-    echo "skipped: no compute-sanitizer on this machine"
+
+twb=$here/bin/twb
+examples=$here/share/tensor-workbench/examples
+digits=$examples/digits.twb
+passed=0
+failed=0
+declare -a results=()
+check() { # NAME SECONDS COMMAND…
+    local name=$1 seconds=$2 state=passed
+    shift 2
+    if [[ $(type -t "$1") == function ]]; then
+        "$@" >"$work/said" 2>&1 || state=failed
+    else
+        timeout "$seconds" "$@" >"$work/said" 2>&1 || state=failed
+    fi
+    { echo "== $state: $name"; cat "$work/said"; } >>"$out/log.txt"
+    results+=("{\"check\": \"$name\", \"state\": \"$state\"}")
+    if [[ $state == passed ]]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        tail -40 "$work/said" | sed 's/^/    /'
+    fi
+}
+skip() { # WHAT WHY
+    echo "skipped: $1: $2"
+    results+=("{\"check\": \"$1\", \"state\": \"skipped: $2\"}")
+}
+wants() { [[ "$parts" == *" $1 "* ]]; }
+
+# Every probe of two reports within 1e-4 of the other.
+probes_agree() { # REPORT REPORT
+    awk -F'[:,]' '/"(value|mean|nan)"/ { gsub(/[ "]/, "", $2); v[FILENAME, ++n[FILENAME]] = $2 }
+        END { if (n[ARGV[1]] == 0 || n[ARGV[1]] != n[ARGV[2]]) { print "the reports have no probes in common"; exit 1 }
+            for (i = 1; i <= n[ARGV[1]]; ++i) { a = v[ARGV[1], i]; b = v[ARGV[2], i]; if (a == b) continue
+                d = a - b; if (d < 0) d = -d; s = a < 0 ? -a : a
+                if (!(d <= 1e-4 * (1 + s))) { print "probe figure " i ": " a " and " b; bad = 1 } } exit bad }' "$1" "$2"
+}
+# The same graph on the GPU, ops together and one by one, and on the cpu alone.
+same_probes() { # FILE
+    local gpu=(timeout 120 "$twb" run "$1" --policy implicit --require-gpu --quiet)
+    "${gpu[@]}" --report "$work/gpu.json" && "${gpu[@]}" --no-fusion --report "$work/single.json" &&
+        TWB_CUDA_PLUGIN=none timeout 120 "$twb" run "$1" --policy implicit --quiet --report "$work/cpu.json" &&
+        probes_agree "$work/gpu.json" "$work/cpu.json" && probes_agree "$work/single.json" "$work/cpu.json"
+}
+
+: >"$out/log.txt"
+"$twb" devices | tee -a "$out/log.txt"
+"$twb" devices --json >"$out/devices.json"
+grep -q '"present": true' "$out/devices.json" || exit 5
+
+if wants tests; then
+    for graph in "$examples"/*.twb "$here/large_sizes.twb"; do
+        check "the cpu's numbers: $(basename "$graph")" 400 same_probes "$graph"
+    done
+    mkdir "$work/cases"
+    tar -xJf "$here/cases/onnx.tar.xz" -C "$work/cases"
+    check "ONNX's cases" 300 "$here/bin/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
+    tail -1 "$work/said"
+    check "1000 iterations" 60 "$twb" run "$digits" --require-gpu --iterations 1000 --report "$out/digits.json"
+    check "products rounded to TF32" 60 "$twb" run "$digits" --require-gpu --allow-tf32
 fi
-digits=$here/share/tensor-workbench/examples/digits.twb
-"$twb" calibrate --device cuda:0 -o "$work/measured.json" || failed=$((failed + 1))
-check "each op by itself" "$twb" run "$digits" --require-gpu --no-fusion --iterations 100 --report "$work/gpu.json"
-check "the measured profile, simulated" "$twb" run "$digits" --iterations 100 \
-    --device-map "cuda:0=simulated:$work/measured.json" --report "$work/calibrated.json"
-check "products rounded to TF32" "$twb" run "$digits" --require-gpu --allow-tf32
-prediction_errors "$work/gpu.json" "$work/calibrated.json" || failed=$((failed + 1))
-"$here/bin/bench_gpu" "${1:-$work/bench.json}"
-if python3 -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null; then
-    python3 "$here/bench/bench_networks.py" "$twb" --device cuda:0 || failed=$((failed + 1))
-else
-    echo "skipped: no PyTorch with a GPU on this machine to compare networks with"
+if wants sanitizer; then
+    if command -v compute-sanitizer >/dev/null; then
+        sanitizer=(compute-sanitizer --error-exitcode 1)
+        check "compute-sanitizer: the digits" 180 "${sanitizer[@]}" "$twb" run "$digits" --require-gpu --iterations 2 --quiet
+        check "compute-sanitizer: large sizes" 240 "${sanitizer[@]}" "$twb" run "$here/large_sizes.twb" --policy implicit \
+            --require-gpu --quiet
+    else
+        skip "compute-sanitizer" "not on this machine"
+    fi
 fi
-echo "$passed passed, $failed failed"
+if wants calibration; then
+    check "calibration" 240 "$twb" calibrate --device cuda:0 -o "$out/profile.json"
+    check "each op by itself" 60 "$twb" run "$digits" --require-gpu --no-fusion --iterations 100 --report "$work/gpu.json"
+    check "the measured profile, simulated" 60 "$twb" run "$digits" --iterations 100 \
+        --device-map "cuda:0=simulated:$out/profile.json" --report "$work/calibrated.json"
+    check "predicted and measured, edge by edge" 10 prediction_errors "$work/gpu.json" "$work/calibrated.json"
+    cat "$work/said"
+fi
+if wants bench; then
+    check "bench_gpu" 300 "$here/bin/bench_gpu" "$out/bench.json"
+    cat "$work/said"
+fi
+if wants networks; then
+    if python3 -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null; then
+        check "networks against PyTorch" 300 python3 "$here/bench/bench_networks.py" "$twb" --device cuda:0
+        cp "$work/said" "$out/networks.txt"
+        cat "$work/said"
+    else
+        skip "networks against PyTorch" "no PyTorch with a GPU on this machine"
+    fi
+fi
+{
+    echo "{\"schema\": 1, \"date\": \"$(date -u +%Y-%m-%d)\", \"parts\": \"${parts# }\", \"passed\": $passed,"
+    echo " \"failed\": $failed, \"checks\": ["
+    printf '  %s' "${results[0]:-}"
+    [[ ${#results[@]} -lt 2 ]] || printf ',\n  %s' "${results[@]:1}"
+    echo ']}'
+} >"$out/summary.json"
+echo "$passed passed, $failed failed; what was found lies in $out"
 ((failed == 0))
