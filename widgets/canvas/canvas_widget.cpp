@@ -105,6 +105,7 @@ void CanvasWidget::setRunState(const RunState* run) {
 }
 
 void CanvasWidget::runStateChanged() {
+    if (m_run && m_run->running && !m_runBudget.isDue()) return;
     readMemory();
     update();
 }
@@ -357,6 +358,7 @@ void CanvasWidget::renderTo(QPainter& painter, const QRectF& target) {
 }
 
 void CanvasWidget::paintEvent(QPaintEvent*) {
+    m_runBudget.begin();
     QPainter painter(this);
     const QRectF viewport = m_view.viewport();
     m_scene.prepare(source(), viewport, zoom(), m_run);
@@ -376,6 +378,7 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
         painter.drawRect(QRectF(rect()).adjusted(1, 1, -1, -1));
     }
     m_minimap->sceneMayHaveChanged();
+    m_runBudget.end();
 }
 
 void CanvasWidget::resizeEvent(QResizeEvent*) {

@@ -7,6 +7,7 @@
 #include "widgets/canvas/scene.h"
 #include "widgets/canvas/walk.h"
 #include "widgets/document.h"
+#include "widgets/frame_budget.h"
 #include "widgets/wire_edits.h"
 
 #include <QTimer>
@@ -152,6 +153,7 @@ private:
     Scene m_scene;
     CanvasView m_view;
     const RunState* m_run = nullptr;
+    FrameBudget m_runBudget; ///< of repaints that only a run asks for
     std::unique_ptr<Gesture> m_gesture;
     Preview m_dropPreview;
     Preview m_heldWire; ///< while an op is chosen for it

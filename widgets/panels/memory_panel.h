@@ -1,7 +1,7 @@
 #pragma once
 
 #include "widgets/document.h"
-#include "widgets/panels/frame_budget.h"
+#include "widgets/frame_budget.h"
 #include "widgets/run_controller.h"
 
 #include <QWidget>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "widgets/frame_budget.h"
 #include "widgets/panels/curve_choice.h"
-#include "widgets/panels/frame_budget.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/transfer_plot.h"
 
