@@ -17,6 +17,7 @@ namespace twb {
 namespace {
 
 constexpr std::string_view kDevice = "device";
+constexpr std::string_view kDisabled = "disabled";
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalidArgument, sentence); }
 
@@ -66,11 +67,11 @@ AttributeValue parseIntegers(const AttributeSpec& spec, std::string_view text) {
     return out;
 }
 
-bool parseFlag(const AttributeSpec& spec, std::string_view text) {
+bool parseFlag(std::string_view attribute, std::string_view text) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
     refuse(
-        fmt::format("\"{}\" is neither true nor false, which the attribute \"{}\" takes", text, spec.name));
+        fmt::format("\"{}\" is neither true nor false, which the attribute \"{}\" takes", text, attribute));
 }
 
 std::vector<std::string> dtypeNames() {
@@ -89,7 +90,7 @@ void place(Graph& graph, const Node& node, const std::string& value) {
 
 const AttributeSpec& attributeNamed(const Op& op, const Node& node, const std::string& name) {
     if (const AttributeSpec* spec = op.attribute(name)) return *spec;
-    std::vector<std::string> names{std::string(kDevice)};
+    std::vector<std::string> names{std::string(kDevice), std::string(kDisabled)};
     for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
     refuse(fmt::format("{} \"{}\" has no attribute \"{}\"{}", op.name, node.name, name,
                        didYouMean(name, names)));
@@ -97,14 +98,20 @@ const AttributeSpec& attributeNamed(const Op& op, const Node& node, const std::s
 
 void set(Graph& graph, const Node& node, const Setting& setting) {
     const Op* op = findOp(node.op);
+    Node after = node;
+    DeltaBuilder builder(graph, "");
+    if (setting.attribute == kDisabled && !(op && op->attribute(kDisabled))) {
+        after.disabled = parseFlag(kDisabled, trimmed(setting.value));
+        builder.change(after);
+        graph.apply(builder.take());
+        return;
+    }
     if (!op)
         refuse(fmt::format("the op \"{}\" of \"{}\" is unknown, so nothing of it can be set", node.op,
                            node.name));
     if (setting.attribute == kDevice && !op->attribute(kDevice)) return place(graph, node, setting.value);
     const AttributeSpec& spec = attributeNamed(*op, node, setting.attribute);
-    Node after = node;
     after.attributes.set(spec.name, parseValue(spec, setting.value));
-    DeltaBuilder builder(graph, "");
     builder.change(after);
     graph.apply(builder.take());
 }
@@ -138,7 +145,7 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
     const std::string_view value = trimmed(text);
     switch (spec.type) {
     case AttributeType::flag:
-        return parseFlag(spec, value);
+        return parseFlag(spec.name, value);
     case AttributeType::integer:
         return parseInteger(spec, value);
     case AttributeType::number:
@@ -189,6 +196,7 @@ void applySettings(Graph& graph, const std::vector<Setting>& settings) {
     }
     for (const auto& [id, option] : touched) {
         const Node& node = *graph.find(id);
+        if (!findOp(node.op)) continue; // only enabled or disabled: there is nothing else to set of it
         try {
             completeAttributes(*findOp(node.op), node.attributes);
         } catch (const Error& error) {

@@ -273,7 +273,8 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
         command->add_option(flag, into, doc)->type_name(type)->take_all()->allow_extra_args(false);
     };
     many("--set", options->sets, "NODE.ATTRIBUTE=VALUE",
-         "Another value for an attribute in this run; node.device=cuda:0 moves a node");
+         "Another value for an attribute in this run; node.device=cuda:0 moves a node, "
+         "node.disabled=true leaves it out");
     many("--input", options->inputs, "NODE=FILE",
          "Read a source node's tensor from this file: a.npy, a.npz#name or a.safetensors#name");
     many("--output", options->outputs, "NODE=FILE",

@@ -182,7 +182,9 @@ Fragment parseFragment(std::string_view text) {
     ProjectParts parts = readProjectParts(text, kFragmentFormat, origin);
     checkParts(parts, origin);
     if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
-    return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes), std::move(parts.edges)};
+    Ids<Lane>(parts.lanes, "lanes", origin); // throws where one is there twice
+    return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes), std::move(parts.edges),
+            std::move(parts.lanes)};
 }
 
 Graph loadProject(const std::filesystem::path& path) {

@@ -21,6 +21,10 @@ std::string& text(const Scalar& value) {
     if (!value.text) wrong("must be a text");
     return *value.text;
 }
+bool flag(const Scalar& value) {
+    if (!value.flag) wrong("must be true or false");
+    return *value.flag;
+}
 template <class Id> Id id(const Scalar& value, std::int64_t least = 1) {
     return Id(static_cast<std::uint64_t>(integer(value, least, static_cast<std::int64_t>(kLargestId))));
 }
@@ -33,9 +37,11 @@ Fields fieldsOf(Section section) {
     case Section::lanes:
         return {bit(id) | bit(device) | bit(title) | bit(order), bit(id) | bit(device)};
     case Section::frames:
-        return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body), bit(id)};
+        return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed),
+                bit(id)};
     case Section::nodes:
-        return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(attributes),
+        return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
+                    bit(attributes),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
     case Section::edges:
         return {bit(from) | bit(to), bit(from) | bit(to)};
@@ -128,6 +134,16 @@ void set(Frame& frame, Field field, const Scalar& value) {
     case Field::body:
         frame.body = std::move(text(value));
         break;
+    case Field::collapsed:
+        frame.collapsed = flag(value);
+        break;
+    case Field::color: {
+        const auto color = parseFrameColor(text(value));
+        if (!color)
+            wrong("must be blue, teal, green, yellow, orange, pink or purple, but is " + quoted(*value.text));
+        frame.color = *color;
+        break;
+    }
     default:
         frame.parent = id<FrameId>(value);
         break;
@@ -153,8 +169,10 @@ void set(Node& node, Field field, const Scalar& value) {
         node.frame = id<FrameId>(value);
         break;
     case Field::pinned:
-        if (!value.flag) wrong("must be true or false");
-        node.pinned = *value.flag;
+        node.pinned = flag(value);
+        break;
+    case Field::disabled:
+        node.disabled = flag(value);
         break;
     default:
         wrong("must be an object");

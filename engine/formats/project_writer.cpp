@@ -110,6 +110,8 @@ void writeFrame(Writer& w, const Frame& frame) {
     if (frame.parent != FrameId::none) w.raw(", \"parent\": ").id(frame.parent);
     if (frame.owner != NodeId::none) w.raw(", \"owner\": ").id(frame.owner);
     if (!frame.body.empty()) w.raw(", \"body\": ").text(frame.body);
+    if (frame.collapsed) w.raw(", \"collapsed\": true");
+    if (frame.color != FrameColor::none) w.raw(", \"color\": ").text(name(frame.color));
     w.raw("}");
 }
 
@@ -118,6 +120,7 @@ void writeNode(Writer& w, const Node& node) {
     w.raw(", \"lane\": ").id(node.lane);
     if (node.frame != FrameId::none) w.raw(", \"frame\": ").id(node.frame);
     if (node.pinned) w.raw(", \"pinned\": true");
+    if (node.disabled) w.raw(", \"disabled\": true");
     if (!node.attributes.empty()) {
         const char* separator = ", \"attributes\": {";
         for (const auto& [name, value] : node.attributes) {
@@ -206,8 +209,8 @@ std::string toProjectText(const Graph& graph) {
 std::string toFragmentText(const Fragment& fragment) {
     Writer w;
     writeHead(w, kFragmentFormat);
-    const std::vector<Lane>* noLanes = nullptr;
-    writeParts(w, noLanes, fragment.frames, fragment.nodes, fragment.edges, fragment.notes);
+    const std::vector<Lane>* lanes = fragment.lanes.empty() ? nullptr : &fragment.lanes;
+    writeParts(w, lanes, fragment.frames, fragment.nodes, fragment.edges, fragment.notes);
     return w.take();
 }
 

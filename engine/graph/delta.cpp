@@ -205,12 +205,27 @@ Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std:
         }
     for (NoteId id : notes)
         if (const Note* note = graph.find(id)) out.notes.push_back(*note);
+    for (const Lane& lane : graph.lanes()) {
+        const auto standsHere = [&](const auto& thing) { return thing.lane == lane.id; };
+        if (std::any_of(out.nodes.begin(), out.nodes.end(), standsHere) ||
+            std::any_of(out.notes.begin(), out.notes.end(), standsHere))
+            out.lanes.push_back(lane);
+    }
     return out;
 }
 
 void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, LaneId fallbackLane,
            std::vector<NodeId>* added) {
-    const auto laneFor = [&](LaneId lane) { return builder.graph().find(lane) ? lane : fallbackLane; };
+    const auto laneFor = [&](LaneId id) {
+        const auto from = std::find_if(fragment.lanes.begin(), fragment.lanes.end(),
+                                       [id](const Lane& lane) { return lane.id == id; });
+        const Lane* here = builder.graph().find(id);
+        if (from == fragment.lanes.end() || (here && here->device == from->device))
+            return here ? id : fallbackLane;
+        for (const Lane& lane : builder.graph().lanesInOrder())
+            if (lane.device == from->device) return lane.id;
+        return fallbackLane;
+    };
     std::unordered_map<FrameId, FrameId> frames;
     for (const Frame& frame : fragment.frames) {
         Frame fresh = frame;

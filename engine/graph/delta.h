@@ -76,11 +76,13 @@ struct Fragment {
     std::vector<Frame> frames;
     std::vector<Note> notes;
     std::vector<Edge> edges;
+    std::vector<Lane> lanes; ///< that nodes and notes came from; their heights do not count
 };
 
 Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes = {});
-/// Adds a fragment with fresh ids and free names, moved by `offset`; nodes whose lane is not in the graph go
-/// to `fallbackLane`. `added` gets the new node ids, in the fragment's order.
+/// Adds a fragment with fresh ids and free names, moved by `offset`. What came from a lane that is here goes
+/// to it, else to the first lane of the same device, else to `fallbackLane`; a lane of which the fragment
+/// says no device is found by its id. `added` gets the new node ids, in the fragment's order.
 void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, LaneId fallbackLane,
            std::vector<NodeId>* added = nullptr);
 

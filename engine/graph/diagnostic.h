@@ -32,6 +32,7 @@ struct Fix {
         disconnect,   ///< remove `edge`
         removeNode,   ///< remove `node`
         bypass,       ///< whoever reads `node` reads `edge.from` instead; `node` goes
+        enableNode,   ///< let a disabled `node` take part in runs again
         setAttribute, ///< set `attribute` of `node` to `value`; `value` absent: back to its default
     };
     Kind kind = Kind::insertTo;
@@ -57,7 +58,8 @@ struct Operand {
 ///
 /// Codes: device-mismatch, shape-mismatch, dtype-mismatch, attribute, cycle, missing-input, unknown-op,
 /// unknown-port, unsupported, missing-device, file, too-large, body (errors); implicit-transfer (warning);
-/// auto-device (note); and those of placement/lints.h.
+/// disabled (a note of the node, a warning of what cannot run without it); auto-device (note); and those of
+/// placement/lints.h.
 struct Diagnostic {
     Severity severity = Severity::error;
     std::string code;

@@ -2,6 +2,7 @@
 
 #include "core/attributes.h"
 #include "core/device.h"
+#include "graph/frame_color.h"
 #include "graph/ids.h"
 #include "graph/policy.h"
 #include "graph/table.h"
@@ -46,8 +47,9 @@ struct Node {
     FrameId frame = FrameId::none; ///< the module it belongs to
     Attributes attributes;         ///< those that are set; defaults come from the op table
     Position position;
-    bool folded = false; ///< drawn within the node that reads it, where it can be: see folding.h
-    bool pinned = false; ///< stays on its lane when a placement is proposed
+    bool folded = false;   ///< drawn within the node that reads it, where it can be: see folding.h
+    bool pinned = false;   ///< stays on its lane when a placement is proposed
+    bool disabled = false; ///< has no part in a run; what reads it reads what it reads, where that fits
     bool operator==(const Node&) const = default;
 };
 
@@ -69,6 +71,8 @@ struct Frame {
     FrameId parent = FrameId::none;
     NodeId owner = NodeId::none;
     std::string body{}; ///< which of its owner's bodies, by name: "then_branch"
+    FrameColor color = FrameColor::none;
+    bool collapsed = false; ///< drawn as one card, with the ports that lead out of it
     bool operator==(const Frame&) const = default;
 };
 

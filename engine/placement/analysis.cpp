@@ -4,7 +4,9 @@
 #include "core/format.h"
 #include "ops/input_errors.h"
 #include "placement/body_rule.h"
+#include "placement/cycle_rule.h"
 #include "placement/device_rule.h"
+#include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 #include "placement/lints.h"
 #include "placement/topology.h"
@@ -27,7 +29,8 @@ class Analyzer {
 public:
     Analyzer(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files)
         : m_graph(graph), m_devices(devices), m_files(files), m_bodies(graph), m_topology(graph, m_bodies),
-          m_rule(graph, devices, m_out), m_bodyRule(graph, m_bodies, m_out) {
+          m_rule(graph, devices, m_out), m_bodyRule(graph, m_bodies, m_out),
+          m_disabledRule(graph, m_bodies, m_out) {
         m_out.policy = policy;
     }
 
@@ -35,9 +38,10 @@ public:
 
 private:
     void addNode(std::uint32_t index);
-    void checkCycles();
     void checkLanes();
     void checkNode(NodeFacts& facts, const Node& node, const Links& links);
+    std::optional<TensorType> wouldMake(NodeFacts& facts, const Node& node);
+    std::vector<const TensorType*> inputTypes(const NodeFacts& facts) const;
     bool checkPorts(const NodeFacts& facts, const Node& node);
     bool checkInputs(const NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
     void checkDevices(NodeFacts& facts, bool& sound);
@@ -65,6 +69,7 @@ private:
     Analysis m_out;
     DeviceRule m_rule;
     BodyRule m_bodyRule;
+    DisabledRule m_disabledRule;
     std::vector<bool> m_valuesTried; ///< by node of m_out: hostValue() has found it or given it up
     std::map<std::pair<PortRef, Device>, std::size_t> m_copies; ///< into m_out.implicitCopies
 };
@@ -78,11 +83,12 @@ Analysis Analyzer::run() {
     if (m_topology.order.size() < m_topology.nodes.size()) {
         for (std::uint32_t index = 0; index < m_topology.nodes.size(); ++index)
             if (!m_out.index.contains(m_topology.nodes[index]->id)) addNode(index);
-        checkCycles();
+        addCycles(m_graph, m_topology, m_out.diagnostics);
     }
     for (Diagnostic& d : m_out.diagnostics)
         if (d.code == "device-mismatch") m_rule.addFixes(d);
     addLints(m_graph, m_devices, m_out);
+    m_disabledRule.nameEdges();
     std::stable_sort(m_out.diagnostics.begin(), m_out.diagnostics.end(),
                      [](const Diagnostic& a, const Diagnostic& b) { return a.severity > b.severity; });
     return std::move(m_out);
@@ -121,7 +127,48 @@ void Analyzer::addNode(std::uint32_t index) {
     facts.op = findOp(node.op);
     facts.device = m_devices.resolve(m_graph.deviceOf(node));
     facts.inputs = m_topology.links[index]->inputs;
+    m_disabledRule.follow(facts.inputs);
+    if (node.disabled) {
+        const std::optional<TensorType> made = wouldMake(facts, node);
+        m_disabledRule.standAside(facts, made);
+        return;
+    }
     checkNode(facts, node, *m_topology.links[index]);
+    m_disabledRule.checkReads(facts);
+}
+
+/// The type of a disabled node's output 0, if it ran; nothing where the rules would not let it, or do not
+/// know.
+std::optional<TensorType> Analyzer::wouldMake(NodeFacts& facts, const Node& node) {
+    facts.outputs.resize(1);
+    if (!facts.op) return std::nullopt;
+    const std::size_t said = m_out.diagnostics.size();
+    try {
+        facts.attributes = completeAttributes(*facts.op, node.attributes);
+    } catch (const InferError&) {
+        return std::nullopt;
+    }
+    facts.outputs.resize(static_cast<std::size_t>(facts.op->outputCount(facts.attributes)));
+    const std::vector<const TensorType*> types = inputTypes(facts);
+    bool known = true;
+    for (std::size_t port = 0; port < types.size(); ++port)
+        known = known && (types[port] || !facts.inputs[port]);
+    const bool inferred = known && checkPorts(facts, node) && checkInputs(facts, node, types) &&
+                          inferOutputs(facts, node, types);
+    m_out.diagnostics.resize(said); // it is not run: nothing is wrong with it
+    return inferred && !facts.outputs.empty() ? facts.outputs[0] : std::nullopt;
+}
+
+/// By input port. Null: not connected, or not known.
+std::vector<const TensorType*> Analyzer::inputTypes(const NodeFacts& facts) const {
+    std::vector<const TensorType*> types;
+    for (const auto& from : facts.inputs) {
+        const TensorType* type = nullptr;
+        if (from)
+            if (const auto& known = m_out.typeOf(*from)) type = &*known;
+        types.push_back(type);
+    }
+    return types;
 }
 
 void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links) {
@@ -161,15 +208,10 @@ void Analyzer::checkNode(NodeFacts& facts, const Node& node, const Links& links)
         d.fixes.push_back(disconnectFix(m_graph, edge));
         add(std::move(d));
     }
-    std::vector<const TensorType*> types; // null: not connected, or not known
+    const std::vector<const TensorType*> types = inputTypes(facts);
     bool inputsKnown = true;
-    for (const auto& from : facts.inputs) {
-        const TensorType* type = nullptr;
-        if (from)
-            if (const auto& known = m_out.typeOf(*from)) type = &*known;
-        types.push_back(type);
-        inputsKnown = inputsKnown && (type || !from);
-    }
+    for (std::size_t port = 0; port < types.size(); ++port)
+        inputsKnown = inputsKnown && (types[port] || !facts.inputs[port]);
     const bool complete = sound;
     const bool portsFit = checkPorts(facts, node);
     const bool inputsFit = checkInputs(facts, node, types);
@@ -286,7 +328,8 @@ const Tensor* Analyzer::hostValue(PortRef from, int depth) {
     NodeFacts& facts = m_out.nodes[at->second];
     if (facts.value) return &facts.value;
     const Op* op = facts.op;
-    if (!op || !op->kernel || facts.outputs.size() != 1 || m_valuesTried[at->second]) return nullptr;
+    if (!op || !op->kernel || facts.disabled || facts.outputs.size() != 1) return nullptr;
+    if (m_valuesTried[at->second]) return nullptr;
     if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
     if (op->name == "Input") return nullptr; // another run may be given another one
     m_valuesTried[at->second] = true;
@@ -386,58 +429,6 @@ bool Analyzer::checkSupport(const NodeFacts& facts, const Node& node) {
     return false;
 }
 
-void Analyzer::checkCycles() {
-    for (const auto& cycle : m_topology.cycles) {
-        // Walk inside the component until a node comes round again: a path that a person can follow.
-        const auto inside = [&](std::uint32_t node) {
-            return std::binary_search(cycle.begin(), cycle.end(), node);
-        };
-        struct Hop {
-            NodeId from;
-            std::optional<Edge> edge; ///< nothing from a node of a body to the body's owner
-        };
-        std::vector<Hop> path;
-        std::map<std::uint32_t, std::size_t> seen;
-        std::uint32_t at = cycle.front();
-        while (!seen.contains(at)) {
-            seen[at] = path.size();
-            const NodeId from = m_topology.nodes[at]->id;
-            const auto& outgoing = m_graph.outgoing(from);
-            const auto next = std::find_if(outgoing.begin(), outgoing.end(), [&](const Edge& edge) {
-                return inside(m_topology.indexOf(edge.to.node));
-            });
-            if (next == outgoing.end()) {
-                path.push_back({from, std::nullopt});
-                at = m_topology.ownerOf(at);
-            } else {
-                path.push_back({from, *next});
-                at = m_topology.indexOf(next->to.node);
-            }
-        }
-        path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(seen[at]));
-        std::vector<std::string> names;
-        for (const Hop& hop : path) names.push_back(labelOf(m_graph, hop.from));
-        if (names.size() > 8) names = {names[0], names[1], "…", names.back()};
-        names.push_back(labelOf(m_graph, m_topology.nodes[at]->id));
-        const auto last = std::find_if(path.rbegin(), path.rend(), [](const Hop& hop) { return hop.edge; });
-        if (last == path.rend()) {
-            add(makeError(
-                "cycle", path.front().from, -1,
-                fmt::format("{} stands in a body that it owns itself: {}; take it out of that frame",
-                            names.front(), fmt::join(names, " -> "))));
-            continue;
-        }
-        Diagnostic d = makeError(
-            "cycle", last->from, last->edge->to.port,
-            fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
-                        "these edges",
-                        fmt::join(names, " -> ")));
-        d.edge = last->edge;
-        d.fixes.push_back(disconnectFix(m_graph, *last->edge));
-        add(std::move(d));
-    }
-}
-
 } // namespace
 
 const NodeFacts* Analysis::find(NodeId id) const noexcept {
@@ -450,6 +441,12 @@ const std::optional<TensorType>& Analysis::typeOf(PortRef output) const noexcept
     const NodeFacts* facts = find(output.node);
     const auto port = static_cast<std::size_t>(output.port);
     return facts && output.port >= 0 && port < facts->outputs.size() ? facts->outputs[port] : unknown;
+}
+
+std::optional<PortRef> Analysis::sourceOf(PortRef input) const noexcept {
+    const NodeFacts* facts = find(input.node);
+    const auto port = static_cast<std::size_t>(input.port);
+    return facts && input.port >= 0 && port < facts->inputs.size() ? facts->inputs[port] : std::nullopt;
 }
 
 std::size_t Analysis::errorCount() const noexcept {

@@ -18,15 +18,18 @@ namespace twb {
 /// What is known of one node before anything runs.
 struct NodeFacts {
     NodeId id = NodeId::none;
-    const Op* op = nullptr; ///< null for an unknown op
+    const Op* op = nullptr; ///< null for an unknown op, and for a disabled node, which has no part in a run
     Device device;          ///< resolved
     Attributes attributes;  ///< complete; empty when `sound` is false
+    /// By input port. Behind disabled nodes: what they pass on; one that passes nothing is named itself.
     std::vector<std::optional<PortRef>> inputs;
     /// Output types; nothing when they could not be inferred. Unknown dimensions are possible.
     std::vector<std::optional<TensorType>> outputs;
     /// Its value when the host can know it before the run and something asks for it (a Constant that feeds
     /// a shape); empty otherwise.
     Tensor value;
+    bool disabled = false;
+    std::optional<PortRef> passes; ///< what a disabled node's readers read instead of its output 0
     bool sound = false; ///< no error of its own and all inputs sound: compile may turn it into steps
 };
 
@@ -50,6 +53,8 @@ struct Analysis {
 
     const NodeFacts* find(NodeId id) const noexcept;
     const std::optional<TensorType>& typeOf(PortRef output) const noexcept;
+    /// What an input reads, disabled nodes left out: as in the facts of its node.
+    std::optional<PortRef> sourceOf(PortRef input) const noexcept;
     std::size_t errorCount() const noexcept;
     bool hasErrors() const noexcept { return errorCount() > 0; }
     /// No errors but placeholders (unknown-op): what does not depend on these can run.
@@ -62,6 +67,10 @@ struct Analysis {
 /// op, unsupported kernel and unreadable file, all at once. Linear in nodes and edges. `files` null: File
 /// nodes have unknown types.
 Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files);
+
+/// Whether a change can make any difference to what analyze() says: it cannot where things only move on the
+/// canvas, or notes, titles, colours and the iterations change.
+bool changesAnalysis(const Delta& delta);
 
 /// What moving a tensor of `type` between two devices costs, by the profiles. Zero for the same device.
 Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinned, const DeviceMap& devices);

@@ -23,6 +23,10 @@ public:
 
 private:
     const Diagnostic& diagnostic(std::size_t i) const { return m_analysis.diagnostics[i]; }
+    /// What the input that a diagnostic is about reads; a disabled node before it is not to blame.
+    PortRef sourceOf(const Diagnostic& d) const {
+        return m_analysis.sourceOf(d.edge->to).value_or(d.edge->from);
+    }
     /// The nodes whose fault it can be, the likeliest first.
     std::vector<NodeId> suspects(const Diagnostic& d) const;
     void blame(std::vector<std::size_t> open);
@@ -44,13 +48,13 @@ bool isShared(const Diagnostic& d) {
 
 std::vector<NodeId> Causes::suspects(const Diagnostic& d) const {
     std::vector<NodeId> out;
-    if (d.edge) out.push_back(d.edge->from.node);
-    if (d.code == "dtype-mismatch" || d.code == "shape-mismatch")
-        for (const auto& input : m_graph.inputs(d.node))
+    const NodeFacts* facts = m_analysis.find(d.node);
+    if (d.edge) out.push_back(sourceOf(d).node);
+    if (facts && (d.code == "dtype-mismatch" || d.code == "shape-mismatch"))
+        for (const auto& input : facts->inputs)
             if (input && std::find(out.begin(), out.end(), input->node) == out.end())
                 out.push_back(input->node);
     // What the host reads is its source's fault alone: the op is free to stand where it does.
-    const NodeFacts* facts = m_analysis.find(d.node);
     const bool onHost =
         d.code == "device-mismatch" && facts && facts->op && facts->op->inputAt(d.port).hostValue;
     if (!onHost || out.empty()) out.push_back(d.node);
@@ -71,7 +75,7 @@ void Causes::blame(std::vector<std::size_t> open) {
         for (const std::size_t i : explained[node])
             if (left.contains(i)) {
                 ++count;
-                first = first || diagnostic(i).edge->from.node == node;
+                first = first || sourceOf(diagnostic(i)).node == node;
             }
         return Entry{count, first, ~value(node)};
     };
@@ -147,16 +151,16 @@ void Causes::describeDevices(Cause& cause) const {
     for (const std::size_t i : cause.diagnostics) {
         const Diagnostic& d = diagnostic(i);
         onHost += m_analysis.find(d.node)->op->inputAt(d.port).hostValue ? 1 : 0;
-        const bool isSource = own.contains(d.edge->from.node);
-        (isSource ? readers : sources).insert(isSource ? d.node : d.edge->from.node);
+        const bool isSource = own.contains(sourceOf(d).node);
+        (isSource ? readers : sources).insert(isSource ? d.node : sourceOf(d).node);
         others.insert(isSource ? m_rule.wanted(*m_analysis.find(d.node), d.port)
-                               : m_analysis.find(d.edge->from.node)->device);
+                               : m_analysis.find(sourceOf(d).node)->device);
         inserts.fixes.push_back(d.fixes.front());
-        if (copied.insert({d.edge->from, d.fixes.front().device}).second)
+        if (copied.insert({sourceOf(d), d.fixes.front().device}).second)
             add(inserts.price, d.fixes.front().price);
         if (isSource && cause.decided.empty())
             for (const Operand& operand : d.operands)
-                if (!operand.origin.empty() && operand.label == labelOf(m_graph, d.edge->from.node))
+                if (!operand.origin.empty() && operand.label == labelOf(m_graph, sourceOf(d).node))
                     cause.decided = operand.origin;
     }
     const std::string names = cause.nodes.size() == 1

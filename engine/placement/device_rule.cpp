@@ -1,6 +1,7 @@
 #include "placement/device_rule.h"
 
 #include "core/error.h"
+#include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 
 #include <fmt/format.h>
@@ -46,7 +47,7 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts) const {
         const auto& from = facts.inputs[static_cast<std::size_t>(port)];
         if (!from) continue;
         const NodeFacts* source = m_analysis.find(from->node);
-        if (!source) continue;
+        if (!source || source->disabled) continue;
         if (source->device == wanted(facts, port)) {
             anyAtHome = anyAtHome || !facts.op->inputAt(port).hostValue;
             continue;
@@ -162,7 +163,7 @@ Price DeviceRule::priceOfStanding(NodeId id, Device device) const {
         const bool host = facts->op && facts->op->inputAt(static_cast<int>(p)).hostValue;
         if (source) add(*from, source->device, host ? Device::cpu() : device);
     }
-    for (const Edge& edge : m_graph.outgoing(id)) {
+    for (const Edge& edge : readersOf(m_graph, m_analysis, id)) {
         const NodeFacts* consumer = m_analysis.find(edge.to.node);
         if (consumer) add(edge.from, device, consumer->device);
     }

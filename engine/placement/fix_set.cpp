@@ -16,7 +16,7 @@ FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceM
     const DeviceRule rule(graph, devices, analysis);
     for (const Diagnostic& d : analysis.diagnostics) {
         if (d.code != "device-mismatch" || !d.edge) continue;
-        const NodeFacts& source = *analysis.find(d.edge->from.node);
+        const NodeFacts& source = *analysis.find(analysis.sourceOf(d.edge->to)->node);
         const NodeFacts& reader = *analysis.find(d.node);
         ends[source.id].insert(rule.wanted(reader, d.port));
         if (!reader.op->inputAt(d.port).hostValue) ends[reader.id].insert(source.device);

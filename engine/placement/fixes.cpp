@@ -128,6 +128,12 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
         builder.removeNode(fix.node);
         return;
     }
+    case Fix::Kind::enableNode: {
+        Node node = *graph.find(fix.node);
+        node.disabled = false;
+        builder.change(node);
+        return;
+    }
     case Fix::Kind::setAttribute: {
         Node node = *graph.find(fix.node);
         if (fix.value)

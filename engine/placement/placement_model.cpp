@@ -26,8 +26,8 @@ std::uint64_t bytesOf(const std::optional<TensorType>& type) {
 } // namespace
 
 bool isPlainTransfer(const NodeFacts& facts, const Analysis& analysis) {
-    if (!facts.op || facts.op->role != OpRole::transfer || facts.inputs.empty() || !facts.inputs[0])
-        return false;
+    if (!facts.op || facts.disabled || facts.op->role != OpRole::transfer) return false;
+    if (facts.inputs.empty() || !facts.inputs[0]) return false;
     const auto& before = analysis.typeOf(*facts.inputs[0]);
     return before && !facts.outputs.empty() && facts.outputs[0] && before->dtype == facts.outputs[0]->dtype;
 }
@@ -90,7 +90,7 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
     item.allowed = 1U << item.now;
     item.ns.assign(m_devices.size(), 0);
     for (const auto& type : facts.outputs) item.bytes += bytesOf(type);
-    const Op* op = facts.op;
+    const Op* op = facts.disabled ? nullptr : facts.op;
     const bool runs = op && op->role == OpRole::compute && op->kernel;
     const bool looks = op && op->role == OpRole::sink && !op->attribute("path"); // a Save stays on the host
     const bool recasts = op && op->role == OpRole::transfer && !isPlainTransfer(facts, m_analysis);
@@ -177,8 +177,7 @@ std::uint32_t PlacementModel::tensorAt(PortRef output) {
 }
 
 void PlacementModel::addReads(const NodeFacts& facts) {
-    if (!facts.op) return;
-    if (isLookedThrough(facts)) return;
+    if (!facts.op || facts.disabled || isLookedThrough(facts)) return;
     const bool takesScalars = takesHostScalars(facts);
     const std::uint32_t item = itemOf(facts.id);
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {

@@ -31,8 +31,11 @@ std::shared_ptr<const Plan> Compiler::run() {
     for (const NodeFacts& facts : m_analysis.nodes)
         if (const Body* body = facts.sound ? m_bodies.around(facts.id) : nullptr)
             m_inBody[body->frame].push_back(&facts);
-    for (const NodeFacts& facts : m_analysis.nodes)
-        if (facts.sound && !m_bodies.around(facts.id)) addNode(facts, *m_graph.find(facts.id));
+    for (const NodeFacts& facts : m_analysis.nodes) {
+        if (m_bodies.around(facts.id)) continue;
+        if (facts.sound) addNode(facts, *m_graph.find(facts.id));
+        if (facts.disabled) passOn(facts);
+    }
     setupFirst();
     if (m_options.fuse) fuseChains();
     findBodies();
@@ -191,7 +194,7 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
             return known->second;
     Transfer transfer;
     transfer.kind = TransferKind::implicitTo;
-    transfer.from = from;
+    transfer.from = copy->second->edges.front().from;
     transfer.to = copy->second->edges.front().to;
     const bool setup = copy->second->hoisted && isSetup(value);
     const ValueId out = addCopy(value, wanted, std::move(transfer), setup, false);
@@ -210,7 +213,7 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
     if (source != facts.device) {
         Transfer transfer;
         transfer.kind = TransferKind::explicitTo;
-        transfer.from = *facts.inputs[0];
+        transfer.from = m_graph.sourceOf({node.id, 0}).value_or(*facts.inputs[0]);
         transfer.to = {node.id, 0};
         transfer.node = node.id;
         transfer.pinned = facts.attributes.flag("pin_memory");
@@ -221,6 +224,14 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
     // To the same device and dtype it is free: the same tensor under another name.
     m_plan->valuesOfNode[node.id] = {value};
     if (m_options.keep.contains({node.id, 0})) m_plan->values[value].kept = true;
+}
+
+/// Who asks for the result of a disabled node gets the tensor that is passed on in its place.
+void Compiler::passOn(const NodeFacts& facts) {
+    const ValueId value = facts.passes ? m_plan->valueOf(*facts.passes) : kNone;
+    if (value == kNone) return;
+    m_plan->valuesOfNode[facts.id] = {value};
+    if (m_options.keep.contains({facts.id, 0})) m_plan->values[value].kept = true;
 }
 
 void Compiler::addStagedFile(const NodeFacts& facts, const Node& node) {

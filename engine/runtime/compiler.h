@@ -38,6 +38,7 @@ private:
     std::vector<ValueId> readFromOutside(std::uint32_t firstStep, const PlanControl& control) const;
     void findBodies();
     void addTo(const NodeFacts& facts, const Node& node);
+    void passOn(const NodeFacts& facts);
     void addStagedFile(const NodeFacts& facts, const Node& node);
     ValueId inputFor(const NodeFacts& facts, int port);
     ValueId addValue(PortRef source, TensorType type, Device device, std::string label);

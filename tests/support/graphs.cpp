@@ -76,7 +76,7 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
         return builder.take();
     }
     static const char* const ops[] = {"Relu", "Add", "MatMul", "Zeros", "To", "Nonsense", "Concat"};
-    switch (below(12)) {
+    switch (below(14)) {
     case 0:
     case 1:
     case 2: {
@@ -132,6 +132,30 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
         }
         break;
     }
+    case 11:
+        if (const Node* node = anyNode()) {
+            Node marked = *node;
+            bool* const marks[] = {&marked.disabled, &marked.disabled, &marked.pinned, &marked.folded};
+            bool& mark = *marks[below(std::size(marks))];
+            mark = !mark;
+            builder.change(marked);
+        }
+        break;
+    case 12:
+        if (!graph.frames().empty() && below(3) == 0) {
+            Frame frame = *graph.frames().begin();
+            frame.collapsed = !frame.collapsed;
+            builder.change(frame);
+        } else if (const Node* node = anyNode(); node && below(2)) {
+            Node moved = *node;
+            moved.position.y += 8;
+            builder.change(moved);
+        } else {
+            Lane resized = *graph.find(anyLane());
+            resized.height += 8;
+            builder.change(resized);
+        }
+        break;
     default:
         if (const Node* node = anyNode()) {
             const auto edges = graph.outgoing(node->id);

@@ -5,6 +5,7 @@
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
+#include "placement/disabled_rule.h"
 
 #include <climits>
 
@@ -68,6 +69,10 @@ DeviceMap Export::devicesOf(const Graph& graph) {
     for (const Lane& lane : graph.lanes())
         if (!lane.device.isCpu() && !lane.device.isAuto()) devices.set(lane.device, cpuBackend(), false);
     return devices;
+}
+
+Graph Export::graphToExport(const Graph& graph, const TensorFiles* files) {
+    return exportable(graph, analyze(graph, devicesOf(graph), Policy::implicit, files), "ONNX");
 }
 
 std::string Export::run() {

@@ -20,14 +20,15 @@ constexpr int kOpset = 17;
 class Export {
 public:
     Export(const Graph& graph, const TensorFiles* files)
-        : m_graph(graph), m_files(files), m_bodies(graph),
-          m_analysis(analyze(graph, devicesOf(graph), Policy::implicit, files)) {}
+        : m_graph(graphToExport(graph, files)), m_files(files), m_bodies(m_graph),
+          m_analysis(analyze(m_graph, devicesOf(m_graph), Policy::implicit, files)) {}
 
     std::string run();
 
 private:
     /// Where tensors live does not matter here: every lane is real enough to check shapes and dtypes.
     static DeviceMap devicesOf(const Graph& graph);
+    static Graph graphToExport(const Graph& graph, const TensorFiles* files);
     void add(const NodeFacts& facts, const Node& node);
     void addSource(const NodeFacts& facts, const Node& node);
     void addOutput(const NodeFacts& facts, const Node& node);
@@ -47,7 +48,7 @@ private:
                     fmt::format("{} \"{}\" cannot be exported to ONNX: {}", node.op, node.name, problem));
     }
 
-    const Graph& m_graph;
+    const Graph m_graph;
     const TensorFiles* m_files;
     const Bodies m_bodies;
     const Analysis m_analysis;

@@ -7,6 +7,7 @@
 #include "formats/safetensors.h"
 #include "formats/tensor_archive.h"
 #include "graph/module_names.h"
+#include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 
 #include <fmt/ranges.h>
@@ -41,10 +42,10 @@ Exporter::Exporter(const Graph& graph, const TensorFiles* files, std::filesystem
 
 /// PyTorch copies nothing by itself: the copies that the policy makes as To nodes.
 Graph Exporter::withCopiesMade(const Graph& graph, const TensorFiles* files) {
-    Graph out = graph;
+    Graph out = exportable(graph, analyze(graph, anyDevices(graph), graph.info().policy, files), "PyTorch");
     if (graph.info().policy.makesNoCopies()) return out;
     std::vector<Fix> fixes;
-    const Analysis analysis = analyze(graph, anyDevices(graph), graph.info().policy, files);
+    const Analysis analysis = analyze(out, anyDevices(out), out.info().policy, files);
     for (const ImplicitCopy& copy : analysis.implicitCopies)
         for (const Edge& edge : copy.edges) {
             Fix fix;
