@@ -1,5 +1,6 @@
 #include "app/exit_code.h"
 #include "app/window_screenshot.h"
+#include "backends/cpu/host_threads.h"
 #include "core/error.h"
 #include "profile/resource_path.h"
 #include "widgets/main_window.h"
@@ -101,6 +102,7 @@ int main(int argc, char** argv) {
     } catch (const Error& error) {
         return fail(ExitCode::fileError, toQt(error.what()));
     }
+    setHostThreads(settings::threads()); // before the first backend is made
     if (picture) {
         Theme::apply(app, themeNamed(shot.theme().isEmpty() ? QStringLiteral("dark") : shot.theme()));
         MainWindow window(profiles);

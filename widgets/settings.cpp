@@ -14,6 +14,7 @@ constexpr std::chrono::milliseconds kAutosave{10'000};
 const QString kTheme = QStringLiteral("theme");
 const QString kAutosaveSeconds = QStringLiteral("autosaveSeconds");
 const QString kRestore = QStringLiteral("restoreSession");
+const QString kThreads = QStringLiteral("threads");
 const QString kPolicy = QStringLiteral("policy");
 const QString kProfile = QStringLiteral("profile");
 
@@ -33,6 +34,9 @@ std::chrono::milliseconds autosaveInterval() {
 void setAutosaveInterval(std::chrono::milliseconds interval) {
     QSettings().setValue(kAutosaveSeconds, double(interval.count()) / 1000);
 }
+
+int threads() { return std::max(0, QSettings().value(kThreads).toInt()); }
+void setThreads(int count) { QSettings().setValue(kThreads, count); }
 
 bool restoresSession() { return QSettings().value(kRestore, true).toBool(); }
 void setRestoresSession(bool restores) { QSettings().setValue(kRestore, restores); }

@@ -19,6 +19,10 @@ void setTheme(const QString& name);
 std::chrono::milliseconds autosaveInterval();
 void setAutosaveInterval(std::chrono::milliseconds interval);
 
+/// Of the CPU, for a run; 0: as many as it has. Counts from the next start.
+int threads();
+void setThreads(int count);
+
 /// Whether the files of the last session are opened again.
 bool restoresSession();
 void setRestoresSession(bool restores);

@@ -20,6 +20,7 @@ namespace twb {
 namespace {
 
 const char* const kStandard = "standardShortcut";
+constexpr int kMostThreads = 1024;
 constexpr int kMostSeconds = 600;
 constexpr int kFieldWidth = 216;
 
@@ -44,6 +45,7 @@ struct General {
     QComboBox* theme;
     QComboBox* policy;
     QComboBox* profile;
+    QSpinBox* threads = new QSpinBox;
     QSpinBox* autosave = new QSpinBox;
     QCheckBox* restore = new QCheckBox(Words::tr("Open the files of the last session again"));
 
@@ -58,6 +60,12 @@ struct General {
         std::vector<std::pair<QString, QString>> all;
         for (const DeviceProfile& p : profiles.all()) all.emplace_back(toQt(p.id), toQt(p.name));
         profile = makeChoice("settingsProfile", settings::profile(profiles), all);
+        threads->setObjectName(QStringLiteral("settingsThreads"));
+        threads->setRange(0, kMostThreads);
+        threads->setSpecialValueText(Words::tr("All of them"));
+        threads->setValue(settings::threads());
+        threads->setFixedWidth(kFieldWidth);
+        threads->setToolTip(Words::tr("How many threads of the CPU a run uses, from the next start"));
         autosave->setObjectName(QStringLiteral("settingsAutosave"));
         autosave->setRange(1, kMostSeconds);
         autosave->setSuffix(Words::tr(" s"));
@@ -74,6 +82,7 @@ struct General {
         form->addRow(Words::tr("&Theme"), theme);
         form->addRow(Words::tr("&Policy of a new graph"), policy);
         form->addRow(Words::tr("A &GPU that is not there is simulated as"), profile);
+        form->addRow(Words::tr("T&hreads of the CPU (from the next start)"), threads);
         form->addRow(Words::tr("&Unsaved work is kept safe after"), autosave);
         form->addRow(Words::tr("When the program starts"), restore);
     }
@@ -87,6 +96,7 @@ struct General {
         const std::chrono::seconds seconds(autosave->value());
         if (std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()) != seconds)
             settings::setAutosaveInterval(seconds);
+        settings::setThreads(threads->value());
         settings::setRestoresSession(restore->isChecked());
     }
 };

@@ -1,5 +1,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/host_stream.h"
+#include "backends/cpu/host_threads.h"
+#include "backends/cpu/parallel.h"
 #include "backends/simulated/simulated_backend.h"
 #include "core/caching_allocator.h"
 #include "core/error.h"
@@ -11,6 +13,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <thread>
 
 using namespace twb;
@@ -25,6 +29,17 @@ void slow(const KernelContext&) { std::this_thread::sleep_for(std::chrono::milli
 void append(const KernelContext& c) {
     auto* list = c.outputs[0].as<std::int32_t>();
     list[++list[0]] = static_cast<std::int32_t>(c.attributes.integer("n"));
+}
+
+std::atomic<int> team{0}; ///< threads that work at once in a kernel
+void countTeam(const KernelContext&) {
+    std::set<std::thread::id> seen;
+    std::mutex mutex;
+    parallelRanges(1 << 10, std::int64_t{1} << 30, 1, [&](std::int64_t, std::int64_t) {
+        const std::lock_guard lock(mutex);
+        seen.insert(std::this_thread::get_id());
+    });
+    team = int(seen.size());
 }
 
 const Attributes kNoAttributes;
@@ -58,6 +73,7 @@ private Q_SLOTS:
     void waitsForTheRecordBeforeTheWait();
     void pingPong();
     void failuresGoToTheGuard();
+    void kernelsShareAsManyThreadsAsWereAskedFor();
     void theVirtualClockTakesWhatTheProfileSays();
     void waitingMovesTheVirtualClock();
     void timingsAreOrdered();
@@ -295,6 +311,21 @@ void TestHostStream::memorySpacesAreApart() {
     QCOMPARE(backend->memory().stats().used, std::size_t{128});
     QCOMPARE(cpuBackend()->info().simulated, false);
     QCOMPARE(backend->info().simulated, true);
+}
+
+void TestHostStream::kernelsShareAsManyThreadsAsWereAskedFor() {
+    const MeasuredDurations durations;
+    for (const int count : {1, 2}) {
+        setHostThreads(count);
+        QCOMPARE(hostThreads(), count);
+        HostStream stream(durations);
+        const Launch launch = launchOf(countTeam);
+        stream.launch(launch);
+        stream.synchronize();
+        QVERIFY2(team >= 1 && team <= count, qPrintable(QString::number(team)));
+    }
+    setHostThreads(0);
+    QVERIFY(hostThreads() >= 1);
 }
 
 TWB_TEST_MAIN(TestHostStream)

@@ -100,12 +100,18 @@ private Q_SLOTS:
             seconds->setFocus();
             seconds->selectAll();
             QTest::keyClicks(seconds, QStringLiteral("30"));
+            auto* threads = find<QSpinBox>(dialog, "settingsThreads");
+            QCOMPARE(threads->text(), QStringLiteral("All of them"));
+            threads->setFocus();
+            threads->selectAll();
+            QTest::keyClicks(threads, QStringLiteral("3"));
             QTest::keyClick(find<QCheckBox>(dialog, "settingsRestore"), Qt::Key_Space);
         });
         openSettings(hand);
         QVERIFY(answer.answered());
         QVERIFY(!Theme::current().isDark);
         QCOMPARE(backend(), std::string("simulated NVIDIA T4"));
+        QCOMPARE(settings::threads(), 3);
         QCOMPARE(settings::autosaveInterval(), std::chrono::milliseconds(30'000));
         QVERIFY(!settings::restoresSession());
         hand.key(Qt::Key_N, Qt::ControlModifier);

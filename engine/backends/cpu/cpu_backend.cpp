@@ -1,16 +1,14 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include "backends/cpu/host_backend.h"
+#include "backends/cpu/host_threads.h"
 
 #include <algorithm>
 #include <fstream>
 #include <string>
-#include <thread>
 
 namespace twb {
 namespace {
-
-unsigned threads() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 /// "AMD EPYC", from /proc/cpuinfo, without its padding.
 std::string processorName() {
@@ -31,7 +29,7 @@ DeviceProfile estimatedProfile(std::string name) {
     p.id = "cpu";
     p.name = std::move(name);
     p.source = "estimate from the number of cores, not measured";
-    const double cores = threads();
+    const double cores = hostThreads();
     const double f32 = cores * 2.5 * 8 * 2 * 2; // GHz × lanes × (multiply and add) × two units
     p.peakGflops[static_cast<std::size_t>(DType::f32)] = f32;
     p.peakGflops[static_cast<std::size_t>(DType::f64)] = f32 / 2;
@@ -46,7 +44,7 @@ DeviceInfo describe(const DeviceProfile& profile) {
     DeviceInfo info;
     info.device = Device::cpu();
     info.name = profile.name;
-    info.detail = threads() == 1 ? "1 thread" : std::to_string(threads()) + " threads";
+    info.detail = hostThreads() == 1 ? "1 thread" : std::to_string(hostThreads()) + " threads";
     info.memoryBytes = profile.memoryBytes;
     return info;
 }

@@ -1,5 +1,6 @@
 #include "backends/cpu/host_stream.h"
 
+#include "backends/cpu/host_threads.h"
 #include "core/error.h"
 
 #include <array>
@@ -113,6 +114,7 @@ private:
 };
 
 void HostStream::Worker::work() {
+    useHostThreads();
     std::uint64_t done = 0;
     std::uint64_t available = 0;
     // The end of one launch is the start of the next while the queue never ran dry: one look at the
