@@ -1,17 +1,16 @@
 #include "widgets/inspector/attribute_editor.h"
 
 #include "widgets/icon.h"
+#include "widgets/inspector/file_chooser.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDir>
-#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLineEdit>
-#include <QSignalBlocker>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -40,9 +39,9 @@ QToolButton* makeSmallButton(const QString& iconName, const QString& what, QWidg
 
 } // namespace
 
-AttributeEditor::AttributeEditor(const Op& op, const AttributeSpec& spec, const QString& folder,
+AttributeEditor::AttributeEditor(std::vector<const Op*> ops, const AttributeSpec& spec, const QString& folder,
                                  QWidget* parent)
-    : QWidget(parent), m_op(op), m_spec(spec), m_folder(folder),
+    : QWidget(parent), m_ops(std::move(ops)), m_spec(spec), m_folder(folder),
       m_reset(
           makeSmallButton(QStringLiteral("reset"), tr("Reset %1 to its default").arg(toQt(spec.name)), this)),
       m_refusal(makeLabel({}, TextRole::small, QStringLiteral("error"), this)) {
@@ -80,7 +79,8 @@ QWidget* AttributeEditor::makeEditor() {
         m_check->setAccessibleName(name);
         m_check->setObjectName(QStringLiteral("attribute.") + name);
         m_check->setFixedWidth(kEditorWidth);
-        connect(m_check, &QCheckBox::toggled, this, [this](bool on) { commit(AttributeValue(on)); });
+        // Also from the state between, which is no change of what toggled() tells.
+        connect(m_check, &QCheckBox::clicked, this, [this](bool on) { commit(AttributeValue(on)); });
         return m_check;
     }
     const QStringList choices = choicesOf(m_spec);
@@ -106,7 +106,6 @@ QWidget* AttributeEditor::makeEditor() {
     m_line->setFixedWidth(kEditorWidth);
     const bool isText = m_spec.type == AttributeType::text || m_spec.type == AttributeType::file;
     m_line->setAlignment(isText ? Qt::AlignLeft : Qt::AlignRight);
-    if (!m_spec.defaultValue) m_line->setPlaceholderText(m_spec.required ? tr("required") : tr("not set"));
     m_line->installEventFilter(this);
     connect(m_line, &QLineEdit::editingFinished, this, &AttributeEditor::commitText);
     if (m_spec.type == AttributeType::file) {
@@ -124,11 +123,12 @@ std::optional<AttributeValue> AttributeEditor::shown() const {
 
 void AttributeEditor::setValue(const std::optional<AttributeValue>& value) {
     m_value = value;
+    m_isMixed = false;
     m_reset->setVisible(value.has_value() && (m_spec.defaultValue || !m_spec.required));
     setRefusal({});
     const QString text = textOf(shown());
     if (m_check) {
-        const QSignalBlocker blocker(m_check);
+        m_check->setTristate(false);
         m_check->setChecked(text == QLatin1String("true") || text == QLatin1String("1"));
         m_check->setText(m_check->isChecked() ? tr("true") : tr("false"));
     } else if (m_combo) {
@@ -137,12 +137,33 @@ void AttributeEditor::setValue(const std::optional<AttributeValue>& value) {
     } else {
         m_line->setText(text);
         m_line->setCursorPosition(0);
+        m_line->setPlaceholderText(m_spec.defaultValue ? QString()
+                                   : m_spec.required   ? tr("required")
+                                                       : tr("not set"));
+    }
+}
+
+void AttributeEditor::setMixed() {
+    m_value.reset();
+    m_isMixed = true;
+    m_reset->setVisible(m_spec.defaultValue || !m_spec.required);
+    setRefusal({});
+    if (m_check) {
+        m_check->setTristate(true);
+        m_check->setCheckState(Qt::PartiallyChecked);
+        m_check->setText(tr("several"));
+    } else if (m_combo) {
+        m_combo->setPlaceholderText(tr("several"));
+        m_combo->setCurrentIndex(-1);
+    } else {
+        m_line->clear();
+        m_line->setPlaceholderText(tr("several"));
     }
 }
 
 void AttributeEditor::commitText() {
     const QString text = m_line->text();
-    if (text == textOf(shown())) {
+    if (m_isMixed ? text.isEmpty() : text == textOf(shown())) {
         setRefusal({});
         return;
     }
@@ -150,13 +171,17 @@ void AttributeEditor::commitText() {
         commit(std::nullopt);
         return;
     }
-    const TypedValue typed = readValueFor(m_op, m_spec, text);
+    TypedValue typed;
+    for (const Op* op : m_ops) {
+        typed = readValueFor(*op, m_spec, text);
+        if (!typed.value) break;
+    }
     setRefusal(typed.refusal);
     if (typed.value) commit(typed.value);
 }
 
 void AttributeEditor::commit(std::optional<AttributeValue> value) {
-    if (value == m_value) {
+    if (!m_isMixed && value == m_value) {
         setValue(m_value);
         return;
     }
@@ -170,16 +195,18 @@ void AttributeEditor::setRefusal(const QString& sentence) {
 }
 
 void AttributeEditor::chooseFile() {
-    const QString file = QFileDialog::getOpenFileName(
-        this, tr("Choose a tensor"), m_folder, tr("Tensors (*.npy *.npz *.safetensors);;All files (*)"));
-    if (file.isEmpty()) return;
-    m_line->setText(QDir(m_folder).relativeFilePath(file));
+    FileChooser chooser(this, m_folder);
+    if (chooser.exec() != QDialog::Accepted || chooser.chosen().isEmpty()) return;
+    m_line->setText(QDir(m_folder).relativeFilePath(chooser.chosen()));
     commitText();
 }
 
 bool AttributeEditor::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
-        setValue(m_value);
+        if (m_isMixed)
+            setMixed();
+        else
+            setValue(m_value);
         return true;
     }
     return QWidget::eventFilter(watched, event);

@@ -4,6 +4,8 @@
 
 #include <QWidget>
 
+#include <vector>
+
 class QCheckBox;
 class QComboBox;
 class QLabel;
@@ -18,19 +20,22 @@ struct AttributeEdit {
 };
 
 /// Edits one attribute: a check box, a list of choices or a line of text, whatever its type wants. What
-/// cannot be a value is refused on the spot, with the reason below it, and never leaves the editor.
+/// cannot be a value is refused on the spot, with the reason below it, and never leaves the editor. Of
+/// several nodes it edits what they have in common.
 class AttributeEditor : public QWidget {
     Q_OBJECT
 
 public:
-    /// `op` is an entry of the op table. `folder` is where a file chooser begins and what its paths are
-    /// relative to.
-    AttributeEditor(const Op& op, const AttributeSpec& spec, const QString& folder,
+    /// `ops` are entries of the op table that all have such an attribute: what one of them refuses is
+    /// refused. `folder` is where a file chooser begins and what its paths are relative to.
+    AttributeEditor(std::vector<const Op*> ops, const AttributeSpec& spec, const QString& folder,
                     QWidget* parent = nullptr);
 
     const AttributeSpec& spec() const noexcept { return m_spec; }
     /// Shows the node's value; nothing: the default holds.
     void setValue(const std::optional<AttributeValue>& value);
+    /// Shows that nodes differ; an edit gives all of them one value.
+    void setMixed();
 
 Q_SIGNALS:
     void edited(const twb::AttributeEdit& edit);
@@ -46,10 +51,11 @@ private:
     void chooseFile();
     std::optional<AttributeValue> shown() const;
 
-    const Op& m_op;
+    std::vector<const Op*> m_ops;
     AttributeSpec m_spec;
     QString m_folder;
     std::optional<AttributeValue> m_value;
+    bool m_isMixed = false;
     QCheckBox* m_check = nullptr;
     QComboBox* m_combo = nullptr;
     QLineEdit* m_line = nullptr;

@@ -166,9 +166,9 @@ void Inspector::refresh() {
     m_title->setVisible(node == nullptr);
     m_op->setVisible(node != nullptr);
     m_device->setVisible(node != nullptr);
-    m_attributes->setVisible(node != nullptr);
+    m_attributes->setVisible(!selection.nodes.empty());
     m_placement->setVisible(!selection.nodes.empty());
-    if (!node) m_builtFor = NodeId::none;
+    if (selection.nodes.empty()) m_builtFor.clear();
 
     if (node)
         showNode(*node);
@@ -197,7 +197,7 @@ void Inspector::setProblemsElsewhere(bool elsewhere) {
 
 void Inspector::showNode(const Node& node) {
     const Op* op = findOp(node.op);
-    if (!m_name->hasFocus() || m_builtFor != node.id) {
+    if (!m_name->hasFocus() || m_builtFor != std::set{node.id}) {
         m_name->setText(toQt(node.name));
         m_name->setCursorPosition(0);
     }
@@ -207,28 +207,56 @@ void Inspector::showNode(const Node& node) {
     if (!op)
         m_doc->setText(tr("An op that this program does not know. It is kept as it is."));
     else
-        m_doc->setText(toQt(op->formula.empty() ? op->doc : op->formula));
-    m_doc->setToolTip(op ? toQt(op->doc) : QString());
-    if (m_builtFor != node.id || m_builtOp != node.op) buildAttributes(node);
-    for (AttributeEditor* editor : m_editors) {
-        const AttributeValue* value = node.attributes.find(editor->spec().name);
-        editor->setValue(value ? std::optional(*value) : std::nullopt);
-    }
+        m_doc->setText(toQt(op->formula.empty() ? op->doc : op->doc + "\n" + op->formula));
+    showAttributes({&node});
     fillLanes({node.id});
 }
 
-void Inspector::buildAttributes(const Node& node) {
+/// What all of these nodes can be told.
+void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
+    std::set<NodeId> ids;
+    std::vector<const Op*> ops;
+    for (const Node* node : nodes) {
+        ids.insert(node->id);
+        const Op* op = findOp(node->op);
+        if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
+    }
+    if (std::find(ops.begin(), ops.end(), nullptr) != ops.end()) ops.clear(); // nobody knows what it takes
+    if (ids != m_builtFor || ops != m_builtOps) {
+        m_builtFor = std::move(ids);
+        buildAttributes(ops);
+    }
+    for (AttributeEditor* editor : m_editors) {
+        const auto valueOf = [&](const Node* node) {
+            const AttributeValue* value = node->attributes.find(editor->spec().name);
+            return value ? std::optional(*value) : std::nullopt;
+        };
+        const auto first = valueOf(nodes.front());
+        const bool same =
+            std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) { return valueOf(node) == first; });
+        if (same)
+            editor->setValue(first);
+        else
+            editor->setMixed();
+    }
+}
+
+void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
     for (AttributeEditor* editor : m_editors) {
         editor->hide();
         editor->deleteLater(); // it may be the one whose edit brought us here
     }
     m_editors.clear();
-    m_builtFor = node.id;
-    m_builtOp = node.op;
-    const Op* op = findOp(node.op);
-    if (!op) return;
-    for (const AttributeSpec& spec : op->attributes) {
-        auto* editor = new AttributeEditor(*op, spec, m_document.folder(), m_attributes);
+    m_builtOps = ops;
+    if (ops.empty()) return;
+    for (const AttributeSpec& spec : ops.front()->attributes) {
+        const bool isShared = std::all_of(ops.begin(), ops.end(), [&](const Op* op) {
+            const AttributeSpec* other = op->attribute(spec.name);
+            return other && other->type == spec.type && other->choices == spec.choices &&
+                   other->defaultValue == spec.defaultValue;
+        });
+        if (!isShared) continue;
+        auto* editor = new AttributeEditor(ops, spec, m_document.folder(), m_attributes);
         connect(editor, &AttributeEditor::edited, this,
                 [this, editor](const AttributeEdit& edit) { setAttribute(editor->spec(), edit.value); });
         m_attributeRows->addWidget(editor);
@@ -250,7 +278,14 @@ void Inspector::showEdge(const Edge& edge) {
 void Inspector::showMany() {
     const std::set<NodeId>& nodes = m_document.selection().nodes;
     m_title->setText(tr("%1 nodes").arg(grouped(qint64(nodes.size()))));
-    m_doc->setText(tr("Move them to another lane, copy or delete them together."));
+    std::vector<const Node*> selected;
+    for (const NodeId id : nodes) selected.push_back(m_document.graph().find(id));
+    showAttributes(selected);
+    const bool oneOp = m_builtOps.size() == 1;
+    m_doc->setText(
+        oneOp ? tr("All of them are %1. What is set here is set for all.").arg(toQt(m_builtOps.front()->name))
+        : m_editors.empty() ? tr("Move them to another lane, copy or delete them together.")
+                            : tr("What is set here is set for all of them."));
     fillLanes({nodes.begin(), nodes.end()});
 }
 
@@ -305,16 +340,20 @@ void Inspector::rename() {
 }
 
 void Inspector::setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value) {
-    const Node* node = onlyNode();
-    if (!node) return;
-    Node changed = *node;
-    if (value)
-        changed.attributes.set(spec.name, *value);
-    else
-        changed.attributes.erase(spec.name);
-    DeltaBuilder builder(m_document.graph(), "Set " + spec.name + " of " + node->name);
-    builder.change(changed);
-    apply(builder.take());
+    Delta delta;
+    for (const NodeId id : m_document.selection().nodes) {
+        const Node& before = *m_document.graph().find(id);
+        Node after = before;
+        if (value)
+            after.attributes.set(spec.name, *value);
+        else
+            after.attributes.erase(spec.name);
+        if (after != before) delta.nodes.push_back({before, std::move(after)});
+    }
+    delta.title = "Set " + spec.name + " of " +
+                  (delta.nodes.size() == 1 ? delta.nodes.front().after->name
+                                           : std::to_string(delta.nodes.size()) + " nodes");
+    apply(std::move(delta));
 }
 
 void Inspector::apply(Delta delta) {
@@ -401,7 +440,9 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     }
     if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
     const auto run = m_runs.state().nodes.find(node.id);
-    if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
+    if (node.disabled)
+        rows.push_back({tr("computed"), tr("no: it is disabled")});
+    else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
         rows.push_back({tr("computed"), tr("not run yet")});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
         rows.push_back({tr("computed"), toQt(name(run->second.state))});

@@ -7,6 +7,7 @@
 
 #include <QScrollArea>
 
+#include <set>
 #include <vector>
 
 class QComboBox;
@@ -50,7 +51,8 @@ private:
     void showEdge(const Edge& edge);
     void showMany();
     void showGraph();
-    void buildAttributes(const Node& node);
+    void showAttributes(const std::vector<const Node*>& nodes);
+    void buildAttributes(const std::vector<const Op*>& ops);
     void fillLanes(const std::vector<NodeId>& nodes);
     void moveToLane(int index);
     void rename();
@@ -73,8 +75,8 @@ private:
     QWidget* m_attributes;
     QVBoxLayout* m_attributeRows;
     std::vector<AttributeEditor*> m_editors;
-    NodeId m_builtFor = NodeId::none; ///< the node and op that the editors were made for
-    std::string m_builtOp;
+    std::set<NodeId> m_builtFor; ///< the nodes and ops that the editors were made for
+    std::vector<const Op*> m_builtOps;
     QLabel* m_factsHeading;
     FactRows* m_facts;
     QWidget* m_tensorSection;

@@ -1,0 +1,218 @@
+#include "formats/npy.h"
+#include "formats/tensor_archive.h"
+#include "support/test_main.h"
+#include "widgets/inspector/file_chooser.h"
+#include "widgets/window_hand.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QToolButton>
+
+#include <filesystem>
+#include <functional>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// Three Gemms that differ in alpha, and sources of two kinds.
+struct Several {
+    Graph graph;
+    NodeId one, two, three, ones, zeros, file;
+
+    Several() {
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 500});
+        one = addNode(builder, cpu, "Gemm", "one", 16, 16, {{"alpha", 0.5}});
+        two = addNode(builder, cpu, "Gemm", "two", 240, 16, {{"alpha", 2.0}, {"transB", true}});
+        three = addNode(builder, cpu, "Gemm", "three", 464, 16);
+        ones = addNode(builder, cpu, "Ones", "ones", 16, 160, {{"shape", Ints{2}}});
+        zeros = addNode(builder, cpu, "Zeros", "zeros", 240, 160, {{"shape", Ints{3}}});
+        file = addNode(builder, cpu, "File", "file", 464, 160);
+        graph.apply(builder.take());
+    }
+};
+
+/// The editor that is there now: those of what was selected before go with the next events.
+template <class T> T* editor(WindowHand& hand, const char* attribute) {
+    QCoreApplication::processEvents();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    return hand.window->findChild<T*>(QLatin1String("attribute.") + QLatin1String(attribute));
+}
+
+QLineEdit* line(WindowHand& hand, const char* attribute) { return editor<QLineEdit>(hand, attribute); }
+
+/// Does something with the file chooser once it is there.
+class Chooser : public QObject {
+public:
+    explicit Chooser(std::function<void(FileChooser&)> act) : m_act(std::move(act)) {
+        connect(&m_timer, &QTimer::timeout, this, [this] {
+            auto* chooser = qobject_cast<FileChooser*>(QApplication::activeModalWidget());
+            if (!chooser) return;
+            m_timer.stop();
+            isSeen = true;
+            m_act(*chooser);
+        });
+        m_timer.start(10);
+    }
+    bool isSeen = false;
+
+private:
+    std::function<void(FileChooser&)> m_act;
+    QTimer m_timer;
+};
+
+void openChooser(WindowHand& hand) {
+    auto* path = line(hand, "path");
+    for (QToolButton* button : path->findChildren<QToolButton*>())
+        if (button->isVisible()) {
+            QTest::mouseClick(button, Qt::LeftButton);
+            return;
+        }
+    QFAIL("no button beside the path");
+}
+
+} // namespace
+
+class TestInspector : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void oneEditSetsAllThatAreSelected() {
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.one));
+        hand.click(hand.middle(g.two), Qt::ShiftModifier);
+        hand.click(hand.middle(g.three), Qt::ShiftModifier);
+        QCOMPARE(hand.document.selection().nodes.size(), std::size_t(3));
+        QLineEdit* alpha = line(hand, "alpha");
+        QCOMPARE(alpha->text(), QString());
+        QCOMPARE(alpha->placeholderText(), QStringLiteral("several"));
+        QCOMPARE(line(hand, "beta")->text(), QStringLiteral("1.0"));
+        // To leave it as it is is no edit.
+        QTest::mouseClick(alpha, Qt::LeftButton);
+        QTest::keyClick(alpha, Qt::Key_Return);
+        QCOMPARE(hand.undoSteps(), 0);
+        QTest::keyClicks(alpha, QStringLiteral("x"));
+        QTest::keyClick(alpha, Qt::Key_Return);
+        QCOMPARE(hand.undoSteps(), 0);
+        QTest::keyClick(alpha, Qt::Key_Escape);
+        QTest::keyClicks(alpha, QStringLiteral("3"));
+        QTest::keyClick(alpha, Qt::Key_Return);
+        for (const NodeId id : {g.one, g.two, g.three})
+            QCOMPARE(hand.node(id).attributes.number("alpha"), 3.0);
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Set alpha of 3 nodes"));
+        QCOMPARE(line(hand, "alpha")->text(), QStringLiteral("3.0"));
+        hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void aCheckBoxOfSeveralStandsBetween() {
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.one));
+        hand.click(hand.middle(g.two), Qt::ShiftModifier);
+        auto* box = editor<QCheckBox>(hand, "transB");
+        QCOMPARE(box->checkState(), Qt::PartiallyChecked);
+        QTest::mouseClick(box, Qt::LeftButton, {}, QPoint(8, box->height() / 2));
+        QVERIFY(hand.node(g.one).attributes.flag("transB") && hand.node(g.two).attributes.flag("transB"));
+        QCOMPARE(box->checkState(), Qt::Checked);
+        QTest::mouseClick(box, Qt::LeftButton, {}, QPoint(8, box->height() / 2));
+        QVERIFY(!hand.node(g.one).attributes.flag("transB") && !hand.node(g.two).attributes.flag("transB"));
+    }
+
+    void differentOpsShowWhatTheyShare() {
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.ones));
+        hand.click(hand.middle(g.zeros), Qt::ShiftModifier);
+        QLineEdit* shape = line(hand, "shape");
+        QTest::mouseClick(shape, Qt::LeftButton);
+        QTest::keyClicks(shape, QStringLiteral("4, 5"));
+        QTest::keyClick(shape, Qt::Key_Return);
+        for (const NodeId id : {g.ones, g.zeros})
+            QCOMPARE(hand.node(id).attributes.integers("shape"), (Ints{4, 5}));
+        hand.click(hand.middle(g.one), Qt::ShiftModifier);
+        QVERIFY(!line(hand, "alpha") && !line(hand, "shape"));
+    }
+
+    void resetGoesBackToTheDefaultOfAll() {
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.one));
+        hand.click(hand.middle(g.two), Qt::ShiftModifier);
+        QVERIFY(line(hand, "alpha"));
+        QToolButton* reset = nullptr;
+        for (QToolButton* button : hand.window->findChildren<QToolButton*>())
+            if (button->isVisible() &&
+                button->accessibleName() == QLatin1String("Reset alpha to its default"))
+                reset = button;
+        QVERIFY(reset);
+        QTest::mouseClick(reset, Qt::LeftButton);
+        QVERIFY(!hand.node(g.one).attributes.has("alpha") && !hand.node(g.two).attributes.has("alpha"));
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(line(hand, "alpha")->text(), QStringLiteral("1.0"));
+    }
+
+    void theChooserShowsWhatAFileHolds() {
+        const QTemporaryDir folder;
+        const std::filesystem::path at(folder.path().toStdString());
+        writeNpy(at / "a.npy", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}).view());
+        writeTensor(splitTensorPath((at / "w.npz#bias").string()), Tensor::of<float>({2}, {1, 2}).view());
+        writeTensor(splitTensorPath((at / "w.npz#weight").string()),
+                    Tensor::of<float>({2, 2}, {1, 2, 3, 4}).view());
+        QFile broken(folder.filePath(QStringLiteral("b.npy")));
+        QVERIFY(broken.open(QIODevice::WriteOnly));
+        broken.write("no tensor");
+        broken.close();
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.document.setGraph(g.graph, folder.filePath(QStringLiteral("p.twb")), folder.path());
+        hand.click(hand.middle(g.file));
+        {
+            Chooser cancels([&](FileChooser& chooser) {
+                const auto* facts = chooser.findChild<QLabel*>(QStringLiteral("fileFacts"));
+                auto* name = chooser.findChild<QLineEdit*>(QStringLiteral("fileNameEdit"));
+                name->setText(QStringLiteral("a.npy"));
+                QTRY_VERIFY2(facts->text().startsWith(QStringLiteral("f32 2×3\n24 B")),
+                             qPrintable(facts->text()));
+                name->setText(QStringLiteral("b.npy"));
+                QTRY_VERIFY2(facts->text().contains(QStringLiteral("b.npy")), qPrintable(facts->text()));
+                QTest::keyClick(&chooser, Qt::Key_Escape);
+            });
+            openChooser(hand);
+            QVERIFY(cancels.isSeen);
+            QCOMPARE(hand.undoSteps(), 0);
+        }
+        Chooser takes([&](FileChooser& chooser) {
+            chooser.findChild<QLineEdit*>(QStringLiteral("fileNameEdit"))->setText(QStringLiteral("w.npz"));
+            auto* tensors = chooser.findChild<QListWidget*>(QStringLiteral("fileTensors"));
+            QTRY_COMPARE(tensors->count(), 2);
+            QCOMPARE(tensors->item(1)->text(), QStringLiteral("weight\nf32 2×2"));
+            QTest::mouseClick(tensors->viewport(), Qt::LeftButton, {},
+                              tensors->visualItemRect(tensors->item(1)).center());
+            auto* buttons = chooser.findChild<QDialogButtonBox*>();
+            QTest::mouseClick(buttons->button(QDialogButtonBox::Open), Qt::LeftButton);
+        });
+        openChooser(hand);
+        QVERIFY(takes.isSeen);
+        QCOMPARE(hand.node(g.file).attributes.text("path"), std::string("w.npz#weight"));
+        QVERIFY(hand.document.analysis().find(g.file)->sound);
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestInspector)
+#include "test_inspector.moc"
