@@ -6,6 +6,7 @@
 #include "graph/folding.h"
 #include "graph/port_fit.h"
 #include "ops/op_table.h"
+#include "widgets/palette/own_modules.h"
 
 #include <fmt/format.h>
 
@@ -60,7 +61,10 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
 /// Adds it; the nodes are those of a composite in the order of its fragment.
 std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place) {
     const std::string name = what.op.toStdString();
-    if (const Composite* composite = findComposite(name)) {
+    const Composite* composite = findComposite(name);
+    const std::optional<Composite> own = composite || findOp(name) ? std::nullopt : ownModule(what.op);
+    if (own) composite = &*own;
+    if (composite) {
         const Graph before = builder.graph();
         std::vector<NodeId> pasted;
         paste(builder, composite->fragment, place, what.lane, &pasted);

@@ -11,8 +11,8 @@
 
 namespace twb {
 
-/// A palette entry and where it is to stand: an op or a composite ("Linear") on a lane, in a frame or in
-/// none.
+/// A palette entry and where it is to stand: an op, a composite ("Linear") or a module of somebody's own, on
+/// a lane, in a frame or in none.
 struct NewOp {
     QString op;
     LaneId lane = LaneId::none;

@@ -76,7 +76,7 @@ void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
     if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
-    revalidate();
+    if (changesAnalysis(delta)) revalidate();
     const Selection selected = m_selection;
     dropDeadSelection();
     Q_EMIT changed(delta);

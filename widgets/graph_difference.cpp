@@ -83,6 +83,8 @@ private:
         const QString from = where(m_before, before->lane);
         const QString to = where(m_after, after.lane);
         if (from != to) changes << QStringLiteral("%1 → %2").arg(from, to);
+        if (before->disabled != after.disabled)
+            changes << (after.disabled ? Words::tr("disabled") : Words::tr("enabled"));
         if (before->folded != after.folded)
             changes << (after.folded ? Words::tr("folded") : Words::tr("unfolded"));
         if (!changes.isEmpty())

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 namespace twb {
 namespace {
@@ -164,19 +165,20 @@ Delta insertTo(const Graph& graph, const Selection& selection) {
     return fixes.empty() ? Delta() : toDelta(graph, fixes, "Insert To");
 }
 
-Delta makeModule(const Graph& graph, const Selection& selection) {
-    if (selection.nodes.empty()) return {};
-    DeltaBuilder builder(graph, "Make module");
-    FrameId parent = graph.find(*selection.nodes.begin())->frame;
-    for (const NodeId id : selection.nodes)
-        if (graph.find(id)->frame != parent) parent = FrameId::none;
-    const FrameId frame = builder.addFrame({FrameId::none, "Module", parent});
-    for (const NodeId id : nodesOf(graph, selection)) {
-        Node node = *graph.find(id);
-        node.frame = frame;
-        builder.change(node);
+Delta toggleDisabled(const Graph& graph, const Selection& selection) {
+    const bool enables = std::all_of(selection.nodes.begin(), selection.nodes.end(),
+                                     [&](NodeId id) { return graph.find(id)->disabled; });
+    Delta delta;
+    for (const NodeId id : selection.nodes) {
+        const Node& before = *graph.find(id);
+        Node after = before;
+        after.disabled = !enables;
+        if (after != before) delta.nodes.push_back({before, std::move(after)});
     }
-    return builder.take();
+    delta.title = (enables ? "Enable " : "Disable ") + (delta.nodes.size() == 1
+                                                            ? delta.nodes.front().after->name
+                                                            : std::to_string(delta.nodes.size()) + " nodes");
+    return delta;
 }
 
 Delta addLane(const Graph& graph, Device device) {
@@ -201,6 +203,17 @@ Delta moveLane(const Graph& graph, LaneId lane, int steps) {
         builder.change(lanes[i]);
     }
     return builder.take();
+}
+
+Delta resizeLane(const Graph& graph, LaneId lane, double height) {
+    const Lane* before = graph.find(lane);
+    if (!before || before->height == height) return {};
+    Lane after = *before;
+    after.height = height;
+    Delta delta;
+    delta.title = "Resize lane " + before->device.toString();
+    delta.lanes.push_back({*before, std::move(after)});
+    return delta;
 }
 
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {

@@ -29,12 +29,14 @@ Delta sendToNewLane(const Graph& graph, const Selection& selection, Device devic
 /// A To on each selected edge that crosses lanes without one, be it selected itself or an input of a selected
 /// node.
 Delta insertTo(const Graph& graph, const Selection& selection);
-/// A frame around the selected nodes.
-Delta makeModule(const Graph& graph, const Selection& selection);
+/// Disables the selected nodes, or enables them where all of them are disabled.
+Delta toggleDisabled(const Graph& graph, const Selection& selection);
 /// A lane below the others.
 Delta addLane(const Graph& graph, Device device);
 /// A lane some places further down, or up for negative `steps`. Empty where it would leave the canvas.
 Delta moveLane(const Graph& graph, LaneId lane, int steps);
+/// The least height of a lane: it is higher where what stands in it needs that.
+Delta resizeLane(const Graph& graph, LaneId lane, double height);
 /// Takes a lane away. What stands on it goes to the lane `target`, or away with it where that is none.
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target);
 /// The first GPU that has no lane yet.

@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/folding.h"
+#include "widgets/canvas/legend.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
 #include "widgets/panels/transfers_panel.h"
@@ -19,6 +20,7 @@
 #include <QMenuBar>
 #include <QSplitter>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -179,13 +181,20 @@ void MainWindow::buildGraphMenu() {
             edit(std::move(delta));
         });
     });
-    m_needSelection.push_back(
-        addAction(menu, tr("Make &module from selection"), QKeySequence(tr("Ctrl+G")),
-                  [this] { edit(makeModule(m_document.graph(), m_document.selection())); }));
+    m_moduleMenu = menu.addMenu(tr("&Module"));
+    fillModuleMenu(*m_moduleMenu);
     m_foldAction = addAction(menu, tr("F&old parameters"), QKeySequence(tr("Ctrl+Alt+F")),
                              [this] { edit(fold(m_document.graph(), selectedNodes())); });
     m_unfoldAction = addAction(menu, tr("&Unfold parameters"), QKeySequence(tr("Ctrl+Alt+U")),
                                [this] { edit(unfold(m_document.graph(), selectedNodes())); });
+    m_disableAction = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")),
+                                [this] { edit(toggleDisabled(m_document.graph(), m_document.selection())); });
+    m_disableAction->setToolTip(
+        tr("A disabled node has no part in a run. What reads it reads its first input that has the dtype and "
+           "the shape of its output; where there is none, it is not run."));
+    // A letter alone belongs to the canvas: elsewhere it is typed.
+    m_disableAction->setShortcutContext(Qt::WidgetShortcut);
+    m_canvas->QWidget::addAction(m_disableAction);
     addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
     menu.addSeparator();
     fillAnalysisMenu(*menu.addMenu(tr("A&nalyse")));
@@ -294,6 +303,10 @@ void MainWindow::buildViewMenu() {
     minimap->setCheckable(true);
     minimap->setChecked(true);
     connect(minimap, &QAction::toggled, m_canvas, &CanvasWidget::setMinimapVisible);
+    auto* const legend = new Legend(m_canvas);
+    QAction* showsLegend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
+    showsLegend->setCheckable(true);
+    connect(showsLegend, &QAction::toggled, legend, &QWidget::setVisible);
     menu.addSeparator();
     const std::pair<QString, QString> pages[] = {{QStringLiteral("transfers"), tr("&Transfers")},
                                                  {QStringLiteral("timeline"), tr("Time&line")},
@@ -342,6 +355,15 @@ void MainWindow::refreshActions() {
     for (QAction* action : m_needSelection) action->setEnabled(some);
     m_foldAction->setEnabled(some && !fold(m_document.graph(), selectedNodes()).empty());
     m_unfoldAction->setEnabled(some && !unfold(m_document.graph(), selectedNodes()).empty());
+    const std::set<NodeId>& nodes = selection.nodes;
+    m_disableAction->setEnabled(!nodes.empty());
+    const bool enables = !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [this](NodeId id) {
+        return m_document.graph().find(id)->disabled;
+    });
+    m_disableAction->setText(enables ? tr("Ena&ble") : tr("Disa&ble"));
+    const Frame* module = m_document.graph().find(moduleAtHand());
+    for (QAction* action : m_needModule) action->setEnabled(module != nullptr);
+    m_collapseAction->setText(module && module->collapsed ? tr("&Open module") : tr("C&ollapse module"));
     fillLaneMenu();
     const bool running = m_runs.isRunning();
     m_runAction->setEnabled(!running);

@@ -136,6 +136,7 @@ void MainWindow::buildPanels() {
 
 void MainWindow::connectPanels() {
     connect(m_palette, &OpPalette::opChosen, this, &MainWindow::addOpInView);
+    connect(m_palette, &OpPalette::ownModulesChanged, this, &MainWindow::reloadPalettes);
     connect(m_canvas, &CanvasWidget::opDropped, this, &MainWindow::addOpAt);
     connect(m_canvas, &CanvasWidget::opWanted, this, &MainWindow::searchOp);
     connect(m_canvas, &CanvasWidget::nodeActivated, this, [this] { m_inspector->editName(); });
@@ -335,7 +336,8 @@ void MainWindow::showContextMenu(QPoint at) {
     menu.addActions(m_editMenu->actions());
     menu.addSeparator();
     menu.addMenu(m_laneMenu);
-    menu.addActions({m_foldAction, m_unfoldAction});
+    menu.addActions({m_foldAction, m_unfoldAction, m_disableAction});
+    menu.addMenu(m_moduleMenu);
     menu.exec(at);
 }
 

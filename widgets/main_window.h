@@ -151,6 +151,13 @@ private:
     void setIterations(std::int64_t iterations);
     void setPolicy(Policy policy);
     void chooseDevice(const DeviceChoice& choice);
+    // main_modules.cpp
+    FrameId moduleAtHand() const;
+    void fillModuleMenu(QMenu& menu);
+    void fillColorMenu(QMenu& menu);
+    void renameModuleAtHand();
+    void keepModule();
+    static void reloadPalettes();
     // main_lanes.cpp
     LaneId laneAtHand() const;
     void fillLaneActions(QMenu& menu);
@@ -204,10 +211,14 @@ private:
     QMenu* m_examples = nullptr;
     QMenu* m_laneMenu = nullptr;
     QMenu* m_editMenu = nullptr;
+    QMenu* m_moduleMenu = nullptr;
     QMenu* m_graphMenu = nullptr;
     std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
+    std::vector<QAction*> m_needModule;    ///< enabled while what is selected stands in one
     QAction* m_foldAction = nullptr;
     QAction* m_unfoldAction = nullptr;
+    QAction* m_disableAction = nullptr;
+    QAction* m_collapseAction = nullptr;
     QAction* m_runAction = nullptr;
     QAction* m_continuousAction = nullptr;
     QAction* m_stopAction = nullptr;

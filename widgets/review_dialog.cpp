@@ -59,6 +59,7 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     const int rows = std::clamp(table->rowCount(), kLeastRows, kMostRows);
+    table->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents); // no room that holds nothing
     table->setMinimumHeight(kRowHeight * rows + table->horizontalHeader()->sizeHint().height() + 2);
 
     auto* buttons =

@@ -45,7 +45,8 @@ bool affectsRun(const Delta& delta) {
         if (!change.before || !change.after) return true;
         const Node& a = *change.before;
         const Node& b = *change.after;
-        if (a.op != b.op || a.lane != b.lane || !(a.attributes == b.attributes)) return true;
+        if (a.op != b.op || a.lane != b.lane || a.disabled != b.disabled) return true;
+        if (!(a.attributes == b.attributes)) return true;
     }
     for (const Change<Lane>& change : delta.lanes)
         if (change.before && change.after && change.before->device != change.after->device) return true;
@@ -409,16 +410,18 @@ void RunController::predict() {
         edges.emplace(edge, run);
     };
     for (const NodeFacts& facts : analysis.nodes) {
+        if (facts.disabled) continue;
         if (isStaged(facts)) add(stagingOf(facts.id), Device::cpu(), facts.device, false);
         for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
             if (!facts.inputs[port]) continue;
             const PortRef from = *facts.inputs[port];
             const NodeFacts* source = analysis.find(from.node);
-            if (!source || source->device == facts.device) continue;
+            if (!source || source->disabled || source->device == facts.device) continue;
             if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
             const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.sound &&
                                 facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
-            add({from, {facts.id, std::int32_t(port)}}, source->device, facts.device, pinned);
+            const PortRef to{facts.id, std::int32_t(port)};
+            add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, facts.device, pinned);
         }
     }
     m_state.edges = std::move(edges);

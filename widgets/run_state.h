@@ -32,7 +32,7 @@ struct EdgeRun {
 
 /// Whether a node reads a file on the host and copies it to its lane's device, as compile() has it.
 inline bool isStaged(const NodeFacts& facts) {
-    return facts.op && facts.op->role == OpRole::source && facts.op->attribute("path") &&
+    return facts.op && !facts.disabled && facts.op->role == OpRole::source && facts.op->attribute("path") &&
            !facts.device.isCpu();
 }
 

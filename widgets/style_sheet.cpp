@@ -113,6 +113,7 @@ QTreeView, QListView, QTableView { background: @panel; border: none; outline: no
 QTreeView::item, QListView::item { min-height: 22px; border-radius: 4px; }
 QTableView { gridline-color: transparent; alternate-background-color: @panel; }
 QTableView::item { padding: 0 5px; border: none; }
+#shortcutList::item { padding: 0 5px; }
 QUndoView { padding: 8px; }
 QUndoView::item { padding: 0 8px; }
 QTreeView::item:hover, QListView::item:hover, QTableView::item:hover { background: @raised-hover; }

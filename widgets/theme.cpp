@@ -152,6 +152,28 @@ QColor Theme::wire(DType dtype) const {
     return isFloating(dtype) ? floatWire : integerWire;
 }
 
+QColor Theme::frame(FrameColor color) const {
+    switch (color) {
+    case FrameColor::blue:
+        return accent;
+    case FrameColor::teal:
+        return isDark ? QColor(0x35bfa8) : QColor(0x0e8573);
+    case FrameColor::green:
+        return isDark ? QColor(0x7cc651) : QColor(0x357a19);
+    case FrameColor::yellow:
+        return isDark ? QColor(0xe8c15a) : QColor(0x876500);
+    case FrameColor::orange:
+        return isDark ? QColor(0xf09a5b) : QColor(0xb0540f);
+    case FrameColor::pink:
+        return isDark ? QColor(0xf28fad) : QColor(0xbb3f70);
+    case FrameColor::purple:
+        return isDark ? QColor(0xb79bf2) : QColor(0x7349c9);
+    case FrameColor::none:
+        break;
+    }
+    return secondaryText;
+}
+
 QColor Theme::series(std::size_t index) const {
     const QColor first[] = {accent, integerWire, device(Device::cuda(1)), boolWire};
     if (index < std::size(first)) return first[index];

@@ -3,6 +3,7 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "graph/diagnostic.h"
+#include "graph/frame_color.h"
 
 #include <QColor>
 #include <QFont>
@@ -33,6 +34,8 @@ struct Theme {
     QColor severity(Severity severity) const;
     QColor laneBackground(Device device) const;
     QColor wire(DType dtype) const;
+    /// Of a module's outline, and of its title, which is legible on the canvas.
+    QColor frame(FrameColor color) const;
     /// Of the index-th curve of a plot and its row in a legend.
     QColor series(std::size_t index) const;
     QPalette palette() const;

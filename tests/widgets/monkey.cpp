@@ -50,6 +50,8 @@ constexpr Press kPresses[] = {
     {Qt::Key_A, kCtrlAlt},        {Qt::Key_0, kCtrlAlt},        {Qt::Key_1, kCtrlAlt},
     {Qt::Key_2, kCtrlAlt},        {Qt::Key_3, kCtrlAlt},        {Qt::Key_N, kCtrlAlt},
     {Qt::Key_1, Qt::AltModifier}, {Qt::Key_2, Qt::AltModifier}, {Qt::Key_3, Qt::AltModifier},
+    {Qt::Key_M, kNone},           {Qt::Key_M, kNone},           {Qt::Key_E, kCtrlAlt},
+    {Qt::Key_G, kCtrlShift},      {Qt::Key_F1, kShift},         {Qt::Key_5, Qt::AltModifier},
     {Qt::Key_4, Qt::AltModifier}, {Qt::Key_6, Qt::AltModifier}, {Qt::Key_7, Qt::AltModifier},
 };
 
@@ -121,6 +123,8 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
         {"rename", 2, &Monkey::rename},
         {"context menu", 4, &Monkey::contextMenu},
         {"lane menu", 3, &Monkey::laneMenu},
+        {"drag a lane", 2, &Monkey::dragLane},
+        {"drag a module", 3, &Monkey::dragModule},
         {"click into the history", 2, &Monkey::clickHistory},
         {"zoom and pan", 4, &Monkey::zoomAndPan},
         {"save", 2, &Monkey::save},
@@ -226,6 +230,7 @@ void Monkey::dragNode() {
     // Into a wire, now and then.
     if (const auto edge = anyWire(); edge && oneIn(4)) to = m_hand.onWire(*edge);
     dragSomehow(somewhereOn(*id), to, oneIn(8) ? anyModifiers() : kNone);
+    answerSearch(); // it may have been a port that was dragged
 }
 
 void Monkey::connectPorts() {
@@ -378,6 +383,28 @@ void Monkey::laneMenu() {
     const QPoint at(20, m_hand.pixel({0, band.top + band.height / 2}).y());
     if (!m_hand.canvas.rect().contains(at)) return;
     m_hand.click(at);
+}
+
+void Monkey::dragLane() {
+    const auto& lanes = m_hand.canvas.scene().lanes();
+    if (lanes.empty()) return;
+    const LaneBand& band = lanes[std::size_t(below(int(lanes.size())))];
+    const double y = oneIn(2) ? band.bottom() : band.top + band.height / 2;
+    const QPoint at(20, m_hand.pixel({0, y}).y());
+    if (m_hand.canvas.rect().contains(at)) dragSomehow(at, {20, anywhere().y()});
+}
+
+void Monkey::dragModule() {
+    const auto& frames = m_hand.canvas.scene().frames();
+    if (frames.empty()) return;
+    const FrameShape& frame = frames[std::size_t(below(int(frames.size())))];
+    const NodeShape* card = m_hand.canvas.scene().cardOfModule(frame.id);
+    const QPoint at = m_hand.pixel(card ? card->rect.center() : frame.titleRect.center());
+    if (oneIn(4))
+        QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
+    else
+        dragSomehow(at, anywhere());
+    answerSearch();
 }
 
 void Monkey::clickHistory() {

@@ -61,6 +61,8 @@ private:
     void rename();
     void contextMenu();
     void laneMenu();
+    void dragLane();
+    void dragModule();
     void clickHistory();
     void zoomAndPan();
     void save();

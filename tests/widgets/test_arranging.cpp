@@ -244,6 +244,56 @@ private Q_SLOTS:
                                 2000));
         QCOMPARE(field->placeholderText(), QStringLiteral("Search actions and nodes"));
     }
+
+    void whatIsMovedLinesUpWithWhatStandsNear() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 360});
+        const NodeId still = addNode(builder, cpu, "Ones", "still", 16, 93); // off the grid
+        const NodeId moved = addNode(builder, cpu, "Ones", "moved", 400, 168);
+        const NodeId third = addNode(builder, cpu, "Ones", "third", 703, 272);
+        graph.apply(builder.take());
+        WindowHand hand(graph);
+        hand.canvas.zoom100();
+        const auto drag = [&](QPoint way, Qt::KeyboardModifiers modifiers = {}) {
+            const QPoint from = hand.middle(moved);
+            hand.press(from);
+            hand.moveTo(from + way / 2, modifiers);
+            hand.moveTo(from + way, modifiers);
+            const QImage shown = hand.canvas.grab().toImage();
+            hand.release(from + way, modifiers);
+            return shown;
+        };
+        const auto isGuide = [](const QImage& image, QPoint at) {
+            const QColor accent = Theme::current().accent;
+            for (int d = -1; d <= 1; ++d)
+                for (const QPoint near : {at + QPoint(d, 0), at + QPoint(0, d)}) {
+                    const QColor color = image.pixelColor(near);
+                    if (std::abs(color.red() - accent.red()) < 60 &&
+                        std::abs(color.blue() - accent.blue()) < 60)
+                        return true;
+                }
+            return false;
+        };
+        // To 96, which is on the grid; the other card's top is 3 higher.
+        QImage shown = drag({40, -72});
+        QCOMPARE(hand.node(moved).position.y, 93.0);
+        QCOMPARE(hand.node(moved).position.x, 440.0);
+        const int between = (hand.shape(still).rect.right() + hand.shape(moved).rect.left()) / 2;
+        QVERIFY(isGuide(shown, hand.pixel({double(between), hand.shape(still).rect.top()})));
+        hand.document.undoStack().undo();
+        // Sideways, against a card below.
+        shown = drag({300, 0});
+        QCOMPARE(hand.node(moved).position.x, 703.0);
+        QVERIFY(isGuide(
+            shown, hand.pixel({hand.shape(third).rect.left(), 257 + hand.canvas.scene().lanes()[0].top})));
+        hand.document.undoStack().undo();
+        // With Alt where the hand leaves it.
+        drag({41, -73}, Qt::AltModifier);
+        QVERIFY(std::abs(hand.node(moved).position.y - 95) < 0.6);
+        QVERIFY(std::abs(hand.node(moved).position.x - 441) < 0.6);
+        QCOMPARE(hand.undoSteps(), 1);
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestArranging)

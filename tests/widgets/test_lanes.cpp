@@ -192,6 +192,56 @@ private Q_SLOTS:
         hand.release(QPoint(now.x(), from.y()));
         QVERIFY(!hand.document.analysis().hasErrors());
     }
+
+    void theEdgeOfAHeaderMakesALaneHigher() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        const auto band = [&](LaneId id) { return *hand.canvas.scene().lane(id); };
+        const auto edge = [&](LaneId id) { return QPoint(40, hand.pixel({0, band(id).bottom()}).y()); };
+        const double before = band(g.cpu).height;
+        const double zoom = hand.canvas.zoom();
+        hand.drag(edge(g.cpu), edge(g.cpu) + QPoint(0, int(80 * zoom)));
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Resize lane cpu"));
+        QVERIFY(std::abs(band(g.cpu).height - before - 80) <= 8);
+        QCOMPARE(band(g.cuda).top, band(g.cpu).bottom());
+        // No lower than what stands in it.
+        hand.drag(edge(g.cpu), edge(g.cpu) - QPoint(0, int(400 * zoom)));
+        QVERIFY(band(g.cpu).bottom() > hand.shape(g.x).rect.bottom());
+        QVERIFY(band(g.cpu).height < before);
+        // Escape leaves it as it was.
+        hand.press(edge(g.cuda));
+        hand.moveTo(edge(g.cuda) + QPoint(0, 60));
+        hand.key(Qt::Key_Escape);
+        hand.release(edge(g.cuda) + QPoint(0, 60));
+        QCOMPARE(hand.undoSteps(), 2);
+        hand.document.undoStack().undo();
+        hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void aHeaderIsDraggedToAnotherPlace() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        const auto header = [&](LaneId id) {
+            const LaneBand& band = *hand.canvas.scene().lane(id);
+            return QPoint(40, hand.pixel({0, band.top + band.height / 2}).y());
+        };
+        const auto order = [&] {
+            std::vector<LaneId> ids;
+            for (const Lane& lane : hand.graph().lanesInOrder()) ids.push_back(lane.id);
+            return ids;
+        };
+        hand.drag(header(g.cpu), header(g.spare) + QPoint(0, 12));
+        QCOMPARE(order(), (std::vector<LaneId>{g.cuda, g.spare, g.cpu}));
+        QCOMPARE(hand.undoSteps(), 1);
+        hand.drag(header(g.spare), header(g.cuda) - QPoint(0, 12));
+        QCOMPARE(order(), (std::vector<LaneId>{g.spare, g.cuda, g.cpu}));
+        // Where it is already it stays, and no menu opens.
+        hand.drag(header(g.cuda), header(g.cuda) + QPoint(0, 20));
+        QCOMPARE(hand.undoSteps(), 2);
+        QVERIFY(!QApplication::activePopupWidget());
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestLanes)

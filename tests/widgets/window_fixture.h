@@ -32,6 +32,7 @@ inline std::shared_ptr<const ProfileLibrary> profiles() {
 /// Settings of the tests are nobody's own.
 inline void isolateSettings() {
     static QTemporaryDir folder;
+    qputenv("XDG_DATA_HOME", folder.filePath(QStringLiteral("data")).toLocal8Bit());
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder.path());
     QApplication::setOrganizationName(QStringLiteral("twb-tests"));
     QApplication::setApplicationName(QStringLiteral("twb-tests"));

@@ -2,12 +2,15 @@
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/gestures/connect_gesture.h"
 #include "widgets/canvas/gestures/cut_gesture.h"
+#include "widgets/canvas/gestures/lane_gesture.h"
 #include "widgets/canvas/gestures/move_gesture.h"
 #include "widgets/canvas/gestures/pan_gesture.h"
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
+#include "widgets/module_edits.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/text.h"
 
+#include <QApplication>
 #include <QContextMenuEvent>
 #include <QDragEnterEvent>
 #include <QDragLeaveEvent>
@@ -45,20 +48,37 @@ Pointer CanvasWidget::pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) 
 
 bool CanvasWidget::isHeader(QPointF pixel) const {
     if (pixel.x() >= headerWidthFor(width()) || m_scene.lanes().empty()) return false;
+    if (laneEdgeAt(pixel) != LaneId::none) return true;
     const double y = m_view.toScene(pixel).y();
     return y >= m_scene.lanes().front().top && y < m_scene.lanes().back().bottom();
+}
+
+LaneId CanvasWidget::laneEdgeAt(QPointF pixel) const {
+    constexpr double kReach = 5;
+    if (pixel.x() >= headerWidthFor(width())) return LaneId::none;
+    for (const LaneBand& band : m_scene.lanes())
+        if (std::abs(m_view.toPixel({0, band.bottom()}).y() - pixel.y()) <= kReach) return band.id;
+    return LaneId::none;
+}
+
+std::set<NodeId> CanvasWidget::nodesAt(NodeId id) const {
+    const NodeShape* shape = m_scene.drawn(id);
+    const ModuleShape* module = shape ? m_scene.moduleOf(*shape) : nullptr;
+    return module ? std::set<NodeId>(module->nodes.begin(), module->nodes.end()) : std::set{id};
 }
 
 void CanvasWidget::selectForPress(const Hit& hit, const Pointer& pointer) {
     Selection selection = m_document.selection();
     const bool isAdding = adds(pointer.modifiers);
+    const std::set<NodeId> nodes = nodesAt(hit.node);
     switch (hit.kind) {
     case Hit::Kind::node:
         if (isAdding) {
             selection.edge.reset();
-            if (!selection.nodes.erase(hit.node)) selection.nodes.insert(hit.node);
+            if (std::erase_if(selection.nodes, [&](NodeId id) { return nodes.contains(id); }) == 0)
+                selection.nodes.insert(nodes.begin(), nodes.end());
         } else if (!selection.nodes.contains(hit.node)) {
-            selection = {{hit.node}, {}, std::nullopt};
+            selection = {nodes, {}, std::nullopt};
         }
         break;
     case Hit::Kind::note:
@@ -111,7 +131,7 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
     // A click on one of several selected things selects it alone, but only once it is clear that it is no
     // drag.
     if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::node)
-        gesture->setOnClick({{hit.node}, {}, std::nullopt});
+        gesture->setOnClick({nodesAt(hit.node), {}, std::nullopt});
     if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::note)
         gesture->setOnClick({{}, {hit.note}, std::nullopt});
     return gesture;
@@ -130,6 +150,7 @@ void CanvasWidget::mousePressEvent(QMouseEvent* event) {
     } else if (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) {
         if (isHeader(pointer.pixel)) {
             m_pressedHeader = laneAt(pointer.pixel.toPoint());
+            m_pressedPixel = pointer.pixel;
             return;
         }
         const Hit hit = m_scene.hitTest(pointer.at, zoom());
@@ -159,8 +180,18 @@ void CanvasWidget::mouseMoveEvent(QMouseEvent* event) {
     m_lastPixel = event->position();
     m_lastModifiers = event->modifiers();
     const Pointer pointer = pointerAt(event->position(), event->modifiers());
+    const bool isPulled =
+        (pointer.pixel - m_pressedPixel).manhattanLength() >= QApplication::startDragDistance();
+    if (!m_gesture && m_pressedHeader != LaneId::none && event->buttons() & Qt::LeftButton && isPulled) {
+        const LaneId edge = laneEdgeAt(m_pressedPixel);
+        const LaneId lane = std::exchange(m_pressedHeader, LaneId::none);
+        m_gesture = std::make_unique<LaneGesture>(
+            static_cast<GestureHost&>(*this), edge != LaneId::none ? edge : lane,
+            edge != LaneId::none ? LaneGesture::Part::edge : LaneGesture::Part::body);
+    }
     if (!m_gesture) {
         setHover(isHeader(pointer.pixel) ? Hit{} : m_scene.hitTest(pointer.at, zoom()));
+        updateCursor(); // a header has two
         return;
     }
     m_gesture->move(pointer);
@@ -197,8 +228,12 @@ void CanvasWidget::mouseReleaseEvent(QMouseEvent* event) {
 void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton || isHeader(event->position())) return;
     const Hit hit = m_scene.hitTest(m_view.toScene(event->position()), zoom());
+    const NodeShape* under = m_scene.drawn(hit.node);
+    const ModuleShape* module = under ? m_scene.moduleOf(*under) : nullptr;
     if (hit.kind == Hit::Kind::note)
         Q_EMIT noteActivated(hit.note);
+    else if (module)
+        apply(collapseModule(m_document.graph(), module->frame, false));
     else if (const NodeShape* shape = m_scene.node(hit.node); shape && shape->kind == NodeShape::Kind::row)
         apply(unfold(m_document.graph(), {hit.node}));
     else if (hit.kind == Hit::Kind::frame)
@@ -350,7 +385,7 @@ void CanvasWidget::contextMenuEvent(QContextMenuEvent* event) {
         return; // the header's own
     QPoint at = event->globalPos();
     if (event->reason() == QContextMenuEvent::Keyboard && m_document.selection().nodes.size() == 1) {
-        if (const NodeShape* shape = m_scene.node(*m_document.selection().nodes.begin()))
+        if (const NodeShape* shape = m_scene.drawn(*m_document.selection().nodes.begin()))
             at = mapToGlobal(m_view.toPixel(shape->rect.center()).toPoint());
     }
     Q_EMIT contextMenuRequested(at);
@@ -375,6 +410,8 @@ void CanvasWidget::updateCursor() {
         shape = Qt::PointingHandCursor;
     else if (m_hover.kind == Hit::Kind::frame)
         shape = Qt::SizeAllCursor;
+    else if (laneEdgeAt(m_lastPixel) != LaneId::none && underMouse())
+        shape = Qt::SizeVerCursor;
     else if (isHeader(m_lastPixel) && underMouse())
         shape = Qt::PointingHandCursor;
     if (cursor().shape() != shape) setCursor(shape);

@@ -1,7 +1,10 @@
 #include "placement/journey.h"
 #include "profile/report.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/caption.h"
 #include "widgets/price.h"
+
+#include <algorithm>
 
 namespace twb {
 namespace {
@@ -97,6 +100,15 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         return QStringLiteral("<b>%1</b> of %2<br>%3")
             .arg(isNamed ? escaped(op->outputs[index].name) : tr("output %1").arg(index), escaped(node->name),
                  typeText(analysis.typeOf(hit.port)));
+    }
+    if (const ModuleShape* module = m_scene.moduleOf(*shape); module && hit.kind == Hit::Kind::node) {
+        text = QStringLiteral("<b>%1</b> · %2<br>%3")
+                   .arg(module->title.toHtmlEscaped(), moduleWords(*module, analysis).caption,
+                        tr("A double click opens it."));
+        for (const Diagnostic& d : analysis.diagnostics)
+            if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
+                text += diagnosticText(d);
+        return text;
     }
     text = QStringLiteral("<b>%1</b> · %2 on %3")
                .arg(escaped(node->name), escaped(node->op), escaped(shape->device.toString()));

@@ -205,7 +205,7 @@ void CanvasWidget::show(const Spot& spot) {
 }
 
 void CanvasWidget::reveal(NodeId node) {
-    const NodeShape* shape = m_scene.node(node);
+    const NodeShape* shape = m_scene.drawn(node);
     if (!shape) return;
     const bool isReadable = zoom() >= kFullZoom;
     if (isReadable && m_view.freeViewport().contains(shape->rect)) return;

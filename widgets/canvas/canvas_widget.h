@@ -131,6 +131,10 @@ private:
     PaintState pictureState() const;
     Pointer pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) const;
     bool isHeader(QPointF pixel) const;
+    /// The node, or all of the collapsed module that it is in.
+    std::set<NodeId> nodesAt(NodeId id) const;
+    /// The lane whose lower edge is there, in its header; none where there is none.
+    LaneId laneEdgeAt(QPointF pixel) const;
     void documentChanged(const Delta& delta);
     void documentReset();
     void cancelGesture();
@@ -161,6 +165,7 @@ private:
     QPointF m_lastPixel;
     Qt::KeyboardModifiers m_lastModifiers;
     LaneId m_pressedHeader = LaneId::none;
+    QPointF m_pressedPixel;
     bool m_spaceIsDown = false;
     bool m_isFitted =
         true; ///< shows the whole graph until somebody goes elsewhere, whatever its size becomes

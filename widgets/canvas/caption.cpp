@@ -2,7 +2,9 @@
 
 #include "graph/folding.h"
 #include "graph/module_names.h"
+#include "widgets/canvas/scene.h"
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <array>
@@ -32,6 +34,7 @@ QString tell(std::string_view name, const AttributeValue& value) {
 
 QString captionOf(const Node& node, const NodeFacts* facts) {
     QString op = toQt(node.op);
+    if (node.disabled) return QCoreApplication::translate("Canvas", "%1 · disabled").arg(op);
     const Op* known = facts ? facts->op : nullptr;
     const Attributes& attributes = facts && !facts->attributes.empty() ? facts->attributes : node.attributes;
     if (known) {
@@ -92,6 +95,16 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
     const QString text = value ? toQt(toString(*value)) : QString();
     const bool isGlance = !text.isEmpty() && text.size() <= kShort;
     return {name, isGlance ? text : typeCaption(facts, analysis)};
+}
+
+ModuleWords moduleWords(const ModuleShape& module, const Analysis& analysis) {
+    ModuleWords words;
+    words.caption = QCoreApplication::translate("Canvas", "module of %1").arg(module.nodes.size());
+    if (module.outputs.empty()) return words;
+    const auto& type = analysis.typeOf(module.outputs.front());
+    words.chip = type ? toQt(type->toString()) : QStringLiteral("?");
+    if (module.outputs.size() > 1) words.chip += QStringLiteral(" +%1").arg(module.outputs.size() - 1);
+    return words;
 }
 
 QString timeRemark(bool modelled, bool once) {

@@ -9,6 +9,8 @@
 
 namespace twb {
 
+struct ModuleShape;
+
 /// The op and the one attribute that tells most: "File test_images.npy", "ArgMax axis 1", "Cast to f64".
 QString captionOf(const Node& node, const NodeFacts* facts);
 
@@ -36,5 +38,12 @@ double roughWidth(std::string_view utf8, TextRole role);
 
 /// Cut with "…" where it is wider.
 QString elided(const QString& text, TextRole role, double width);
+
+/// A collapsed module's: what it is, and the type of its first output.
+struct ModuleWords {
+    QString caption;
+    QString chip;
+};
+ModuleWords moduleWords(const ModuleShape& module, const Analysis& analysis);
 
 } // namespace twb

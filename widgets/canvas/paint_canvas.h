@@ -44,8 +44,10 @@ struct Preview {
     std::optional<QRectF> drop;    ///< where an op from the palette would stand
     QString dropTitle;
     std::optional<SplicePreview> splice;
-    std::vector<QPointF> stroke; ///< of the knife
-    std::set<Edge> cut;          ///< by the stroke so far
+    std::optional<double> laneEdge; ///< where the border of a lane would be
+    std::vector<QLineF> guides;     ///< what is dragged lines up along these
+    std::vector<QPointF> stroke;    ///< of the knife
+    std::set<Edge> cut;             ///< by the stroke so far
 };
 
 /// What is drawn beside the scene.

@@ -21,6 +21,8 @@ struct Outline {
     double width = 1;
 };
 
+constexpr double kDisabledOpacity = 0.5; ///< of what has no part in a run
+
 /// Selected before failed before hovered.
 Outline outlineOf(const Pass& pass, const NodeShape& shape, const NodeRun* run) {
     const Theme& theme = pass.theme();
@@ -202,12 +204,12 @@ void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) 
         // A folded one shows while a wire is drawn that it would take.
         if (isFolded(shape, number) && !(pass.state.preview && pass.state.preview->targets)) continue;
         paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
-                  {shape.id, number});
+                  pass.scene.portOf(shape, PortSide::input, number));
     }
     for (std::size_t port = 0; port < card.outputs.size(); ++port) {
         const auto number = static_cast<int>(port);
         paintPort(pass, portPosition(shape, PortSide::output, number), card.outputs[port], PortSide::output,
-                  {shape.id, number});
+                  pass.scene.portOf(shape, PortSide::output, number));
     }
 }
 
@@ -215,6 +217,13 @@ void paintShadow(const Pass& pass, const NodeShape& shape, double radius) {
     pass.painter.setPen(Qt::NoPen);
     pass.painter.setBrush(QColor(0, 0, 0, pass.theme().isDark ? 70 : 22));
     pass.painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
+}
+
+/// A second card behind a module's: there is more in it.
+void paintStack(const Pass& pass, const NodeShape& shape, const Outline& outline) {
+    pass.painter.setPen(QPen(outline.color, std::max(outline.width, 1 / pass.zoom)));
+    pass.painter.setBrush(pass.theme().laneHeader);
+    pass.painter.drawRoundedRect(shape.rect.adjusted(6, 6, 5, 5), metrics::cardRadius, metrics::cardRadius);
 }
 
 /// The body of a card or pill at `r`, with the stripe of its device.
@@ -247,22 +256,28 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
     const NodeRun* run = nullptr;
-    if (pass.state.run) {
+    const ModuleShape* module = pass.scene.moduleOf(shape);
+    if (pass.state.run && !module) {
         const auto found = pass.state.run->nodes.find(shape.id);
         if (found != pass.state.run->nodes.end()) run = &found->second;
     }
     const NodeCard* card = pass.scene.card(slot);
     const QRectF& r = shape.rect;
     const QRectF body = bodyOf(shape);
-    const QColor accent = theme.device(shape.device);
+    const bool isColored = module && module->color != FrameColor::none;
+    const QColor accent = isColored ? theme.frame(module->color) : theme.device(shape.device);
     const bool isPill = shape.kind == NodeShape::Kind::pill;
     Outline outline = outlineOf(pass, shape, run);
     if (isPill && outline.color == theme.border) outline = {accent, 1.8};
-    if (pass.zoom >= kFineZoom || shape.dragged)
+    const double opacity = shape.isDisabled ? kDisabledOpacity : 1;
+    painter.setOpacity(opacity);
+    if ((pass.zoom >= kFineZoom && !shape.isDisabled) || shape.dragged)
         paintShadow(pass, shape, isPill ? r.height() / 2 : metrics::cardRadius);
+    if (module) paintStack(pass, shape, outline);
     if (pass.detail == Detail::titles) {
         outline.width = std::max(outline.width, 1 / pass.zoom); // a pixel, or the card has no edge
         pass.usePixels();
+        painter.setOpacity(opacity); // a layer's units are saved with it
         Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
                           {outline.color.rgba(), static_cast<std::uint32_t>(outline.width * 100),
                            theme.raised.rgba(), isPill ? 0 : accent.rgba()},
@@ -270,7 +285,9 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
                               paintBody(on, QRectF(QPointF(), r.size()), isPill, theme.raised, outline,
                                         accent);
                           });
+        painter.setOpacity(1);
         pass.useCanvasUnits();
+        painter.setOpacity(opacity);
     } else {
         paintBody(painter, r, isPill, theme.raised, outline, accent);
     }
@@ -325,6 +342,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         }
         if (run) paintMark(painter, theme, *run, stale, {r.right() - kTextRight - 6, body.bottom() - 17});
     }
+    painter.setOpacity(1);
     if (card) paintPorts(pass, shape, *card);
     const bool failed = run && run->state == StepState::failed;
     if (shape.hasError || failed)

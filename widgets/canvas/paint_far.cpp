@@ -77,6 +77,7 @@ void paintDensity(const Pass& pass) {
     std::size_t seen = 0;
     for (const NodeShape& shape : pass.scene.nodes()) {
         if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
+        if (shape.kind == NodeShape::Kind::hidden) continue;
         // A node goes to the four cells around it by their nearness, so that rows of nodes and rows of cells
         // make no pattern of their own.
         const QPointF at = (shape.rect.center() - origin) * scale - QPointF(0.5, 0.5);

@@ -1,4 +1,5 @@
 #include "core/format.h"
+#include "widgets/canvas/note_text.h"
 #include "widgets/canvas/paint_parts.h"
 #include "widgets/text.h"
 
@@ -238,21 +239,23 @@ void paintFrames(const Pass& pass) {
     QPainter& painter = pass.painter;
     for (const FrameShape& frame : pass.scene.frames()) {
         if (frame.rect.isEmpty() || !frame.rect.adjusted(0, -12, 0, 0).intersects(pass.viewport)) continue;
-        QPen outline(withAlpha(theme.secondaryText, frame.isBody ? 0.7 : 0.4), std::max(1.0, 1 / pass.zoom));
+        const bool isPlain = frame.color == FrameColor::none;
+        const QColor ink = theme.frame(frame.color);
+        QPen outline(withAlpha(ink, frame.isBody || !isPlain ? 0.7 : 0.4), std::max(1.0, 1 / pass.zoom));
         if (frame.isBody) outline.setDashPattern({5, 4});
         const bool takes = pass.state.preview && pass.state.preview->frame == frame.id;
         if (takes) outline.setColor(theme.accent);
         if (takes) outline.setWidthF(2);
         painter.setPen(outline);
-        painter.setBrush(takes ? withAlpha(theme.accent, 0.08) : withAlpha(theme.secondaryText, 0.045));
+        painter.setBrush(takes ? withAlpha(theme.accent, 0.08) : withAlpha(ink, isPlain ? 0.045 : 0.08));
         painter.drawRoundedRect(frame.rect.adjusted(0.5, 0.5, -0.5, -0.5), 12, 12);
         if (pass.zoom < kReadableZoom || frame.title.isEmpty()) continue;
         const bool isHovered =
             pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
-        painter.setPen(QPen(withAlpha(theme.secondaryText, isHovered ? 0.9 : 0.4), 1));
+        painter.setPen(QPen(withAlpha(ink, isHovered ? 0.9 : isPlain ? 0.4 : 0.7), 1));
         painter.setBrush(theme.laneHeader);
         painter.drawRoundedRect(frame.titleRect.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9);
-        painter.setPen(isHovered ? theme.text : theme.secondaryText);
+        painter.setPen(isPlain && isHovered ? theme.text : ink);
         painter.setFont(font(TextRole::small));
         painter.drawText(frame.titleRect, Qt::AlignCenter, frame.title);
     }
@@ -279,9 +282,7 @@ void paintNotes(const Pass& pass) {
         painter.setBrush(withAlpha(theme.accent, 0.7));
         painter.drawRoundedRect(
             QRectF(note.rect.left() + 4, note.rect.top() + 10, 3, note.rect.height() - 20), 1.5, 1.5);
-        painter.setPen(theme.isDark ? QColor(theme.text.darker(112)) : theme.text);
-        painter.setFont(font(TextRole::body));
-        painter.drawStaticText(note.rect.topLeft() + QPointF(16, 12), note.text);
+        paintNoteText(painter, theme, *note.text, note.rect.topLeft() + QPointF(16, 12));
     }
     pass.usePixels();
 }

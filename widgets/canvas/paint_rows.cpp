@@ -33,8 +33,13 @@ void paintRow(const Pass& pass, std::uint32_t slot) {
     painter.drawRoundedRect(r.adjusted(inset, inset, -inset, -inset), kRadius, kRadius);
     if (!card || pass.detail < Detail::full) return;
 
+    if (shape.isDisabled) {
+        painter.setPen(QPen(theme.secondaryText, 1));
+        painter.drawLine(
+            QLineF(r.left() + kRowPadding, r.center().y(), r.right() - kRowPadding, r.center().y()));
+    }
     painter.setFont(font(TextRole::small));
-    painter.setPen(isWrong ? theme.error : theme.text);
+    painter.setPen(isWrong ? theme.error : shape.isDisabled ? theme.secondaryText : theme.text);
     painter.drawStaticText(QPointF(r.left() + kRowPadding, r.center().y() - card->title.size().height() / 2),
                            card->title);
     const QStaticText& value = isElsewhere ? card->deviceWord : card->chip;

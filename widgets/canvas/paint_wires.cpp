@@ -1,5 +1,6 @@
 #include "widgets/canvas/paint_parts.h"
 
+#include <QLineF>
 #include <QPainterPath>
 
 #include <algorithm>
@@ -186,6 +187,17 @@ void paintPreview(const Pass& pass) {
         painter.setBrush(pen.color());
         painter.drawEllipse(wire.output, metrics::portRadius, metrics::portRadius);
         painter.drawEllipse(wire.input, metrics::portRadius, metrics::portRadius);
+    }
+    if (preview.laneEdge) {
+        painter.setPen(QPen(theme.accent, 2 / pass.zoom));
+        painter.drawLine(
+            QLineF(pass.viewport.left(), *preview.laneEdge, pass.viewport.right(), *preview.laneEdge));
+    }
+    if (!preview.guides.empty()) {
+        painter.setRenderHint(QPainter::Antialiasing, false); // a hairline, not two pale ones
+        painter.setPen(QPen(withAlpha(theme.accent, 0.8), 0));
+        painter.drawLines(preview.guides.data(), int(preview.guides.size()));
+        painter.setRenderHint(QPainter::Antialiasing);
     }
     if (preview.splice) paintSplice(pass, *preview.splice);
     if (!preview.stroke.empty()) paintStroke(pass, preview.stroke);

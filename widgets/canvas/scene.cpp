@@ -149,6 +149,27 @@ void Scene::touch(std::uint32_t slot) {
 }
 
 void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const {
+    if (shape.module != kNoSlot) {
+        const bool isCard = &m_nodes[shape.module] == &shape;
+        shape.kind = isCard ? NodeShape::Kind::module : NodeShape::Kind::hidden;
+        shape.isStaged = false;
+        shape.inputs = shape.outputs = 0;
+        shape.rect = {};
+        const ModuleShape* module = moduleOf(shape);
+        if (!module) return;
+        constexpr std::size_t kMostPorts = 1000;
+        shape.inputs = static_cast<std::uint16_t>(std::min(module->inputs.size(), kMostPorts));
+        shape.outputs = static_cast<std::uint16_t>(std::min(module->outputs.size(), kMostPorts));
+        shape.folded = 0;
+        const ModuleWords words = moduleWords(*module, source.analysis);
+        const double widest = std::max({roughWidth(module->title.toStdString(), TextRole::nodeTitle),
+                                        roughWidth(words.caption.toStdString(), TextRole::body),
+                                        roughWidth(words.chip.toStdString(), TextRole::smallFigure) + 14});
+        const int most = std::max<int>(shape.inputs, shape.outputs);
+        shape.rect = {0, 0, std::clamp(std::ceil((widest + 36) / 8) * 8, card::minWidth, card::maxWidth),
+                      card::height + std::max(0, most - 3) * card::portSpacing};
+        return;
+    }
     const NodeFacts* facts = source.analysis.find(node.id);
     const Op* op = facts ? facts->op : nullptr;
     const auto& links = source.graph.inputs(node.id);
@@ -235,6 +256,15 @@ void Scene::finish(const SceneSource& source) {
     std::unordered_map<LaneId, Device> devices;
     for (const LaneBand& band : m_lanes) devices[band.id] = band.device;
     readFolds(graph);
+    readModules(source);
+    for (const auto& [slot, module] : m_modules) {
+        // What is wrong inside shows on the card.
+        std::optional<Severity> inside;
+        for (const NodeId id : module.nodes)
+            if (const auto mark = worst.find(id); mark != worst.end())
+                inside = std::max(inside.value_or(mark->second), mark->second);
+        if (inside) worst[m_nodes[slot].id] = *inside;
+    }
 
     // Types may have changed far away from what the Delta names, so every node is asked for its signature.
     for (const Node& node : graph.nodes()) {
@@ -246,12 +276,17 @@ void Scene::finish(const SceneSource& source) {
         shape.hasError = mark != worst.end() && mark->second == Severity::error;
         shape.hasWarning = mark != worst.end() && mark->second == Severity::warning;
         shape.isPinned = node.pinned;
+        shape.isDisabled = node.disabled;
+        if (const auto module = m_modules.find(known->second); module != m_modules.end())
+            shape.isDisabled = std::all_of(module->second.nodes.begin(), module->second.nodes.end(),
+                                           [&](NodeId id) { return graph.find(id)->disabled; });
         const NodeFacts* facts = source.analysis.find(node.id);
         std::uint64_t signature = mixed(1, std::hash<Device>()(shape.device));
-        signature = mixed(signature, (facts && facts->op ? 2U : 0U) + (shape.hasError ? 4U : 0U) +
-                                         (shape.hasWarning ? 8U : 0U) +
-                                         (source.devices.isSimulated(shape.device) ? 16U : 0U) +
-                                         32U * graph.outgoing(node.id).size());
+        signature =
+            mixed(signature, (facts && facts->op ? 2U : 0U) + (shape.hasError ? 4U : 0U) +
+                                 (shape.hasWarning ? 8U : 0U) +
+                                 (source.devices.isSimulated(shape.device) ? 16U : 0U) +
+                                 (shape.isDisabled ? 32U : 0U) + 64U * graph.outgoing(node.id).size());
         if (facts)
             for (const auto& type : facts->outputs) signature = mixed(signature, type);
         for (const auto& input : graph.inputs(node.id)) {

@@ -12,11 +12,14 @@
 #include <QString>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+class QTextDocument;
 
 namespace twb {
 
@@ -58,8 +61,9 @@ inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 
 /// Where one node is drawn. A slot of the scene; free slots have no id.
 struct NodeShape {
-    /// A row is a folded parameter, on the card of the node that reads it.
-    enum class Kind : std::uint8_t { card, pill, row };
+    /// A row is a folded parameter, on the card of the node that reads it. Of a collapsed module one node's
+    /// shape is the module's card, and the others are hidden.
+    enum class Kind : std::uint8_t { card, pill, row, module, hidden };
 
     NodeId id = NodeId::none;
     QRectF rect;
@@ -74,14 +78,16 @@ struct NodeShape {
     bool hasError = false;
     bool hasWarning = false;
     bool isPinned = false; ///< to its lane
+    bool isDisabled = false;
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool placed = false;      ///< in the grid
     double ownWidth = 0;      ///< what its words need; it is as wide as the widest card of its column
     std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
-    std::uint32_t card = kNoSlot; ///< of a row: the slot of the card that it is on
-    std::int32_t row = 0;         ///< of a row: its number from the top
-    std::uint64_t signature = 0;  ///< of everything that its looks depend on
+    std::uint32_t module = kNoSlot; ///< the slot of the collapsed module's card that it is part of
+    std::uint32_t card = kNoSlot;   ///< of a row: the slot of the card that it is on
+    std::int32_t row = 0;           ///< of a row: its number from the top
+    std::uint64_t signature = 0;    ///< of everything that its looks depend on
 };
 
 enum class PortSide : std::uint8_t { input, output };
@@ -90,6 +96,16 @@ QRectF bodyOf(const NodeShape& shape) noexcept;
 bool isFolded(const NodeShape& shape, int input) noexcept;
 /// The middle of a port.
 QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept;
+
+/// A collapsed module, known by the slot of its card.
+struct ModuleShape {
+    FrameId frame = FrameId::none;
+    QString title;
+    FrameColor color = FrameColor::none;
+    std::vector<NodeId> nodes;
+    std::vector<PortRef> inputs; ///< ports of its nodes that lead out of it, or that wait for an edge
+    std::vector<PortRef> outputs;
+};
 
 /// A copy that the implicit policy makes, drawn as a pill on the border of the lane it goes to.
 struct GhostShape {
@@ -125,6 +141,7 @@ struct FrameShape {
     QString title;
     FrameId parent = FrameId::none;
     int depth = 0;
+    FrameColor color = FrameColor::none;
     bool isBody = false;    ///< of an If, Loop or Scan
     bool isCarried = false; ///< all that stands in it is being moved
 };
@@ -133,7 +150,8 @@ struct NoteShape {
     NoteId id = NoteId::none;
     QRectF rect;
     QPointF drag;
-    QStaticText text;
+    std::string markdown;
+    std::shared_ptr<QTextDocument> text; ///< its Markdown, laid out once
     LaneId lane = LaneId::none;
     Position at;
 };
@@ -217,11 +235,23 @@ public:
     std::size_t nodeCount() const noexcept { return m_slotOf.size(); }
 
     const NodeShape* node(NodeId id) const noexcept;
+    /// What stands on the canvas for a node: itself, or the card of the collapsed module that it is in.
+    const NodeShape* drawn(NodeId id) const noexcept;
+    /// The module that a shape is the card of; null for any other.
+    const ModuleShape* moduleOf(const NodeShape& shape) const noexcept;
+    /// The card of a collapsed module; null where it is open or within another one that is collapsed.
+    const NodeShape* cardOfModule(FrameId frame) const noexcept;
+    /// The n-th port of a shape: the node's own, or that of a node of the module.
+    PortRef portOf(const NodeShape& shape, PortSide side, int port) const noexcept;
+    /// The middle of a node's port, which may be on the card of a module.
+    QPointF portAt(PortRef port, PortSide side) const noexcept;
     const WireShape* wire(const Edge& edge) const noexcept;
     /// Whether what a row stands for does not fit the node that reads it.
     bool isMismatch(const NodeShape& row) const noexcept;
     const FrameShape* frame(FrameId id) const noexcept;
     const LaneBand* lane(LaneId id) const noexcept;
+    /// What a lane cannot be lower than, with what stands in it.
+    static double leastHeightOf(const LaneBand& band) noexcept;
     /// The band at a height; the first or last one beyond them, null when there are none.
     const LaneBand* laneAt(double y) const noexcept;
     WirePath path(const WireShape& wire) const;
@@ -272,6 +302,11 @@ private:
     std::uint32_t addNode(const Node& node);
     void removeNode(NodeId id);
     void readFolds(const Graph& graph);
+    void readModules(const SceneSource& source);
+    ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vector<NodeId> nodes) const;
+    std::uint32_t drawnSlot(std::uint32_t slot) const noexcept {
+        return m_nodes[slot].module == kNoSlot ? slot : m_nodes[slot].module;
+    }
     void placeRows(std::uint32_t slot);
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
     void place(std::uint32_t slot);
@@ -295,6 +330,7 @@ private:
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareRow(const SceneSource& source, const Node& node, const NodeShape& shape,
                     NodeCard& card) const;
+    void prepareModule(const SceneSource& source, const NodeShape& shape, NodeCard& card) const;
     void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
@@ -313,6 +349,7 @@ private:
     std::vector<std::uint32_t> m_freeWires;
     std::unordered_map<PortRef, std::uint32_t, PortHash> m_wireInto;        ///< by the input it feeds
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> m_rowsOf; ///< by the slot of the card
+    std::unordered_map<std::uint32_t, ModuleShape> m_modules;               ///< by the slot of the card
     std::vector<FrameShape> m_frames;
     std::vector<NoteShape> m_notes;
     std::vector<GhostShape> m_ghosts;

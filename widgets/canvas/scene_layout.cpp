@@ -1,8 +1,9 @@
 #include "widgets/canvas/caption.h"
+#include "widgets/canvas/note_text.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/theme.h"
 
-#include <QFontMetricsF>
+#include <QTextDocument>
 
 #include <algorithm>
 #include <cmath>
@@ -48,12 +49,17 @@ void Scene::readLanes(const SceneSource& source) {
     }
 }
 
+double Scene::leastHeightOf(const LaneBand& band) noexcept {
+    return std::max(band.contentBottom + kLaneMargin, kLeastLane);
+}
+
 void Scene::stackLanes(const Graph& graph) {
     std::unordered_map<LaneId, LaneBand*> bands;
     for (LaneBand& band : m_lanes) bands[band.id] = &band;
     for (const NodeShape& shape : m_nodes) {
         const auto band = bands.find(shape.lane);
         if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row || band == bands.end()) continue;
+        if (shape.kind == NodeShape::Kind::hidden) continue;
         double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
         if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
         if (shape.isStaged) room += kLabelRoom - kLaneMargin / 2;
@@ -68,7 +74,7 @@ void Scene::stackLanes(const Graph& graph) {
     double top = 0;
     std::unordered_set<LaneId> moved;
     for (LaneBand& band : m_lanes) {
-        band.height = std::max({band.height, band.contentBottom + kLaneMargin, kLeastLane});
+        band.height = std::max(band.height, leastHeightOf(band));
         if (band.top != top) moved.insert(band.id);
         band.top = top;
         top += band.height;
@@ -86,30 +92,32 @@ void Scene::place(std::uint32_t slot) {
     const LaneBand* band = lane(shape.lane);
     if (shape.id == NodeId::none || !band) return;
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
+    shape.placed = false;
+    if (shape.kind == NodeShape::Kind::hidden) return;
     shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
     m_nodeGrid.insert(slot, shape.rect);
     shape.placed = true;
-    placeRows(slot);
+    if (shape.kind != NodeShape::Kind::module) placeRows(slot);
 }
 
 void Scene::readNotes(const Graph& graph) {
-    m_notes.clear();
-    const QFontMetricsF metrics(font(TextRole::body));
+    const std::vector<NoteShape> before = std::exchange(m_notes, {});
     for (const Note& note : graph.notes()) {
         NoteShape shape;
         shape.id = note.id;
         shape.lane = note.lane;
         shape.at = note.position;
-        const QString text = toQt(note.text);
         const double width = std::max(note.width, 80.0);
         const double textWidth = width - 2 * kNotePadding - 4;
-        const QRectF wrapped =
-            metrics.boundingRect(QRectF(0, 0, textWidth, 1e6), Qt::AlignLeft | Qt::TextWordWrap, text);
-        const double height = std::max(note.height, std::ceil(wrapped.height()) + 2 * kNotePadding);
+        // Most edits are about something else: what is laid out stays.
+        const auto known = std::find_if(before.begin(), before.end(), [&](const NoteShape& old) {
+            return old.id == note.id && old.markdown == note.text && old.text->textWidth() == textWidth;
+        });
+        shape.markdown = note.text;
+        shape.text = known != before.end() ? known->text : makeNoteText(note.text, textWidth);
+        const double height =
+            std::max(note.height, std::ceil(shape.text->size().height()) + 2 * kNotePadding);
         shape.rect = QRectF(0, 0, width, height);
-        shape.text.setTextFormat(Qt::PlainText);
-        shape.text.setTextWidth(textWidth);
-        shape.text.setText(QString(text).replace(QLatin1Char('\n'), QChar(QChar::LineSeparator)));
         m_notes.push_back(std::move(shape));
     }
 }
@@ -137,6 +145,7 @@ void Scene::layOutFrames(const Graph& graph) {
         shape.id = frame.id;
         shape.title = elided(toQt(frame.title), TextRole::small, 220);
         shape.parent = frame.parent;
+        shape.color = frame.color;
         shape.isBody = frame.owner != NodeId::none;
         // A parent that leads back to itself ends after as many steps as there are frames.
         std::size_t steps = graph.frames().size();
@@ -153,8 +162,11 @@ void Scene::layOutFrames(const Graph& graph) {
     markCarriedFrames(indexOf);
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
-        if (shape.kind == NodeShape::Kind::row) continue;
-        const auto at = indexOf.find(shape.frame);
+        if (shape.kind == NodeShape::Kind::row || shape.kind == NodeShape::Kind::hidden) continue;
+        // A module's card stands in the frame around the module.
+        const ModuleShape* module = moduleOf(shape);
+        const Frame* own = module ? graph.find(module->frame) : nullptr;
+        const auto at = indexOf.find(own ? own->parent : shape.frame);
         if (at == indexOf.end()) continue;
         FrameShape& frame = m_frames[at->second];
         // A frame that stays does not run after a node that may be on its way out.
@@ -200,13 +212,13 @@ void Scene::readGhosts(const SceneSource& source) {
     std::vector<GhostShape> ghosts;
     std::vector<QRectF> taken;
     for (const ImplicitCopy& copy : source.analysis.implicitCopies) {
-        const NodeShape* from = node(copy.from.node);
+        const NodeShape* from = drawn(copy.from.node);
         // A row has no wire; it says itself that it is elsewhere.
         if (!from || from->kind == NodeShape::Kind::row || copy.edges.empty()) continue;
         const NodeShape* first = nullptr;
         for (const Edge& edge : copy.edges) {
-            const NodeShape* to = node(edge.to.node);
-            if (to && (!first || to->rect.left() < first->rect.left())) first = to;
+            const NodeShape* to = drawn(edge.to.node);
+            if (to && to != from && (!first || to->rect.left() < first->rect.left())) first = to;
         }
         if (!first) continue;
         GhostShape ghost;

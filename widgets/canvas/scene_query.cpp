@@ -73,7 +73,7 @@ QRectF Scene::extent() const {
 QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const {
     QRectF all;
     for (NodeId id : nodes) {
-        if (const NodeShape* shape = node(id)) all |= shape->rect;
+        if (const NodeShape* shape = drawn(id)) all |= shape->rect;
     }
     for (const NoteShape& note : m_notes) {
         if (std::find(notes.begin(), notes.end(), note.id) != notes.end()) all |= note.rect;
@@ -125,8 +125,8 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
                 if (port < 0 || d >= nearest || (inside && d > metrics::portRadius + 3)) continue;
                 nearest = d;
                 hit.kind = side == PortSide::input ? Hit::Kind::input : Hit::Kind::output;
-                hit.port = {shape.id, port};
-                hit.node = shape.id;
+                hit.port = portOf(shape, side, port);
+                hit.node = hit.port.node;
             }
         }
         const bool isPort = hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output;
@@ -189,9 +189,10 @@ std::optional<PortRef> Scene::nearestPort(QPointF point, PortSide side, double r
         const int count = side == PortSide::input ? shape.inputs : shape.outputs;
         for (int port = 0; port < count; ++port) {
             const double d = distance(portPosition(shape, side, port), point);
-            if (d >= nearest || !ports.contains({shape.id, port})) continue;
+            const PortRef here = portOf(shape, side, port);
+            if (d >= nearest || !ports.contains(here)) continue;
             nearest = d;
-            best = PortRef{shape.id, port};
+            best = here;
         }
     });
     return best;

@@ -71,14 +71,15 @@ void Scene::routeWireOf(std::uint32_t slot) {
     if (wire.routed) m_wireGrid.remove(slot, wire.bounds);
     wire.routed = false;
     m_wireLabels.erase(slot);
-    wire.hidden = m_nodes[wire.from].kind == NodeShape::Kind::row;
+    const bool isWithin = drawnSlot(wire.from) == drawnSlot(wire.to) && m_nodes[wire.from].module != kNoSlot;
+    wire.hidden = isWithin || m_nodes[drawnSlot(wire.from)].kind == NodeShape::Kind::row;
     if (wire.hidden) {
         wire.start = wire.end = {};
         wire.bounds = {};
         return;
     }
-    wire.start = portPosition(m_nodes[wire.from], PortSide::output, wire.edge.from.port);
-    wire.end = portPosition(m_nodes[wire.to], PortSide::input, wire.edge.to.port);
+    wire.start = portAt(wire.edge.from, PortSide::output);
+    wire.end = portAt(wire.edge.to, PortSide::input);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
     wire.routed = true;
@@ -105,8 +106,8 @@ QRectF Scene::outskirtsOf(const NodeShape& shape, const NodeShape& other) const 
 WirePath Scene::path(const WireShape& wire) const {
     WirePath path(wire.start);
     const bool runsBack = wire.end.x() < wire.start.x() && !m_frames.empty();
-    const NodeShape& from = m_nodes[wire.from];
-    const NodeShape& to = m_nodes[wire.to];
+    const NodeShape& from = m_nodes[drawnSlot(wire.from)];
+    const NodeShape& to = m_nodes[drawnSlot(wire.to)];
     const QRectF source = runsBack ? outskirtsOf(from, to) : from.rect;
     const QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
     if (wire.ghost >= 0) {

@@ -155,6 +155,22 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
     const Node* node = source.graph.find(shape.id);
     if (!node) return;
     const bool isPill = shape.kind == NodeShape::Kind::pill;
+    if (shape.kind == NodeShape::Kind::module) {
+        const ModuleShape& module = *moduleOf(shape);
+        const ModuleWords words = moduleWords(module, source.analysis);
+        const double room = shape.rect.width() - kTextLeft - kTextRight;
+        card.timeNs = ns;
+        card.isModelled = modelled;
+        card.isOnce = once;
+        setText(card.title, elided(module.title, TextRole::nodeTitle, room), TextRole::nodeTitle);
+        setText(card.shortTitle, elided(module.title, TextRole::nodeTitle, room / kShortTitleScale),
+                TextRole::nodeTitle);
+        setText(card.subtitle, elided(words.caption, TextRole::body, room), TextRole::body);
+        const QString chip = elided(words.chip, TextRole::smallFigure, room - 14);
+        card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
+        setText(card.chip, chip, TextRole::smallFigure);
+        return prepareModule(source, shape, card);
+    }
     if (timeChanged && !isPill) {
         const double before = card.timeWidth;
         const double wordBefore = card.remarkWidth;

@@ -8,7 +8,9 @@
 namespace twb {
 namespace {
 
-bool isCard(const NodeShape* shape) { return shape && shape->kind != NodeShape::Kind::row; }
+bool isCard(const NodeShape* shape) {
+    return shape && shape->kind != NodeShape::Kind::row && shape->kind != NodeShape::Kind::hidden;
+}
 
 /// Straight ahead is nearer than aside.
 double farness(QPointF offset) { return std::abs(offset.y()) + 2 * std::abs(offset.x()); }

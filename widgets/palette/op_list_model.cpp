@@ -3,6 +3,7 @@
 #include "graph/composites.h"
 #include "ops/op_table.h"
 #include "widgets/palette/fuzzy_match.h"
+#include "widgets/palette/own_modules.h"
 #include "widgets/text.h"
 
 #include <QMimeData>
@@ -47,10 +48,17 @@ QString typesOf(const Op& op) {
 } // namespace
 
 OpListModel::OpListModel(Order order, QObject* parent) : QAbstractListModel(parent), m_order(order) {
+    reload();
+}
+
+void OpListModel::reload() {
+    m_all.clear();
     for (const Op& op : opTable())
         m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc), typesOf(op)});
     for (const Composite& c : composites()) m_all.push_back({toQt(c.name), tr("Modules"), toQt(c.doc), {}});
-    setFilter({});
+    for (const Composite& c : ownModules())
+        m_all.push_back({toQt(c.name), tr("Your modules"), toQt(c.doc), {}});
+    setFilter(m_filter);
 }
 
 void OpListModel::setFilter(const QString& text) {

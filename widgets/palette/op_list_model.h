@@ -27,6 +27,8 @@ public:
     /// By sections: keeps what has every word of `text` in its name, section or description. The nearest:
     /// also what has its letters in its name.
     void setFilter(const QString& text);
+    /// Reads somebody's own modules anew.
+    void reload();
     /// Leaves out the ops for which it is false.
     void setAccepted(std::function<bool(const QString& op)> accepted);
     QString op(const QModelIndex& index) const; ///< empty for a header

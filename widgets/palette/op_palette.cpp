@@ -3,6 +3,7 @@
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/palette/op_list_model.h"
+#include "widgets/palette/own_modules.h"
 #include "widgets/theme.h"
 
 #include <QAction>
@@ -10,6 +11,7 @@
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QListView>
+#include <QMenu>
 #include <QMimeData>
 #include <QPainter>
 #include <QScrollBar>
@@ -153,6 +155,8 @@ OpPalette::OpPalette(QWidget* parent)
         m_model->setFilter(text);
         if (!text.isEmpty()) m_list->setCurrentIndex(m_model->firstOp());
     });
+    m_list->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(m_list, &QListView::customContextMenuRequested, this, &OpPalette::showMenu);
     connect(m_list, &QListView::doubleClicked, this,
             [this](const QModelIndex& index) { choose(m_model->op(index)); });
 }
@@ -160,6 +164,21 @@ OpPalette::OpPalette(QWidget* parent)
 void OpPalette::focusSearch() {
     m_search->setFocus(Qt::ShortcutFocusReason);
     m_search->selectAll();
+}
+
+void OpPalette::reload() { m_model->reload(); }
+
+void OpPalette::showMenu(QPoint at) {
+    const QString module = m_model->op(m_list->indexAt(at));
+    if (module.isEmpty() || !ownModule(module)) return;
+    QMenu menu(this);
+    menu.addAction(tr("Take %1 out of the palette").arg(module), this, [this, module] { takeOut(module); });
+    menu.exec(m_list->viewport()->mapToGlobal(at));
+}
+
+void OpPalette::takeOut(const QString& module) {
+    removeOwnModule(module);
+    Q_EMIT ownModulesChanged();
 }
 
 void OpPalette::choose(const QString& op) {
@@ -173,6 +192,11 @@ bool OpPalette::eventFilter(QObject* watched, QEvent* event) {
     if (enter) {
         const QModelIndex current = m_list->currentIndex();
         if (watched == m_list || !m_search->text().isEmpty()) choose(m_model->op(current));
+        return true;
+    }
+    if (watched == m_list && key->key() == Qt::Key_Delete) {
+        const QString module = m_model->op(m_list->currentIndex());
+        if (!module.isEmpty() && ownModule(module)) takeOut(module);
         return true;
     }
     if (watched == m_search && key->key() == Qt::Key_Down) {

@@ -17,9 +17,12 @@ class OpPalette : public QWidget {
 public:
     explicit OpPalette(QWidget* parent = nullptr);
     void focusSearch();
+    /// Reads somebody's own modules anew.
+    void reload();
 
 Q_SIGNALS:
     void opChosen(const QString& op);
+    void ownModulesChanged(); ///< one was taken out
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -27,6 +30,9 @@ protected:
 
 private:
     void choose(const QString& op);
+    /// Of a module of one's own.
+    void showMenu(QPoint at);
+    void takeOut(const QString& module);
 
     OpListModel* m_model;
     QLineEdit* m_search;

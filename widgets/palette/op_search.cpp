@@ -138,6 +138,8 @@ void OpSearch::open(QPoint globalPosition, Wanted wanted) {
     m_search->setFocus(Qt::PopupFocusReason);
 }
 
+void OpSearch::reload() { m_model->reload(); }
+
 void OpSearch::filter(const QString& text) {
     m_model->setFilter(text);
     m_list->setCurrentIndex(m_model->firstOp());

@@ -28,6 +28,9 @@ public:
     /// Shows it with its corner at a point of the screen, or where there is room beside it.
     void open(QPoint globalPosition, Wanted wanted);
 
+    /// Reads somebody's own modules anew.
+    void reload();
+
 Q_SIGNALS:
     void chosen(const QString& op); ///< before closed()
     void closed();

@@ -40,11 +40,12 @@ PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSid
     };
     PortSet ports;
     for (const NodeShape& shape : scene.nodes()) {
-        if (shape.id == NodeId::none || excluded.contains(shape.id)) continue;
+        if (shape.id == NodeId::none) continue;
         const int count = seeksInput ? shape.inputs : shape.outputs;
         for (int port = 0; port < count; ++port) {
-            const PortRef here{shape.id, port};
-            const bool fits = seeksInput ? accepts(opOf(shape.id), port, analysis.typeOf(fixed))
+            const PortRef here = scene.portOf(shape, seeksInput ? PortSide::input : PortSide::output, port);
+            if (excluded.contains(here.node)) continue;
+            const bool fits = seeksInput ? accepts(opOf(here.node), here.port, analysis.typeOf(fixed))
                                          : accepts(opOf(fixed.node), fixed.port, analysis.typeOf(here));
             if (fits) ports.insert(here);
         }
@@ -92,8 +93,7 @@ void ConnectGesture::lift(const Edge& wire) {
 
 void ConnectGesture::seek(const Pointer& pointer) {
     const Scene& scene = m_host.hostScene();
-    const NodeShape* fixed = scene.node(m_fixed.node);
-    if (!fixed) return;
+    if (!scene.node(m_fixed.node)) return;
     const PortSide side = m_preview.targetSide;
     const double range = kSnapPixels / m_host.zoom();
     m_preview.snapped = scene.nearestPort(pointer.at, side, range, m_targets);
@@ -103,10 +103,10 @@ void ConnectGesture::seek(const Pointer& pointer) {
         // Dropped on a card, it goes to the port that waits for it: the first one without a wire, or the
         // first.
         std::optional<PortRef> first;
-        const NodeShape& shape = *scene.node(under.node);
+        const NodeShape& shape = *scene.drawn(under.node);
         const int count = side == PortSide::input ? shape.inputs : shape.outputs;
         for (int port = 0; port < count && !m_preview.snapped; ++port) {
-            const PortRef here{shape.id, port};
+            const PortRef here = scene.portOf(shape, side, port);
             if (!m_targets.contains(here)) continue;
             if (!first) first = here;
             if (side == PortSide::output || !m_host.document().graph().sourceOf(here))
@@ -121,10 +121,8 @@ void ConnectGesture::seek(const Pointer& pointer) {
         m_preview.reason = reasonAgainst(m_host.document(), m_fixedSide, m_fixed, under);
     m_under = under;
     WirePreview wire;
-    const QPointF hand =
-        m_preview.snapped ? portPosition(*scene.node(m_preview.snapped->node), side, m_preview.snapped->port)
-                          : pointer.at;
-    const QPointF root = portPosition(*fixed, m_fixedSide, m_fixed.port);
+    const QPointF hand = m_preview.snapped ? scene.portAt(*m_preview.snapped, side) : pointer.at;
+    const QPointF root = scene.portAt(m_fixed, m_fixedSide);
     wire.output = side == PortSide::input ? root : hand;
     wire.input = side == PortSide::input ? hand : root;
     const PortRef source = m_fixedSide == PortSide::output ? m_fixed : m_preview.snapped.value_or(PortRef{});

@@ -1,6 +1,7 @@
 #include "widgets/canvas/gestures/move_gesture.h"
 
 #include "graph/folding.h"
+#include "widgets/canvas/gestures/alignment_guides.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
 
 #include <QApplication>
@@ -17,6 +18,8 @@ namespace {
 constexpr double kLeastX = 8;
 constexpr double kLeastY = 8;
 constexpr double kLeastPillY = -16; ///< a To may sit on the border of its lane
+
+constexpr double kGuidePixels = 6; ///< how near a card must come to line up with another
 
 double leastY(const Node& node) { return node.op == "To" ? kLeastPillY : kLeastY; }
 double snapped(double at) { return std::round(at / kGrid) * kGrid; }
@@ -42,7 +45,10 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what
     const Graph& graph = host.document().graph();
     for (NodeId id : cardsOf(graph, what.nodes)) {
         const Node* node = graph.find(id);
-        if (node) m_items.push_back({id, NoteId::none, node->lane, node->position, leastY(*node), {}, {}});
+        if (!node) continue;
+        m_items.push_back({id, NoteId::none, node->lane, node->position, leastY(*node), {}, {}});
+        m_nodes.insert(id);
+        if (const NodeShape* shape = host.hostScene().node(id)) m_bounds |= shape->rect;
     }
     for (NoteId id : what.notes) {
         const Note* note = graph.find(id);
@@ -50,19 +56,29 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what
     }
 }
 
-void MoveGesture::settle(QPointF offset, double pointerY) {
+QPointF MoveGesture::lined(QPointF offset, LaneId lane, QPointF onGrid) const {
+    constexpr std::size_t kMost = 200; // more than that is moved for other reasons
+    if (m_nodes.empty() || m_nodes.size() > kMost) return onGrid;
+    const AlignmentGuides guides = findGuides(m_host.hostScene(), m_bounds.translated(offset), m_nodes, lane,
+                                              kGuidePixels / m_host.zoom());
+    return {guides.x ? offset.x() + *guides.x : onGrid.x(), guides.y ? offset.y() + *guides.y : onGrid.y()};
+}
+
+void MoveGesture::settle(const Pointer& pointer) {
+    const QPointF offset = pointer.at - m_start;
     const auto& lanes = m_host.hostScene().lanes();
     const auto indexOf = [&](LaneId id) {
         const auto at =
             std::find_if(lanes.begin(), lanes.end(), [id](const LaneBand& b) { return b.id == id; });
         return static_cast<int>(at - lanes.begin());
     };
-    const LaneBand* under = m_host.hostScene().laneAt(pointerY);
+    const LaneBand* under = m_host.hostScene().laneAt(pointer.at.y());
     if (!under || m_items.empty()) return;
     const int shift = indexOf(under->id) - indexOf(m_grabbed);
     const int last = static_cast<int>(lanes.size()) - 1;
 
-    // The first thing in the hand's lane lands on the grid; everything else keeps its distance to it.
+    // The first thing in the hand's lane lands on the grid, or all of it where it lines up; everything else
+    // keeps its distance to it.
     const Item* lead = &m_items.front();
     for (const Item& item : m_items) {
         if (item.lane != m_grabbed) continue;
@@ -72,9 +88,11 @@ void MoveGesture::settle(QPointF offset, double pointerY) {
     const double leadTop = lanes[static_cast<std::size_t>(indexOf(lead->lane))].top;
     const double leadNewTop =
         lanes[static_cast<std::size_t>(std::clamp(indexOf(lead->lane) + shift, 0, last))].top;
-    const double dx = snapped(lead->at.x + offset.x()) - lead->at.x;
-    const double dy =
-        snapped(leadTop + lead->at.y + offset.y() - leadNewTop) + leadNewTop - leadTop - lead->at.y;
+    const bool isFree = pointer.modifiers & Qt::AltModifier;
+    const QPointF onGrid(snapped(lead->at.x + offset.x()) - lead->at.x,
+                         snapped(leadTop + lead->at.y + offset.y() - leadNewTop) + leadNewTop - leadTop -
+                             lead->at.y);
+    const QPointF way = isFree ? offset : lined(offset, under->id, onGrid);
 
     double shortX = 0;
     std::unordered_map<LaneId, double> shortY;
@@ -82,7 +100,8 @@ void MoveGesture::settle(QPointF offset, double pointerY) {
         const int from = indexOf(item.lane);
         const LaneBand& to = lanes[static_cast<std::size_t>(std::clamp(from + shift, 0, last))];
         item.newLane = to.id;
-        item.newAt = {item.at.x + dx, lanes[static_cast<std::size_t>(from)].top + item.at.y + dy - to.top};
+        item.newAt = {item.at.x + way.x(),
+                      lanes[static_cast<std::size_t>(from)].top + item.at.y + way.y() - to.top};
         shortX = std::max(shortX, std::min(kLeastX, item.at.x) - item.newAt.x);
         double& missing = shortY[to.id];
         missing = std::max(missing, std::min(item.least, from + shift == from ? item.at.y : item.least) -
@@ -90,6 +109,13 @@ void MoveGesture::settle(QPointF offset, double pointerY) {
     }
     // Nothing may end left of or above its lane; what goes together is pushed back together.
     for (Item& item : m_items) item.newAt = {item.newAt.x + shortX, item.newAt.y + shortY[item.newLane]};
+    m_preview.guides.clear();
+    if (isFree || m_nodes.empty()) return;
+    const LaneBand& home = lanes[static_cast<std::size_t>(indexOf(lead->lane))];
+    const LaneBand& there = *m_host.hostScene().lane(lead->newLane);
+    const QRectF moved =
+        m_bounds.translated(lead->newAt.x - lead->at.x, there.top + lead->newAt.y - home.top - lead->at.y);
+    m_preview.guides = guideLines(m_host.hostScene(), moved, m_nodes, under->id);
 }
 
 void MoveGesture::show() {
@@ -150,7 +176,7 @@ std::optional<Splice> MoveGesture::spliceHere() const {
     if (m_items.size() != 1 || m_items.front().node == NodeId::none) return std::nullopt;
     const NodeId node = m_items.front().node;
     const NodeShape* shape = m_host.hostScene().node(node);
-    if (!shape) return std::nullopt;
+    if (!shape || shape->module != kNoSlot) return std::nullopt;
     const auto wire = m_host.hostScene().wireNear(shape->rect.center(), kSpliceRange, node);
     if (!wire) return std::nullopt;
     return spliceOf(m_host.document().graph(), m_host.document().analysis(), *wire, node);
@@ -167,7 +193,7 @@ FrameId MoveGesture::frameFor(const Node& node) const {
     const Scene& scene = m_host.hostScene();
     const NodeShape* shape = scene.node(node.id);
     const FrameShape* home = scene.frame(node.frame);
-    if (!shape || (home && home->isCarried)) return node.frame;
+    if (!shape || (home && home->isCarried) || shape->module != kNoSlot) return node.frame;
     return frameBetween(node.frame, shape->rect.center() - shape->drag, shape->rect.center());
 }
 
@@ -177,9 +203,11 @@ FrameId MoveGesture::parentFor(const Frame& frame) const {
     const FrameShape* parent = scene.frame(frame.parent);
     // What is inside of something carried stays in it, and a body stands where its owner does.
     if (!shape || !shape->isCarried || shape->isBody || (parent && parent->isCarried)) return frame.parent;
+    if (const NodeShape* card = scene.cardOfModule(frame.id))
+        return frameBetween(frame.parent, card->rect.center() - card->drag, card->rect.center());
     for (const Item& item : m_items) {
         const NodeShape* node = scene.node(item.node);
-        if (!node || !shape->rect.contains(node->rect)) continue;
+        if (!node || node->module != kNoSlot || !shape->rect.contains(node->rect)) continue;
         return frameBetween(frame.parent, shape->rect.center() - node->drag, shape->rect.center());
     }
     return frame.parent;
@@ -189,7 +217,7 @@ void MoveGesture::move(const Pointer& pointer) {
     if (!m_moving && (pointer.pixel - m_startPixel).manhattanLength() < QApplication::startDragDistance())
         return;
     m_moving = true;
-    settle(pointer.at - m_start, pointer.at.y());
+    settle(pointer);
     show();
     lookAhead();
 }
@@ -199,7 +227,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         if (m_onClick) m_host.document().select(*m_onClick);
         return;
     }
-    settle(pointer.at - m_start, pointer.at.y());
+    settle(pointer);
     show();
     const Graph& graph = m_host.document().graph();
     std::unordered_map<NodeId, FrameId> frames;
@@ -215,6 +243,7 @@ void MoveGesture::finish(const Pointer& pointer) {
     const std::optional<Splice> splice = spliceHere();
     m_host.hostScene().endDrag(graph);
     m_preview.lanes.clear();
+    m_preview.guides.clear();
     m_preview.frame = FrameId::none;
     m_preview.splice.reset();
     Selection moved;
@@ -266,6 +295,7 @@ void MoveGesture::finish(const Pointer& pointer) {
 void MoveGesture::cancel() {
     m_preview.reason.clear();
     m_preview.lanes.clear();
+    m_preview.guides.clear();
     m_preview.frame = FrameId::none;
     m_preview.splice.reset();
     m_host.hostScene().endDrag(m_host.document().graph());

@@ -4,13 +4,15 @@
 #include "widgets/wire_edits.h"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace twb {
 
 /// Moves nodes and notes, within their lanes and to others: a node runs on the device of the lane it stands
 /// on. What stands together in one lane stays together; things from several lanes go up or down by the same
-/// number of lanes.
+/// number of lanes. What is moved lands where it lines up with a card near by, else on the grid, and with Alt
+/// where the hand leaves it.
 class MoveGesture final : public Gesture {
 public:
     /// `grabbed` is the lane that the hand starts from, by which the others are led.
@@ -33,7 +35,9 @@ private:
         LaneId newLane = LaneId::none;
         Position newAt;
     };
-    void settle(QPointF offset, double pointerY);
+    void settle(const Pointer& pointer);
+    /// Where the hand's offset brings the moved cards, but for what they line up with.
+    QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
     void show();
     /// What the lanes that the hand is over would break and cost; worked out once for each.
     void lookAhead();
@@ -50,6 +54,8 @@ private:
     QPointF m_startPixel;
     LaneId m_grabbed;
     std::vector<Item> m_items;
+    std::set<NodeId> m_nodes;   ///< of the items
+    QRectF m_bounds;            ///< of their cards, where they stood
     std::vector<LaneId> m_seen; ///< the lanes that the preview speaks of, by item
     std::optional<Selection> m_onClick;
     bool m_moving = false;

@@ -19,7 +19,12 @@ void RubberBandGesture::move(const Pointer& pointer) {
     m_preview.rubberBand = band;
     m_selection = m_before;
     const Scene& scene = m_host.hostScene();
-    scene.visitNodes(band, [&](std::uint32_t slot) { m_selection->nodes.insert(scene.nodes()[slot].id); });
+    scene.visitNodes(band, [&](std::uint32_t slot) {
+        const NodeShape& shape = scene.nodes()[slot];
+        m_selection->nodes.insert(shape.id);
+        if (const ModuleShape* module = scene.moduleOf(shape))
+            m_selection->nodes.insert(module->nodes.begin(), module->nodes.end());
+    });
     for (const NoteShape& note : scene.notes()) {
         if (note.rect.intersects(band)) m_selection->notes.insert(note.id);
     }

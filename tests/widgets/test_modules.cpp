@@ -1,0 +1,324 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/canvas/note_text.h"
+#include "widgets/module_edits.h"
+#include "widgets/palette/own_modules.h"
+#include "widgets/scene_text.h"
+#include "widgets/window_hand.h"
+
+#include <QClipboard>
+#include <QDir>
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QTextDocument>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// x -> [ relu -> neg ] -> out on cpu, a node on cuda:0.
+struct Framed {
+    Graph graph;
+    LaneId cpu, cuda;
+    NodeId x, relu, neg, out, there;
+    FrameId block;
+
+    Framed() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 200});
+        block = builder.addFrame({FrameId::none, "block", FrameId::none});
+        x = addNode(builder, cpu, "Ones", "x", 16, 40);
+        relu = addNode(builder, cpu, "Relu", "relu", 260, 40);
+        neg = addNode(builder, cpu, "Neg", "neg", 460, 40);
+        out = addNode(builder, cpu, "Neg", "out", 720, 40);
+        there = addNode(builder, cuda, "Ones", "there", 16, 16);
+        for (const NodeId id : {relu, neg}) {
+            Node node = *builder.graph().find(id);
+            node.frame = block;
+            builder.change(node);
+        }
+        builder.connect({{x, 0}, {relu, 0}});
+        builder.connect({{relu, 0}, {neg, 0}});
+        builder.connect({{neg, 0}, {out, 0}});
+        graph.apply(builder.take());
+    }
+};
+
+QPoint titleOf(const WindowHand& hand, FrameId frame) {
+    return hand.pixel(hand.canvas.scene().frame(frame)->titleRect.center());
+}
+
+/// Types into the input dialogs that come, one text each; an empty one is escaped from.
+class Typist : public QObject {
+public:
+    explicit Typist(QStringList texts) : m_texts(std::move(texts)) {
+        connect(&m_timer, &QTimer::timeout, this, [this] {
+            auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget());
+            if (!dialog || m_texts.isEmpty()) return;
+            said << dialog->labelText();
+            auto* line = dialog->findChild<QLineEdit*>();
+            const QString text = m_texts.takeFirst();
+            line->selectAll();
+            QTest::keyClicks(line, text);
+            QTest::keyClick(line, text.isEmpty() ? Qt::Key_Escape : Qt::Key_Return);
+        });
+        m_timer.start(10);
+    }
+    QStringList said;
+
+private:
+    QStringList m_texts;
+    QTimer m_timer;
+};
+
+} // namespace
+
+class TestModules : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void aModuleIsRenamedColouredAndDissolved() {
+        const Framed g;
+        WindowHand hand(g.graph);
+        hand.click(titleOf(hand, g.block));
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu, g.neg}));
+        {
+            const Typist types({QStringLiteral("encoder")});
+            hand.key(Qt::Key_F2, Qt::ShiftModifier);
+            QCOMPARE(types.said.size(), 1);
+        }
+        // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+        hand.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+        hand.canvas.setFocus();
+        QCOMPARE(hand.graph().find(g.block)->title, std::string("encoder"));
+        QAction* teal = nullptr;
+        for (QMenu* menu : hand.window->findChildren<QMenu*>())
+            for (QAction* action : menu->actions())
+                if (action->text() == QLatin1String("Teal")) teal = action;
+        QVERIFY(teal);
+        teal->trigger();
+        QCOMPARE(hand.graph().find(g.block)->color, FrameColor::teal);
+        QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
+        // Its outline has that colour.
+        hand.document.select({});
+        const QRectF frame = hand.canvas.scene().frame(g.block)->rect;
+        const QPoint edge = hand.pixel({frame.left(), frame.center().y()});
+        const QImage image = hand.canvas.grab().toImage();
+        bool isTeal = false;
+        for (int dx = -2; dx <= 2; ++dx) {
+            const QColor color = image.pixelColor(edge.x() + dx, edge.y());
+            isTeal = isTeal || (color.green() > color.red() + 40 && color.blue() > color.red() + 20);
+        }
+        QVERIFY(isTeal);
+        hand.click(titleOf(hand, g.block));
+        hand.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(hand.graph().frames().empty());
+        QCOMPARE(hand.node(g.relu).frame, FrameId::none);
+        QCOMPARE(hand.undoSteps(), 3);
+        for (int i = 0; i < 3; ++i) hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void theModuleAtHandIsTheOneMeant() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "nest");
+        const FrameId outer = builder.addFrame({FrameId::none, "outer", FrameId::none});
+        Frame block = *g.graph.find(g.block);
+        block.parent = outer;
+        builder.change(block);
+        Node x = *g.graph.find(g.x);
+        x.frame = outer;
+        builder.change(x);
+        g.graph.apply(builder.take());
+        QCOMPARE(moduleOf(g.graph, {{g.relu}, {}, {}}), g.block);
+        QCOMPARE(moduleOf(g.graph, {{g.relu, g.neg}, {}, {}}), g.block);
+        QCOMPARE(moduleOf(g.graph, {{g.relu, g.x}, {}, {}}), outer);
+        QCOMPARE(moduleOf(g.graph, {{g.relu, g.neg, g.x}, {}, {}}), outer);
+        QCOMPARE(moduleOf(g.graph, {{g.out}, {}, {}}), FrameId::none);
+        // What stood in it stands in what stood around it.
+        Graph dissolved = g.graph;
+        dissolved.apply(dissolveModule(g.graph, g.block));
+        QCOMPARE(dissolved.find(g.relu)->frame, outer);
+        dissolved.apply(dissolveModule(dissolved, outer));
+        QCOMPARE(dissolved.find(g.relu)->frame, FrameId::none);
+    }
+
+    void aModuleCollapsesToOneCard() {
+        const Framed g;
+        WindowHand hand(g.graph);
+        const auto& scene = hand.canvas.scene();
+        hand.click(titleOf(hand, g.block));
+        hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(hand.graph().find(g.block)->collapsed);
+        const NodeShape* card = scene.cardOfModule(g.block);
+        QVERIFY(card && card->kind == NodeShape::Kind::module);
+        QCOMPARE(card->inputs, std::uint16_t(1));
+        QCOMPARE(card->outputs, std::uint16_t(1));
+        QVERIFY(scene.frame(g.block)->rect.isEmpty());
+        QVERIFY(scene.wire({{g.relu, 0}, {g.neg, 0}})->hidden);
+        const WireShape& in = *scene.wire({{g.x, 0}, {g.relu, 0}});
+        const WireShape& out = *scene.wire({{g.neg, 0}, {g.out, 0}});
+        QCOMPARE(in.end.x(), card->rect.left());
+        QCOMPARE(out.start.x(), card->rect.right());
+        // A click on it is a click on all of it.
+        const QPoint middle = hand.pixel(card->rect.center());
+        hand.click(hand.middle(g.x));
+        hand.click(middle);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu, g.neg}));
+        hand.click(hand.middle(g.x), Qt::ShiftModifier);
+        hand.click(middle, Qt::ShiftModifier);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
+        // And a drag one of all of it.
+        hand.drag(middle, middle + QPoint(0, int(64 * hand.canvas.zoom())));
+        QCOMPARE(hand.undoSteps(), 2);
+        QVERIFY(hand.node(g.relu).position.y > 80);
+        QCOMPARE(hand.node(g.relu).position.y, hand.node(g.neg).position.y);
+        QCOMPARE(hand.node(g.relu).frame, g.block);
+        QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
+        // A double click opens it.
+        QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {},
+                           hand.pixel(scene.cardOfModule(g.block)->rect.center()));
+        QVERIFY(!hand.graph().find(g.block)->collapsed);
+        QVERIFY(!scene.cardOfModule(g.block));
+        QVERIFY(!scene.frame(g.block)->rect.isEmpty());
+        QVERIFY(hand.shape(g.neg).rect.left() > hand.shape(g.relu).rect.right());
+        while (hand.document.undoStack().canUndo()) hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void wiresAreDrawnToTheCardOfAModule() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "cut");
+        builder.disconnect({{g.x, 0}, {g.relu, 0}});
+        Frame block = *g.graph.find(g.block);
+        block.collapsed = true;
+        builder.change(block);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto& scene = hand.canvas.scene();
+        QCOMPARE(scene.cardOfModule(g.block)->inputs, std::uint16_t(1)); // it waits
+        QVERIFY(scene.cardOfModule(g.block)->hasError);
+        hand.drag(hand.output(g.x), hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)));
+        QVERIFY(hand.graph().sourceOf({g.relu, 0}) == std::optional<PortRef>({g.x, 0}));
+        QVERIFY(!scene.cardOfModule(g.block)->hasError);
+        // And pulled off again.
+        hand.drag(hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)),
+                  hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)) + QPoint(-40, 150));
+        hand.key(Qt::Key_Escape);
+        QVERIFY(!hand.graph().sourceOf({g.relu, 0}));
+    }
+
+    void theCardFollowsThePortsThatLeadOut() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "collapse");
+        Frame block = *g.graph.find(g.block);
+        block.collapsed = true;
+        builder.change(block);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto start = [&] { return hand.canvas.scene().wire({{g.neg, 0}, {g.out, 0}})->start; };
+        const QPointF before = start();
+        DeltaBuilder more(hand.graph(), "another way out");
+        const NodeId second = addNode(more, g.cpu, "Neg", "second", 720, 200);
+        more.connect({{g.relu, 0}, {second, 0}});
+        hand.document.apply(more.take());
+        QVERIFY(start() != before); // two ports share the card's side
+        Scene fresh;
+        fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices()});
+        QCOMPARE(textOf(hand.canvas.scene(), hand.graph()), textOf(fresh, hand.graph()));
+    }
+
+    void aModuleGoesIntoThePaletteAndIntoAnotherGraph() {
+        const Framed g;
+        WindowHand hand(g.graph);
+        hand.click(titleOf(hand, g.block));
+        {
+            // The first name is that of an op.
+            const Typist types({QStringLiteral("Relu"), QStringLiteral("my block")});
+            hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
+            QCOMPARE(types.said.size(), 2);
+            QVERIFY(types.said[1].contains(QStringLiteral("has a Relu already")));
+        }
+        QCOMPARE(ownModules().size(), std::size_t(1));
+        hand.document.setGraph(Framed().graph, {}, QString());
+        auto* search = find<QLineEdit>(*hand.window, "paletteSearch");
+        auto* list = find<QListView>(*hand.window, "paletteList");
+        search->setFocus();
+        QTest::keyClicks(search, QStringLiteral("my block"));
+        QCOMPARE(list->model()->rowCount(), 2); // and its heading
+        QCOMPARE(list->model()->index(0, 0).data().toString(), QStringLiteral("Your modules"));
+        QTest::keyClick(search, Qt::Key_Return);
+        const Graph& now = hand.graph();
+        QCOMPARE(now.nodes().size(), g.graph.nodes().size() + 2);
+        QCOMPARE(now.frames().size(), std::size_t(2));
+        const Node* relu = now.findByName("relu 2");
+        const Node* neg = now.findByName("neg 2");
+        QVERIFY(relu && neg && relu->frame == neg->frame && relu->frame != g.block);
+        QVERIFY(now.sourceOf({neg->id, 0}) == std::optional<PortRef>({relu->id, 0}));
+        QVERIFY(!now.sourceOf({relu->id, 0}));
+        QCOMPARE(neg->position.x - relu->position.x, 200.0);
+        QCOMPARE(hand.undoSteps(), 1);
+        // By Tab as well, and gone when it is taken out.
+        list->setFocus();
+        list->setCurrentIndex(list->model()->index(1, 0));
+        QTest::keyClick(list, Qt::Key_Delete);
+        QVERIFY(ownModules().empty());
+        QCOMPARE(list->model()->rowCount(), 0);
+    }
+
+    void aFileThatIsNoModuleIsLeftOut() {
+        QVERIFY(QDir().mkpath(ownModulesFolder()));
+        QFile file(ownModulesFolder() + QStringLiteral("/broken.twbmodule"));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("{");
+        file.close();
+        QVERIFY(ownModules().empty());
+        QVERIFY(!ownModule(QStringLiteral("broken")));
+        QVERIFY(file.remove());
+    }
+
+    void whatIsPastedElsewhereGoesToItsDevice() {
+        const Framed g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.there));
+        hand.click(hand.middle(g.x), Qt::ShiftModifier);
+        hand.key(Qt::Key_C, Qt::ControlModifier);
+        // There lane 1 is cuda:0 and lane 2 is cpu.
+        Graph other;
+        DeltaBuilder builder(other, "make");
+        const LaneId gpu = builder.addLane({LaneId::none, Device::cuda(0), "", 0, 200});
+        const LaneId host = builder.addLane({LaneId::none, Device::cpu(), "", 1, 200});
+        other.apply(builder.take());
+        QVERIFY(gpu == g.cpu && host == g.cuda);
+        WindowHand second(other);
+        second.key(Qt::Key_V, Qt::ControlModifier);
+        QCOMPARE(second.graph().nodes().size(), std::size_t(2));
+        QCOMPARE(second.node("there")->lane, gpu);
+        QCOMPARE(second.node("x")->lane, host);
+        QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("\"tensor-workbench-fragment\"")));
+    }
+
+    void notesAreMarkdown() {
+        const auto text = makeNoteText("# Title\nfirst\nsecond **bold**\n\n- one\n- two", 300);
+        QCOMPARE(text->toPlainText(), QStringLiteral("Title\nfirst\nsecond bold\none\ntwo"));
+        const auto plain = makeNoteText("first\nsecond", 300);
+        QVERIFY(text->size().height() > 2 * plain->size().height());
+        const auto narrow = makeNoteText("some words that need more than one line of this width", 80);
+        QVERIFY(narrow->size().height() > 2 * makeNoteText("one", 80)->size().height());
+        // Another program's text does not become markup.
+        QCOMPARE(makeNoteText("a <b>b</b> & c", 300)->toPlainText(), QStringLiteral("a <b>b</b> & c"));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestModules)
+#include "test_modules.moc"

@@ -1,0 +1,87 @@
+#include "widgets/canvas/gestures/alignment_guides.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+constexpr double kReach = 640;   ///< how far away a card may stand that something lines up with
+constexpr double kExact = 0.01;  ///< less is nothing
+constexpr double kOverhang = 10; ///< of a line beyond what it joins
+
+/// Left, middle, right; or top, middle, bottom.
+std::array<double, 3> columnsOf(const QRectF& r) { return {r.left(), r.center().x(), r.right()}; }
+std::array<double, 3> rowsOf(const QRectF& r) { return {r.top(), r.center().y(), r.bottom()}; }
+
+/// Calls visit(rect, isOnLane) for each card that may be lined up with.
+template <class Visit>
+void visitNeighbours(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes, LaneId lane,
+                     Visit&& visit) {
+    scene.visitNodes(moved.adjusted(-kReach, -kReach, kReach, kReach), [&](std::uint32_t slot) {
+        const NodeShape& shape = scene.nodes()[slot];
+        if (shape.kind == NodeShape::Kind::row || movedNodes.contains(shape.id)) return;
+        visit(shape.rect, shape.lane == lane);
+    });
+}
+
+void takeNearer(std::optional<double>& best, const std::array<double, 3>& own,
+                const std::array<double, 3>& other, double range) {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const double way = other[i] - own[i];
+        if (std::abs(way) <= range && (!best || std::abs(way) < std::abs(*best))) best = way;
+    }
+}
+
+/// The first of the three lines that both share.
+std::optional<double> shared(const std::array<double, 3>& own, const std::array<double, 3>& other) {
+    for (std::size_t i = 0; i < own.size(); ++i)
+        if (std::abs(own[i] - other[i]) < kExact) return other[i];
+    return std::nullopt;
+}
+
+/// One line instead of several at the same place.
+void extend(std::vector<QLineF>& lines, const QLineF& line, bool isVertical) {
+    for (QLineF& known : lines) {
+        const double apart = isVertical ? known.x1() - line.x1() : known.y1() - line.y1();
+        if (std::abs(apart) >= kExact) continue;
+        if (isVertical)
+            known = {known.x1(), std::min(known.y1(), line.y1()), known.x1(),
+                     std::max(known.y2(), line.y2())};
+        else
+            known = {std::min(known.x1(), line.x1()), known.y1(), std::max(known.x2(), line.x2()),
+                     known.y1()};
+        return;
+    }
+    lines.push_back(line);
+}
+
+} // namespace
+
+AlignmentGuides findGuides(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes,
+                           LaneId lane, double range) {
+    AlignmentGuides guides;
+    visitNeighbours(scene, moved, movedNodes, lane, [&](const QRectF& other, bool isOnLane) {
+        takeNearer(guides.x, columnsOf(moved), columnsOf(other), range);
+        if (isOnLane) takeNearer(guides.y, rowsOf(moved), rowsOf(other), range);
+    });
+    return guides;
+}
+
+std::vector<QLineF> guideLines(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes,
+                               LaneId lane) {
+    std::vector<QLineF> columns;
+    std::vector<QLineF> rows;
+    visitNeighbours(scene, moved, movedNodes, lane, [&](const QRectF& other, bool isOnLane) {
+        const QRectF both = moved.united(other).adjusted(-kOverhang, -kOverhang, kOverhang, kOverhang);
+        if (const auto x = shared(columnsOf(moved), columnsOf(other)))
+            extend(columns, {*x, both.top(), *x, both.bottom()}, true);
+        const auto y = isOnLane ? shared(rowsOf(moved), rowsOf(other)) : std::nullopt;
+        if (y) extend(rows, {both.left(), *y, both.right(), *y}, false);
+    });
+    columns.insert(columns.end(), rows.begin(), rows.end());
+    return columns;
+}
+
+} // namespace twb

@@ -1,0 +1,63 @@
+#include "widgets/canvas/gestures/lane_gesture.h"
+
+#include "widgets/graph_edits.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+
+/// On the grid, and no less than what stands in the lane needs.
+double LaneGesture::heightAt(double y) const {
+    const LaneBand* band = m_host.hostScene().lane(m_lane);
+    if (!band) return 0;
+    return std::max(Scene::leastHeightOf(*band), std::round((y - band->top) / kGrid) * kGrid);
+}
+
+/// How many places down, or up: the lanes whose middles the hand has passed.
+int LaneGesture::stepsAt(double y) const {
+    const auto& lanes = m_host.hostScene().lanes();
+    const auto own =
+        std::find_if(lanes.begin(), lanes.end(), [this](const auto& b) { return b.id == m_lane; });
+    int steps = 0;
+    for (auto band = lanes.begin(); band != lanes.end(); ++band) {
+        const double middle = band->top + band->height / 2;
+        if (band > own && y > middle) ++steps;
+        if (band < own && y < middle) --steps;
+    }
+    return steps;
+}
+
+void LaneGesture::move(const Pointer& pointer) {
+    const auto& lanes = m_host.hostScene().lanes();
+    const auto own =
+        std::find_if(lanes.begin(), lanes.end(), [this](const auto& b) { return b.id == m_lane; });
+    if (own == lanes.end()) return;
+    m_preview.lanes = {m_lane};
+    if (m_part == Part::edge) {
+        m_preview.laneEdge = own->top + heightAt(pointer.at.y());
+    } else {
+        const int steps = stepsAt(pointer.at.y());
+        const LaneBand& there = *(own + steps);
+        m_preview.laneEdge = steps > 0 ? there.bottom() : there.top;
+    }
+    m_host.repaint();
+}
+
+void LaneGesture::finish(const Pointer& pointer) {
+    const Graph& graph = m_host.document().graph();
+    const double height = heightAt(pointer.at.y());
+    const int steps = stepsAt(pointer.at.y());
+    cancel();
+    if (m_part == Part::edge)
+        m_host.apply(resizeLane(graph, m_lane, height));
+    else if (steps != 0)
+        m_host.apply(moveLane(graph, m_lane, steps));
+}
+
+void LaneGesture::cancel() {
+    m_preview = {};
+    m_host.repaint();
+}
+
+} // namespace twb

@@ -1,0 +1,156 @@
+#include "widgets/canvas/legend.h"
+
+#include "widgets/canvas/paint_parts.h"
+#include "widgets/theme.h"
+
+#include <QEvent>
+#include <QFontMetricsF>
+#include <QPainter>
+#include <QPainterPath>
+
+#include <algorithm>
+#include <functional>
+
+namespace twb {
+namespace {
+
+constexpr double kPadding = 12;
+constexpr double kRow = 20;
+constexpr double kSample = 44;
+constexpr double kGap = 10;
+constexpr int kMargin = 14; ///< to the canvas's edge
+
+struct Row {
+    QString text;
+    std::function<void(QPainter&, const Theme&, const QRectF&)> sample;
+};
+
+void drawLine(QPainter& painter, const QRectF& room, const QColor& color, double width,
+              const QList<qreal>& dashes = {}) {
+    QPen pen(color, width, Qt::SolidLine, Qt::RoundCap);
+    if (!dashes.isEmpty()) {
+        pen.setDashPattern(dashes);
+        pen.setCapStyle(Qt::FlatCap);
+    }
+    painter.setPen(pen);
+    painter.drawLine(QPointF(room.left() + 2, room.center().y()),
+                     QPointF(room.right() - 2, room.center().y()));
+}
+
+void drawRing(QPainter& painter, const Theme& theme, QPointF at, const QColor& rim, bool isMarked) {
+    painter.setPen(QPen(rim, 1.5));
+    painter.setBrush(theme.raised);
+    painter.drawEllipse(at, metrics::portRadius, metrics::portRadius);
+    if (!isMarked) return;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(rim);
+    painter.drawEllipse(at, 1.7, 1.7);
+}
+
+/// A wire that grows thicker from left to right.
+void drawWedge(QPainter& painter, const Theme& theme, const QRectF& room) {
+    QPainterPath wedge;
+    const double y = room.center().y();
+    wedge.moveTo(room.left() + 2, y - 0.7);
+    wedge.lineTo(room.right() - 2, y - 2);
+    wedge.lineTo(room.right() - 2, y + 2);
+    wedge.lineTo(room.left() + 2, y + 0.7);
+    painter.fillPath(wedge, theme.floatWire);
+}
+
+const std::vector<Row>& rows() {
+    static const std::vector<Row> all{
+        {Legend::tr("floating point"),
+         [](QPainter& p, const Theme& t, const QRectF& r) { drawLine(p, r, t.floatWire, 2); }},
+        {Legend::tr("integers"),
+         [](QPainter& p, const Theme& t, const QRectF& r) { drawLine(p, r, t.integerWire, 2); }},
+        {Legend::tr("bool"),
+         [](QPainter& p, const Theme& t, const QRectF& r) { drawLine(p, r, t.boolWire, 2); }},
+        {Legend::tr("type not known yet"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             drawLine(p, r, withAlpha(t.secondaryText, 0.7), 2);
+         }},
+        {Legend::tr("the more bytes, the thicker"), drawWedge},
+        {Legend::tr("does not fit: see Problems"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             drawLine(p, r, t.error, 2, {3.4, 2.8});
+         }},
+        {Legend::tr("copied by a To"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             p.setPen(QPen(t.device(Device::cuda(0)), 1.6));
+             p.setBrush(t.raised);
+             p.drawRoundedRect(r.adjusted(4, 4, -4, -4), 6, 6);
+         }},
+        {Legend::tr("copied by the policy"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             QPen pen(t.device(Device::cuda(0)), 1.5);
+             pen.setDashPattern({3.2, 2.6});
+             p.setPen(pen);
+             p.setBrush(t.panel);
+             p.drawRoundedRect(r.adjusted(4, 4, -4, -4), 6, 6);
+         }},
+        {Legend::tr("an input that must be connected"),
+         [](QPainter& p, const Theme& t, const QRectF& r) { drawRing(p, t, r.center(), t.error, true); }},
+        {Legend::tr("an input that may stay open"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             drawRing(p, t, r.center(), t.secondaryText, false);
+         }},
+    };
+    return all;
+}
+
+} // namespace
+
+Legend::Legend(QWidget* canvas) : QWidget(canvas) {
+    setAttribute(Qt::WA_TransparentForMouseEvents);
+    setObjectName(QStringLiteral("legend"));
+    QStringList texts;
+    for (const Row& row : rows()) texts << row.text;
+    setAccessibleName(tr("Legend"));
+    setAccessibleDescription(texts.join(QStringLiteral("; ")));
+    canvas->installEventFilter(this);
+    hide();
+}
+
+QSize Legend::sizeHint() const {
+    const QFontMetricsF metrics(twb::font(TextRole::small));
+    double widest = 0;
+    for (const Row& row : rows()) widest = std::max(widest, metrics.horizontalAdvance(row.text));
+    return QSizeF(2 * kPadding + kSample + kGap + widest + 1, 2 * kPadding + kRow * double(rows().size()))
+        .toSize();
+}
+
+void Legend::place() {
+    const QSize size = sizeHint();
+    const int left = int(headerWidthFor(parentWidget()->width())) + kMargin;
+    setGeometry(QRect(QPoint(left, parentWidget()->height() - size.height() - kMargin), size));
+    raise();
+}
+
+void Legend::showEvent(QShowEvent*) { place(); }
+
+bool Legend::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize && isVisible()) place();
+    return QWidget::eventFilter(watched, event);
+}
+
+void Legend::paintEvent(QPaintEvent*) {
+    const Theme& theme = Theme::current();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.border, 1));
+    painter.setBrush(theme.panel);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), metrics::cardRadius,
+                            metrics::cardRadius);
+    painter.setFont(twb::font(TextRole::small));
+    double y = kPadding;
+    for (const Row& row : rows()) {
+        row.sample(painter, theme, QRectF(kPadding, y, kSample, kRow));
+        painter.setPen(theme.text);
+        painter.drawText(QRectF(kPadding + kSample + kGap, y, width(), kRow),
+                         Qt::AlignVCenter | Qt::AlignLeft, row.text);
+        y += kRow;
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,149 @@
+#include "widgets/module_edits.h"
+
+#include "graph/folding.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace twb {
+namespace {
+
+/// Whether `inner` is `outer` or lies in it, however deep.
+bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
+    std::size_t steps = graph.frames().size(); // a frame that leads back to itself ends, too
+    for (const Frame* at = graph.find(inner); at; at = graph.find(at->parent)) {
+        if (at->id == outer) return true;
+        if (steps-- == 0) break;
+    }
+    return false;
+}
+
+} // namespace
+
+Delta makeModule(const Graph& graph, const Selection& selection) {
+    if (selection.nodes.empty()) return {};
+    DeltaBuilder builder(graph, "Make module");
+    FrameId parent = graph.find(*selection.nodes.begin())->frame;
+    for (const NodeId id : selection.nodes)
+        if (graph.find(id)->frame != parent) parent = FrameId::none;
+    const FrameId frame = builder.addFrame({FrameId::none, "Module", parent});
+    for (const NodeId id : withFolded(graph, {selection.nodes.begin(), selection.nodes.end()})) {
+        Node node = *graph.find(id);
+        node.frame = frame;
+        builder.change(node);
+    }
+    return builder.take();
+}
+
+FrameId moduleOf(const Graph& graph, const Selection& selection) {
+    if (selection.nodes.empty()) return FrameId::none;
+    const auto isInside = [&](FrameId frame) {
+        return std::all_of(selection.nodes.begin(), selection.nodes.end(), [&](NodeId id) {
+            const Node* node = graph.find(id);
+            return node && liesIn(graph, node->frame, frame);
+        });
+    };
+    const auto isAll = [&](FrameId frame) {
+        const std::vector<NodeId> nodes = nodesOfModule(graph, frame);
+        return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+            return selection.nodes.contains(id) || selection.nodes.contains(cardOf(graph, id));
+        });
+    };
+    FrameId innermost = FrameId::none;
+    FrameId whole = FrameId::none;
+    std::size_t steps = graph.frames().size();
+    for (const Frame* at = graph.find(graph.find(*selection.nodes.begin())->frame); at && steps-- > 0;
+         at = graph.find(at->parent)) {
+        if (!isInside(at->id)) continue;
+        if (innermost == FrameId::none) innermost = at->id;
+        if (isAll(at->id)) whole = at->id;
+    }
+    return whole != FrameId::none ? whole : innermost;
+}
+
+Delta renameModule(const Graph& graph, FrameId module, const QString& title) {
+    const Frame* before = graph.find(module);
+    if (!before) return {};
+    Frame after = *before;
+    after.title = title.trimmed().toStdString();
+    if (after.title.empty() || after == *before) return {};
+    Delta delta;
+    delta.title = "Rename module " + before->title + " to " + after.title;
+    delta.frames.push_back({*before, std::move(after)});
+    return delta;
+}
+
+Delta colorModule(const Graph& graph, FrameId module, FrameColor color) {
+    const Frame* before = graph.find(module);
+    if (!before || before->color == color) return {};
+    Frame after = *before;
+    after.color = color;
+    Delta delta;
+    delta.title = "Colour module " + before->title;
+    delta.frames.push_back({*before, std::move(after)});
+    return delta;
+}
+
+Delta collapseModule(const Graph& graph, FrameId module, bool collapsed) {
+    const Frame* before = graph.find(module);
+    if (!before || before->collapsed == collapsed) return {};
+    Frame after = *before;
+    after.collapsed = collapsed;
+    Delta delta;
+    delta.title = (collapsed ? "Collapse module " : "Open module ") + before->title;
+    delta.frames.push_back({*before, std::move(after)});
+    return delta;
+}
+
+Delta dissolveModule(const Graph& graph, FrameId module) {
+    const Frame* frame = graph.find(module);
+    if (!frame || frame->owner != NodeId::none) return {};
+    Delta delta;
+    delta.title = "Dissolve module " + frame->title;
+    for (const Node& node : graph.nodes()) {
+        if (node.frame != module) continue;
+        Node after = node;
+        after.frame = frame->parent;
+        delta.nodes.push_back({node, std::move(after)});
+    }
+    for (const Frame& inner : graph.frames()) {
+        if (inner.parent != module) continue;
+        Frame after = inner;
+        after.parent = frame->parent;
+        delta.frames.push_back({inner, std::move(after)});
+    }
+    delta.frames.push_back({*frame, std::nullopt});
+    return delta;
+}
+
+std::vector<NodeId> nodesOfModule(const Graph& graph, FrameId module) {
+    std::set<FrameId> inside;
+    for (const Frame& frame : graph.frames())
+        if (liesIn(graph, frame.id, module)) inside.insert(frame.id);
+    std::vector<NodeId> out;
+    for (const Node& node : graph.nodes())
+        if (inside.contains(node.frame)) out.push_back(node.id);
+    return out;
+}
+
+Fragment moduleFragment(const Graph& graph, FrameId module) {
+    Fragment fragment = copyOf(graph, nodesOfModule(graph, module));
+    std::erase_if(fragment.frames, [&](const Frame& frame) { return !liesIn(graph, frame.id, module); });
+    constexpr double kFar = std::numeric_limits<double>::max();
+    Position corner{kFar, kFar};
+    for (Frame& frame : fragment.frames)
+        if (frame.id == module) frame.parent = FrameId::none;
+    for (const Node& node : fragment.nodes)
+        if (!foldedInto(graph, node))
+            corner = {std::min(corner.x, node.position.x), std::min(corner.y, node.position.y)};
+    fragment.lanes.clear();
+    for (Node& node : fragment.nodes) {
+        node.lane = LaneId::none;
+        node.position = {std::max(0.0, node.position.x - corner.x),
+                         std::max(0.0, node.position.y - corner.y)};
+    }
+    return fragment;
+}
+
+} // namespace twb

@@ -1,0 +1,89 @@
+#include "widgets/palette/own_modules.h"
+
+#include "core/error.h"
+#include "formats/project.h"
+#include "ops/op_table.h"
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QStandardPaths>
+#include <QUrl>
+
+#include <filesystem>
+
+namespace twb {
+namespace {
+
+constexpr std::uint64_t kLargestModule = std::uint64_t{64} << 20;
+
+QString suffix() { return QStringLiteral(".twbmodule"); }
+
+/// The name is the file's, but for what no file may be called.
+QString pathOf(const QString& name) {
+    return QDir(ownModulesFolder())
+        .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + suffix());
+}
+
+std::optional<Composite> read(const QString& path) {
+    const QString file = QFileInfo(path).fileName();
+    const QString name = QUrl::fromPercentEncoding(file.chopped(suffix().size()).toLatin1());
+    try {
+        Composite module;
+        module.name = name.toStdString();
+        module.fragment =
+            parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
+        for (Node& node : module.fragment.nodes) node.lane = LaneId::none; // it goes where it is dropped
+        module.doc = QCoreApplication::translate("OwnModules", "A module of your own, of %1 nodes")
+                         .arg(module.fragment.nodes.size())
+                         .toStdString();
+        return module;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+QString ownModulesFolder() {
+    return QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation))
+        .filePath(QStringLiteral("modules"));
+}
+
+std::vector<Composite> ownModules() {
+    std::vector<Composite> out;
+    const QDir folder(ownModulesFolder());
+    for (const QString& file : folder.entryList({QLatin1Char('*') + suffix()}, QDir::Files, QDir::Name))
+        if (auto module = read(folder.filePath(file))) out.push_back(std::move(*module));
+    return out;
+}
+
+std::optional<Composite> ownModule(const QString& name) {
+    const QString path = pathOf(name);
+    return QFile::exists(path) ? read(path) : std::nullopt;
+}
+
+QString refusalOfName(const QString& name) {
+    constexpr qsizetype kLongest = 60;
+    const auto say = [](const char* text) { return QCoreApplication::translate("OwnModules", text); };
+    if (name.trimmed().isEmpty()) return say("A module needs a name.");
+    if (name.size() > kLongest) return say("A name has at most 60 letters.");
+    const std::string text = name.toStdString();
+    if (findOp(text) || findComposite(text))
+        return say("The palette has a %1 already; give it another name.").arg(name);
+    return {};
+}
+
+void saveOwnModule(const QString& name, const Fragment& fragment) {
+    QDir().mkpath(ownModulesFolder());
+    Fragment kept = fragment;
+    kept.lanes.clear();
+    for (Node& node : kept.nodes) node.lane = LaneId(1); // a file says some lane; nobody reads it
+    writeFileAtomically(std::filesystem::path(pathOf(name).toStdU16String()), toFragmentText(kept));
+}
+
+void removeOwnModule(const QString& name) { QFile::remove(pathOf(name)); }
+
+} // namespace twb
