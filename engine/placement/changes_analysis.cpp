@@ -1,6 +1,5 @@
-#include "placement/analysis.h"
-
 #include "graph/delta.h"
+#include "placement/analysis.h"
 
 #include <algorithm>
 

@@ -60,9 +60,9 @@ struct Made {
         chain.kind = OpChain::Kind::product;
         chain.inputs = inputs.size();
         if (isGemm)
-            chain.members.push_back(member(
-                "Gemm", {{"transA", swapA}, {"transB", swapB}, {"alpha", 0.5}},
-                hasC ? std::vector<std::size_t>{0, 1, 2} : std::vector<std::size_t>{0, 1}));
+            chain.members.push_back(
+                member("Gemm", {{"transA", swapA}, {"transB", swapB}, {"alpha", 0.5}},
+                       hasC ? std::vector<std::size_t>{0, 1, 2} : std::vector<std::size_t>{0, 1}));
         else
             chain.members.push_back(member("MatMul", {}, {0, 1}));
         if (addsRow && !hasC)
