@@ -24,7 +24,8 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         const Ended again = twb.run({"fix", "b.twb"});
         QCOMPARE(again.out, "b.twb: nothing stands on a wrong device\n");
-        const QJsonObject json = QJsonDocument::fromJson(twb.run({"fix", "a.twb", "--json"}).out.toUtf8()).object();
+        const QJsonObject json =
+            QJsonDocument::fromJson(twb.run({"fix", "a.twb", "--json"}).out.toUtf8()).object();
         QCOMPARE(json["causes"].toArray().size(), 1);
         QVERIFY(json["modelled"].toBool() && json["exact"].toBool());
         QVERIFY(json["iteration_ms"].toDouble() <= json["iteration_ms_with_to_on_each"].toDouble());
@@ -39,7 +40,8 @@ private Q_SLOTS:
         QVERIFY(ended.out.contains("Modelled. "));
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         QVERIFY(twb.run({"place", "b.twb"}).out.contains("no node would be better off on another lane"));
-        const QJsonObject json = QJsonDocument::fromJson(twb.run({"place", "a.twb", "--json"}).out.toUtf8()).object();
+        const QJsonObject json =
+            QJsonDocument::fromJson(twb.run({"place", "a.twb", "--json"}).out.toUtf8()).object();
         QVERIFY(!json["moves"].toArray().isEmpty());
         QVERIFY(json["sum_ms"].toDouble() < json["sum_ms_now"].toDouble());
     }
