@@ -24,9 +24,6 @@
 #include <QPushButton>
 #include <QTimer>
 
-#include <algorithm>
-#include <iterator>
-
 namespace twb {
 namespace {
 
@@ -194,16 +191,9 @@ bool MainWindow::saveTo(const QString& path) {
 }
 
 void MainWindow::exportImage() {
-    const QString filters[] = {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")};
-    const QString endings[] = {QStringLiteral(".png"), QStringLiteral(".svg"), QStringLiteral(".pdf")};
-    QString filter = filters[0];
-    QString path = QFileDialog::getSaveFileName(
-        this, tr("Export image"),
-        QDir(m_document.folder()).filePath(QFileInfo(m_document.title()).completeBaseName() + endings[0]),
-        QStringList(std::begin(filters), std::end(filters)).join(QStringLiteral(";;")), &filter);
+    const QString path = askForExport(
+        tr("Export image"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")});
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty())
-        path += endings[std::find(std::begin(filters), std::end(filters), filter) - std::begin(filters)];
     if (!exportPicture(*m_canvas, path))
         showError(tr("The image cannot be written"),
                   tr("%1 cannot be written; choose a folder that you may write to, and .png, .svg or .pdf as "

@@ -19,6 +19,13 @@ bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
     return false;
 }
 
+Delta changeOf(const Frame& before, Frame after, std::string title) {
+    Delta delta;
+    delta.title = std::move(title);
+    delta.frames.push_back({before, std::move(after)});
+    return delta;
+}
+
 } // namespace
 
 Delta makeModule(const Graph& graph, const Selection& selection) {
@@ -68,10 +75,8 @@ Delta renameModule(const Graph& graph, FrameId module, const QString& title) {
     Frame after = *before;
     after.title = title.trimmed().toStdString();
     if (after.title.empty() || after == *before) return {};
-    Delta delta;
-    delta.title = "Rename module " + before->title + " to " + after.title;
-    delta.frames.push_back({*before, std::move(after)});
-    return delta;
+    std::string step = "Rename module " + before->title + " to " + after.title;
+    return changeOf(*before, std::move(after), std::move(step));
 }
 
 Delta colorModule(const Graph& graph, FrameId module, FrameColor color) {
@@ -79,10 +84,7 @@ Delta colorModule(const Graph& graph, FrameId module, FrameColor color) {
     if (!before || before->color == color) return {};
     Frame after = *before;
     after.color = color;
-    Delta delta;
-    delta.title = "Colour module " + before->title;
-    delta.frames.push_back({*before, std::move(after)});
-    return delta;
+    return changeOf(*before, std::move(after), "Colour module " + before->title);
 }
 
 Delta collapseModule(const Graph& graph, FrameId module, bool collapsed) {
@@ -90,10 +92,8 @@ Delta collapseModule(const Graph& graph, FrameId module, bool collapsed) {
     if (!before || before->collapsed == collapsed) return {};
     Frame after = *before;
     after.collapsed = collapsed;
-    Delta delta;
-    delta.title = (collapsed ? "Collapse module " : "Open module ") + before->title;
-    delta.frames.push_back({*before, std::move(after)});
-    return delta;
+    return changeOf(*before, std::move(after),
+                    (collapsed ? "Collapse module " : "Open module ") + before->title);
 }
 
 Delta dissolveModule(const Graph& graph, FrameId module) {

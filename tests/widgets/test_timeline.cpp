@@ -33,6 +33,14 @@ struct Shown {
         window->bottom().showPage(QStringLiteral("timeline"));
         QCoreApplication::processEvents();
     }
+    /// False: it did not end.
+    bool runDigits(int iterations) {
+        window->load(sourcePath(kDigits));
+        window->runs().run(iterations);
+        const bool ended = waitForRun(*window);
+        QCoreApplication::processEvents();
+        return ended;
+    }
     void wheel(QPoint at, int delta) {
         QWheelEvent event(at, timeline.mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::NoModifier,
                           Qt::NoScrollPhase, false);
@@ -93,10 +101,7 @@ private Q_SLOTS:
 
     void theCriticalPathIsSaidAndAddsUp() {
         Shown shown;
-        shown.window->load(sourcePath(kDigits));
-        shown.window->runs().run(20);
-        QVERIFY(waitForRun(*shown.window));
-        QCoreApplication::processEvents();
+        QVERIFY(shown.runDigits(20));
         const QString text = shown.timeline.accessibleDescription();
         QVERIFY2(text.contains(QStringLiteral("modelled")), qPrintable(text));
         int sum = 0;
@@ -112,10 +117,7 @@ private Q_SLOTS:
 
     void theWheelZoomsToSingleStepsAndHomeShowsAll() {
         Shown shown;
-        shown.window->load(sourcePath(kDigits));
-        shown.window->runs().run(50);
-        QVERIFY(waitForRun(*shown.window));
-        QCoreApplication::processEvents();
+        QVERIFY(shown.runDigits(50));
         TimelinePanel& timeline = shown.timeline;
         QVERIFY(timeline.from() > 0); // the last iterations of those that are there
         const std::uint32_t fc2 = shown.record("fc2");
@@ -141,10 +143,7 @@ private Q_SLOTS:
 
     void aDragMovesTheView() {
         Shown shown;
-        shown.window->load(sourcePath(kDigits));
-        shown.window->runs().run(50);
-        QVERIFY(waitForRun(*shown.window));
-        QCoreApplication::processEvents();
+        QVERIFY(shown.runDigits(50));
         TimelinePanel& timeline = shown.timeline;
         const double from = timeline.from();
         const QPoint middle = timeline.rect().center();
