@@ -38,6 +38,7 @@ struct RunCommand {
     bool allowOutside = false;
     bool allowTf32 = false;
     bool noFusion = false;
+    bool noCudaGraphs = false;
     bool quiet = false;
     std::string junit;
 };
@@ -202,6 +203,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     RunOptions options;
     options.iterations = command.iterations.value_or(std::max<std::int64_t>(graph.info().iterations, 1));
     options.allowTf32 = command.allowTf32;
+    options.cudaGraphs = !command.noCudaGraphs;
     if (options.allowTf32 && !command.quiet && !hasRealGpu(*plan))
         printMessage("warning: --allow-tf32 changes nothing: no step of this run is on a real GPU");
     Interrupts interrupts;
@@ -286,6 +288,8 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
         "Let a real GPU round products and convolutions of f32 to TF32, 10 bits behind the point");
     command->add_flag("--no-fusion", options->noFusion,
                       "Launch each op by itself on a real GPU, too, so that each has its own time");
+    command->add_flag("--no-cuda-graphs", options->noCudaGraphs,
+                      "Launch steps one by one on a real GPU when they repeat, too, not as CUDA graphs");
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");

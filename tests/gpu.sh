@@ -122,10 +122,11 @@ probes_agree() { # REPORT REPORT
                 d = a - b; if (d < 0) d = -d; s = a < 0 ? -a : a
                 if (!(d <= 1e-4 * (1 + s))) { print "probe figure " i ": " a " and " b; bad = 1 } } exit bad }' "$1" "$2"
 }
-# The same graph on the GPU, ops together and one by one, and on the cpu alone.
+# The same graph on the GPU, ops together and repeated as CUDA graphs, and one by one, and on the cpu alone.
 same_probes() { # FILE
     local gpu=(timeout 120 "$twb" run "$1" --policy implicit --require-gpu --quiet)
-    "${gpu[@]}" --report "$work/gpu.json" && "${gpu[@]}" --no-fusion --report "$work/single.json" &&
+    "${gpu[@]}" --iterations 8 --report "$work/gpu.json" && ! grep -q '"refused": [1-9]' "$work/gpu.json" &&
+        "${gpu[@]}" --no-fusion --no-cuda-graphs --report "$work/single.json" &&
         TWB_CUDA_PLUGIN=none timeout 120 "$twb" run "$1" --policy implicit --quiet --report "$work/cpu.json" &&
         probes_agree "$work/gpu.json" "$work/cpu.json" && probes_agree "$work/single.json" "$work/cpu.json"
 }

@@ -86,6 +86,22 @@ public:
     void synchronize() { waitFor(recorded()); }
 };
 
+/// What a stream made of the stretches that it was given (Stream::launchStretch).
+struct ReplayCounts {
+    std::int64_t graphs = 0;   ///< that lie ready: several launches, made by one call
+    std::int64_t launches = 0; ///< in them
+    std::int64_t replays = 0;  ///< of graphs
+    std::int64_t refused = 0;  ///< graphs that could not be made or launched: one launch at a time then
+
+    ReplayCounts& operator+=(const ReplayCounts& other) noexcept {
+        graphs += other.graphs;
+        launches += other.launches;
+        replays += other.replays;
+        refused += other.refused;
+        return *this;
+    }
+};
+
 /// An ordered queue of work of one device. All calls come from one thread and return before the work is
 /// done; work starts at flush() at the latest. Errors of the work go to its guard.
 class Stream {
@@ -95,6 +111,14 @@ public:
     /// compiled, or looked for among those of earlier runs. Comes back when it is done. Throws Error.
     virtual void prepare(const Launch&) {}
     virtual void launch(const Launch& launch) = 0;
+    /// As launch() for each of them in turn. The same stretch, which is the same memory, may come again, as
+    /// it is, once its timings were collected: the same launches, and the same in all host memory that these
+    /// read. So a device may keep what it takes to launch all of it again.
+    virtual void launchStretch(std::span<const Launch* const> stretch) {
+        for (const Launch* one : stretch) launch(*one);
+    }
+    /// Of an idle stream.
+    virtual ReplayCounts replayed() const { return {}; }
     virtual void copy(const Copy& copy) = 0;
     virtual void record(Event& event) = 0;
     /// Work submitted from now on waits for `event`, which may be another backend's.

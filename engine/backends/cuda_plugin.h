@@ -11,7 +11,7 @@ namespace twb {
 
 /// What crosses between the programs and libtwb_cuda.so: this file, backend.h and what they include. Raised
 /// with every change of it, so that a plugin of another build is refused rather than called wrongly.
-inline constexpr int kCudaPluginInterface = 3;
+inline constexpr int kCudaPluginInterface = 4;
 
 /// The GPUs of this machine, or why there are none.
 struct CudaDevices {

@@ -277,6 +277,11 @@ std::string toJson(const RunReport& report) {
              {"clock_ms", toMs(report.result.clockNs)},
              {"setup_ms", toMs(report.result.setupNs)}};
     if (report.result.prepareNs > 0) out["prepare_ms"] = toMs(report.result.prepareNs);
+    if (const ReplayCounts& graphs = report.result.replayed; graphs.graphs + graphs.refused > 0)
+        out["cuda_graphs"] = {{"graphs", graphs.graphs},
+                              {"launches", graphs.launches},
+                              {"replays", graphs.replays},
+                              {"refused", graphs.refused}};
     if (report.timeline && report.timeline->iterations().count() > 0) {
         const Histogram& iterations = report.timeline->iterations();
         out["iteration_ms"] = {{"median", toMs(iterations.quantile(0.5))},

@@ -98,6 +98,10 @@ struct RunReport {
 ///     setup_ms    what runs once before them, measured
 ///     prepare_ms  before that, measured: kernels compiled for this plan, or found to have been; absent where
 ///                 it has none such
+///     cuda_graphs {graphs, launches, replays, refused}: graphs made of steps that repeat, two of each such
+///                 stretch since two iterations may be under way, what lies in them, how often one was
+///                 launched, and those that could not be made or launched, whose steps went one by one;
+///                 absent where none was tried
 ///     iteration_ms  {median, p95, count}, from the end of one iteration to the end of the next on the run's
 ///     clock devices     [{device, name, detail, simulated, profile: {id, name, link, source}, planned_bytes,
 ///     used_bytes,

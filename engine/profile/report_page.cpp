@@ -122,6 +122,10 @@ std::string headOf(const Json& report) {
     add(formatBytes(moved), "moved between devices");
     if (report.contains("prepare_ms"))
         add(ms(report["prepare_ms"]), "kernels made, measured on this machine");
+    if (report.contains("cuda_graphs"))
+        add(std::to_string(report["cuda_graphs"].at("replays").get<std::int64_t>()),
+            fmt::format("launches of {} CUDA graphs",
+                        report["cuda_graphs"].at("graphs").get<std::int64_t>()));
     add(ms(report.at("setup_ms")), "setup, measured on this machine");
     add(ms(report.at("wall_ms")), "the iterations, measured on this machine");
     return out + "</div>\n";

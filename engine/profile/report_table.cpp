@@ -41,6 +41,8 @@ std::string summary(const RunReport& report) {
             clockOf(report.plan->virtualClock));
     if (result.prepareNs > 0)
         out += fmt::format(" · kernels made in {}", formatMs(static_cast<double>(result.prepareNs)));
+    if (const ReplayCounts& graphs = result.replayed; graphs.replays > 0)
+        out += fmt::format(" · {} CUDA graphs launched {} times", graphs.graphs, graphs.replays);
     out +=
         fmt::format(" · setup {}, run {} on this machine{}\n", formatMs(static_cast<double>(result.setupNs)),
                     formatMs(static_cast<double>(result.wallNs)), report.allowTf32 ? " · TF32 allowed" : "");

@@ -59,6 +59,7 @@ struct RunResult {
     std::int64_t wallNs = 0;    ///< iterations only, on the host's clock
     std::int64_t clockNs = 0;   ///< the same on the run's clock
     std::int64_t setupNs = 0;   ///< setup steps, on the host's clock
+    ReplayCounts replayed;      ///< by all streams
     std::int64_t prepareNs = 0; ///< before these: kernels compiled for this plan; 0 where it has none such
     std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, where they live
     std::vector<std::pair<Device, MemoryStats>> memory;
@@ -85,6 +86,8 @@ struct RunOptions {
     /// Let GPUs multiply and convolve f32 with 10 bits behind the point, which is several times as fast on
     /// those that have TF32; nothing else is rounded.
     bool allowTf32 = false;
+    /// Let GPUs launch stretches of steps that repeat as CUDA graphs (stretches.h).
+    bool cudaGraphs = true;
 };
 
 /// Runs plans on a thread of its own, one at a time. start() and cancel() return at once; the destructor

@@ -3,6 +3,7 @@
 #include "backends/cpu/host_stream.h"
 #include "core/hash.h"
 #include "ops/kernel_inputs.h"
+#include "runtime/stretches.h"
 
 #include <fmt/format.h>
 
@@ -245,6 +246,38 @@ void RunContext::submit(std::uint32_t index, int parity) {
     if (step.recorded) stream.record(*m_events[index][p]);
 }
 
+/// A few iterations have to gain what it takes to make graphs of them.
+void RunContext::findStretches() {
+    constexpr std::int64_t kLeastIterations = 4;
+    m_stretchOf.assign(m_plan->steps.size(), kNone);
+    if (!m_options.cudaGraphs || m_options.iterations < kLeastIterations) return;
+    for (std::vector<std::uint32_t>& steps : stretchesOf(*m_plan)) {
+        Stretch stretch;
+        for (const std::uint32_t step : steps) {
+            m_stretchOf[step] = static_cast<std::uint32_t>(m_stretches.size());
+            for (std::size_t p = 0; p < 2; ++p) stretch.launches[p].push_back(&m_slots[step].launch[p]);
+        }
+        stretch.steps = std::move(steps);
+        m_stretches.push_back(std::move(stretch));
+    }
+}
+
+/// Only its first step waits for others, and only its last is waited for.
+void RunContext::submitStretch(const Stretch& stretch, int parity) {
+    const Step& first = m_plan->steps[stretch.steps.front()];
+    const Step& last = m_plan->steps[stretch.steps.back()];
+    Stream& stream = *m_streams[first.stream];
+    const auto p = static_cast<std::size_t>(parity);
+    for (std::uint32_t other : first.waits) stream.wait(*m_events[other][p]);
+    stream.launchStretch(stretch.launches[p]);
+    if (last.recorded) stream.record(*m_events[last.index][p]);
+}
+
+void RunContext::waitForLastIteration(const Step& step, int parity) {
+    for (std::uint32_t other : step.carriedWaits)
+        m_streams[step.stream]->wait(*m_events[other][static_cast<std::size_t>(1 - parity)]);
+}
+
 void RunContext::synchronizeAll() {
     for (auto& stream : m_streams) stream->flush();
     for (auto& stream : m_streams) stream->synchronize();
@@ -291,10 +324,13 @@ void RunContext::submitIteration(std::int64_t iteration) {
     for (std::uint32_t i = m_plan->setupSteps; i < steps; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != kNone || (step.last && !isLast)) continue;
-        if (iteration > 0)
-            for (std::uint32_t other : step.carriedWaits)
-                m_streams[step.stream]->wait(*m_events[other][static_cast<std::size_t>(1 - parity)]);
-        submit(i, parity);
+        const Stretch* stretch = m_stretchOf[i] == kNone ? nullptr : &m_stretches[m_stretchOf[i]];
+        if (stretch && stretch->steps.front() != i) continue;
+        if (iteration > 0) waitForLastIteration(step, parity);
+        if (stretch)
+            submitStretch(*stretch, parity);
+        else
+            submit(i, parity);
     }
     for (std::size_t s = 0; s < m_streams.size(); ++s) {
         m_streams[s]->record(*m_ends[s][static_cast<std::size_t>(parity)]);
@@ -395,6 +431,7 @@ RunResult RunContext::execute() {
         if (!step.dynamic) bind(step.index);
     prepare();
     runSetup();
+    findStretches();
     const std::int64_t iterationsStart = steadyNs();
     std::int64_t submitted = 0;
     std::int64_t finished = 0;
@@ -413,6 +450,7 @@ RunResult RunContext::execute() {
     result.setupNs = iterationsStart - m_startNs - m_prepareNs;
     result.clockNs = m_plan->virtualClock ? m_clockEnd - m_setupEnd : result.wallNs;
     result.iterations = m_completed;
+    for (const auto& stream : m_streams) result.replayed += stream->replayed();
     result.errors = m_guard.errors();
     result.status = m_guard.hasFailed()     ? RunStatus::failed
                     : m_guard.isCancelled() ? RunStatus::cancelled

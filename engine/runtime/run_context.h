@@ -64,12 +64,21 @@ private:
         std::array<Copy, 2> copy;
     };
 
+    /// Steps that come as they are in each iteration, and their launches by parity.
+    struct Stretch {
+        std::vector<std::uint32_t> steps;
+        std::array<std::vector<const Launch*>, 2> launches;
+    };
+
     void allocate();
     std::uint64_t cacheKey(const Step& step) const;
     void useCache();
     void bind(std::uint32_t step);
     void resolve(std::uint32_t step);
     void submit(std::uint32_t step, int parity);
+    void findStretches();
+    void submitStretch(const Stretch& stretch, int parity);
+    void waitForLastIteration(const Step& step, int parity);
     void prepare();
     void runSetup();
     void submitIteration(std::int64_t iteration);
@@ -126,6 +135,9 @@ private:
         std::vector<std::uint32_t> iteration; ///< but for cached ones and those of the last iteration
     };
     std::vector<StreamOrder> m_order;
+
+    std::vector<Stretch> m_stretches;
+    std::vector<std::uint32_t> m_stretchOf; ///< by step; kNone: launched by itself
 };
 
 } // namespace twb

@@ -89,6 +89,18 @@ private Q_SLOTS:
         QCOMPARE(twb.json("allowed.json").at("allow_tf32"), nlohmann::json(true));
     }
 
+    void aSimulatedGpuHasNoCudaGraphs() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        for (const QStringList& more : {QStringList(), QStringList("--no-cuda-graphs")}) {
+            const Ended ended =
+                twb.run(QStringList{"run", "a.twb", "--iterations", "20", "--report", "r.json"} + more);
+            QCOMPARE(ended.exit, 0);
+            QVERIFY(!ended.out.contains("CUDA graph"));
+            QVERIFY(!twb.json("r.json").contains("cuda_graphs"));
+        }
+    }
+
     void mismatchedGraphsDoNotRun() {
         const Program twb;
         twb.save("a.twb", crossingGraph(false));

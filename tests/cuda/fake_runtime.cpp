@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using twb::test::fake::Machine;
 
@@ -34,6 +35,8 @@ struct World {
     std::map<int, std::size_t> kept; ///< freed, and still the pool's
     bool broken = false;
     int pageableCopies = 0;
+    int captures = 0;
+    int graphLaunches = 0;
 };
 
 World& world() {
@@ -59,6 +62,23 @@ const Allocation* find(const void* memory) {
 
 } // namespace
 
+/// What a capture gathered, as often as it is launched.
+struct CUgraph_st {
+    ~CUgraph_st() {
+        const std::scoped_lock lock(world().mutex);
+        for (void* block : memory) {
+            world().allocations.erase(reinterpret_cast<std::uintptr_t>(block));
+            std::free(block);
+        }
+    }
+    std::vector<std::function<void()>> commands;
+    std::vector<void*> memory;
+};
+
+struct CUgraphExec_st {
+    std::unique_ptr<CUgraph_st> graph;
+};
+
 struct CUevent_st {
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
@@ -77,6 +97,7 @@ struct CUstream_st {
     }
     void push(std::function<void()> command) {
         const std::scoped_lock lock(world().mutex);
+        if (captured) return captured->commands.push_back(std::move(command));
         commands.push_back(std::move(command));
         ++submitted;
         world().changed.notify_all();
@@ -112,8 +133,29 @@ struct CUstream_st {
     std::deque<std::function<void()>> commands;
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
+    std::unique_ptr<CUgraph_st> captured; ///< null: it does what it is given
+    bool isCaptureLost = false;
     std::thread thread;
 };
+
+namespace {
+
+thread_local CUstream_st* capturing = nullptr; ///< by this thread
+thread_local cudaStreamCaptureMode captureMode = cudaStreamCaptureModeThreadLocal;
+
+/// What may not be done while `stream` captures.
+bool losesCapture(CUstream_st* stream) {
+    if (stream->captured) stream->isCaptureLost = true;
+    return stream->captured != nullptr;
+}
+
+/// What the thread that captures may not do, whatever stream it is of.
+bool losesCapture() {
+    if (!capturing || captureMode == cudaStreamCaptureModeRelaxed) return false;
+    return losesCapture(capturing);
+}
+
+} // namespace
 
 namespace twb::test::fake {
 
@@ -127,6 +169,8 @@ void start(const Machine& machine) {
     world().used.clear();
     world().kept.clear();
     world().pageableCopies = 0;
+    world().captures = 0;
+    world().graphLaunches = 0;
 }
 
 const Machine& machine() { return world().machine; }
@@ -136,6 +180,16 @@ void enqueue(cudaStream_t stream, std::function<void()> work) { stream->push(std
 int pageableCopies() {
     const std::scoped_lock lock(world().mutex);
     return world().pageableCopies;
+}
+
+int captures() {
+    const std::scoped_lock lock(world().mutex);
+    return world().captures;
+}
+
+int graphLaunches() {
+    const std::scoped_lock lock(world().mutex);
+    return world().graphLaunches;
 }
 
 std::size_t liveAllocations() {
@@ -204,17 +258,20 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = stream->submitted;
     world().changed.wait(lock, [&] { return stream->completed >= until; });
     return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     if (world().broken) return say(cudaErrorIllegalAddress);
     return stream->completed >= stream->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    if (losesCapture(stream)) return say(cudaErrorStreamCaptureUnsupported);
     std::uint64_t until = 0;
     {
         const std::scoped_lock lock(world().mutex);
@@ -237,6 +294,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    if (losesCapture(stream))
+        return say(cudaErrorStreamCaptureUnsupported); // an order within the graph, which nobody reads
     std::uint64_t number = 0;
     {
         const std::scoped_lock lock(world().mutex);
@@ -250,12 +309,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     });
     return cudaSuccess;
 }
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    if (!stream->captured || flags != cudaEventRecordExternal) return cudaEventRecord(event, stream);
+    stream->push([event] {
+        const std::scoped_lock lock(world().mutex);
+        event->completed = ++event->submitted;
+        event->time = Clock::now();
+        world().changed.notify_all();
+    });
+    return cudaSuccess;
+}
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     if (world().broken) return say(cudaErrorIllegalAddress);
     return event->completed >= event->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = event->submitted;
     world().changed.wait(lock, [&] { return event->completed >= until || world().broken; });
@@ -288,9 +359,15 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
     world().kept[pool->gpu] = 0;
     return cudaSuccess;
 }
-cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t) {
+cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     const std::scoped_lock lock(world().mutex);
     if (world().broken) return say(cudaErrorIllegalAddress);
+    if (stream->captured) {
+        *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+        stream->captured->memory.push_back(*memory);
+        world().allocations[reinterpret_cast<std::uintptr_t>(*memory)] = {bytes, pool->gpu};
+        return cudaSuccess;
+    }
     if (world().used[pool->gpu] + world().kept[pool->gpu] + bytes > world().machine.memoryBytes)
         return say(cudaErrorMemoryAllocation);
     *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -299,6 +376,13 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t p
     return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+    if (stream->captured) { // it stays the graph's
+        stream->push([memory] {
+            const std::scoped_lock lock(world().mutex);
+            std::memset(memory, 0xdd, find(memory)->bytes);
+        });
+        return cudaSuccess;
+    }
     stream->push([memory] {
         const std::scoped_lock lock(world().mutex);
         const auto at = world().allocations.find(reinterpret_cast<std::uintptr_t>(memory));
@@ -317,12 +401,14 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+    if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     *memory = std::malloc(bytes);
     world().allocations[reinterpret_cast<std::uintptr_t>(*memory)] = {bytes, -1};
     return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+    if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     world().allocations.erase(reinterpret_cast<std::uintptr_t>(memory));
     std::free(memory);
@@ -346,5 +432,60 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
     stream->push([=] { std::memcpy(target, source, bytes); });
     return cudaSuccess;
 }
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+    std::swap(*mode, captureMode);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    const std::scoped_lock lock(world().mutex);
+    if (world().broken) return say(cudaErrorIllegalAddress);
+    if (mode != cudaStreamCaptureModeThreadLocal) return say(cudaErrorInvalidValue);
+    stream->captured = std::make_unique<CUgraph_st>();
+    stream->isCaptureLost = world().machine.graphs == Machine::Graphs::failToCapture;
+    capturing = stream;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+    std::unique_ptr<CUgraph_st> captured;
+    {
+        const std::scoped_lock lock(world().mutex);
+        captured = std::move(stream->captured);
+        capturing = nullptr;
+        if (!stream->isCaptureLost) ++world().captures;
+    }
+    *graph = nullptr;
+    if (stream->isCaptureLost) return say(cudaErrorStreamCaptureInvalidated);
+    *graph = captured.release();
+    return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete graph;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+    if (world().machine.graphs == Machine::Graphs::failToBeMade) return say(cudaErrorMemoryAllocation);
+    auto made = std::make_unique<CUgraphExec_st>();
+    made->graph = std::make_unique<CUgraph_st>();
+    made->graph->commands.swap(graph->commands);
+    made->graph->memory.swap(graph->memory);
+    *exec = made.release();
+    return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+    delete exec;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    {
+        const std::scoped_lock lock(world().mutex);
+        if (world().broken) return say(cudaErrorIllegalAddress);
+        if (world().machine.graphs == Machine::Graphs::failToLaunch) return say(cudaErrorMemoryAllocation);
+        ++world().graphLaunches;
+    }
+    for (const auto& command : exec->graph->commands) stream->push(command);
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGraphMemTrim(int) { return cudaSuccess; }
 
 } // extern "C"

@@ -9,7 +9,8 @@ namespace twb::test::fake {
 
 /// A stand-in for the CUDA runtime, linked in its place: streams are threads that do each command some time
 /// after it was queued, GPUs have host memory of their own. What the real one punishes only sometimes shows
-/// here: memory is overwritten when it is freed, and copies from or to pageable memory are counted.
+/// here: memory is overwritten when it is freed, copies from or to pageable memory are counted, and a capture
+/// is lost to whatever the real one might not allow in it.
 struct Machine {
     int gpus = 2;
     int driver = CUDART_VERSION; ///< 0: none
@@ -17,6 +18,7 @@ struct Machine {
     int mostDelayUs = 0;      ///< before each command, at random
     bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
     bool noCompiler = false;  ///< chains of ops cannot be made ready
+    enum class Graphs { work, failToCapture, failToBeMade, failToLaunch } graphs = Graphs::work;
 };
 
 /// Sets the machine up; no stream may be there.
@@ -29,6 +31,9 @@ void enqueue(cudaStream_t stream, std::function<void()> work);
 int pageableCopies();
 /// Kernels launched so far that might round to TF32.
 int tf32Launches();
+/// CUDA graphs captured, and how often one was launched, since start().
+int captures();
+int graphLaunches();
 /// What start() was given.
 const Machine& machine();
 /// Products launched so far with what ends them.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kAhead = 50e6; ///< ns of work issued before the GPU has done it
 constexpr int kMostAhead = 512;
+constexpr double kLongestGraph = kAhead / 2; ///< ns; another one may lie behind it
 constexpr std::size_t kStagingChunk = std::size_t{2} << 20;
 constexpr std::size_t kStagingChunks = 4;
 
@@ -57,6 +58,9 @@ CudaStream::~CudaStream() {
     m_thread.join();
     const CurrentGpu current(*m_gpu.gpu);
     cudaStreamSynchronize(m_stream);
+    m_pieces.clear();
+    // What graphs had of the GPU's memory is no pool's, and of no use to others.
+    if (m_replayed.graphs > 0) cudaDeviceGraphMemTrim(m_gpu.gpu->index());
     m_ring.reset();
     m_queue.reset();
     m_timeline.reset();
@@ -75,6 +79,13 @@ void CudaStream::launch(const Launch& launch) {
     Command command;
     command.kind = Command::Kind::launch;
     command.launch = &launch;
+    push(std::move(command));
+}
+
+void CudaStream::launchStretch(std::span<const Launch* const> stretch) {
+    Command command;
+    command.kind = Command::Kind::stretch;
+    command.stretch = stretch;
     push(std::move(command));
 }
 
@@ -164,6 +175,8 @@ void CudaStream::perform(const Command& command) {
     switch (command.kind) {
     case Command::Kind::launch:
         return run(*command.launch);
+    case Command::Kind::stretch:
+        return run(command.stretch);
     case Command::Kind::copy:
         return run(*command.copy);
     case Command::Kind::record:
@@ -191,9 +204,9 @@ void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     m_timeline->addWait(mark);
 }
 
-/// Issues one launch or copy between two events that time it. Failures go to its guard.
+/// Issues one launch or copy between two events that time it; whether it did. Failures go to its guard.
 template <class Issue>
-void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
+bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
                          double expectedNs, Issue&& issue) {
     stayClose(expectedNs);
     const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
@@ -221,16 +234,87 @@ void CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
     }
     if (!span) {
         m_passed.fetch_add(1, std::memory_order_relaxed);
-        return;
+        return false;
     }
     m_timeline->addSpan(span, timing, guard, step, op);
     m_ahead.push_back({std::move(span), expectedNs});
     m_aheadNs += expectedNs;
+    return true;
 }
 
-void CudaStream::run(const Launch& launch) {
-    guarded(launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost),
-            [&] { issueKernel(launch); });
+void CudaStream::run(const Launch& launch, Seen* seen) {
+    const bool isIssued = guarded(launch.guard, launch.step, launch.timing, launch.op,
+                                  m_profile.kernelNs(launch.cost), [&] { issueKernel(launch); });
+    if (!isIssued || !seen) return;
+    seen->hasFault = m_queue->mayHaveFault();
+    m_ahead.back().seen = seen;
+}
+
+void CudaStream::run(std::span<const Launch* const> stretch) {
+    std::vector<Piece>& pieces = m_pieces[stretch.data()];
+    if (pieces.empty()) pieces = cut(stretch);
+    if (pieces.empty()) // the first time of these steps
+        for (const Launch* launch : stretch) run(*launch, &m_seen[launch->step]);
+    for (Piece& piece : pieces)
+        if (!replay(piece))
+            for (const Launch* launch : piece.launches) run(*launch);
+}
+
+/// Nothing before each of its launches was seen. Waits, once for each, until they have passed.
+std::vector<CudaStream::Piece> CudaStream::cut(std::span<const Launch* const> stretch) {
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < stretch.size(); ++i) {
+        const auto known = m_seen.find(stretch[i]->step);
+        if (known == m_seen.end()) return {};
+        const Seen& seen = known->second;
+        while (seen.ns == 0 && !m_ahead.empty()) waitForFirst();
+        const double expectedNs = m_profile.kernelNs(stretch[i]->cost);
+        if (pieces.empty() || seen.hasFault || !pieces.back().mayCapture ||
+            pieces.back().ns + seen.ns > kLongestGraph) {
+            pieces.emplace_back();
+            pieces.back().launches = stretch.subspan(i, 0);
+            pieces.back().mayCapture = !seen.hasFault;
+        }
+        Piece& piece = pieces.back();
+        piece.launches = std::span(piece.launches.data(), piece.launches.size() + 1);
+        piece.expectedNs += expectedNs;
+        piece.ns += seen.ns;
+    }
+    for (Piece& piece : pieces) piece.mayCapture &= piece.launches.size() > 1;
+    return pieces;
+}
+
+/// Launches a piece as one CUDA graph. False when that may not be or fails: then nothing of it was submitted.
+bool CudaStream::replay(Piece& piece) {
+    if (!piece.mayCapture || m_gpu.gpu->isLost()) return false;
+    stayClose(piece.expectedNs);
+    const LaunchGuard* guard = piece.launches.front()->guard;
+    if (guard && guard->alert.load(std::memory_order_relaxed)) return false;
+    const NamedRange range("CUDA graph");
+    std::shared_ptr<Span> span;
+    try {
+        if (!piece.captured) {
+            piece.captured =
+                std::make_unique<CapturedLaunches>(*m_gpu.gpu, m_stream, *m_queue, piece.launches,
+                                                   [this](const Launch& launch) { issueKernel(launch); });
+            ++m_replayed.graphs;
+            m_replayed.launches += static_cast<std::int64_t>(piece.launches.size());
+        }
+        span = std::make_shared<Span>(*m_gpu.gpu);
+        check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
+        piece.captured->launch(m_stream);
+    } catch (const std::exception&) { // each launch by itself says what is wrong with it
+        piece.mayCapture = false;
+        ++m_replayed.refused;
+        return false;
+    }
+    ++m_replayed.replays;
+    if (const cudaError_t status = cudaEventRecord(span->end.get(), m_stream); status != cudaSuccess)
+        m_gpu.gpu->lose(status, "recording an event");
+    m_timeline->addReplay(span, piece.captured->times());
+    m_ahead.push_back({std::move(span), piece.expectedNs, static_cast<std::uint32_t>(piece.launches.size())});
+    m_aheadNs += piece.expectedNs;
+    return true;
 }
 
 void CudaStream::run(const Copy& copy) {
@@ -294,11 +378,14 @@ void CudaStream::issueCopy(const Copy& copy) {
 void CudaStream::stayClose(double nextNs) {
     dropPassed();
     while (m_ahead.size() >= m_mostAhead ||
-           (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead)) {
-        if (const cudaError_t status = waitForEvent(m_ahead.front().span->end.get()); status != cudaSuccess)
-            m_gpu.gpu->lose(status, "waiting for a launch");
-        dropFirst();
-    }
+           (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead))
+        waitForFirst();
+}
+
+void CudaStream::waitForFirst() {
+    if (const cudaError_t status = waitForEvent(m_ahead.front().span->end.get()); status != cudaSuccess)
+        m_gpu.gpu->lose(status, "waiting for a launch");
+    dropFirst();
 }
 
 void CudaStream::dropPassed() {
@@ -311,6 +398,7 @@ void CudaStream::dropFirst() {
     float ms = 0;
     if (cudaEventElapsedTime(&ms, first.span->start.get(), first.span->end.get()) == cudaSuccess) {
         const double ns = static_cast<double>(ms) * 1e6;
+        if (first.seen) first.seen->ns = ns;
         m_meanNs = m_meanNs == 0 ? ns : m_meanNs + (ns - m_meanNs) / 16;
         if (first.expectedNs > 0) m_slowness += (ns / first.expectedNs - m_slowness) / 16;
         // More at once as more have shown how long they take.
@@ -318,8 +406,8 @@ void CudaStream::dropFirst() {
         m_mostAhead = std::min(m_mostAhead + 1, static_cast<std::size_t>(fit));
     }
     m_aheadNs = m_ahead.size() == 1 ? 0 : m_aheadNs - first.expectedNs;
+    m_passed.fetch_add(first.launches, std::memory_order_relaxed);
     m_ahead.pop_front();
-    m_passed.fetch_add(1, std::memory_order_relaxed);
 }
 
 } // namespace twb::cuda

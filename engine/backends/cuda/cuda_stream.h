@@ -1,19 +1,28 @@
 #pragma once
 
-#include "backends/cuda/launch_queue.h"
-#include "backends/cuda/timeline.h"
+#include "backends/cuda/captured_launches.h"
 #include "backends/device_profile.h"
 
 #include <condition_variable>
 #include <deque>
 #include <optional>
 #include <thread>
+#include <unordered_map>
+#include <vector>
 
 namespace twb::cuda {
 
 /// A queue of one GPU: a CUDA stream, and a thread that feeds it. The thread takes commands in their order,
 /// asks the guard just before it issues each, blocks where other backends' events are waited for, and stays
 /// at most kAhead in front of the GPU, so that a cancel or a failure finds little that cannot be called back.
+///
+/// A stretch is issued launch by launch the first time. From then on those of its launches that lie side by
+/// side and can be captured are CUDA graphs. What keeps a launch out of one:
+///   - its kernel reports what it finds in its inputs: the host looks before the next launch;
+///   - it, or those beside it, would take longer than kLongestGraph: it has little to gain, and a graph that
+///     was launched cannot be called back;
+///   - the capture failed, or CUDA refused to launch the graph: its launches go one by one from then on;
+///   - the run has failed or was cancelled: each launch is asked about by itself.
 class CudaStream final : public Stream {
 public:
     /// `profile` must outlive the stream: it says how much work lies before the GPU.
@@ -22,6 +31,8 @@ public:
 
     void prepare(const Launch& launch) override;
     void launch(const Launch& launch) override;
+    void launchStretch(std::span<const Launch* const> stretch) override;
+    ReplayCounts replayed() const override { return m_replayed; }
     void copy(const Copy& copy) override;
     void record(Event& event) override;
     void wait(Event& event) override;
@@ -33,32 +44,52 @@ public:
 
 private:
     struct Command {
-        enum class Kind : std::uint8_t { launch, copy, record, wait, waitForeign, stop };
+        enum class Kind : std::uint8_t { launch, stretch, copy, record, wait, waitForeign, stop };
         Kind kind = Kind::stop;
         const Launch* launch = nullptr;
+        std::span<const Launch* const> stretch;
         const Copy* copy = nullptr;
         std::shared_ptr<Mark> mark;
         Event* event = nullptr;
         std::uint64_t record = 0;
     };
+    /// A launch of a stretch, as it was the first time.
+    struct Seen {
+        bool hasFault = false; ///< or may have one
+        double ns = 0;         ///< 0: not passed yet
+    };
+    /// Launches of a stretch that are issued together, or one by one.
+    struct Piece {
+        std::span<const Launch* const> launches;
+        double expectedNs = 0; ///< by the profile
+        double ns = 0;         ///< by what was seen
+        bool mayCapture = false;
+        std::unique_ptr<CapturedLaunches> captured; ///< null before the first time
+    };
     /// Issued, and maybe not passed.
     struct Ahead {
         std::shared_ptr<Span> span;
         double expectedNs = 0;
+        std::uint32_t launches = 1;
+        Seen* seen = nullptr; ///< where its time is to be noted
     };
     void push(Command command);
     void work();
     std::optional<Command> next();
     void perform(const Command& command);
-    void run(const Launch& launch);
+    void run(const Launch& launch, Seen* seen = nullptr);
+    void run(std::span<const Launch* const> stretch);
+    std::vector<Piece> cut(std::span<const Launch* const> stretch);
+    bool replay(Piece& piece);
     void run(const Copy& copy);
     void issueKernel(const Launch& launch);
     void issueCopy(const Copy& copy);
     void issueWait(const std::shared_ptr<Mark>& mark);
     template <class Issue>
-    void guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
+    bool guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
                  double expectedNs, Issue&& issue);
     void stayClose(double nextNs);
+    void waitForFirst();
     void dropPassed();
     void dropFirst();
 
@@ -78,6 +109,9 @@ private:
     std::atomic<std::uint64_t> m_passed{0};
 
     // The thread's own.
+    std::unordered_map<std::uint32_t, Seen> m_seen;                        ///< by step
+    std::unordered_map<const Launch* const*, std::vector<Piece>> m_pieces; ///< by stretch
+    ReplayCounts m_replayed;
     std::deque<Ahead> m_ahead;
     double m_aheadNs = 0;
     // Learnt as launches pass; until then carefully guessed.

@@ -69,7 +69,7 @@ cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t st
     cudaGetLastError();
     cudaStreamSynchronize(m_stream);
     if (stream != m_stream) cudaStreamSynchronize(stream);
-    cudaMemPoolTrimTo(m_pool, 0);
+    trimLocked();
     status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
     if (status == cudaErrorMemoryAllocation) cudaGetLastError();
     return status;
@@ -158,7 +158,13 @@ void DeviceMemory::trim() {
     const std::scoped_lock lock(m_mutex);
     if (!m_pool) return;
     cudaStreamSynchronize(m_stream);
+    trimLocked();
+}
+
+/// Gives back what nobody uses: the pool's, and what CUDA keeps for graphs.
+void DeviceMemory::trimLocked() noexcept {
     cudaMemPoolTrimTo(m_pool, 0);
+    cudaDeviceGraphMemTrim(m_gpu->index());
 }
 
 std::size_t DeviceMemory::freeBytes() {

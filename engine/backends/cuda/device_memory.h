@@ -45,6 +45,7 @@ private:
     [[noreturn]] void refuse(std::size_t bytes);
     void count(std::size_t bytes);
     std::size_t keptLocked() const;
+    void trimLocked() noexcept;
 
     const std::shared_ptr<Gpu> m_gpu;
     const std::size_t m_total;

@@ -1,8 +1,11 @@
 #include "backends/cuda/launch_queue.h"
 
 #include "backends/cuda/kernels/fault.h"
+#include "core/error.h"
 
+#include <cstring>
 #include <new>
+#include <string>
 
 namespace twb::cuda {
 namespace {
@@ -17,6 +20,19 @@ BlasPair handlesFor(const GpuResources& gpu, cudaStream_t stream) {
     return pair;
 }
 
+/// Lets this thread lock pages while one of its streams captures: they are no part of the graph.
+class OutsideOfCapture {
+public:
+    OutsideOfCapture() { exchange(); }
+    ~OutsideOfCapture() { exchange(); }
+    OutsideOfCapture(const OutsideOfCapture&) = delete;
+    OutsideOfCapture& operator=(const OutsideOfCapture&) = delete;
+
+private:
+    void exchange() { cudaThreadExchangeStreamCaptureMode(&m_mode); }
+    cudaStreamCaptureMode m_mode = cudaStreamCaptureModeRelaxed;
+};
+
 } // namespace
 
 LaunchQueue::LaunchQueue(const GpuResources& gpu, cudaStream_t stream)
@@ -27,10 +43,16 @@ LaunchQueue::LaunchQueue(const GpuResources& gpu, cudaStream_t stream)
 LaunchQueue::~LaunchQueue() { m_gpu.blas->giveBack(m_blas); }
 
 void LaunchQueue::upload(void* target, const void* source, std::size_t bytes) {
-    m_uploads.toDevice(target, source, bytes);
+    if (!m_captured) return m_uploads.toDevice(target, source, bytes);
+    const OutsideOfCapture outside;
+    m_captured->push_back(m_gpu.pinned->allocate(bytes, MemoryKind::pinned));
+    std::memcpy(m_captured->back()->data(), source, bytes);
+    m_copies.toDevice(target, m_captured->back()->data(), bytes);
 }
 
 Fault* LaunchQueue::fault() {
+    if (m_captured)
+        throw Error(ErrorCode::unsupported, std::string(m_op) + " reports what it finds after each launch");
     if (!m_faultMemory) m_faultMemory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
     if (!m_askedForFault) new (m_faultMemory->data()) Fault;
     m_askedForFault = true;

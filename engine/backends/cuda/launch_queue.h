@@ -6,6 +6,8 @@
 #include "backends/cuda/kernels/queue.h"
 #include "backends/cuda/stream_copies.h"
 
+#include <vector>
+
 namespace twb::cuda {
 
 /// What the streams of one GPU share.
@@ -35,6 +37,22 @@ public:
     void upload(void* target, const void* source, std::size_t bytes) override;
     Fault* fault() override;
 
+    /// While one of these lives the stream captures: what kernels upload is kept in `uploads`, each in pages
+    /// of its own, since each replay reads it again; and a kernel that asks for its fault ends the capture
+    /// by an Error, since nobody would look at it.
+    class Captured {
+    public:
+        Captured(LaunchQueue& queue, std::vector<BufferPtr>& uploads) : m_queue(queue) {
+            queue.m_captured = &uploads;
+        }
+        ~Captured() { m_queue.m_captured = nullptr; }
+        Captured(const Captured&) = delete;
+        Captured& operator=(const Captured&) = delete;
+
+    private:
+        LaunchQueue& m_queue;
+    };
+
     void begin(const Launch& launch) noexcept;
     /// Whether the launch asked for its fault: only then can it have one.
     bool mayHaveFault() const noexcept { return m_askedForFault; }
@@ -48,6 +66,7 @@ private:
     StreamCopies m_copies;
     StagingRing m_uploads;
     BufferPtr m_faultMemory;
+    std::vector<BufferPtr>* m_captured = nullptr; ///< null: nothing is being captured
     const char* m_op = "";
     bool m_allowsTf32 = false;
     bool m_askedForFault = false;

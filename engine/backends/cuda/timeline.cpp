@@ -69,6 +69,13 @@ void Timeline::addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchG
     add(std::move(item));
 }
 
+void Timeline::addReplay(std::shared_ptr<Span> span, std::shared_ptr<const InnerSpans> launches) {
+    Item item;
+    item.span = std::move(span);
+    item.inner = std::move(launches);
+    add(std::move(item));
+}
+
 void Timeline::addRecord(std::shared_ptr<Mark> mark) {
     Item item;
     item.kind = Item::Kind::record;
@@ -152,6 +159,7 @@ void Timeline::resolveSpan(const Item& item) {
         const std::int64_t start = m_lastEndNs + between(base, item.span->start.get());
         const std::int64_t took = between(item.span->start.get(), item.span->end.get());
         if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + took};
+        if (item.inner) setTimes(*item.inner, item.span->start.get(), start);
         m_virtual += took;
         if (start + took - m_lastEndNs < kChainEvery) return;
         m_last = item.span;
@@ -162,12 +170,27 @@ void Timeline::resolveSpan(const Item& item) {
     }
 }
 
+/// `from` was at `start` on the host's clock, and at m_virtual on the virtual one.
+void Timeline::setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const {
+    const auto isTimed = [](const InnerSpans::Member& launch) { return launch.timing != nullptr; };
+    if (std::none_of(inner.launches.begin(), inner.launches.end(), isTimed)) return;
+    std::int64_t begin = between(from, inner.marks.front().get());
+    for (std::size_t i = 0; i < inner.launches.size(); ++i) {
+        const std::int64_t end = std::max(begin, between(from, inner.marks[i + 1].get()));
+        if (LaunchTiming* timing = inner.launches[i].timing)
+            *timing = {start + begin, start + end, m_virtual + begin, m_virtual + end};
+        begin = end;
+    }
+}
+
 void Timeline::fail(const Item& item) const {
-    if (!item.guard) return;
-    item.guard->failed(
-        item.step, std::make_exception_ptr(
-                       Error(ErrorCode::failed, fmt::format("it, or a launch before it, broke the GPU: {}",
-                                                            m_gpu->lossSentence()))));
+    const auto why = std::make_exception_ptr(
+        Error(ErrorCode::failed,
+              fmt::format("it, or a launch before it, broke the GPU: {}", m_gpu->lossSentence())));
+    if (item.guard) item.guard->failed(item.step, why);
+    if (!item.inner) return;
+    for (const InnerSpans::Member& launch : item.inner->launches)
+        if (launch.guard) launch.guard->failed(launch.step, why);
 }
 
 } // namespace twb::cuda

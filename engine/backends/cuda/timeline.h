@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 namespace twb::cuda {
 
@@ -14,6 +15,19 @@ struct Span {
     explicit Span(Gpu& gpu) : start(gpu.timers()), end(gpu.timers()) {}
     LentEvent start;
     LentEvent end;
+};
+
+/// Launches of one CUDA graph. Launch i lies between mark i and the next one, which the graph records anew
+/// each time that it is launched: they may be read once that is passed, and before it is launched again.
+struct InnerSpans {
+    struct Member {
+        LaunchTiming* timing = nullptr;
+        LaunchGuard* guard = nullptr;
+        std::uint32_t step = 0;
+        const char* op = "";
+    };
+    std::vector<Member> launches;
+    std::vector<LentEvent> marks;
 };
 
 /// What one stream did, in its order, until its times are known. Times are read off CUDA events that have
@@ -30,6 +44,8 @@ public:
     /// A launch or a copy; `timing` may be null. `op` is for messages.
     void addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard, std::uint32_t step,
                  const char* op);
+    /// A CUDA graph's launches, all of them within `span`.
+    void addReplay(std::shared_ptr<Span> span, std::shared_ptr<const InnerSpans> launches);
     void addRecord(std::shared_ptr<Mark> mark);
     void addWait(std::shared_ptr<Mark> mark);
     /// A wait for another backend's event, which was at this virtual time.
@@ -51,6 +67,7 @@ private:
         LaunchGuard* guard = nullptr;
         std::uint32_t step = 0;
         const char* op = "";
+        std::shared_ptr<const InnerSpans> inner; ///< of a CUDA graph, in the place of the four before
         std::shared_ptr<Mark> mark;
         std::int64_t virtualTime = 0;
     };
@@ -58,6 +75,7 @@ private:
     bool advance();
     bool resolve(Item& item);
     void resolveSpan(const Item& item);
+    void setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const;
     void fail(const Item& item) const;
 
     const std::shared_ptr<Gpu> m_gpu;

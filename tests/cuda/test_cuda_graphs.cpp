@@ -1,0 +1,311 @@
+#include "backends/cuda/cuda_backend.h"
+#include "core/error.h"
+#include "cuda/fake_runtime.h"
+#include "ops/op_table.h"
+#include "profile/report.h"
+#include "runtime/runs.h"
+#include "support/random_lanes.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+DeviceMap gpus(const fake::Machine& machine) {
+    fake::start(machine);
+    std::string problem;
+    DeviceMap map;
+    for (const auto& backend : cuda::findGpus(problem)) map.set(backend->info().device, backend, true);
+    return map;
+}
+
+constexpr int kIterations = 10;
+
+/// Steps on cuda:0, each reading the one before, in i64 so that a division can report a fault.
+struct Line {
+    GraphMaker g;
+    NodeId last;
+    Line() {
+        last = g.node("Full", "x", "cuda:0",
+                      {{"shape", Ints{100}}, {"value", 7.0}, {"dtype", std::string("i64")}});
+    }
+    NodeId add(const char* op, const std::string& name, const std::vector<NodeId>& more = {}) {
+        std::vector<NodeId> inputs{last};
+        inputs.insert(inputs.end(), more.begin(), more.end());
+        last = g.node(op, name, "cuda:0", {}, inputs);
+        return last;
+    }
+    NodeId constant(std::int64_t value, const char* device = "cuda:0") {
+        return g.node("Constant", fmt::format("constant {}", value), device,
+                      {{"value", double(value)}, {"dtype", std::string("i64")}});
+    }
+    std::shared_ptr<const Plan> plan(const DeviceMap& map) const {
+        return planOf(g.graph(), map, {.fuse = false, .keep = {{last, 0}}});
+    }
+};
+
+std::vector<std::int64_t> integers(const RunResult& result, NodeId node, const DeviceMap& map) {
+    const Tensor* tensor = result.tensor({node, 0});
+    return tensor ? toHost(*tensor, map).toIntegers() : std::vector<std::int64_t>{};
+}
+
+std::atomic<int> calls{0};
+
+} // namespace
+
+/// Stretches of a plan that repeats, as CUDA graphs: over a stand-in for the runtime that knows what a
+/// capture may not hold.
+class TestCudaGraphs : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void stepsAreCapturedOnceAndReplayed() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 100});
+        Line line;
+        for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));
+        const auto plan = line.plan(map);
+        calls = 0;
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        static const HostKernel negate = neg.kernel;
+        neg.kernel = [](const KernelContext& context) {
+            ++calls;
+            negate(context);
+        };
+        Recorder recorder;
+        const RunResult result = runToEnd(plan, {.iterations = kIterations}, &recorder);
+        QCOMPARE(result.status, RunStatus::finished);
+        // One graph for each of the two iterations that may be under way; the first one goes step by step.
+        QCOMPARE(fake::captures(), 2);
+        QCOMPARE(fake::graphLaunches(), kIterations - 1);
+        QCOMPARE(result.replayed.graphs, 2);
+        QCOMPARE(result.replayed.launches, 10);
+        QCOMPARE(result.replayed.replays, kIterations - 1);
+        QCOMPARE(result.replayed.refused, 0);
+        QCOMPARE(calls.load(), 5 * kIterations);
+        QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, -7));
+        // Each step keeps times of its own, one behind the other.
+        int steps = 0;
+        std::int64_t end = 0;
+        for (const StepRecord& record : recorder.records) {
+            if (plan->steps[record.step].setup) continue;
+            ++steps;
+            QCOMPARE(record.state, StepState::done);
+            QVERIFY(record.startNs >= end - 1000); // CUDA tells the time as a float
+            QVERIFY(record.endNs >= record.startNs);
+            end = record.endNs;
+        }
+        QCOMPARE(steps, 5 * kIterations);
+    }
+
+    void theWholeRunIsOnlyALaunchEach() {
+        // Chains and products, too: what was issued twice while it was captured is never issued again.
+        const DeviceMap map = gpus({.gpus = 1});
+        GraphMaker g;
+        const Attributes square{{"shape", Ints{6, 6}}, {"seed", std::int64_t{3}}};
+        const NodeId x = g.node("RandomNormal", "x", "cuda:0", square);
+        const NodeId fc = g.node("MatMul", "fc", "cuda:0", {}, {x, x});
+        const NodeId relu = g.node("Relu", "relu", "cuda:0", {}, {fc});
+        const NodeId exp = g.node("Exp", "exp", "cuda:0", {}, {relu});
+        const NodeId end = g.node("Neg", "neg", "cuda:0", {}, {exp});
+        const auto plan = planOf(g.graph(), map, {.keep = {{end, 0}}});
+        const int products = fake::productLaunches();
+        const int chains = fake::chainLaunches();
+        const RunResult result = runToEnd(plan, {.iterations = kIterations});
+        QCOMPARE(fake::productLaunches(), products + 3);
+        QCOMPARE(fake::chainLaunches(), chains + 3);
+        const RunResult without = runToEnd(plan, {.iterations = kIterations, .cudaGraphs = false});
+        QCOMPARE(fake::productLaunches(), products + 3 + kIterations);
+        QVERIFY(!floats(result, end, map).empty());
+        QCOMPARE(floats(result, end, map), floats(without, end, map));
+    }
+
+    void aSwitchTurnsThemOff() {
+        const DeviceMap map = gpus({.gpus = 1});
+        Line line;
+        for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));
+        const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations, .cudaGraphs = false});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(fake::captures(), 0);
+        QCOMPARE(result.replayed.replays, 0);
+    }
+
+    void aFewIterationsGainNothing() {
+        const DeviceMap map = gpus({.gpus = 1});
+        Line line;
+        for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));
+        QCOMPARE(runToEnd(line.plan(map), {.iterations = 3}).status, RunStatus::finished);
+        QCOMPARE(fake::captures(), 0);
+    }
+
+    void whatTheHostLooksAtStaysOutside() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
+        Line line;
+        const NodeId three = line.constant(3);
+        for (const char* name : {"a", "b"}) line.add("Neg", name);
+        line.add("Div", "div", {three}); // reports a division by zero
+        for (const char* name : {"c", "d"}) line.add("Neg", name);
+        const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations});
+        QCOMPARE(result.replayed.graphs, 4); // before and behind it, for both iterations
+        QCOMPARE(result.replayed.launches, 8);
+        QCOMPARE(result.replayed.replays, 2 * (kIterations - 1));
+        QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 2));
+    }
+
+    void aFaultBesideThemIsItsStepsError() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
+        Line line;
+        const NodeId zero = line.constant(0);
+        for (const char* name : {"a", "b"}) line.add("Neg", name);
+        line.add("Div", "div", {zero});
+        for (const char* name : {"c", "d"}) line.add("Neg", name);
+        const auto plan = line.plan(map);
+        const RunResult result = runToEnd(plan, {.iterations = kIterations});
+        QCOMPARE(result.status, RunStatus::failed);
+        QCOMPARE(result.errors.size(), std::size_t{1});
+        QVERIFY(result.errors[0].message.starts_with("Div \"div\": ZeroDivisionError"));
+        QCOMPARE(result.states[stepNamed(*plan, "d").index], StepState::poisoned);
+    }
+
+    void hostScalarsAreTheGraphsOwn() {
+        // More of them than the ring for uploads has room for: it is overwritten before the next replay.
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 20});
+        Line line;
+        std::int64_t sum = 7;
+        for (int i = 1; i <= 20; ++i) {
+            line.add("Add", fmt::format("add {}", i), {line.constant(i, "cpu")});
+            sum += i;
+        }
+        const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations});
+        QCOMPARE(result.replayed.launches, 40);
+        QCOMPARE(result.replayed.refused, 0);
+        QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, sum));
+        QCOMPARE(fake::pageableCopies(), 0);
+    }
+
+    void longKernelsAreLaunchedOneByOne() {
+        const DeviceMap map = gpus({.gpus = 1});
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        neg.kernel = [](const KernelContext&) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20)); // a graph may take 25
+        };
+        Line line;
+        for (int i = 0; i < 4; ++i) line.add("Neg", fmt::format("n{}", i));
+        const RunResult result = runToEnd(line.plan(map), {.iterations = 4});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(result.replayed.replays, 0);
+    }
+
+    void whatFailsIsLaunchedOneByOne_data() {
+        using Graphs = fake::Machine::Graphs;
+        QTest::addColumn<int>("graphs");
+        QTest::newRow("the capture") << int(Graphs::failToCapture);
+        QTest::newRow("no memory to make it") << int(Graphs::failToBeMade);
+        QTest::newRow("no memory to launch it") << int(Graphs::failToLaunch);
+    }
+
+    void whatFailsIsLaunchedOneByOne() {
+        QFETCH(int, graphs);
+        {
+            const DeviceMap map =
+                gpus({.gpus = 1, .mostDelayUs = 50, .graphs = fake::Machine::Graphs(graphs)});
+            Line line;
+            for (int i = 1; i <= 5; ++i) line.add("Add", fmt::format("add {}", i), {line.constant(i, "cpu")});
+            Recorder recorder;
+            const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations}, &recorder);
+            QCOMPARE(result.status, RunStatus::finished);
+            QCOMPARE(result.iterations, kIterations);
+            QCOMPARE(result.replayed.replays, 0);
+            QCOMPARE(result.replayed.refused, 2); // it is not tried again
+            QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 7 + 15));
+            for (const StepRecord& record : recorder.records) QCOMPARE(record.state, StepState::done);
+        }
+        QCOMPARE(fake::liveAllocations(), std::size_t{0});
+    }
+
+    void aReplayThatBreaksTheGpuIsASentence() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
+        calls = 0;
+        Op& neg = const_cast<Op&>(*findOp("Neg"));
+        const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
+        neg.kernel = [](const KernelContext&) {
+            if (++calls == 18) throw Error(ErrorCode::failed, "planted");
+        };
+        Line line;
+        for (int i = 0; i < 4; ++i) line.add("Neg", fmt::format("n{}", i));
+        const RunResult result = runToEnd(line.plan(map), {.iterations = 1000});
+        QCOMPARE(result.status, RunStatus::failed);
+        QVERIFY(result.replayed.replays > 0 && result.replayed.replays < 1000);
+        QVERIFY2(result.errors.at(0).message.find("cuda:0 is lost to this program") != std::string::npos,
+                 result.errors[0].message.c_str());
+    }
+
+    void anEditMakesNewOnes() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
+        Executor executor;
+        for (const std::int64_t added : {1, 2, 3}) {
+            Line line;
+            line.add("Neg", "a");
+            line.add("Add", "b", {line.constant(added, "cpu")});
+            for (std::int64_t i = 0; i < added; ++i) line.add("Neg", fmt::format("n{}", i));
+            Recorder recorder;
+            executor.start(line.plan(map), {.iterations = kIterations}, recorder);
+            executor.wait();
+            QCOMPARE(recorder.result.replayed.graphs, 2);
+            QCOMPARE(recorder.result.replayed.launches, 2 * (2 + added));
+            const std::int64_t wanted = (added % 2 == 0 ? 1 : -1) * (-7 + added);
+            QCOMPARE(integers(recorder.result, line.last, map), std::vector<std::int64_t>(100, wanted));
+        }
+        QCOMPARE(fake::captures(), 6);
+    }
+
+    void aReportCountsThem() {
+        const DeviceMap map = gpus({.gpus = 1});
+        Line line;
+        for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));
+        RunReport report;
+        report.plan = line.plan(map);
+        report.result = runToEnd(report.plan, {.iterations = kIterations});
+        const auto json = nlohmann::json::parse(toJson(report));
+        QVERIFY(json.at("cuda_graphs") ==
+                (nlohmann::json{{"graphs", 2}, {"launches", 10}, {"replays", 9}, {"refused", 0}}));
+        const std::string text = toTable(report, false);
+        QVERIFY2(text.find(" · 2 CUDA graphs launched 9 times") != std::string::npos, text.c_str());
+        report.result = runToEnd(report.plan, {.iterations = kIterations, .cudaGraphs = false});
+        QVERIFY(!nlohmann::json::parse(toJson(report)).contains("cuda_graphs"));
+    }
+
+    void runsOnManyLanesEqualTheCpus() {
+        std::int64_t replays = 0;
+        for (unsigned seed = 100; seed < 120; ++seed) {
+            const DeviceMap map = gpus({.mostDelayUs = 100});
+            const auto [onCpu, same] = graphOnRandomLanes(seed, true);
+            const auto expected =
+                floats(runToEnd(planOf(onCpu, DeviceMap(), {.keep = {{same, 0}}}), {}), same, DeviceMap());
+            const auto [graph, last] = graphOnRandomLanes(seed, false);
+            const auto plan = planOf(graph, map, {.policy = Policy::implicit, .keep = {{last, 0}}});
+            const RunResult result = runToEnd(plan, {.iterations = 7});
+            QVERIFY2(result.status == RunStatus::finished,
+                     result.errors.empty() ? "" : result.errors[0].message.c_str());
+            QVERIFY2(floats(result, last, map) == expected, qPrintable(QString::number(seed)));
+            replays += result.replayed.replays;
+            QCOMPARE(result.replayed.refused, 0);
+        }
+        QVERIFY(replays > 50);
+        QCOMPARE(fake::pageableCopies(), 0);
+    }
+};
+
+TWB_TEST_MAIN(TestCudaGraphs)
+#include "test_cuda_graphs.moc"
