@@ -246,6 +246,11 @@ void MainWindow::buildRunMenu() {
     m_stopAction = addAction(menu, tr("&Stop"), QKeySequence(tr("Shift+F5")), [this] { m_runs.stop(); });
     menu.addSeparator();
     addAction(menu, tr("&Iterations"), QKeySequence(tr("Ctrl+I")), [this] { m_bar->focusIterations(); });
+    QAction* tf32 = addAction(menu, tr("Allow &TF32 on real GPUs"), QKeySequence(tr("Ctrl+Shift+F5")), [] {});
+    tf32->setCheckable(true);
+    tf32->setToolTip(
+        tr("Products and convolutions of f32 with 10 bits behind the point, from the next run on"));
+    connect(tf32, &QAction::toggled, this, [this](bool allows) { m_runs.setAllowsTf32(allows); });
     addAction(menu, tr("&Strict policy"), QKeySequence(tr("Ctrl+Alt+S")),
               [this] { setPolicy(Policy::strict); });
     addAction(menu, tr("I&mplicit policy"), QKeySequence(tr("Ctrl+Alt+I")),

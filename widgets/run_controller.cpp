@@ -156,15 +156,19 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     ++m_number;
     m_sentence =
         continuous ? tr("Run %1 runs until it is stopped").arg(m_number) : tr("Run %1 is on").arg(m_number);
+    m_ranWithTf32 = m_allowsTf32;
     log(Severity::note, continuous ? tr("Run %1 started: %2 steps, until stopped")
                                          .arg(m_number)
                                          .arg(grouped(qint64(plan->steps.size())))
                                    : tr("Run %1 started: %2 steps, %3 iterations")
                                          .arg(m_number)
                                          .arg(grouped(qint64(plan->steps.size())), grouped(iterations)));
+    if (m_ranWithTf32)
+        log(Severity::note, tr("Real GPUs may round products and convolutions of f32 to TF32 in it."));
     RunOptions options;
     options.iterations = iterations;
     options.cache = once;
+    options.allowTf32 = m_ranWithTf32;
     m_executor.start(plan, options, m_batch);
     m_timer.start();
     Q_EMIT started();
@@ -218,6 +222,7 @@ bool RunController::startLooking() {
     m_looking = true;
     RunOptions options;
     options.cache = true;
+    options.allowTf32 = m_ranWithTf32;
     m_executor.start(m_lookPlan, options, m_batch);
     return true;
 }
@@ -334,6 +339,7 @@ RunReport RunController::report() const {
     if (!m_figures || !m_result) return out;
     out.file = (m_document.path().isEmpty() ? m_document.title() : m_document.path()).toStdString();
     out.policy = m_snapshot.info().policy.toString();
+    out.allowTf32 = m_ranWithTf32;
     out.plan = m_figures->sharedPlan();
     out.ledger = &m_figures->ledger();
     out.steps = &m_figures->steps();

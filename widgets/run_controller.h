@@ -30,6 +30,8 @@ public:
     /// Starts a run; does nothing while one is on. A graph with errors is refused().
     void run(std::int64_t iterations);
     void runContinuously();
+    /// Whether the next runs let real GPUs round products of f32 to TF32 (RunOptions::allowTf32).
+    void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
     /// Takes effect within one kernel; finished() follows.
     void stop();
     bool isRunning() const noexcept { return m_state.running; }
@@ -107,6 +109,8 @@ private:
     std::int64_t m_total = 0;
     int m_number = 0;
     bool m_continuous = false;
+    bool m_allowsTf32 = false;
+    bool m_ranWithTf32 = false;                                   ///< the last run might
     mutable std::optional<std::pair<PortRef, Tensor>> m_lastCopy; ///< the tensor view asks again and again
 };
 

@@ -18,6 +18,7 @@ private Q_SLOTS:
     void graphWithErrorsDoesNotRun();
     void digitsNameThreeHundredTwentyEight();
     void continuousRunStops();
+    void tf32IsAllowedFromTheMenu();
     void editingMarksResultsStale();
     void ledgerRowSelectsTheEdge();
     void theWindowFollowsALongRunCheaply();
@@ -77,6 +78,25 @@ void TestMainRuns::digitsNameThreeHundredTwentyEight() {
         window->runs().tensor({window->document().graph().findByName("fc2")->id, 0});
     QVERIFY(logits);
     QCOMPARE(logits->shape(), (Shape{360, 10}));
+}
+
+void TestMainRuns::tf32IsAllowedFromTheMenu() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    const auto run = [&] {
+        QTest::keyClick(window.get(), Qt::Key_F5);
+        return waitForRun(*window) && window->runs().result()->status == RunStatus::finished;
+    };
+    QVERIFY(run());
+    QVERIFY(!window->runs().report().allowTf32);
+    QTest::keyClick(window.get(), Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY(!window->runs().report().allowTf32); // of the run that was
+    QVERIFY(run());
+    QVERIFY(window->runs().report().allowTf32);
+    QVERIFY(toTable(window->runs().report(), false).find("TF32 allowed") != std::string::npos);
+    QTest::keyClick(window.get(), Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY(run());
+    QVERIFY(!window->runs().report().allowTf32);
 }
 
 void TestMainRuns::continuousRunStops() {
