@@ -7,8 +7,12 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
+#include "ops/op_table.h"
 #include "profile/lone_op.h"
+#include "runtime/executor.h"
+#include "support/graphs.h"
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <fmt/chrono.h>
@@ -16,11 +20,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <deque>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 using namespace twb;
@@ -51,9 +58,77 @@ struct Row {
     std::string aim;
 };
 
+cudaDataType cudaTypeOf(DType dtype) {
+    return dtype == DType::f64   ? CUDA_R_64F
+           : dtype == DType::f32 ? CUDA_R_32F
+           : dtype == DType::f16 ? CUDA_R_16F
+                                 : CUDA_R_16BF;
+}
+
+void checkLt(cublasStatus_t status) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw Error(ErrorCode::failed,
+                    fmt::format("cuBLASLt reports {} by itself", cublasGetStatusName(status)));
+}
+
+/// A square product with a row added and an activation behind it, by cuBLASLt and nothing else.
+class BareProduct {
+public:
+    BareProduct(const Launch& launch, std::int64_t n, cublasLtEpilogue_t epilogue, cudaStream_t stream)
+        : m_launch(launch), m_stream(stream) {
+        const TensorView& row = launch.inputs[2];
+        const cudaDataType type = cudaTypeOf(row.dtype);
+        const auto size = static_cast<std::uint64_t>(n);
+        checkLt(cublasLtCreate(&m_handle));
+        checkLt(cublasLtMatmulDescCreate(&m_product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        checkLt(cublasLtMatmulDescSetAttribute(m_product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                               sizeof(epilogue)));
+        checkLt(cublasLtMatmulDescSetAttribute(m_product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &row.data,
+                                               sizeof(row.data)));
+        checkLt(cublasLtMatrixLayoutCreate(&m_square, type, size, size, n));
+        checkLt(cublasLtMatmulPreferenceCreate(&m_preference));
+        checkLt(cublasLtMatmulPreferenceSetAttribute(m_preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                     &kWorkspace, sizeof(kWorkspace)));
+        int found = 0;
+        checkLt(cublasLtMatmulAlgoGetHeuristic(m_handle, m_product, m_square, m_square, m_square, m_square,
+                                               m_preference, 1, &m_best, &found));
+        if (found == 0 || cudaMalloc(&m_workspace, kWorkspace) != cudaSuccess)
+            throw Error(ErrorCode::failed, "cuBLASLt has nothing to compare with");
+    }
+    ~BareProduct() {
+        cudaFree(m_workspace);
+        cublasLtMatmulPreferenceDestroy(m_preference);
+        cublasLtMatrixLayoutDestroy(m_square);
+        cublasLtMatmulDescDestroy(m_product);
+        cublasLtDestroy(m_handle);
+    }
+    BareProduct(const BareProduct&) = delete;
+    BareProduct& operator=(const BareProduct&) = delete;
+
+    void launch() const {
+        const float one = 1;
+        const float zero = 0;
+        void* out = m_launch.outputs[0].data;
+        checkLt(cublasLtMatmul(m_handle, m_product, &one, m_launch.inputs[1].data, m_square,
+                               m_launch.inputs[0].data, m_square, &zero, out, m_square, out, m_square,
+                               &m_best.algo, m_workspace, kWorkspace, m_stream));
+    }
+
+private:
+    static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+    const Launch& m_launch;
+    const cudaStream_t m_stream;
+    cublasLtHandle_t m_handle = nullptr;
+    cublasLtMatmulDesc_t m_product = nullptr;
+    cublasLtMatrixLayout_t m_square = nullptr;
+    cublasLtMatmulPreference_t m_preference = nullptr;
+    cublasLtMatmulHeuristicResult_t m_best{};
+    void* m_workspace = nullptr;
+};
+
 class GpuBench {
 public:
-    explicit GpuBench(Backend& gpu) : m_gpu(gpu) {
+    explicit GpuBench(std::shared_ptr<Backend> gpu) : m_shared(std::move(gpu)), m_gpu(*m_shared) {
         cudaSetDevice(0);
         cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking);
         cublasCreate(&m_blas);
@@ -67,7 +142,11 @@ public:
                 for (const bool there : {true, false}) transfer(bytes, kind, there);
         for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
             for (const std::int64_t n : {1024, 2048, 4096}) product(dtype, n);
+        for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+            for (const char* activation : {"Relu", "Gelu"})
+                for (const std::int64_t n : {1024, 4096}) endedProduct(dtype, n, activation);
         for (const char* op : {"Neg", "Add", "ReduceSum"}) streaming(op);
+        for (const int layers : {3, 24}) repeated(layers);
         overlap();
         return std::move(m_rows);
     }
@@ -106,8 +185,7 @@ private:
     }
 
     /// Launches of one op, one behind the other, in seconds each.
-    double launches(const LoneOp& op, int times) {
-        Launch launch = op.launch();
+    double launches(Launch launch, int times) {
         launch.guard = &m_guard;
         const auto stream = m_gpu.createStream(QueueKind::compute);
         return best([&] {
@@ -121,11 +199,8 @@ private:
         if (!LoneOp::isSupported(m_gpu, "MatMul", dtype)) return;
         constexpr int kTimes = 50;
         const LoneOp op(m_gpu, "MatMul", {{dtype, Shape{n, n}}, {dtype, Shape{n, n}}});
-        const double ours = launches(op, kTimes);
-        const cudaDataType type = dtype == DType::f64   ? CUDA_R_64F
-                                  : dtype == DType::f32 ? CUDA_R_32F
-                                  : dtype == DType::f16 ? CUDA_R_16F
-                                                        : CUDA_R_16BF;
+        const double ours = launches(op.launch(), kTimes);
+        const cudaDataType type = cudaTypeOf(dtype);
         const Launch& l = op.launch();
         const double one64 = 1;
         const double zero64 = 0;
@@ -151,6 +226,44 @@ private:
              theirs / ours, "≥ 0.97"});
     }
 
+    /// A product, a row that is added to it and an activation, in one launch.
+    void endedProduct(DType dtype, std::int64_t n, const char* activation) {
+        const bool isGelu = std::string_view(activation) == "Gelu";
+        const auto attributes = [](const char* op, const Attributes& given) {
+            return completeAttributes(*findOp(op), given);
+        };
+        const Attributes end =
+            attributes(activation, isGelu ? Attributes{{"approximate", std::string("tanh")}} : Attributes{});
+        if (!m_gpu.endsProduct(activation, end, dtype)) return;
+        constexpr int kTimes = 50;
+        const OpChain chain{3,
+                            {{"MatMul", attributes("MatMul", {}), {0, 1}},
+                             {"Add", attributes("Add", {}), {3, 2}},
+                             {activation, end, {4}}},
+                            OpChain::Kind::product};
+        const LoneOp product(m_gpu, "MatMul", {{dtype, Shape{n, n}}, {dtype, Shape{n, n}}});
+        const LoneOp row(m_gpu, "Neg", {{dtype, Shape{n}}});
+        const std::array inputs{product.launch().inputs[0], product.launch().inputs[1],
+                                row.launch().inputs[0]};
+        Launch launch = product.launch();
+        const std::string name = fmt::format("MatMul+Add+{}", activation);
+        launch.op = name.c_str();
+        launch.chain = &chain;
+        launch.inputs = inputs;
+        const double ours = launches(launch, kTimes);
+        const BareProduct bare(launch, n, isGelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_RELU_BIAS,
+                               m_stream);
+        const double theirs = best([&] {
+                                  for (int i = 0; i < kTimes; ++i) bare.launch();
+                                  cudaStreamSynchronize(m_stream);
+                              }) /
+                              kTimes;
+        const double flops = 2e-12 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+        add({fmt::format("product, row and {}, {}, against cuBLASLt", activation, twb::name(dtype)),
+             fmt::format("{0} × {0}", n), fmt::format("{:.1f} TFLOP/s", flops / ours),
+             fmt::format("{:.1f} TFLOP/s", flops / theirs), theirs / ours, "≥ 0.97"});
+    }
+
     /// What an op that only streams moves, against a copy within the device.
     void streaming(const char* name) {
         if (!LoneOp::isSupported(m_gpu, name, DType::f32)) return;
@@ -160,7 +273,7 @@ private:
         const LoneOp op(m_gpu, name,
                         isBinary ? std::vector<TensorType>{type, type} : std::vector<TensorType>{type});
         const Launch& l = op.launch();
-        const double ours = launches(op, kTimes);
+        const double ours = launches(op.launch(), kTimes);
         const auto bytes = static_cast<std::size_t>(type.byteCount());
         const BufferPtr target = m_gpu.memory().allocate(bytes, MemoryKind::device);
         const double theirs = best([&] {
@@ -174,6 +287,41 @@ private:
         const double moved = 1e-9 * l.cost.bytes / ours;
         add({fmt::format("{}, f32, against a copy in the device", name), "64 Mi", formatRate(moved),
              formatRate(copied), moved / copied, "≥ 0.85"});
+    }
+
+    /// Iterations of a small network, as CUDA graphs against step by step.
+    void repeated(int layers) {
+        constexpr std::int64_t kIterations = 1000;
+        const auto normal = [](std::vector<std::int64_t> shape) {
+            return Attributes{{"shape", std::move(shape)}};
+        };
+        test::GraphMaker g;
+        NodeId last = g.node("RandomNormal", "x", "cuda:0", normal({32, 256}));
+        for (int i = 0; i < layers; ++i) {
+            const NodeId weight = g.node("RandomNormal", fmt::format("w{}", i), "cuda:0", normal({256, 256}));
+            const NodeId bias = g.node("RandomNormal", fmt::format("b{}", i), "cuda:0", normal({256}));
+            last = g.node("Gemm", fmt::format("fc{}", i), "cuda:0", {}, {last, weight, bias});
+            last = g.node("Relu", fmt::format("relu{}", i), "cuda:0", {}, {last});
+        }
+        DeviceMap map;
+        map.set(Device::cuda(0), m_shared, true);
+        const auto plan = compile(g.graph(), analyze(g.graph(), map, Policy::strict, nullptr), map, nullptr,
+                                  {.keep = {{last, 0}}});
+        const auto iterationNs = [&](bool asGraphs) {
+            std::int64_t least = 0;
+            for (int i = 0; i < 5; ++i) {
+                const RunResult result = runToEnd(plan, {.iterations = kIterations, .cudaGraphs = asGraphs});
+                if (!result.errors.empty()) throw Error(ErrorCode::failed, result.errors[0].message);
+                if ((result.replayed.replays > 0) != asGraphs || result.replayed.refused > 0)
+                    throw Error(ErrorCode::failed, "steps that repeat were not captured as a CUDA graph");
+                if (i == 0 || result.wallNs < least) least = result.wallNs;
+            }
+            return static_cast<double>(least) / static_cast<double>(kIterations);
+        };
+        const double ours = iterationNs(true);
+        const double theirs = iterationNs(false);
+        add({"an iteration of small layers, as a CUDA graph, against step by step",
+             fmt::format("{} of 32 × 256", layers), formatMs(ours), formatMs(theirs), theirs / ours, "≥ 1"});
     }
 
     /// Copies to the device beside products, against the longer of both alone.
@@ -215,6 +363,7 @@ private:
         m_rows.push_back(std::move(row));
     }
 
+    const std::shared_ptr<Backend> m_shared;
     Backend& m_gpu;
     KeptFailure m_guard;
     cudaStream_t m_stream = nullptr;
@@ -234,7 +383,7 @@ int main(int argc, char** argv) {
     }
     try {
         Backend& gpu = *devices.backends[0];
-        const std::vector<Row> rows = GpuBench(gpu).run();
+        const std::vector<Row> rows = GpuBench(devices.backends[0]).run();
         int driver = 0;
         cudaDriverGetVersion(&driver);
         nlohmann::ordered_json json{
