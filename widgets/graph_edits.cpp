@@ -26,6 +26,13 @@ LaneId appendLane(DeltaBuilder& builder, Device device) {
     return builder.addLane({LaneId::none, device, "", order, 0});
 }
 
+Delta changeOf(const Lane& before, Lane after, const std::string& what) {
+    Delta delta;
+    delta.title = what + before.device.toString();
+    delta.lanes.push_back({before, std::move(after)});
+    return delta;
+}
+
 /// Moves nodes to a lane, keeping where they stand to each other.
 void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
     constexpr double kApart = 24;
@@ -210,10 +217,25 @@ Delta resizeLane(const Graph& graph, LaneId lane, double height) {
     if (!before || before->height == height) return {};
     Lane after = *before;
     after.height = height;
-    Delta delta;
-    delta.title = "Resize lane " + before->device.toString();
-    delta.lanes.push_back({*before, std::move(after)});
-    return delta;
+    return changeOf(*before, std::move(after), "Resize lane ");
+}
+
+Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed) {
+    const Lane* before = graph.find(lane);
+    if (!before || before->collapsed == collapsed) return {};
+    Lane after = *before;
+    after.collapsed = collapsed;
+    return changeOf(*before, std::move(after), collapsed ? "Collapse lane " : "Open lane ");
+}
+
+void openLanesOf(const Graph& graph, Delta& delta) {
+    std::set<LaneId> lanes;
+    for (const Change<Node>& change : delta.nodes)
+        if (!change.before && change.after) lanes.insert(change.after->lane);
+    for (const LaneId id : lanes) {
+        const Delta opened = collapseLane(graph, id, false);
+        delta.lanes.insert(delta.lanes.end(), opened.lanes.begin(), opened.lanes.end());
+    }
 }
 
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {

@@ -37,6 +37,10 @@ Delta addLane(const Graph& graph, Device device);
 Delta moveLane(const Graph& graph, LaneId lane, int steps);
 /// The least height of a lane: it is higher where what stands in it needs that.
 Delta resizeLane(const Graph& graph, LaneId lane, double height);
+/// Draws a lane as a strip, or what stands on it again.
+Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed);
+/// Opens, in the same step, the collapsed lanes on to which `delta` adds something.
+void openLanesOf(const Graph& graph, Delta& delta);
 /// Takes a lane away. What stands on it goes to the lane `target`, or away with it where that is none.
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target);
 /// The first GPU that has no lane yet.

@@ -1,6 +1,7 @@
 #include "graph/card_size.h"
 #include "ops/op_table.h"
 #include "widgets/add_op.h"
+#include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/text.h"
@@ -19,6 +20,7 @@ void MainWindow::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
     attempt(tr("The op cannot be added"), [&] {
         std::vector<NodeId> added;
         Delta delta = make(&added);
+        openLanesOf(m_document.graph(), delta);
         edit(std::move(delta), added);
         if (!added.empty()) m_canvas->reveal(added.front());
     });

@@ -36,6 +36,10 @@ void MainWindow::fillLaneActions(QMenu& menu) {
         [this] { edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
     add(tr("Move &down"), tr("Ctrl+Alt+PgDown"),
         [this] { edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
+    add(tr("C&ollapse or open"), tr("Ctrl+Alt+Z"), [this] {
+        if (const Lane* lane = m_document.graph().find(laneAtHand()))
+            edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
+    });
     add(tr("Re&name lane…"), tr("Ctrl+Alt+F2"), [this] { renameLane(laneAtHand()); });
     add(tr("&Remove lane…"), tr("Ctrl+Alt+Backspace"), [this] { askAndRemoveLane(laneAtHand()); });
 }
@@ -117,6 +121,9 @@ void MainWindow::showLaneMenu(LaneId id, QPoint at) {
         addDeviceChoices(*behind, m_document, device,
                          [this](const DeviceChoice& choice) { chooseDevice(choice); });
     }
+    menu.addAction(
+        lane->collapsed ? tr("Open lane") : tr("Collapse lane"), this,
+        [this, id, collapsed = lane->collapsed] { edit(collapseLane(m_document.graph(), id, !collapsed)); });
     menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
     menu.addAction(tr("Select its nodes"), this, [this, id] {
         Selection selection;

@@ -4,6 +4,7 @@
 #include "widgets/canvas/legend.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
+#include "widgets/module_edits.h"
 #include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
 #include "widgets/recent_files.h"
@@ -124,11 +125,13 @@ void MainWindow::buildEditMenu() {
     needsSelection(addAction(menu, tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), [this] {
         std::vector<NodeId> added;
         Delta delta = duplicate(m_document.graph(), m_document.selection(), &added);
+        putIn(m_canvas->inside(), delta);
         edit(std::move(delta), added);
     }));
     needsSelection(addAction(menu, tr("Duplicate with &inputs"), QKeySequence(tr("Ctrl+Shift+D")), [this] {
         std::vector<NodeId> added;
         Delta delta = duplicateWithInputs(m_document.graph(), m_document.selection(), &added);
+        putIn(m_canvas->inside(), delta);
         edit(std::move(delta), added);
     }));
     needsSelection(addAction(menu, tr("Disc&onnect"), QKeySequence(tr("Ctrl+Shift+X")),
@@ -368,7 +371,8 @@ void MainWindow::refreshActions() {
     m_disableAction->setText(enables ? tr("Ena&ble") : tr("Disa&ble"));
     const Frame* module = m_document.graph().find(moduleAtHand());
     for (QAction* action : m_needModule) action->setEnabled(module != nullptr);
-    m_collapseAction->setText(module && module->collapsed ? tr("&Open module") : tr("C&ollapse module"));
+    m_collapseAction->setText(module && module->collapsed ? tr("E&xpand module") : tr("C&ollapse module"));
+    m_leaveAction->setEnabled(m_canvas->inside() != FrameId::none);
     fillLaneMenu();
     const bool running = m_runs.isRunning();
     m_runAction->setEnabled(!running);

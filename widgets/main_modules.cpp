@@ -51,7 +51,9 @@ QIcon swatch(FrameColor color) {
 
 } // namespace
 
-FrameId MainWindow::moduleAtHand() const { return moduleOf(m_document.graph(), m_document.selection()); }
+FrameId MainWindow::moduleAtHand() const {
+    return moduleOf(m_document.graph(), m_document.selection(), m_canvas->inside());
+}
 
 void MainWindow::fillModuleMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
@@ -68,12 +70,18 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
     m_needModule.push_back(colors->menuAction());
     connect(colors, &QMenu::aboutToShow, this, [this, colors] { fillColorMenu(*colors); });
     fillColorMenu(*colors);
+    add(tr("Open &inside"), tr("Ctrl+Return"), [this] {
+        m_canvas->enter(moduleAtHand());
+    })->setToolTip(tr("Shows nothing but the module; a double click on a collapsed one does the same"));
+    m_leaveAction = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
+                              [this] { m_canvas->leave(); });
+    connect(m_canvas, &CanvasWidget::insideChanged, this, &MainWindow::refreshActions);
     m_collapseAction = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] {
         const Frame* module = m_document.graph().find(moduleAtHand());
         if (module) edit(collapseModule(m_document.graph(), module->id, !module->collapsed));
     });
     m_collapseAction->setToolTip(
-        tr("Draws the module as one card. A double click on that card opens it again."));
+        tr("Draws the module as one card. A double click on that card leads inside."));
     add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
         const FrameId module = moduleAtHand();
         Delta delta = dissolveModule(m_document.graph(), module);

@@ -2,9 +2,11 @@
 
 #include "core/error.h"
 #include "placement/fixes.h"
+#include "widgets/canvas/breadcrumb.h"
 #include "widgets/file_watch.h"
 #include "widgets/graph_edits.h"
 #include "widgets/labels.h"
+#include "widgets/module_edits.h"
 #include "widgets/notice_bar.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/panels/log_panel.h"
@@ -101,7 +103,13 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
 
     m_middle = new QSplitter(Qt::Vertical);
-    m_middle->addWidget(m_canvas);
+    auto* graphView = new QWidget;
+    auto* graphLayout = new QVBoxLayout(graphView);
+    graphLayout->setContentsMargins(0, 0, 0, 0);
+    graphLayout->setSpacing(0);
+    graphLayout->addWidget(new Breadcrumb(m_document, *m_canvas));
+    graphLayout->addWidget(m_canvas, 1);
+    m_middle->addWidget(graphView);
     m_middle->addWidget(m_bottom);
     m_middle->setStretchFactor(0, 1);
     m_middle->setStretchFactor(1, 0);
@@ -157,6 +165,7 @@ void MainWindow::connectPanels() {
                 attempt(tr("The fixes cannot be made"),
                         [&] { edit(toDelta(m_document.graph(), fixes, title.toStdString())); });
             });
+    connect(m_problems, &ProblemsPanel::nodeChosen, m_canvas, &CanvasWidget::reveal);
     connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
@@ -274,6 +283,8 @@ void MainWindow::paste() {
     attempt(tr("The clipboard holds no piece of a graph"), [this] {
         std::vector<NodeId> added;
         Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(), laneInView(), &added);
+        putIn(m_canvas->inside(), delta);
+        openLanesOf(m_document.graph(), delta);
         edit(std::move(delta), added);
     });
 }
@@ -281,6 +292,10 @@ void MainWindow::paste() {
 void MainWindow::addNoteInView() {
     const LaneId lane = laneInView();
     if (lane == LaneId::none) return;
+    if (m_canvas->inside() != FrameId::none) {
+        m_status->say(tr("Notes stand beside modules: leave this one to add one."), Severity::warning);
+        return;
+    }
     bool ok = false;
     const QString text =
         QInputDialog::getMultiLineText(this, tr("Add note"), tr("Text of the note"), {}, &ok);

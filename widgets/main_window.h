@@ -219,6 +219,7 @@ private:
     QAction* m_unfoldAction = nullptr;
     QAction* m_disableAction = nullptr;
     QAction* m_collapseAction = nullptr;
+    QAction* m_leaveAction = nullptr;
     QAction* m_runAction = nullptr;
     QAction* m_continuousAction = nullptr;
     QAction* m_stopAction = nullptr;

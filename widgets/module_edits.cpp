@@ -9,7 +9,15 @@
 namespace twb {
 namespace {
 
-/// Whether `inner` is `outer` or lies in it, however deep.
+Delta changeOf(const Frame& before, Frame after, std::string title) {
+    Delta delta;
+    delta.title = std::move(title);
+    delta.frames.push_back({before, std::move(after)});
+    return delta;
+}
+
+} // namespace
+
 bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
     std::size_t steps = graph.frames().size(); // a frame that leads back to itself ends, too
     for (const Frame* at = graph.find(inner); at; at = graph.find(at->parent)) {
@@ -19,14 +27,13 @@ bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
     return false;
 }
 
-Delta changeOf(const Frame& before, Frame after, std::string title) {
-    Delta delta;
-    delta.title = std::move(title);
-    delta.frames.push_back({before, std::move(after)});
-    return delta;
+void putIn(FrameId module, Delta& delta) {
+    if (module == FrameId::none) return;
+    for (Change<Node>& change : delta.nodes)
+        if (!change.before && change.after->frame == FrameId::none) change.after->frame = module;
+    for (Change<Frame>& change : delta.frames)
+        if (!change.before && change.after->parent == FrameId::none) change.after->parent = module;
 }
-
-} // namespace
 
 Delta makeModule(const Graph& graph, const Selection& selection) {
     if (selection.nodes.empty()) return {};
@@ -43,7 +50,7 @@ Delta makeModule(const Graph& graph, const Selection& selection) {
     return builder.take();
 }
 
-FrameId moduleOf(const Graph& graph, const Selection& selection) {
+FrameId moduleOf(const Graph& graph, const Selection& selection, FrameId open) {
     if (selection.nodes.empty()) return FrameId::none;
     const auto isInside = [&](FrameId frame) {
         return std::all_of(selection.nodes.begin(), selection.nodes.end(), [&](NodeId id) {
@@ -62,6 +69,10 @@ FrameId moduleOf(const Graph& graph, const Selection& selection) {
     std::size_t steps = graph.frames().size();
     for (const Frame* at = graph.find(graph.find(*selection.nodes.begin())->frame); at && steps-- > 0;
          at = graph.find(at->parent)) {
+        if (at->id == open) {
+            if (innermost == FrameId::none) innermost = open;
+            break;
+        }
         if (!isInside(at->id)) continue;
         if (innermost == FrameId::none) innermost = at->id;
         if (isAll(at->id)) whole = at->id;
@@ -93,7 +104,7 @@ Delta collapseModule(const Graph& graph, FrameId module, bool collapsed) {
     Frame after = *before;
     after.collapsed = collapsed;
     return changeOf(*before, std::move(after),
-                    (collapsed ? "Collapse module " : "Open module ") + before->title);
+                    (collapsed ? "Collapse module " : "Expand module ") + before->title);
 }
 
 Delta dissolveModule(const Graph& graph, FrameId module) {
@@ -137,12 +148,9 @@ Fragment moduleFragment(const Graph& graph, FrameId module) {
     for (const Node& node : fragment.nodes)
         if (!foldedInto(graph, node))
             corner = {std::min(corner.x, node.position.x), std::min(corner.y, node.position.y)};
-    fragment.lanes.clear();
-    for (Node& node : fragment.nodes) {
-        node.lane = LaneId::none;
+    for (Node& node : fragment.nodes)
         node.position = {std::max(0.0, node.position.x - corner.x),
                          std::max(0.0, node.position.y - corner.y)};
-    }
     return fragment;
 }
 

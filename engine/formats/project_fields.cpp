@@ -35,7 +35,7 @@ Fields fieldsOf(Section section) {
     using enum Field;
     switch (section) {
     case Section::lanes:
-        return {bit(id) | bit(device) | bit(title) | bit(order), bit(id) | bit(device)};
+        return {bit(id) | bit(device) | bit(title) | bit(order) | bit(collapsed), bit(id) | bit(device)};
     case Section::frames:
         return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed),
                 bit(id)};
@@ -109,6 +109,9 @@ void set(Lane& lane, Field field, const Scalar& value) {
     case Field::order:
         lane.order = static_cast<int>(
             integer(value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+        break;
+    case Field::collapsed:
+        lane.collapsed = flag(value);
         break;
     default: {
         const auto device = Device::parse(text(value));

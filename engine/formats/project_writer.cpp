@@ -102,7 +102,9 @@ private:
 void writeLane(Writer& w, const Lane& lane) {
     w.raw("{\"id\": ").id(lane.id).raw(", \"device\": ").text(lane.device.toString());
     if (!lane.title.empty()) w.raw(", \"title\": ").text(lane.title);
-    w.raw(", \"order\": ").integer(lane.order).raw("}");
+    w.raw(", \"order\": ").integer(lane.order);
+    if (lane.collapsed) w.raw(", \"collapsed\": true");
+    w.raw("}");
 }
 
 void writeFrame(Writer& w, const Frame& frame) {

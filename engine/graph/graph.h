@@ -57,9 +57,10 @@ struct Node {
 struct Lane {
     LaneId id = LaneId::none;
     Device device;
-    std::string title; ///< beside the device's name; may be empty
-    int order = 0;     ///< from the top
-    double height = 0; ///< least height; a lane grows with its nodes
+    std::string title;      ///< beside the device's name; may be empty
+    int order = 0;          ///< from the top
+    double height = 0;      ///< least height; a lane grows with its nodes
+    bool collapsed = false; ///< drawn as a strip; what stands on it is not shown
     bool operator==(const Lane&) const = default;
 };
 

@@ -153,6 +153,7 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
         } else {
             Lane resized = *graph.find(anyLane());
             resized.height += 8;
+            resized.collapsed = below(3) == 0;
             builder.change(resized);
         }
         break;

@@ -1,6 +1,7 @@
 #include "widgets/monkey.h"
 
 #include "ops/op_table.h"
+#include "widgets/monkey_choices.h"
 #include "widgets/palette/op_list_model.h"
 
 #include <QContextMenuEvent>
@@ -19,68 +20,6 @@
 
 namespace twb::test {
 namespace {
-
-struct Press {
-    Qt::Key key;
-    Qt::KeyboardModifiers modifiers;
-};
-
-constexpr Qt::KeyboardModifiers kNone = Qt::NoModifier;
-constexpr Qt::KeyboardModifiers kCtrl = Qt::ControlModifier;
-constexpr Qt::KeyboardModifiers kShift = Qt::ShiftModifier;
-constexpr Qt::KeyboardModifiers kCtrlShift = Qt::ControlModifier | Qt::ShiftModifier;
-constexpr Qt::KeyboardModifiers kCtrlAlt = Qt::ControlModifier | Qt::AltModifier;
-
-/// What needs no answer.
-constexpr Press kPresses[] = {
-    {Qt::Key_Delete, kNone},      {Qt::Key_Delete, kCtrl},      {Qt::Key_Backspace, kNone},
-    {Qt::Key_D, kCtrl},           {Qt::Key_D, kCtrlShift},      {Qt::Key_G, kCtrl},
-    {Qt::Key_G, kCtrl},           {Qt::Key_C, kCtrl},           {Qt::Key_X, kCtrl},
-    {Qt::Key_V, kCtrl},           {Qt::Key_V, kCtrl},           {Qt::Key_A, kCtrl},
-    {Qt::Key_X, kCtrlShift},      {Qt::Key_T, kCtrl},           {Qt::Key_Period, kCtrl},
-    {Qt::Key_Period, kCtrl},      {Qt::Key_F8, kNone},          {Qt::Key_F8, kShift},
-    {Qt::Key_U, kCtrl},           {Qt::Key_J, kCtrl},           {Qt::Key_L, kCtrl},
-    {Qt::Key_K, kCtrl},           {Qt::Key_A, kCtrlShift},      {Qt::Key_R, kCtrlShift},
-    {Qt::Key_T, kCtrlShift},      {Qt::Key_M, kCtrlShift},      {Qt::Key_H, kCtrlShift},
-    {Qt::Key_V, kCtrlShift},      {Qt::Key_F, kNone},           {Qt::Key_0, kCtrl},
-    {Qt::Key_1, kCtrl},           {Qt::Key_2, kCtrl},           {Qt::Key_Plus, kCtrl},
-    {Qt::Key_Minus, kCtrl},       {Qt::Key_M, kCtrl},           {Qt::Key_Escape, kNone},
-    {Qt::Key_F, kCtrlAlt},        {Qt::Key_U, kCtrlAlt},        {Qt::Key_S, kCtrlAlt},
-    {Qt::Key_I, kCtrlAlt},        {Qt::Key_C, kCtrlAlt},        {Qt::Key_G, kCtrlAlt},
-    {Qt::Key_A, kCtrlAlt},        {Qt::Key_0, kCtrlAlt},        {Qt::Key_1, kCtrlAlt},
-    {Qt::Key_2, kCtrlAlt},        {Qt::Key_3, kCtrlAlt},        {Qt::Key_N, kCtrlAlt},
-    {Qt::Key_1, Qt::AltModifier}, {Qt::Key_2, Qt::AltModifier}, {Qt::Key_3, Qt::AltModifier},
-    {Qt::Key_M, kNone},           {Qt::Key_M, kNone},           {Qt::Key_E, kCtrlAlt},
-    {Qt::Key_G, kCtrlShift},      {Qt::Key_F1, kShift},         {Qt::Key_5, Qt::AltModifier},
-    {Qt::Key_4, Qt::AltModifier}, {Qt::Key_6, Qt::AltModifier}, {Qt::Key_7, Qt::AltModifier},
-};
-
-/// Good, bad and on the edge; nothing that would want gigabytes.
-constexpr const char* kTexts[] = {"",
-                                  "0",
-                                  "1",
-                                  "-1",
-                                  "3",
-                                  "2.5",
-                                  "1e-3",
-                                  "true",
-                                  "64",
-                                  "x",
-                                  "2x3",
-                                  "3, 2, 1",
-                                  "[4,4]",
-                                  "8 8",
-                                  "f16",
-                                  "bool",
-                                  "[]",
-                                  "-0",
-                                  "nan",
-                                  "inf",
-                                  "1e400",
-                                  "digits/mlp_w1.npy",
-                                  "no/such.npy",
-                                  "ä→ü",
-                                  "a\"b\\"};
 
 /// type() knows no letters beyond Latin-1.
 void type(QWidget* widget, const QString& text) {
@@ -125,6 +64,8 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
         {"lane menu", 3, &Monkey::laneMenu},
         {"drag a lane", 2, &Monkey::dragLane},
         {"drag a module", 3, &Monkey::dragModule},
+        {"collapse a lane", 2, &Monkey::collapseLane},
+        {"click a stub", 3, &Monkey::clickStub},
         {"click into the history", 2, &Monkey::clickHistory},
         {"zoom and pan", 4, &Monkey::zoomAndPan},
         {"save", 2, &Monkey::save},
@@ -405,6 +346,23 @@ void Monkey::dragModule() {
     else
         dragSomehow(at, anywhere());
     answerSearch();
+}
+
+void Monkey::collapseLane() {
+    const auto& lanes = m_hand.canvas.scene().lanes();
+    if (lanes.empty()) return;
+    const LaneBand& band = lanes[std::size_t(below(int(lanes.size())))];
+    const QRectF header(0, m_hand.canvas.toPixel({0, band.top}).y(), headerWidthFor(m_hand.canvas.width()),
+                        band.height * m_hand.canvas.zoom());
+    m_hand.click(chevronOf(header, m_hand.canvas.height()).center().toPoint());
+}
+
+void Monkey::clickStub() {
+    const auto& stubs = m_hand.canvas.scene().stubs();
+    if (stubs.empty()) return;
+    const QPoint at = m_hand.pixel(stubs[std::size_t(below(int(stubs.size())))].rect.center());
+    m_hand.click(at, anyModifiers());
+    if (oneIn(3)) QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
 }
 
 void Monkey::clickHistory() {

@@ -63,6 +63,8 @@ private:
     void laneMenu();
     void dragLane();
     void dragModule();
+    void collapseLane();
+    void clickStub();
     void clickHistory();
     void zoomAndPan();
     void save();

@@ -16,6 +16,8 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
     for (const LaneBand& band : scene.lanes()) {
         text += "lane " + std::to_string(value(band.id)) + " " + band.name.toStdString() + " ";
         put({0, band.top, 0, band.height});
+        if (band.collapsed)
+            text += "hides " + std::to_string(band.hiddenNodes) + (band.hidesErrors ? " errors" : "");
         text += "\n";
     }
     for (const Node& node : graph.nodes()) {
@@ -32,8 +34,8 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
         put(wire->bounds);
         put(QRectF(wire->start, wire->end));
         text += std::to_string(static_cast<int>(wire->kind)) + " " + std::to_string(wire->width) +
-                (wire->mismatch ? " mismatch" : "") + (wire->crosses ? " crosses" : "") + " " +
-                std::to_string(wire->ghost) + "\n";
+                (wire->hidden ? " hidden" : "") + (wire->mismatch ? " mismatch" : "") +
+                (wire->crosses ? " crosses" : "") + " " + std::to_string(wire->ghost) + "\n";
     }
     for (const FrameShape& frame : scene.frames()) {
         text += frame.title.toStdString() + " ";
@@ -42,6 +44,12 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
     }
     for (const NoteShape& note : scene.notes()) put(note.rect);
     for (const GhostShape& ghost : scene.ghosts()) put(ghost.rect);
+    for (const StubShape& stub : scene.stubs()) {
+        put(stub.rect);
+        text +=
+            stub.title.toStdString() + (stub.hasError ? " error " : " ") + std::to_string(stub.wires) + " ";
+        for (const NodeId id : stub.nodes) text += std::to_string(value(id)) + " ";
+    }
     std::size_t wires = 0;
     for (const WireShape& wire : scene.wires()) wires += wire.free ? 0 : 1;
     return text + std::to_string(scene.nodeCount()) + " " + std::to_string(wires);

@@ -99,7 +99,7 @@ public:
         if (selection.edge && graph.sourceOf(selection.edge->to) != selection.edge->from)
             return "an edge is selected that is gone";
         Scene scene;
-        scene.rebuild({graph, document.analysis(), document.devices()});
+        scene.rebuild({graph, document.analysis(), document.devices(), m_hand.canvas.inside()});
         const std::string wanted = test::textOf(scene, graph);
         const std::string shown = test::textOf(m_hand.canvas.scene(), graph);
         if (wanted != shown) return "the canvas shows another graph: " + firstDifference(wanted, shown);

@@ -6,19 +6,14 @@
 #include "widgets/canvas/gestures/move_gesture.h"
 #include "widgets/canvas/gestures/pan_gesture.h"
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
+#include "widgets/graph_edits.h"
 #include "widgets/module_edits.h"
-#include "widgets/palette/op_list_model.h"
 #include "widgets/text.h"
 
 #include <QApplication>
 #include <QContextMenuEvent>
-#include <QDragEnterEvent>
-#include <QDragLeaveEvent>
-#include <QDragMoveEvent>
-#include <QDropEvent>
 #include <QHelpEvent>
 #include <QKeyEvent>
-#include <QMimeData>
 #include <QMouseEvent>
 #include <QPointingDevice>
 #include <QToolTip>
@@ -57,7 +52,17 @@ LaneId CanvasWidget::laneEdgeAt(QPointF pixel) const {
     constexpr double kReach = 5;
     if (pixel.x() >= headerWidthFor(width())) return LaneId::none;
     for (const LaneBand& band : m_scene.lanes())
-        if (std::abs(m_view.toPixel({0, band.bottom()}).y() - pixel.y()) <= kReach) return band.id;
+        if (!band.collapsed && std::abs(m_view.toPixel({0, band.bottom()}).y() - pixel.y()) <= kReach)
+            return band.id;
+    return LaneId::none;
+}
+
+LaneId CanvasWidget::laneArrowAt(QPointF pixel) const {
+    for (const LaneBand& band : m_scene.lanes()) {
+        const QRectF header(0, m_view.toPixel({0, band.top}).y(), headerWidthFor(width()),
+                            band.height * zoom());
+        if (chevronOf(header, height()).contains(pixel)) return band.id;
+    }
     return LaneId::none;
 }
 
@@ -98,6 +103,13 @@ void CanvasWidget::selectForPress(const Hit& hit, const Pointer& pointer) {
         selection.edge.reset();
         break;
     }
+    case Hit::Kind::stub: {
+        const std::vector<NodeId>& behind = m_scene.stubs()[std::size_t(hit.stub)].nodes;
+        if (!isAdding) selection = {};
+        selection.nodes.insert(behind.begin(), behind.end());
+        selection.edge.reset();
+        break;
+    }
     case Hit::Kind::nothing:
     case Hit::Kind::input:
     case Hit::Kind::output:
@@ -117,6 +129,8 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
         return std::make_unique<ConnectGesture>(host, pointer, hit.wire);
     case Hit::Kind::nothing:
         return std::make_unique<RubberBandGesture>(host, pointer);
+    case Hit::Kind::stub:
+        return nullptr;
     case Hit::Kind::node:
     case Hit::Kind::note:
     case Hit::Kind::frame:
@@ -208,7 +222,10 @@ void CanvasWidget::mouseReleaseEvent(QMouseEvent* event) {
     const Pointer pointer = pointerAt(event->position(), event->modifiers());
     if (m_pressedHeader != LaneId::none) {
         const LaneId lane = std::exchange(m_pressedHeader, LaneId::none);
-        if (isHeader(pointer.pixel) && laneAt(pointer.pixel.toPoint()) == lane)
+        if (const LaneId arrow = laneArrowAt(pointer.pixel);
+            arrow != LaneId::none && arrow == laneArrowAt(m_pressedPixel))
+            apply(collapseLane(m_document.graph(), arrow, !m_document.graph().find(arrow)->collapsed));
+        else if (isHeader(pointer.pixel) && laneAt(pointer.pixel.toPoint()) == lane)
             Q_EMIT laneHeaderClicked(lane, event->globalPosition().toPoint());
         return;
     }
@@ -232,8 +249,10 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
     const ModuleShape* module = under ? m_scene.moduleOf(*under) : nullptr;
     if (hit.kind == Hit::Kind::note)
         Q_EMIT noteActivated(hit.note);
+    else if (hit.kind == Hit::Kind::stub)
+        activateStub(m_scene.stubs()[std::size_t(hit.stub)]);
     else if (module)
-        apply(collapseModule(m_document.graph(), module->frame, false));
+        enter(module->frame);
     else if (const NodeShape* shape = m_scene.node(hit.node); shape && shape->kind == NodeShape::Kind::row)
         apply(unfold(m_document.graph(), {hit.node}));
     else if (hit.kind == Hit::Kind::frame)
@@ -242,6 +261,18 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
         Q_EMIT nodeActivated(hit.node);
     else if (hit.kind == Hit::Kind::nothing)
         Q_EMIT opWanted(event->position().toPoint(), std::nullopt);
+}
+
+/// Shows what it stands for.
+void CanvasWidget::activateStub(const StubShape& stub) {
+    if (stub.kind == StubShape::Kind::onLane) {
+        apply(collapseLane(m_document.graph(), stub.lane, false));
+        return;
+    }
+    const NodeId node = stub.nodes.front();
+    m_document.select({{stub.nodes.begin(), stub.nodes.end()}, {}, std::nullopt});
+    leaveFor(node);
+    bringIntoView(node);
 }
 
 void CanvasWidget::scrollAtRim() {
@@ -283,6 +314,8 @@ void CanvasWidget::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Escape) {
         if (m_gesture)
             cancelGesture();
+        else if (m_inside != FrameId::none && m_document.selection().empty())
+            leave();
         else
             m_document.select({});
         return;
@@ -305,7 +338,10 @@ void CanvasWidget::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Delete:
     case Qt::Key_Backspace:
         if (event->modifiers() & Qt::ControlModifier) break;
-        deleteSelection();
+        if (event->key() == Qt::Key_Backspace && m_inside != FrameId::none && m_document.selection().empty())
+            leave();
+        else
+            deleteSelection();
         return;
     case Qt::Key_F:
         if (event->modifiers() & ~Qt::ShiftModifier) break;
@@ -406,7 +442,7 @@ void CanvasWidget::updateCursor() {
         shape = Qt::OpenHandCursor;
     else if (m_hover.kind == Hit::Kind::input || m_hover.kind == Hit::Kind::output)
         shape = Qt::CrossCursor;
-    else if (m_hover.kind == Hit::Kind::wire)
+    else if (m_hover.kind == Hit::Kind::wire || m_hover.kind == Hit::Kind::stub)
         shape = Qt::PointingHandCursor;
     else if (m_hover.kind == Hit::Kind::frame)
         shape = Qt::SizeAllCursor;
@@ -442,56 +478,6 @@ bool CanvasWidget::event(QEvent* event) {
         }
     }
     return QWidget::event(event);
-}
-
-void CanvasWidget::dragEnterEvent(QDragEnterEvent* event) {
-    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
-    m_dropPreview.dropTitle = QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType)));
-    event->acceptProposedAction();
-}
-
-void CanvasWidget::dragMoveEvent(QDragMoveEvent* event) {
-    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
-    const QPoint at = event->position().toPoint();
-    const LaneBand* band = m_scene.lane(laneAt(at));
-    const Position position = positionAt(at);
-    m_dropPreview.lanes.clear();
-    if (band) m_dropPreview.lanes.push_back(band->id);
-    m_dropPreview.frame = frameAt(band ? band->id : LaneId::none, position);
-    m_dropPreview.drop =
-        QRectF(position.x, (band ? band->top : 0) + position.y, card::minWidth, card::height);
-    m_dropPreview.splice.reset();
-    if (const auto splice = spliceAt(position, band ? band->id : LaneId::none, m_dropPreview.dropTitle)) {
-        const QRectF& card = *m_dropPreview.drop;
-        m_dropPreview.splice = {splice->wire, QPointF(card.left(), card.center().y()),
-                                QPointF(card.right(), card.center().y())};
-    }
-    event->acceptProposedAction();
-    update();
-}
-
-std::optional<Splice> CanvasWidget::spliceAt(Position position, LaneId lane, const QString& op) const {
-    const LaneBand* band = m_scene.lane(lane);
-    if (!band) return std::nullopt;
-    const QPointF middle(position.x + card::minWidth / 2, band->top + position.y + card::height / 2);
-    const auto wire = m_scene.wireNear(middle, kSpliceRange, NodeId::none);
-    return wire ? spliceOf(m_document.analysis(), *wire, op.toStdString()) : std::nullopt;
-}
-
-void CanvasWidget::dragLeaveEvent(QDragLeaveEvent*) {
-    m_dropPreview = {};
-    update();
-}
-
-void CanvasWidget::dropEvent(QDropEvent* event) {
-    m_dropPreview = {};
-    update();
-    if (!event->mimeData()->hasFormat(QLatin1String(kOpMimeType))) return;
-    const QPoint at = event->position().toPoint();
-    event->acceptProposedAction();
-    setFocus(Qt::MouseFocusReason);
-    const QString op = QString::fromUtf8(event->mimeData()->data(QLatin1String(kOpMimeType)));
-    Q_EMIT opDropped(op, laneAt(at), positionAt(at), spliceAt(positionAt(at), laneAt(at), op));
 }
 
 } // namespace twb

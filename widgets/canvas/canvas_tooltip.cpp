@@ -76,6 +76,22 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         }
         return text;
     }
+    if (hit.kind == Hit::Kind::stub) {
+        const StubShape& stub = m_scene.stubs()[std::size_t(hit.stub)];
+        QStringList names;
+        for (const NodeId id : stub.nodes) names << escaped(graph.find(id)->name);
+        constexpr qsizetype kMost = 8;
+        if (names.size() > kMost) names = names.mid(0, kMost) << QStringLiteral("…");
+        const QString device = escaped(stub.device.toString());
+        const bool isOnLane = stub.kind == StubShape::Kind::onLane;
+        const QString where =
+            !isOnLane         ? tr("outside of this module, on %1").arg(device)
+            : stub.wires == 1 ? tr("1 wire ends here, on the collapsed lane %1").arg(device)
+                              : tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
+        return QStringLiteral("<b>%1</b><br>%2<br>%3")
+            .arg(names.join(QStringLiteral(", ")), where,
+                 isOnLane ? tr("A double click opens the lane.") : tr("A double click goes there."));
+    }
     if (hit.node == NodeId::none) return {};
     const Node* node = graph.find(hit.node);
     const NodeShape* shape = m_scene.node(hit.node);
@@ -104,7 +120,10 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
     if (const ModuleShape* module = m_scene.moduleOf(*shape); module && hit.kind == Hit::Kind::node) {
         text = QStringLiteral("<b>%1</b> · %2<br>%3")
                    .arg(module->title.toHtmlEscaped(), moduleWords(*module, analysis).caption,
-                        tr("A double click opens it."));
+                        tr("A double click leads inside."));
+        if (const NodeCard* card = m_scene.card(shape->module); card && card->moduleRun.ns > 0)
+            text += QStringLiteral("<br>") +
+                    tr("%1, the sum of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
         for (const Diagnostic& d : analysis.diagnostics)
             if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
                 text += diagnosticText(d);

@@ -41,13 +41,15 @@ CanvasWidget::CanvasWidget(Document& document, QWidget* parent) : QWidget(parent
 CanvasWidget::~CanvasWidget() = default;
 
 SceneSource CanvasWidget::source() const {
-    return {m_document.graph(), m_document.analysis(), m_document.devices()};
+    return {m_document.graph(), m_document.analysis(), m_document.devices(), m_inside};
 }
 
 void CanvasWidget::documentReset() {
     cancelGesture();
     m_heldWire = {};
     m_hover = {};
+    m_spots.clear();
+    if (std::exchange(m_inside, FrameId::none) != FrameId::none) Q_EMIT insideChanged();
     m_scene.rebuild(source());
     readMemory();
     zoomToFit();
@@ -59,8 +61,16 @@ void CanvasWidget::documentReset() {
 void CanvasWidget::documentChanged(const Delta& delta) {
     cancelGesture();
     m_heldWire = {};
-    m_scene.update(source(), delta);
+    const bool leaves = leavesWhatIsGone(delta);
+    if (leaves)
+        m_scene.rebuild(source());
+    else
+        m_scene.update(source(), delta);
     m_hover = {};
+    if (leaves) {
+        Q_EMIT insideChanged();
+        zoomToFit();
+    }
     placeMinimap();
     update();
 }
@@ -142,7 +152,7 @@ void CanvasWidget::showView() {
 void CanvasWidget::zoomToFit() {
     m_view.setSize(size(), devicePixelRatioF());
     m_view.setHeaderWidth(headerWidthFor(width()));
-    m_view.fit(content(), 1.0);
+    m_view.fit(m_inside == FrameId::none ? content() : m_scene.shownExtent(), 1.0);
     m_isFitted = true;
     showView();
 }
@@ -204,7 +214,7 @@ void CanvasWidget::show(const Spot& spot) {
     centerOn(spot.middle);
 }
 
-void CanvasWidget::reveal(NodeId node) {
+void CanvasWidget::bringIntoView(NodeId node) {
     const NodeShape* shape = m_scene.drawn(node);
     if (!shape) return;
     const bool isReadable = zoom() >= kFullZoom;
@@ -235,6 +245,11 @@ FrameId CanvasWidget::frameAt(LaneId lane, Position position) const {
 void CanvasWidget::selectAll() {
     Selection all;
     for (const Node& node : m_document.graph().nodes()) all.nodes.insert(node.id);
+    if (m_inside != FrameId::none) {
+        const std::vector<NodeId> inside = m_scene.nodesOf(m_inside, m_document.graph());
+        m_document.select({{inside.begin(), inside.end()}, {}, std::nullopt});
+        return;
+    }
     for (const Note& note : m_document.graph().notes()) all.notes.insert(note.id);
     m_document.select(std::move(all));
 }
@@ -249,7 +264,7 @@ void CanvasWidget::walk(Way way) {
         next = stepFrom(m_scene, m_document.graph(), *selection.nodes.begin(), way);
     if (next != NodeId::none) {
         m_document.select({{next}, {}, std::nullopt});
-        reveal(next);
+        bringIntoView(next);
         return;
     }
     const QPointF steps[] = {{kPan, 0}, {-kPan, 0}, {0, kPan}, {0, -kPan}};

@@ -33,6 +33,13 @@ public:
     /// Once a frame, after the run state was written to.
     void runStateChanged();
 
+    /// The module that is open: the canvas shows nothing but what is in it. None: the whole graph.
+    FrameId inside() const noexcept { return m_inside; }
+    /// Opens a module, or shows the whole graph again. Which one is no part of the document.
+    void enter(FrameId module);
+    /// To the module around the one that is open.
+    void leave();
+
     void zoomToFit();
     void zoomToSelection();
     void zoom100();
@@ -42,7 +49,8 @@ public:
     /// Selects the next node on this way; moves the view where nothing is selected.
     void walk(Way way);
     void deleteSelection();
-    /// Brings a node into view without changing the zoom, unless it is too small to read.
+    /// Brings a node into view without changing the zoom, unless it is too small to read. Leaves the module
+    /// that is open where the node is not in it, and opens the collapsed one that it is in.
     void reveal(NodeId node);
     void setMinimapVisible(bool visible);
 
@@ -90,6 +98,7 @@ Q_SIGNALS:
     /// An op is wanted at a point of the widget; where it is for a wire in the hand, this is drawn until
     /// dropHeldWire().
     void opWanted(QPoint at, std::optional<twb::LooseWire> wire);
+    void insideChanged();
     void viewChanged();            ///< zoomed or moved
     void failed(QString sentence); ///< an edit that the graph refused
 
@@ -116,6 +125,12 @@ protected:
 
 private:
     void zoomTo(const QRectF& area);
+    /// Brings what stands for a node into view.
+    void bringIntoView(NodeId node);
+    /// Leaves modules until a node is in the one that is open.
+    void leaveFor(NodeId node);
+    /// After an edit that took away the module that is open: what is left of those around it is open then.
+    bool leavesWhatIsGone(const Delta& delta);
     /// Shows the bodies of an If, Loop or Scan. False for a node that has none.
     bool openBodies(NodeId owner);
 
@@ -133,6 +148,8 @@ private:
     bool isHeader(QPointF pixel) const;
     /// The node, or all of the collapsed module that it is in.
     std::set<NodeId> nodesAt(NodeId id) const;
+    /// The lane whose arrow, which collapses it, is there; none where there is none.
+    LaneId laneArrowAt(QPointF pixel) const;
     /// The lane whose lower edge is there, in its header; none where there is none.
     LaneId laneEdgeAt(QPointF pixel) const;
     void documentChanged(const Delta& delta);
@@ -148,6 +165,7 @@ private:
     void viewMoved();
     void showView();
     void readMemory();
+    void activateStub(const StubShape& stub);
     void placeMinimap();
     bool mayStandHere(const QRect& minimap) const;
     const QRectF& content() const;
@@ -156,6 +174,8 @@ private:
     Document& m_document;
     Scene m_scene;
     CanvasView m_view;
+    FrameId m_inside = FrameId::none;
+    std::map<FrameId, Spot> m_spots; ///< what was in view around what was opened since
     const RunState* m_run = nullptr;
     FrameBudget m_runBudget; ///< of repaints that only a run asks for
     std::unique_ptr<Gesture> m_gesture;

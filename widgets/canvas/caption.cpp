@@ -2,6 +2,7 @@
 
 #include "graph/folding.h"
 #include "graph/module_names.h"
+#include "profile/report.h"
 #include "widgets/canvas/scene.h"
 
 #include <QCoreApplication>
@@ -112,6 +113,19 @@ QString timeRemark(bool modelled, bool once) {
     if (modelled) return QStringLiteral("modelled");
     return once ? QStringLiteral("once") : QString();
 }
+
+QString moduleTimeRemark(bool modelled, bool measured, bool once) {
+    return modelled && measured ? QStringLiteral("partly modelled") : timeRemark(modelled, once);
+}
+
+void setText(QStaticText& text, const QString& words, TextRole role) {
+    text.setTextFormat(Qt::PlainText);
+    text.setPerformanceHint(QStaticText::AggressiveCaching);
+    text.setText(words);
+    text.prepare(QTransform(), font(role));
+}
+
+QString cardTime(double ns) { return ns < 1000 ? QStringLiteral("<0.001 ms") : toQt(formatMs(ns)); }
 
 double roughWidth(std::string_view utf8, TextRole role) {
     struct Widths {

@@ -3,6 +3,7 @@
 #include "placement/analysis.h"
 #include "widgets/theme.h"
 
+#include <QStaticText>
 #include <QString>
 
 #include <string_view>
@@ -31,10 +32,17 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded);
 /// What stands under a card's time: "modelled", "once", both; nothing of a time that was measured in each
 /// iteration.
 QString timeRemark(bool modelled, bool once);
+/// The same of a module's: the sum of its nodes' times, some of which may be modelled and others measured.
+QString moduleTimeRemark(bool modelled, bool measured, bool once);
 
 /// How wide a text is, near enough to size a card by and much faster than shaping it. ASCII only; others
 /// count as the font's widest letter.
 double roughWidth(std::string_view utf8, TextRole role);
+
+/// Lays a line of plain text out, once for the many times that it is drawn.
+void setText(QStaticText& text, const QString& words, TextRole role);
+/// A card's time, at a glance: every card has room for it beside its title.
+QString cardTime(double ns);
 
 /// Cut with "…" where it is wider.
 QString elided(const QString& text, TextRole role, double width);

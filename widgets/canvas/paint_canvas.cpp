@@ -22,6 +22,7 @@ void paintFar(const Pass& pass) {
     paintNotes(pass);
     paintFarWires(pass);
     paintFarNodes(pass);
+    if (!pass.state.bare) paintStubs(pass);
 }
 
 void paintNear(const Pass& pass) {
@@ -32,6 +33,7 @@ void paintNear(const Pass& pass) {
     paintNotes(pass);
     paintWires(pass);
     paintGhosts(pass);
+    paintStubs(pass);
     paintCards(pass);
     if (pass.zoom >= kReadableZoom) paintLabels(pass);
 }
@@ -67,6 +69,17 @@ QColor wireColor(const Theme& theme, WireClass kind) {
 
 double headerWidthFor(double viewWidth) noexcept {
     return std::clamp(viewWidth * 0.175, kNarrowHeader, kHeaderWidth);
+}
+
+QRectF chevronOf(const QRectF& header, double viewHeight) noexcept {
+    constexpr double kSize = 20;
+    const double from = std::max(header.top(), 0.0);
+    const double seen = std::min(header.bottom(), viewHeight) - from;
+    if (header.height() < 14 || seen < 14) return {};
+    const double top = header.height() < 60 ? header.center().y() - kSize / 2
+                       : seen < 60          ? from + 6
+                                            : from + 13;
+    return {header.right() - kSize - 8, top, kSize, kSize};
 }
 
 void paintOverview(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,

@@ -77,6 +77,10 @@ void paintOverview(QPainter& painter, const Scene& scene, const PaintState& stat
 /// Pixels that lane headers take at the left of a view this wide.
 double headerWidthFor(double viewWidth) noexcept;
 
+/// Where a lane's header, in pixels, has its arrow, which opens and collapses the lane; empty where there is
+/// no room for it.
+QRectF chevronOf(const QRectF& header, double viewHeight) noexcept;
+
 /// The whole graph as a picture, `scale` pixels for a canvas unit, at most 16,384 on a side.
 QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale);
 

@@ -262,6 +262,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         if (found != pass.state.run->nodes.end()) run = &found->second;
     }
     const NodeCard* card = pass.scene.card(slot);
+    if (module && card && card->moduleRun.state != StepState::pending) run = &card->moduleRun;
     const QRectF& r = shape.rect;
     const QRectF body = bodyOf(shape);
     const bool isColored = module && module->color != FrameColor::none;
@@ -341,6 +342,12 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
                 QPointF(chip.left() + 7, chip.center().y() - card->chip.size().height() / 2), card->chip);
         }
         if (run) paintMark(painter, theme, *run, stale, {r.right() - kTextRight - 6, body.bottom() - 17});
+    }
+    if (module && card && card->progress > 0 && card->progress < 1) {
+        const QRectF bar(r.left() + kTextLeft, r.bottom() - 5, r.width() - kTextLeft - kTextRight, 2.5);
+        painter.fillRect(bar, theme.border);
+        painter.fillRect(QRectF(bar.topLeft(), QSizeF(bar.width() * card->progress, bar.height())),
+                         theme.accent);
     }
     painter.setOpacity(1);
     if (card) paintPorts(pass, shape, *card);

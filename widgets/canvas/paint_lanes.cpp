@@ -3,6 +3,7 @@
 #include "widgets/canvas/paint_parts.h"
 #include "widgets/text.h"
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainterPath>
 #include <QPixmap>
@@ -129,6 +130,42 @@ void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
                      metrics.elidedText(words, Qt::ElideRight, room.width()));
 }
 
+/// Points down where a lane is open, to the right where it is collapsed.
+void paintChevron(QPainter& painter, const Theme& theme, const QRectF& room, bool isCollapsed) {
+    const QPointF at = room.center();
+    const QPointF down[] = {at + QPointF(-4, -2), at + QPointF(0, 2.4), at + QPointF(4, -2)};
+    const QPointF right[] = {at + QPointF(-2, -4), at + QPointF(2.4, 0), at + QPointF(-2, 4)};
+    painter.setPen(QPen(theme.secondaryText, 1.7, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPolyline(isCollapsed ? right : down, 3);
+}
+
+/// The header of a collapsed lane: its name, and how much stands on it.
+void paintStripHeader(const Pass& pass, const LaneBand& band, const QRectF& room) {
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const QFontMetricsF names(font(TextRole::strong));
+    const QFontMetricsF words(font(TextRole::small));
+    const bool hasTwo = room.height() >= names.height() + words.height() + 4;
+    const double height = names.height() + (hasTwo ? words.height() : 0);
+    const double top = room.center().y() - height / 2;
+    const QString name =
+        band.title.isEmpty() ? band.name : QStringLiteral("%1 · %2").arg(band.name, band.title);
+    painter.setPen(theme.deviceInk(band.device));
+    painter.setFont(font(TextRole::strong));
+    painter.drawText(QPointF(room.left(), top + names.ascent()),
+                     names.elidedText(name, Qt::ElideRight, room.width()));
+    if (!hasTwo) return;
+    QString count = QCoreApplication::translate("Canvas", "%1 nodes").arg(band.hiddenNodes);
+    if (band.hiddenNodes == 0) count = QCoreApplication::translate("Canvas", "empty");
+    if (band.hiddenNodes == 1) count = QCoreApplication::translate("Canvas", "1 node");
+    if (band.hidesErrors) count += QCoreApplication::translate("Canvas", ", with errors");
+    painter.setPen(band.hidesErrors ? theme.error : theme.secondaryText);
+    painter.setFont(font(TextRole::small));
+    painter.drawText(QPointF(room.left(), top + names.height() + words.ascent()),
+                     words.elidedText(count, Qt::ElideRight, room.width()));
+}
+
 /// One header, as much of it as its height has room for: the name, that its figures are modelled, its memory,
 /// what it is.
 void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
@@ -148,6 +185,11 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     if (box.height() < 14) return;
 
     const QRectF room = box.adjusted(16, 0, -12, 0);
+    const QRectF chevron = chevronOf(box, pass.viewport.height() * pass.zoom);
+    if (!chevron.isEmpty()) paintChevron(painter, theme, chevron, band.collapsed);
+    const double nameWidth = chevron.isEmpty() ? room.width() : chevron.left() - 4 - room.left();
+    if (band.collapsed)
+        return paintStripHeader(pass, band, {room.left(), box.top(), nameWidth, box.height()});
     // The band may begin above the view; its name stays in sight.
     const double from = std::max(box.top(), 0.0);
     const double until = std::min(box.bottom(), pass.viewport.height() * pass.zoom);
@@ -160,13 +202,13 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
         const double y = box.height() < 36 ? box.center().y() - small.height() / 2
                                            : std::min(from + 6, box.bottom() - small.height() - 4);
         painter.drawText(QPointF(room.left(), y + small.ascent()),
-                         small.elidedText(band.name, Qt::ElideRight, room.width()));
+                         small.elidedText(band.name, Qt::ElideRight, nameWidth));
         return;
     }
     painter.setFont(font(TextRole::laneTitle));
     const double nameTop = seen.height() < 60 ? 7 : 14;
     painter.drawText(QPointF(room.left(), seen.top() + nameTop + nameMetrics.ascent()),
-                     nameMetrics.elidedText(band.name, Qt::ElideRight, room.width()));
+                     nameMetrics.elidedText(band.name, Qt::ElideRight, nameWidth));
     double y = seen.top() + nameTop + std::ceil(nameMetrics.height()) + 3;
     const double tagRoom = band.simulated && until - y >= kTagHeight + 4 ? kTagHeight + 4 : 0;
     const bool hasMemory = !band.repeated && until - y >= tagRoom + kMemoryHeight;

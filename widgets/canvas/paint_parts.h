@@ -32,6 +32,7 @@ void paintFrames(const Pass& pass);
 void paintNotes(const Pass& pass);
 void paintWires(const Pass& pass);
 void paintGhosts(const Pass& pass);
+void paintStubs(const Pass& pass);
 /// A folded parameter, on its card.
 void paintRow(const Pass& pass, std::uint32_t slot);
 void paintCards(const Pass& pass);
@@ -43,6 +44,12 @@ void paintPreview(const Pass& pass);
 
 QColor withAlpha(QColor color, double alpha);
 QColor wireColor(const Theme& theme, WireClass kind);
+/// As many short strokes across a wire as its tensor has dimensions, before its `end`, where it comes along
+/// `direction`.
+void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, const QColor& color);
+/// The dashes of a wire that carries one number.
+inline constexpr double kDotGap = 2.2;
+
 /// A disc or triangle with "!" in it, about `radius` around `at`.
 void paintBadge(QPainter& painter, const Theme& theme, Severity severity, QPointF at, double radius);
 

@@ -149,8 +149,15 @@ void Scene::touch(std::uint32_t slot) {
 }
 
 void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const {
+    if (shape.isHidden && shape.module == kNoSlot) {
+        shape.kind = NodeShape::Kind::hidden;
+        shape.isStaged = false;
+        shape.inputs = shape.outputs = 0;
+        shape.rect = {};
+        return;
+    }
     if (shape.module != kNoSlot) {
-        const bool isCard = &m_nodes[shape.module] == &shape;
+        const bool isCard = &m_nodes[shape.module] == &shape && !shape.isHidden;
         shape.kind = isCard ? NodeShape::Kind::module : NodeShape::Kind::hidden;
         shape.isStaged = false;
         shape.inputs = shape.outputs = 0;
@@ -162,9 +169,12 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
         shape.outputs = static_cast<std::uint16_t>(std::min(module->outputs.size(), kMostPorts));
         shape.folded = 0;
         const ModuleWords words = moduleWords(*module, source.analysis);
-        const double widest = std::max({roughWidth(module->title.toStdString(), TextRole::nodeTitle),
-                                        roughWidth(words.caption.toStdString(), TextRole::body),
-                                        roughWidth(words.chip.toStdString(), TextRole::smallFigure) + 14});
+        // As on any card, there is room for a time.
+        const double time = roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
+        const double remark = roughWidth("partly modelled", TextRole::small) + 8;
+        const double widest = std::max({roughWidth(module->title.toStdString(), TextRole::nodeTitle) + time,
+                                        roughWidth(words.caption.toStdString(), TextRole::body) + remark,
+                                        roughWidth(words.chip.toStdString(), TextRole::smallFigure) + 34});
         const int most = std::max<int>(shape.inputs, shape.outputs);
         shape.rect = {0, 0, std::clamp(std::ceil((widest + 36) / 8) * 8, card::minWidth, card::maxWidth),
                       card::height + std::max(0, most - 3) * card::portSpacing};
@@ -257,6 +267,7 @@ void Scene::finish(const SceneSource& source) {
     for (const LaneBand& band : m_lanes) devices[band.id] = band.device;
     readFolds(graph);
     readModules(source);
+    readHidden(source);
     for (const auto& [slot, module] : m_modules) {
         // What is wrong inside shows on the card.
         std::optional<Severity> inside;
@@ -306,8 +317,10 @@ void Scene::finish(const SceneSource& source) {
 
     alignColumns();
     readNotes(graph);
+    readStubs(source);
     stackLanes(graph);
     for (std::uint32_t slot : m_touched) place(slot);
+    placeStubs();
     for (NoteShape& note : m_notes)
         if (const LaneBand* band = lane(note.lane))
             note.rect.moveTo(note.at.x + note.drag.x(), band->top + note.at.y + note.drag.y());

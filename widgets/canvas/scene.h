@@ -35,6 +35,7 @@ struct SceneSource {
     const Graph& graph;
     const Analysis& analysis;
     const DeviceMap& devices;
+    FrameId inside = FrameId::none; ///< the module that is open: nothing but what is in it is shown
 };
 
 /// The families of dtypes that wires are coloured by.
@@ -54,6 +55,9 @@ struct LaneBand {
     QString detail;  ///< "PCIe 5.0 x16"
     bool simulated = false;
     bool repeated = false; ///< a lane above shows the same device and says what stands behind it
+    bool collapsed = false;
+    int hiddenNodes = 0;      ///< that stand on it, where it is collapsed
+    bool hidesErrors = false; ///< one of them has an error
     double bottom() const noexcept { return top + height; }
 };
 
@@ -81,6 +85,7 @@ struct NodeShape {
     bool isDisabled = false;
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
+    bool isHidden = false;    ///< on a collapsed lane, or outside of the module that is open
     bool placed = false;      ///< in the grid
     double ownWidth = 0;      ///< what its words need; it is as wide as the widest card of its column
     std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
@@ -107,6 +112,21 @@ struct ModuleShape {
     std::vector<PortRef> outputs;
 };
 
+/// Where wires end whose nodes are not shown: on the strip of a collapsed lane, or beside what is in the
+/// module that is open.
+struct StubShape {
+    enum class Kind : std::uint8_t { onLane, producer, consumer };
+    Kind kind = Kind::onLane;
+    LaneId lane = LaneId::none;
+    std::vector<NodeId> nodes; ///< that it stands for
+    Device device;
+    Position at; ///< of its top left, in its lane
+    QRectF rect;
+    QString title;
+    int wires = 0;
+    bool hasError = false;
+};
+
 /// A copy that the implicit policy makes, drawn as a pill on the border of the lane it goes to.
 struct GhostShape {
     PortRef from;
@@ -125,13 +145,16 @@ struct WireShape {
     QPointF end;
     QRectF bounds;
     WireClass kind = WireClass::unknown;
+    std::int8_t rank = -1; ///< of the tensor, as far as it is known
     float width = 1.5F;
     bool free = true;    ///< the slot
     bool routed = false; ///< in the grid
     bool hidden = false; ///< from a row to the card that it is on
     bool crosses = false;
     bool mismatch = false;
-    std::int32_t ghost = -1; ///< the pill it runs through
+    std::int32_t ghost = -1;    ///< the pill it runs through
+    std::int32_t fromStub = -1; ///< where it begins, and ends, instead of at its nodes
+    std::int32_t toStub = -1;
 };
 
 struct FrameShape {
@@ -184,6 +207,8 @@ struct NodeCard {
     double remarkWidth = 0;
     std::vector<PortLook> inputs;
     std::vector<PortLook> outputs;
+    NodeRun moduleRun;   ///< of a collapsed module: what its nodes have come to, together
+    double progress = 0; ///< and how many of them are through, of 1
 };
 
 /// A price on a pill or a word on a wire: two short lines in a box.
@@ -202,13 +227,14 @@ struct PriceLabel {
 
 /// What lies under a point, uppermost first.
 struct Hit {
-    enum class Kind : std::uint8_t { nothing, input, output, node, wire, frame, note };
+    enum class Kind : std::uint8_t { nothing, input, output, node, wire, frame, note, stub };
     Kind kind = Kind::nothing;
     PortRef port;
     NodeId node = NodeId::none;
     Edge wire;
     FrameId frame = FrameId::none;
     NoteId note = NoteId::none;
+    std::int32_t stub = -1;
     bool operator==(const Hit&) const = default;
 };
 
@@ -232,6 +258,7 @@ public:
     const std::vector<FrameShape>& frames() const noexcept { return m_frames; } ///< parents first
     const std::vector<NoteShape>& notes() const noexcept { return m_notes; }
     const std::vector<GhostShape>& ghosts() const noexcept { return m_ghosts; }
+    const std::vector<StubShape>& stubs() const noexcept { return m_stubs; }
     std::size_t nodeCount() const noexcept { return m_slotOf.size(); }
 
     const NodeShape* node(NodeId id) const noexcept;
@@ -259,8 +286,11 @@ public:
     QRectF extent() const;
     /// The bounds of a selection's nodes and notes.
     QRectF boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const;
-    /// The innermost frame around a point, of those that stand still; none where there is none.
+    /// The innermost frame around a point, of those that stand still; the module that is open, or none, where
+    /// there is none.
     FrameId frameAround(QPointF at) const noexcept;
+    /// What there is to look at: the cards and stubs of the module that is open, else everything.
+    QRectF shownExtent() const;
     /// All nodes of a module and of the modules inside it.
     std::vector<NodeId> nodesOf(FrameId frame, const Graph& graph) const;
 
@@ -308,6 +338,20 @@ private:
         return m_nodes[slot].module == kNoSlot ? slot : m_nodes[slot].module;
     }
     void placeRows(std::uint32_t slot);
+    void readHidden(const SceneSource& source);
+    bool isOutside(std::uint32_t slot) const noexcept;
+    /// Of a slot that is drawn by itself, be it shown or not.
+    bool isRow(std::uint32_t slot) const noexcept {
+        return m_nodes[slot].module == kNoSlot && m_nodes[slot].card != kNoSlot;
+    }
+    void readStubs(const SceneSource& source);
+    void settleStubs();
+    void placeStubs();
+    /// Whether both ends are hidden in one place: on one strip, or outside of the module that is open.
+    bool isBetweenHidden(std::uint32_t from, std::uint32_t to) const noexcept;
+    /// What stands for a hidden slot on that side of a wire; -1: nothing does.
+    std::int32_t stubOf(std::uint32_t slot, PortSide side) const noexcept;
+    QPointF endOf(PortRef port, PortSide side, std::int32_t stub) const noexcept;
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
     void place(std::uint32_t slot);
     void touch(std::uint32_t slot);
@@ -330,7 +374,8 @@ private:
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareRow(const SceneSource& source, const Node& node, const NodeShape& shape,
                     NodeCard& card) const;
-    void prepareModule(const SceneSource& source, const NodeShape& shape, NodeCard& card) const;
+    void prepareModule(const SceneSource& source, const NodeShape& shape, NodeCard& card, const RunState* run,
+                       bool isNew) const;
     void prepareNodeLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareStagingLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareWireLabel(const SceneSource& source, std::uint32_t slot, const RunState* run);
@@ -353,6 +398,11 @@ private:
     std::vector<FrameShape> m_frames;
     std::vector<NoteShape> m_notes;
     std::vector<GhostShape> m_ghosts;
+    std::vector<StubShape> m_stubs;
+    std::unordered_map<std::uint64_t, std::int32_t> m_stubOf; ///< by what is hidden, and its side of the wire
+    FrameId m_open = FrameId::none;
+    std::unordered_set<FrameId> m_inside; ///< the module that is open, and those in it; empty: none is
+    bool m_hasHidden = false;
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
     std::vector<std::uint32_t> m_touched; ///< nodes whose place or looks changed in this update

@@ -67,6 +67,8 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         found.taken.push_back(m_ghosts[i].rect);
     }
     for (const NoteShape& note : m_notes) found.taken.push_back(note.rect);
+    for (const StubShape& stub : m_stubs)
+        if (stub.rect.intersects(area)) found.taken.push_back(stub.rect);
     for (const FrameShape& frame : m_frames) {
         if (!frame.rect.adjusted(0, -12, 0, 0).intersects(area)) continue;
         found.taken.push_back(frame.titleRect);

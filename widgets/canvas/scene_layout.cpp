@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kLaneMargin = 20; ///< under the lowest card of a lane, clear of a pill on the border
 constexpr double kLeastLane = 104; ///< high enough for a header and a card
+constexpr double kStrip = 48;      ///< of a collapsed lane
 constexpr double kLabelRoom = 40;  ///< what the price under a pill needs
 constexpr double kFramePadding = 14;
 constexpr double kFrameTitle = 18;
@@ -43,6 +44,7 @@ void Scene::readLanes(const SceneSource& source) {
             band.detail = toQt(backend->info().detail);
             band.simulated = backend->info().simulated;
         }
+        band.collapsed = lane.collapsed;
         band.repeated = std::find(seen.begin(), seen.end(), band.device) != seen.end();
         seen.push_back(band.device);
         m_lanes.push_back(std::move(band));
@@ -50,15 +52,22 @@ void Scene::readLanes(const SceneSource& source) {
 }
 
 double Scene::leastHeightOf(const LaneBand& band) noexcept {
+    if (band.collapsed) return kStrip;
     return std::max(band.contentBottom + kLaneMargin, kLeastLane);
 }
 
 void Scene::stackLanes(const Graph& graph) {
     std::unordered_map<LaneId, LaneBand*> bands;
     for (LaneBand& band : m_lanes) bands[band.id] = &band;
-    for (const NodeShape& shape : m_nodes) {
+    for (std::uint32_t slot = 0; slot < m_nodes.size(); ++slot) {
+        const NodeShape& shape = m_nodes[slot];
         const auto band = bands.find(shape.lane);
-        if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row || band == bands.end()) continue;
+        if (shape.id == NodeId::none || band == bands.end()) continue;
+        if (band->second->collapsed && !isOutside(drawnSlot(slot))) {
+            ++band->second->hiddenNodes;
+            band->second->hidesErrors = band->second->hidesErrors || shape.hasError;
+        }
+        if (shape.kind == NodeShape::Kind::row) continue;
         if (shape.kind == NodeShape::Kind::hidden) continue;
         double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
         if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
@@ -71,9 +80,16 @@ void Scene::stackLanes(const Graph& graph) {
         if (band == bands.end()) continue;
         band->second->contentBottom = std::max(band->second->contentBottom, note.at.y + note.rect.height());
     }
+    for (const StubShape& stub : m_stubs) {
+        const auto band = bands.find(stub.lane);
+        if (band == bands.end() || stub.kind == StubShape::Kind::onLane) continue;
+        band->second->contentBottom = std::max(band->second->contentBottom, stub.at.y + stub.rect.height());
+    }
     double top = 0;
     std::unordered_set<LaneId> moved;
     for (LaneBand& band : m_lanes) {
+        // A lane that is high for what is not shown would only keep the rest apart.
+        if (band.collapsed || m_open != FrameId::none) band.height = 0;
         band.height = std::max(band.height, leastHeightOf(band));
         if (band.top != top) moved.insert(band.id);
         band.top = top;
@@ -93,7 +109,13 @@ void Scene::place(std::uint32_t slot) {
     if (shape.id == NodeId::none || !band) return;
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
     shape.placed = false;
-    if (shape.kind == NodeShape::Kind::hidden) return;
+    if (shape.kind == NodeShape::Kind::hidden) {
+        // On a strip it can still be gone to.
+        const bool isCard = shape.module == kNoSlot || shape.module == slot;
+        if (band->collapsed && isCard && !isOutside(slot))
+            shape.rect = {shape.at.x, band->top, card::minWidth, band->height};
+        return;
+    }
     shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
     m_nodeGrid.insert(slot, shape.rect);
     shape.placed = true;
@@ -103,6 +125,8 @@ void Scene::place(std::uint32_t slot) {
 void Scene::readNotes(const Graph& graph) {
     const std::vector<NoteShape> before = std::exchange(m_notes, {});
     for (const Note& note : graph.notes()) {
+        const LaneBand* band = lane(note.lane);
+        if (!m_inside.empty() || (band && band->collapsed)) continue;
         NoteShape shape;
         shape.id = note.id;
         shape.lane = note.lane;
@@ -177,6 +201,8 @@ void Scene::layOutFrames(const Graph& graph) {
     // Inner ones first, so that each outline encloses those inside it.
     for (std::size_t i = m_frames.size(); i-- > 0;) {
         FrameShape& shape = m_frames[i];
+        // What is open has no frame but the view's.
+        if (!m_inside.empty() && (shape.id == m_open || !m_inside.contains(shape.id))) shape.rect = {};
         if (shape.rect.isEmpty()) continue;
         shape.rect.adjust(-kFramePadding, -kFramePadding - 4, kFramePadding, kFramePadding);
         const double title = roughWidth(shape.title.toStdString(), TextRole::small) + 16;
@@ -214,11 +240,12 @@ void Scene::readGhosts(const SceneSource& source) {
     for (const ImplicitCopy& copy : source.analysis.implicitCopies) {
         const NodeShape* from = drawn(copy.from.node);
         // A row has no wire; it says itself that it is elsewhere.
-        if (!from || from->kind == NodeShape::Kind::row || copy.edges.empty()) continue;
+        if (!from || from->kind == NodeShape::Kind::row || from->isHidden || copy.edges.empty()) continue;
         const NodeShape* first = nullptr;
         for (const Edge& edge : copy.edges) {
             const NodeShape* to = drawn(edge.to.node);
-            if (to && to != from && (!first || to->rect.left() < first->rect.left())) first = to;
+            if (to && to != from && !to->isHidden && (!first || to->rect.left() < first->rect.left()))
+                first = to;
         }
         if (!first) continue;
         GhostShape ghost;

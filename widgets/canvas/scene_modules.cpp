@@ -4,24 +4,80 @@
 #include "widgets/text.h"
 
 #include <QCoreApplication>
+#include <QFontMetricsF>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace twb {
 namespace {
 
-/// By frame: the outermost collapsed one that it is or lies in.
-std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph) {
+constexpr double kTextSides = 28; ///< left and right of a card's words
+
+/// By frame: the outermost collapsed one that it is or lies in; what is open, and what that lies in, does not
+/// count.
+std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId inside) {
     std::unordered_map<FrameId, FrameId> out;
+    std::unordered_set<FrameId> open;
+    for (const Frame* at = graph.find(inside); at && open.insert(at->id).second;
+         at = graph.find(at->parent)) {
+    }
     for (const Frame& frame : graph.frames()) {
         FrameId outermost = FrameId::none;
         std::size_t steps = graph.frames().size(); // a frame that leads back to itself ends, too
         for (const Frame* at = &frame; at && steps-- > 0; at = graph.find(at->parent))
-            if (at->collapsed) outermost = at->id;
+            if (at->collapsed && !open.contains(at->id)) outermost = at->id;
         if (outermost != FrameId::none) out[frame.id] = outermost;
     }
     return out;
+}
+
+/// What the nodes of a module have come to in a run, together.
+struct ModuleRun {
+    NodeRun run;             ///< its time is the sum of theirs
+    bool isMeasured = false; ///< some of that is
+    double progress = 0;
+};
+
+ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
+    ModuleRun sum;
+    if (!run) return sum;
+    std::size_t known = 0;
+    std::size_t through = 0;
+    double onceNs = 0;
+    const auto has = [&](StepState state) {
+        // What went wrong before what goes on, and that before what is through.
+        constexpr StepState kRank[] = {StepState::pending,  StepState::done,    StepState::cached,
+                                       StepState::skipped,  StepState::running, StepState::cancelled,
+                                       StepState::poisoned, StepState::failed};
+        const auto place = [&](StepState s) { return std::find(std::begin(kRank), std::end(kRank), s); };
+        if (place(state) > place(sum.run.state)) sum.run.state = state;
+    };
+    for (const NodeId id : module.nodes) {
+        const auto at = run->nodes.find(id);
+        if (at == run->nodes.end()) continue;
+        const NodeRun& node = at->second;
+        ++known;
+        if (node.state != StepState::pending && node.state != StepState::running) ++through;
+        has(node.state);
+        if (node.once) {
+            onceNs += node.ns;
+            continue;
+        }
+        sum.run.ns += node.ns;
+        if (node.ns > 0) (node.modelled ? sum.run.modelled : sum.isMeasured) = true;
+    }
+    if (known > 0) sum.progress = double(through) / double(known);
+    if (through < known && through > 0 && run->running) has(StepState::running);
+    // Of what is no part of an iteration, only where there is nothing else.
+    if (sum.run.ns > 0 || onceNs <= 0) return sum;
+    sum.run.ns = onceNs;
+    sum.run.once = true;
+    for (const NodeId id : module.nodes)
+        if (const auto at = run->nodes.find(id); at != run->nodes.end() && at->second.ns > 0)
+            (at->second.modelled ? sum.run.modelled : sum.isMeasured) = true;
+    return sum;
 }
 
 /// Whether an input has to be connected and is not.
@@ -103,7 +159,7 @@ ModuleShape Scene::makeModule(const SceneSource& source, const Frame& frame,
 /// Which nodes are drawn as one card. Its shape is that of the module's first node.
 void Scene::readModules(const SceneSource& source) {
     const Graph& graph = source.graph;
-    const auto collapsed = collapsedFrames(graph);
+    const auto collapsed = collapsedFrames(graph, source.inside);
     if (collapsed.empty() && m_modules.empty()) return;
     std::unordered_map<FrameId, std::vector<NodeId>> members;
     for (const Node& node : graph.nodes()) {
@@ -143,9 +199,41 @@ void Scene::readModules(const SceneSource& source) {
     }
 }
 
-void Scene::prepareModule(const SceneSource& source, const NodeShape& shape, NodeCard& card) const {
+void Scene::prepareModule(const SceneSource& source, const NodeShape& shape, NodeCard& card,
+                          const RunState* run, bool isNew) const {
     const ModuleShape* module = moduleOf(shape);
     if (!module) return;
+    const ModuleRun sum = sumOf(*module, run);
+    card.moduleRun = sum.run;
+    card.progress = sum.progress;
+    const bool timeChanged =
+        sum.run.ns != card.timeNs || sum.run.modelled != card.isModelled || sum.run.once != card.isOnce;
+    if (timeChanged) {
+        card.timeNs = sum.run.ns;
+        card.isModelled = sum.run.modelled;
+        card.isOnce = sum.run.once;
+        const bool hasTime = sum.run.ns > 0;
+        const QString time = hasTime ? cardTime(sum.run.ns) : QString();
+        const QString word =
+            hasTime ? moduleTimeRemark(sum.run.modelled, sum.isMeasured, sum.run.once) : QString();
+        card.timeWidth =
+            time.isEmpty() ? 0 : QFontMetricsF(font(TextRole::smallFigure)).horizontalAdvance(time);
+        card.remarkWidth = word.isEmpty() ? 0 : QFontMetricsF(font(TextRole::small)).horizontalAdvance(word);
+        setText(card.time, time, TextRole::smallFigure);
+        setText(card.remark, word, TextRole::small);
+    }
+    if (!isNew && !timeChanged) return;
+    const ModuleWords words = moduleWords(*module, source.analysis);
+    const double room = shape.rect.width() - kTextSides;
+    const auto left = [room](double taken) { return room - (taken > 0 ? taken + 8 : 0); };
+    setText(card.title, elided(module->title, TextRole::nodeTitle, left(card.timeWidth)),
+            TextRole::nodeTitle);
+    setText(card.shortTitle, elided(module->title, TextRole::nodeTitle, room / kShortTitleScale),
+            TextRole::nodeTitle);
+    setText(card.subtitle, elided(words.caption, TextRole::body, left(card.remarkWidth)), TextRole::body);
+    const QString chip = elided(words.chip, TextRole::smallFigure, room - 34);
+    card.chipWidth = chip.isEmpty() ? 0 : QFontMetricsF(font(TextRole::smallFigure)).horizontalAdvance(chip);
+    setText(card.chip, chip, TextRole::smallFigure);
     const auto look = [&](PortRef port, bool isConnected) {
         return PortLook{wireClassOf(source.analysis.typeOf(port)),
                         isConnected ? PortLook::State::connected : PortLook::State::missing};

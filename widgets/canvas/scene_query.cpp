@@ -64,10 +64,21 @@ QRectF Scene::extent() const {
     for (const NoteShape& note : m_notes) all |= note.rect;
     for (const FrameShape& frame : m_frames) all |= frame.rect;
     for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;
+    for (const StubShape& stub : m_stubs) all |= stub.rect;
     if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
     if (!m_lanes.empty()) all.setTop(std::min(all.top(), m_lanes.front().top));
     if (!m_lanes.empty()) all.setBottom(std::max(all.bottom(), m_lanes.back().bottom()));
     return all;
+}
+
+QRectF Scene::shownExtent() const {
+    if (m_open == FrameId::none) return extent();
+    constexpr double kAround = 40;
+    QRectF all;
+    for (const NodeShape& shape : m_nodes)
+        if (shape.placed) all |= shape.rect;
+    for (const StubShape& stub : m_stubs) all |= stub.rect;
+    return all.isEmpty() ? extent() : all.adjusted(-kAround, -kAround, kAround, kAround);
 }
 
 QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const {
@@ -84,7 +95,7 @@ QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteI
 FrameId Scene::frameAround(QPointF at) const noexcept {
     for (auto frame = m_frames.rbegin(); frame != m_frames.rend(); ++frame)
         if (!frame->isCarried && frame->rect.contains(at)) return frame->id;
-    return FrameId::none;
+    return m_open;
 }
 
 std::vector<NodeId> Scene::nodesOf(FrameId frame, const Graph& graph) const {
@@ -139,6 +150,12 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
         top = order;
     });
     if (hit.kind != Hit::Kind::nothing) return hit;
+    for (std::size_t i = 0; i < m_stubs.size(); ++i) {
+        if (!m_stubs[i].rect.contains(point)) continue;
+        hit.kind = Hit::Kind::stub;
+        hit.stub = static_cast<std::int32_t>(i);
+        return hit;
+    }
 
     double nearestWire = 6 * scale;
     visitWires(around, [&](std::uint32_t slot) {

@@ -13,13 +13,6 @@ namespace {
 
 constexpr double kBetweenRows = 3;
 
-void setText(QStaticText& text, const QString& words, TextRole role) {
-    text.setTextFormat(Qt::PlainText);
-    text.setPerformanceHint(QStaticText::AggressiveCaching);
-    text.setText(words);
-    text.prepare(QTransform(), font(role));
-}
-
 } // namespace
 
 double rowsHeight(int rows) noexcept { return rows ? rows * card::rowHeight + card::rowsBottom : 0.0; }

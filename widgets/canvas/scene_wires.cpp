@@ -58,6 +58,8 @@ void Scene::styleWire(const SceneSource& source, WireShape& wire) const {
     const auto& type = source.analysis.typeOf(wire.edge.from);
     wire.kind = wireClassOf(type);
     wire.width = wireWidth(type);
+    constexpr std::size_t kMostRank = 100;
+    wire.rank = type ? static_cast<std::int8_t>(std::min<std::size_t>(type->shape.rank(), kMostRank)) : -1;
     const auto ghost = m_ghostOf.find(wire.edge.to);
     wire.ghost = ghost != m_ghostOf.end() ? ghost->second : -1;
 }
@@ -72,14 +74,20 @@ void Scene::routeWireOf(std::uint32_t slot) {
     wire.routed = false;
     m_wireLabels.erase(slot);
     const bool isWithin = drawnSlot(wire.from) == drawnSlot(wire.to) && m_nodes[wire.from].module != kNoSlot;
-    wire.hidden = isWithin || m_nodes[drawnSlot(wire.from)].kind == NodeShape::Kind::row;
+    const std::uint32_t from = drawnSlot(wire.from);
+    const std::uint32_t to = drawnSlot(wire.to);
+    wire.fromStub = stubOf(from, PortSide::output);
+    wire.toStub = stubOf(to, PortSide::input);
+    const bool isNowhere = (m_nodes[from].isHidden && wire.fromStub < 0) ||
+                           (m_nodes[to].isHidden && wire.toStub < 0) || isBetweenHidden(from, to);
+    wire.hidden = isWithin || isNowhere || isRow(from);
     if (wire.hidden) {
         wire.start = wire.end = {};
         wire.bounds = {};
         return;
     }
-    wire.start = portAt(wire.edge.from, PortSide::output);
-    wire.end = portAt(wire.edge.to, PortSide::input);
+    wire.start = endOf(wire.edge.from, PortSide::output, wire.fromStub);
+    wire.end = endOf(wire.edge.to, PortSide::input, wire.toStub);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
     wire.routed = true;
@@ -108,8 +116,10 @@ WirePath Scene::path(const WireShape& wire) const {
     const bool runsBack = wire.end.x() < wire.start.x() && !m_frames.empty();
     const NodeShape& from = m_nodes[drawnSlot(wire.from)];
     const NodeShape& to = m_nodes[drawnSlot(wire.to)];
-    const QRectF source = runsBack ? outskirtsOf(from, to) : from.rect;
-    const QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
+    QRectF source = runsBack ? outskirtsOf(from, to) : from.rect;
+    QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
+    if (wire.fromStub >= 0) source = m_stubs[static_cast<std::size_t>(wire.fromStub)].rect;
+    if (wire.toStub >= 0) target = m_stubs[static_cast<std::size_t>(wire.toStub)].rect;
     if (wire.ghost >= 0) {
         const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
         routeWire(path, {ghost.left(), ghost.center().y()}, source, ghost);

@@ -24,19 +24,9 @@ QString toQt(const std::string& text) { return QString::fromStdString(text); }
 
 QString tr(const char* text) { return QCoreApplication::translate("Canvas", text); }
 
-void setText(QStaticText& text, const QString& words, TextRole role) {
-    text.setTextFormat(Qt::PlainText);
-    text.setPerformanceHint(QStaticText::AggressiveCaching);
-    text.setText(words);
-    text.prepare(QTransform(), font(role));
-}
-
 double widthOf(const QString& words, TextRole role) {
     return QFontMetricsF(font(role)).horizontalAdvance(words);
 }
-
-/// At a glance: every card has room for it beside its title.
-QString cardTime(double ns) { return ns < 1000 ? QStringLiteral("<0.001 ms") : toQt(formatMs(ns)); }
 
 /// What a label says, before it is laid out.
 struct Words {
@@ -140,6 +130,7 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
     const NodeShape& shape = m_nodes[slot];
     const auto [at, isNew] = m_cards.try_emplace(slot);
     NodeCard& card = at->second;
+    if (shape.kind == NodeShape::Kind::module) return prepareModule(source, shape, card, run, isNew);
     double ns = 0;
     bool modelled = false;
     bool once = false;
@@ -155,22 +146,6 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
     const Node* node = source.graph.find(shape.id);
     if (!node) return;
     const bool isPill = shape.kind == NodeShape::Kind::pill;
-    if (shape.kind == NodeShape::Kind::module) {
-        const ModuleShape& module = *moduleOf(shape);
-        const ModuleWords words = moduleWords(module, source.analysis);
-        const double room = shape.rect.width() - kTextLeft - kTextRight;
-        card.timeNs = ns;
-        card.isModelled = modelled;
-        card.isOnce = once;
-        setText(card.title, elided(module.title, TextRole::nodeTitle, room), TextRole::nodeTitle);
-        setText(card.shortTitle, elided(module.title, TextRole::nodeTitle, room / kShortTitleScale),
-                TextRole::nodeTitle);
-        setText(card.subtitle, elided(words.caption, TextRole::body, room), TextRole::body);
-        const QString chip = elided(words.chip, TextRole::smallFigure, room - 14);
-        card.chipWidth = chip.isEmpty() ? 0 : widthOf(chip, TextRole::smallFigure);
-        setText(card.chip, chip, TextRole::smallFigure);
-        return prepareModule(source, shape, card);
-    }
     if (timeChanged && !isPill) {
         const double before = card.timeWidth;
         const double wordBefore = card.remarkWidth;

@@ -12,7 +12,9 @@
 #include <QStandardPaths>
 #include <QUrl>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 namespace twb {
 namespace {
@@ -27,6 +29,27 @@ QString pathOf(const QString& name) {
         .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + suffix());
 }
 
+/// Most of a module goes to the lane on which it is dropped; what stood on other devices goes to theirs.
+void freeHomeLane(Fragment& fragment) {
+    std::map<LaneId, std::size_t> counts;
+    for (const Node& node : fragment.nodes) ++counts[node.lane];
+    const auto home = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (home == counts.end()) return;
+    const auto laneOf = [&](LaneId id) -> const Lane* {
+        const auto found = std::find_if(fragment.lanes.begin(), fragment.lanes.end(),
+                                        [id](const Lane& lane) { return lane.id == id; });
+        return found == fragment.lanes.end() ? nullptr : &*found;
+    };
+    const Lane* homeLane = laneOf(home->first);
+    const auto isFree = [&](LaneId id) {
+        const Lane* lane = laneOf(id);
+        return !lane || (homeLane && lane->device == homeLane->device);
+    };
+    for (Node& node : fragment.nodes)
+        if (isFree(node.lane)) node.lane = LaneId::none;
+}
+
 std::optional<Composite> read(const QString& path) {
     const QString file = QFileInfo(path).fileName();
     const QString name = QUrl::fromPercentEncoding(file.chopped(suffix().size()).toLatin1());
@@ -35,7 +58,7 @@ std::optional<Composite> read(const QString& path) {
         module.name = name.toStdString();
         module.fragment =
             parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
-        for (Node& node : module.fragment.nodes) node.lane = LaneId::none; // it goes where it is dropped
+        freeHomeLane(module.fragment);
         module.doc = QCoreApplication::translate("OwnModules", "A module of your own, of %1 nodes")
                          .arg(module.fragment.nodes.size())
                          .toStdString();
@@ -78,10 +101,7 @@ QString refusalOfName(const QString& name) {
 
 void saveOwnModule(const QString& name, const Fragment& fragment) {
     QDir().mkpath(ownModulesFolder());
-    Fragment kept = fragment;
-    kept.lanes.clear();
-    for (Node& node : kept.nodes) node.lane = LaneId(1); // a file says some lane; nobody reads it
-    writeFileAtomically(std::filesystem::path(pathOf(name).toStdU16String()), toFragmentText(kept));
+    writeFileAtomically(std::filesystem::path(pathOf(name).toStdU16String()), toFragmentText(fragment));
 }
 
 void removeOwnModule(const QString& name) { QFile::remove(pathOf(name)); }

@@ -194,6 +194,7 @@ void ProblemsPanel::choose(int row) {
     Selection selection;
     selection.nodes = {node};
     m_document.select(std::move(selection));
+    Q_EMIT nodeChosen(node);
 }
 
 void ProblemsPanel::resizeEvent(QResizeEvent* event) {

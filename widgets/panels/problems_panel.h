@@ -51,7 +51,8 @@ public:
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
     void fixesRequested(const std::vector<twb::Fix>& fixes, const QString& title);
-    void shown(bool isShown); ///< it came into sight or went out of it
+    void nodeChosen(twb::NodeId node); ///< with a row
+    void shown(bool isShown);          ///< it came into sight or went out of it
 
 protected:
     void resizeEvent(QResizeEvent* event) override;

@@ -182,6 +182,12 @@ std::optional<Splice> MoveGesture::spliceHere() const {
     return spliceOf(m_host.document().graph(), m_host.document().analysis(), *wire, node);
 }
 
+Position MoveGesture::placeOf(const Item& item, const Graph& graph) {
+    const Lane* lane = graph.find(item.newLane);
+    if (item.newLane == item.lane || !lane || !lane->collapsed) return item.newAt;
+    return {item.newAt.x, std::max(item.at.y, item.least)};
+}
+
 FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const {
     const Scene& scene = m_host.hostScene();
     const FrameId before = scene.frameAround(from);
@@ -254,7 +260,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         if (item.node != NodeId::none) {
             Node after = *graph.find(item.node);
             after.lane = item.newLane;
-            after.position = item.newAt;
+            after.position = placeOf(item, graph);
             after.frame = frames[item.node];
             const Device before = graph.find(item.lane)->device;
             device = graph.find(item.newLane)->device;
@@ -271,7 +277,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         } else {
             Note after = *graph.find(item.note);
             after.lane = item.newLane;
-            after.position = item.newAt;
+            after.position = placeOf(item, graph);
             moved.notes.insert(item.note);
             delta.notes.push_back({*graph.find(item.note), after});
         }

@@ -43,6 +43,8 @@ private:
     void lookAhead();
     /// Where the only thing that is moved would be put into a wire.
     std::optional<Splice> spliceHere() const;
+    /// Where it ends. On to a collapsed lane it goes at the height that it had: nobody saw another one.
+    static Position placeOf(const Item& item, const Graph& graph);
     /// The frame that a node would belong to where it is now: the one that it was dragged into, or none when
     /// it was dragged out of one. Within a frame, or along with all of it, it stays what it is.
     FrameId frameFor(const Node& node) const;

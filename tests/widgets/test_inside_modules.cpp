@@ -1,0 +1,350 @@
+#include "support/test_main.h"
+#include "widgets/palette/own_modules.h"
+#include "widgets/scene_text.h"
+#include "widgets/window_hand.h"
+
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QPushButton>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// x -> [ outer: relu -> [ inner: neg ] ] -> out on cpu; inner is collapsed.
+struct Nested {
+    Graph graph;
+    LaneId cpu, cuda;
+    NodeId x, relu, neg, out;
+    FrameId outer, inner;
+
+    explicit Nested(bool isCollapsed = true) {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 400});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 200});
+        outer = builder.addFrame({FrameId::none, "outer", FrameId::none});
+        inner = builder.addFrame({FrameId::none, "inner", outer});
+        x = addNode(builder, cpu, "Ones", "x", 16, 40, {{"shape", std::vector<std::int64_t>{64, 64}}});
+        relu = addNode(builder, cpu, "Relu", "relu", 260, 200);
+        neg = addNode(builder, cpu, "Neg", "neg", 460, 200);
+        out = addNode(builder, cuda, "To", "out", 720, 40);
+        for (const auto& [id, frame] : {std::pair(relu, outer), std::pair(neg, inner)}) {
+            Node node = *builder.graph().find(id);
+            node.frame = frame;
+            builder.change(node);
+        }
+        Frame frame = *builder.graph().find(inner);
+        frame.collapsed = isCollapsed;
+        builder.change(frame);
+        builder.connect({{x, 0}, {relu, 0}});
+        builder.connect({{relu, 0}, {neg, 0}});
+        builder.connect({{neg, 0}, {out, 0}});
+        graph.apply(builder.take());
+    }
+};
+
+void compareWithFresh(const WindowHand& hand) {
+    Scene fresh;
+    fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.inside()});
+    QCOMPARE(textOf(hand.canvas.scene(), hand.graph()), textOf(fresh, hand.graph()));
+}
+
+const StubShape* stubOf(const WindowHand& hand, NodeId id) {
+    for (const StubShape& stub : hand.canvas.scene().stubs())
+        if (stub.nodes.front() == id) return &stub;
+    return nullptr;
+}
+
+QPushButton* crumb(const WindowHand& hand, FrameId id) {
+    QCoreApplication::processEvents(); // what is added to a layout is shown by its next event
+    for (QPushButton* button :
+         hand.window->findChildren<QPushButton*>(QStringLiteral("breadcrumb.%1").arg(value(id))))
+        if (button->isVisible()) return button;
+    return nullptr;
+}
+
+void doubleClick(WindowHand& hand, QPointF at) {
+    QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, hand.pixel(at));
+}
+
+} // namespace
+
+class TestInsideModules : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void aModuleIsEnteredAndLeft() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        const Scene& scene = hand.canvas.scene();
+        hand.click(hand.pixel(scene.frame(g.outer)->titleRect.center()));
+        hand.key(Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(hand.canvas.inside(), g.outer);
+        QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::hidden);
+        QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::card);
+        QVERIFY(scene.cardOfModule(g.inner));
+        QVERIFY(scene.frame(g.outer)->rect.isEmpty());
+        // What it reads stands at its left, what reads it at its right, on their lanes.
+        const StubShape* in = stubOf(hand, g.x);
+        const StubShape* out = stubOf(hand, g.out);
+        QVERIFY(in && out && scene.stubs().size() == 2);
+        QCOMPARE(in->title, QStringLiteral("x"));
+        QVERIFY(in->rect.right() < hand.shape(g.relu).rect.left());
+        QVERIFY(out->rect.left() > scene.cardOfModule(g.inner)->rect.right());
+        QVERIFY(out->rect.top() > scene.lane(g.cuda)->top &&
+                out->rect.bottom() < scene.lane(g.cuda)->bottom());
+        QCOMPARE(scene.wire({{g.x, 0}, {g.relu, 0}})->start,
+                 QPointF(in->rect.right(), in->rect.center().y()));
+        QCOMPARE(scene.wire({{g.neg, 0}, {g.out, 0}})->end,
+                 QPointF(out->rect.left(), out->rect.center().y()));
+        for (const StubShape* stub : {in, out}) QVERIFY(hand.canvas.viewport().contains(stub->rect));
+        compareWithFresh(hand);
+        // Deeper, by a double click on the collapsed one.
+        doubleClick(hand, scene.cardOfModule(g.inner)->rect.center());
+        QCOMPARE(hand.canvas.inside(), g.inner);
+        QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
+        QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::hidden);
+        QVERIFY(stubOf(hand, g.relu));
+        compareWithFresh(hand);
+        // Back by Esc, which first lets go of what is selected, and by Backspace.
+        hand.click(hand.middle(g.neg));
+        hand.key(Qt::Key_Escape);
+        QCOMPARE(hand.canvas.inside(), g.inner);
+        hand.key(Qt::Key_Escape);
+        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.neg})); // where one comes from
+        hand.key(Qt::Key_Escape);
+        hand.key(Qt::Key_Backspace);
+        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::card);
+        QVERIFY(hand.graph() == g.graph); // which one is open is nothing to the graph
+        QCOMPARE(hand.undoSteps(), 0);
+        compareWithFresh(hand);
+    }
+
+    void theBreadcrumbLeadsBack() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        auto* bar = find<QWidget>(*hand.window, "breadcrumb");
+        QVERIFY(!bar->isVisible());
+        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        QVERIFY(bar->isVisible());
+        QVERIFY(crumb(hand, FrameId::none) && crumb(hand, g.outer));
+        QVERIFY(!crumb(hand, g.inner)); // one is there already
+        QTest::mouseClick(crumb(hand, g.outer), Qt::LeftButton);
+        QCOMPARE(hand.canvas.inside(), g.outer);
+        QTest::mouseClick(crumb(hand, FrameId::none), Qt::LeftButton);
+        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QVERIFY(!bar->isVisible());
+        QVERIFY(hand.canvas.hasFocus());
+    }
+
+    void findLeadsInAndOut() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        const auto goTo = [&](const char* name, NodeId wanted) {
+            hand.key(Qt::Key_P, Qt::ControlModifier);
+            auto* field = find<QLineEdit>(*hand.window, "quickFind");
+            QVERIFY(field->hasFocus());
+            field->clear();
+            QTest::keyClicks(field, QString::fromLatin1(name));
+            QTest::keyClick(field, Qt::Key_Return);
+            QTRY_COMPARE(hand.document.selection().nodes, (std::set<NodeId>{wanted}));
+            hand.window->activateWindow();
+            hand.canvas.setFocus();
+        };
+        goTo("neg", g.neg);
+        QCOMPARE(hand.canvas.inside(), g.inner);
+        goTo("relu", g.relu);
+        QCOMPARE(hand.canvas.inside(), g.outer);
+        goTo("x", g.x);
+        QCOMPARE(hand.canvas.inside(), FrameId::none);
+    }
+
+    void aProblemLeadsIn() {
+        Nested g;
+        DeltaBuilder builder(g.graph, "break");
+        builder.disconnect({{g.relu, 0}, {g.neg, 0}});
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        QVERIFY(hand.document.analysis().hasErrors());
+        for (int i = 0; i < 4 && hand.canvas.inside() == FrameId::none; ++i) hand.key(Qt::Key_F8);
+        QCOMPARE(hand.canvas.inside(), g.inner);
+    }
+
+    void aStubLeadsOut() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        hand.click(hand.pixel(stubOf(hand, g.relu)->rect.center()));
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu}));
+        QCOMPARE(hand.canvas.inside(), g.inner);
+        doubleClick(hand, stubOf(hand, g.relu)->rect.center());
+        QCOMPARE(hand.canvas.inside(), g.outer);
+        doubleClick(hand, stubOf(hand, g.x)->rect.center());
+        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
+    }
+
+    /// Whatever is added while it is open belongs to it, and what is done reaches nothing else.
+    void editsStayInTheModule() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        hand.key(Qt::Key_A, Qt::ControlModifier);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.neg}));
+        hand.key(Qt::Key_C, Qt::ControlModifier);
+        hand.key(Qt::Key_V, Qt::ControlModifier);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(5));
+        const Node* copy = hand.node("neg 2");
+        QVERIFY(copy);
+        QVERIFY(hand.shape(copy->id).kind != NodeShape::Kind::hidden);
+        hand.key(Qt::Key_Escape);
+        // An op that is searched for, too.
+        hand.moveTo(hand.middle(g.neg) + QPoint(0, 90));
+        hand.key(Qt::Key_Tab);
+        QWidget* popup = QApplication::activePopupWidget();
+        QVERIFY(popup && popup->focusProxy());
+        QTest::keyClicks(popup->focusProxy(), QStringLiteral("Sigmoid"));
+        QTest::keyClick(popup->focusProxy(), Qt::Key_Return);
+        const Node* added = hand.node("sigmoid");
+        QVERIFY(added);
+        QCOMPARE(added->frame, g.inner);
+        compareWithFresh(hand);
+        // A node that is moved stays in it.
+        const QPoint from =
+            hand.pixel(hand.shape(g.neg).rect.topLeft() + QPointF(20, 8)); // clear of its copy
+        hand.drag(from, from + QPoint(int(160 * hand.canvas.zoom()), 0));
+        QCOMPARE(hand.node(g.neg).frame, g.inner);
+        QVERIFY(hand.node(g.neg).position.x > 560);
+        compareWithFresh(hand);
+        while (hand.document.undoStack().canUndo()) hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+        QCOMPARE(hand.canvas.inside(), g.inner);
+    }
+
+    void aModuleThatGoesIsLeft() {
+        const Nested g(false);
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.neg));
+        hand.key(Qt::Key_G, Qt::ControlModifier); // a module in inner
+        const FrameId fresh = hand.node(g.neg).frame;
+        QVERIFY(fresh != g.inner);
+        hand.key(Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(hand.canvas.inside(), g.inner); // all of which is selected, too
+        hand.key(Qt::Key_Return, Qt::ControlModifier);
+        QCOMPARE(hand.canvas.inside(), fresh);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(!hand.graph().find(fresh));
+        QCOMPARE(hand.canvas.inside(), g.inner);
+        compareWithFresh(hand);
+        hand.document.setGraph(g.graph, {}, QString());
+        QCOMPARE(hand.canvas.inside(), FrameId::none);
+    }
+
+    void itsCardShowsItsTimeAndItsProgress() {
+        Nested g;
+        DeltaBuilder builder(g.graph, "collapse");
+        Frame outer = *g.graph.find(g.outer);
+        outer.collapsed = true;
+        builder.change(outer);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto card = [&] {
+            hand.canvas.grab();
+            return hand.canvas.scene().card(hand.canvas.scene().cardOfModule(g.outer)->module);
+        };
+        QCOMPARE(card()->timeWidth, 0.0);
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForRun(*hand.window));
+        const auto& nodes = hand.window->runs().state().nodes;
+        const NodeCard& now = *card();
+        QVERIFY(now.timeNs > 0);
+        QCOMPARE(now.timeNs, nodes.at(g.relu).ns + nodes.at(g.neg).ns);
+        QVERIFY(now.timeWidth > 0 && !now.isModelled); // those of the CPU are measured
+        QVERIFY(now.moduleRun.state == StepState::done || now.moduleRun.state == StepState::cached);
+        QCOMPARE(now.progress, 1.0);
+        // Half of it is through, and some of its time is modelled.
+        RunState half;
+        half.running = true;
+        half.nodes[g.relu] = {StepState::done, 2000, true, false, {}};
+        half.nodes[g.neg] = {StepState::pending, 0, false, false, {}};
+        hand.canvas.setRunState(&half);
+        QCOMPARE(card()->progress, 0.5);
+        QVERIFY(card()->moduleRun.state == StepState::running);
+        QVERIFY(card()->isModelled);
+        half.nodes[g.neg] = {StepState::failed, 1000, false, false, {}};
+        hand.canvas.setRunState(&half);
+        QVERIFY(card()->moduleRun.state == StepState::failed);
+        QCOMPARE(card()->timeNs, 3000.0);
+        QCOMPARE(card()->remark.text(), QStringLiteral("partly modelled"));
+        hand.canvas.setRunState(&hand.window->runs().state());
+    }
+
+    void aKeptModuleRemembersItsDevices() {
+        DeltaBuilder builder(Graph(), "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        const LaneId cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 300});
+        const FrameId block = builder.addFrame({FrameId::none, "block", FrameId::none});
+        const auto add = [&](LaneId lane, const char* op, const char* name, double x) {
+            const NodeId id = addNode(builder, lane, op, name, x, 40);
+            Node node = *builder.graph().find(id);
+            node.frame = block;
+            builder.change(node);
+            return id;
+        };
+        const NodeId a = add(cpu, "Ones", "a", 40);
+        const NodeId b = add(cpu, "Relu", "b", 240);
+        const NodeId c = add(cuda, "To", "c", 440);
+        builder.connect({{a, 0}, {b, 0}});
+        builder.connect({{b, 0}, {c, 0}});
+        const Graph graph = builder.graph();
+        WindowHand hand(graph);
+        hand.click(hand.pixel(hand.canvas.scene().frame(block)->titleRect.center()));
+        QTimer timer;
+        connect(&timer, &QTimer::timeout, this, [&] {
+            if (auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget())) {
+                timer.stop();
+                dialog->findChild<QLineEdit*>()->selectAll();
+                QTest::keyClicks(dialog->findChild<QLineEdit*>(), QStringLiteral("two devices"));
+                QTest::keyClick(dialog, Qt::Key_Return);
+            }
+        });
+        timer.start(5);
+        hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(ownModule(QStringLiteral("two devices")));
+        // In a graph whose lanes have other numbers: most of it where it is put, the rest on its device.
+        Graph other;
+        DeltaBuilder lanes(other, "make");
+        const LaneId spare = lanes.addLane({LaneId::none, Device::cuda(1), "", 0, 300});
+        lanes.addLane({LaneId::none, Device::cpu(), "", 1, 300});
+        const LaneId gpu = lanes.addLane({LaneId::none, Device::cuda(0), "", 2, 300});
+        other.apply(lanes.take());
+        hand.document.setGraph(other, {}, QString());
+        hand.window->activateWindow();
+        hand.canvas.setFocus();
+        hand.canvas.zoomToFit();
+        hand.moveTo(hand.pixel({300, 100}));
+        hand.key(Qt::Key_Tab);
+        QWidget* popup = QApplication::activePopupWidget();
+        QVERIFY(popup && popup->focusProxy());
+        QTest::keyClicks(popup->focusProxy(), QStringLiteral("two devices"));
+        QTest::keyClick(popup->focusProxy(), Qt::Key_Return);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(3));
+        const LaneId under = hand.node("a")->lane;
+        QVERIFY(under != gpu);
+        QCOMPARE(hand.node("b")->lane, under);
+        QCOMPARE(hand.node("c")->lane, gpu);
+        QVERIFY(hand.graph().find(spare));
+        removeOwnModule(QStringLiteral("two devices"));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestInsideModules)
+#include "test_inside_modules.moc"

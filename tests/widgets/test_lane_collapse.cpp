@@ -1,0 +1,239 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/palette/op_list_model.h"
+#include "widgets/scene_text.h"
+#include "widgets/window_hand.h"
+
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QMenu>
+#include <QMimeData>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+constexpr Qt::KeyboardModifiers kCtrlAlt = Qt::ControlModifier | Qt::AltModifier;
+
+/// x -> relu on cpu, to -> neg -> back on cuda:0 and cpu again, and a lane below.
+struct TwoDevices {
+    Graph graph;
+    LaneId cpu, cuda, spare;
+    NodeId x, relu, to, neg, back;
+
+    TwoDevices() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 240});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 240});
+        spare = builder.addLane({LaneId::none, Device::cpu(), "spare", 2, 160});
+        x = addNode(builder, cpu, "Ones", "x", 24, 24, {{"shape", std::vector<std::int64_t>{256}}});
+        relu = addNode(builder, cpu, "Relu", "relu", 240, 24);
+        to = addNode(builder, cuda, "To", "to", 440, 24);
+        neg = addNode(builder, cuda, "Neg", "neg", 640, 24);
+        back = addNode(builder, spare, "To", "back", 860, 24);
+        builder.connect({{x, 0}, {relu, 0}});
+        builder.connect({{relu, 0}, {to, 0}});
+        builder.connect({{to, 0}, {neg, 0}});
+        builder.connect({{neg, 0}, {back, 0}});
+        builder.addNote({NoteId::none, "a note", cuda, {24, 120}, 200, 0});
+        graph.apply(builder.take());
+    }
+};
+
+/// The middle of a lane's arrow.
+QPoint arrowOf(const WindowHand& hand, LaneId id) {
+    const LaneBand& band = *hand.canvas.scene().lane(id);
+    const QRectF header(0, hand.canvas.toPixel({0, band.top}).y(), headerWidthFor(hand.canvas.width()),
+                        band.height * hand.canvas.zoom());
+    return chevronOf(header, hand.canvas.height()).center().toPoint();
+}
+
+const StubShape* stubFor(const WindowHand& hand, NodeId id) {
+    for (const StubShape& stub : hand.canvas.scene().stubs())
+        if (std::find(stub.nodes.begin(), stub.nodes.end(), id) != stub.nodes.end()) return &stub;
+    return nullptr;
+}
+
+/// What the canvas shows is what a scene made anew would show.
+void compareWithFresh(const WindowHand& hand) {
+    Scene fresh;
+    fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.inside()});
+    QCOMPARE(textOf(hand.canvas.scene(), hand.graph()), textOf(fresh, hand.graph()));
+}
+
+} // namespace
+
+class TestLaneCollapse : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void aLaneCollapsesToAStrip() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        const Scene& scene = hand.canvas.scene();
+        const double before = scene.lane(g.cuda)->height;
+        hand.click(arrowOf(hand, g.cuda));
+        QVERIFY(!QApplication::activePopupWidget()); // the arrow is not the rest of the header
+        QVERIFY(hand.graph().find(g.cuda)->collapsed);
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Collapse lane cuda:0"));
+        QVERIFY(scene.lane(g.cuda)->height < before / 2);
+        QCOMPARE(scene.lane(g.spare)->top, scene.lane(g.cuda)->bottom());
+        QCOMPARE(scene.lane(g.cuda)->hiddenNodes, 2);
+        QVERIFY(scene.notes().empty());
+        // Its nodes are not there to be clicked on, and no wire is drawn between them.
+        QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::hidden);
+        QVERIFY(scene.wire({{g.to, 0}, {g.neg, 0}})->hidden);
+        const WireShape& in = *scene.wire({{g.relu, 0}, {g.to, 0}});
+        const WireShape& out = *scene.wire({{g.neg, 0}, {g.back, 0}});
+        const StubShape* into = stubFor(hand, g.to);
+        const StubShape* outOf = stubFor(hand, g.neg);
+        QVERIFY(into && outOf && into != outOf);
+        QCOMPARE(into->title, QStringLiteral("1"));
+        QCOMPARE(in.end, QPointF(into->rect.left(), into->rect.center().y()));
+        QCOMPARE(out.start, QPointF(outOf->rect.right(), outOf->rect.center().y()));
+        QVERIFY(scene.lane(g.cuda)->top < into->rect.top() &&
+                into->rect.bottom() < scene.lane(g.cuda)->bottom());
+        compareWithFresh(hand);
+        QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
+        // It runs all the same: nothing but its looks has changed.
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForRun(*hand.window));
+        QVERIFY(hand.window->runs().state().nodes.at(g.neg).ns > 0);
+        QVERIFY(!hand.window->runs().state().stale);
+        // And back, by the arrow or by an undo.
+        hand.click(arrowOf(hand, g.cuda));
+        QVERIFY(!hand.graph().find(g.cuda)->collapsed);
+        QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
+        QVERIFY(scene.stubs().empty());
+        compareWithFresh(hand);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(hand.graph().find(g.cuda)->collapsed);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(hand.graph() == g.graph);
+        compareWithFresh(hand);
+    }
+
+    void aKeyCollapsesItAndAStubOpensIt() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.neg));
+        hand.key(Qt::Key_Z, kCtrlAlt);
+        QVERIFY(hand.graph().find(g.cuda)->collapsed);
+        const StubShape* stub = stubFor(hand, g.to);
+        QVERIFY(stub);
+        const QPoint at = hand.pixel(stub->rect.center());
+        // A click selects what it stands for.
+        hand.click(at);
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.to}));
+        // A drag does not move what nobody sees.
+        hand.drag(at, at + QPoint(90, 0));
+        QCOMPARE(hand.undoSteps(), 1);
+        QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, at);
+        QVERIFY(!hand.graph().find(g.cuda)->collapsed);
+        QCOMPARE(hand.undoSteps(), 2);
+    }
+
+    void theMenuOfTheHeaderHasIt() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        QTimer timer;
+        connect(&timer, &QTimer::timeout, this, [&] {
+            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            if (!menu) return;
+            timer.stop();
+            for (QAction* entry : menu->actions())
+                if (entry->text() == QLatin1String("Collapse lane"))
+                    return QTest::mouseClick(menu, Qt::LeftButton, {}, menu->actionGeometry(entry).center());
+            QTest::keyClick(menu, Qt::Key_Escape);
+        });
+        timer.start(5);
+        const LaneBand& band = *hand.canvas.scene().lane(g.cpu);
+        hand.click({20, hand.pixel({0, band.top + band.height / 2}).y()});
+        QVERIFY(hand.graph().find(g.cpu)->collapsed);
+    }
+
+    void wiresNearToEachOtherShareAStub() {
+        TwoDevices g;
+        DeltaBuilder builder(g.graph, "more");
+        const NodeId second = addNode(builder, g.cuda, "To", "second", 448, 120);
+        builder.connect({{g.relu, 0}, {second, 0}});
+        Lane lane = *g.graph.find(g.cuda);
+        lane.collapsed = true;
+        builder.change(lane);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const StubShape* stub = stubFor(hand, g.to);
+        QVERIFY(stub && stub == stubFor(hand, second));
+        QCOMPARE(stub->title, QStringLiteral("2"));
+        QCOMPARE(hand.canvas.scene().stubs().size(), std::size_t(2)); // neg has its own
+    }
+
+    void whatIsWrongInsideShowsOnTheStrip() {
+        TwoDevices g;
+        DeltaBuilder builder(g.graph, "break");
+        builder.disconnect({{g.to, 0}, {g.neg, 0}});
+        Lane lane = *g.graph.find(g.cuda);
+        lane.collapsed = true;
+        builder.change(lane);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        QVERIFY(hand.canvas.scene().lane(g.cuda)->hidesErrors);
+        QVERIFY(stubFor(hand, g.neg)->hasError);
+        QVERIFY(!stubFor(hand, g.to)->hasError);
+    }
+
+    void whatIsAddedIsSeen() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        hand.click(arrowOf(hand, g.spare));
+        const LaneBand& band = *hand.canvas.scene().lane(g.spare);
+        const QPoint at(hand.canvas.width() / 2, hand.pixel({0, band.top + band.height / 2}).y());
+        QMimeData data;
+        data.setData(QLatin1String(kOpMimeType), "Ones");
+        QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&hand.canvas, &enter);
+        QDropEvent drop(at, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&hand.canvas, &drop);
+        QCOMPARE(hand.graph().nodes().size(), g.graph.nodes().size() + 1);
+        QVERIFY(!hand.graph().find(g.spare)->collapsed);
+        QCOMPARE(hand.undoSteps(), 2); // opened in the step that adds it
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(hand.graph().find(g.spare)->collapsed);
+    }
+
+    void aNodeIsDraggedOnToAStrip() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        hand.click(arrowOf(hand, g.cuda));
+        const LaneBand& band = *hand.canvas.scene().lane(g.cuda);
+        const QPoint from = hand.middle(g.relu);
+        hand.drag(from, {from.x(), hand.pixel({0, band.top + band.height / 2}).y()});
+        QCOMPARE(hand.node(g.relu).lane, g.cuda);
+        QCOMPARE(hand.node(g.relu).position.y, 24.0); // the height that it had
+        QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::hidden);
+        compareWithFresh(hand);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(hand.node(g.relu).lane, g.cpu);
+        compareWithFresh(hand);
+    }
+
+    void findLeadsToTheStrip() {
+        const TwoDevices g;
+        WindowHand hand(g.graph);
+        hand.click(arrowOf(hand, g.cuda));
+        hand.canvas.zoom100();
+        QVERIFY(hand.window->selectNode(QStringLiteral("neg")));
+        const LaneBand& band = *hand.canvas.scene().lane(g.cuda);
+        QVERIFY(hand.canvas.viewport().contains(QPointF(hand.node(g.neg).position.x, band.top + 10)));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestLaneCollapse)
+#include "test_lane_collapse.moc"

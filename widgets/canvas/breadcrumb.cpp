@@ -1,0 +1,77 @@
+#include "widgets/canvas/breadcrumb.h"
+
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/document.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QFontMetrics>
+#include <QHBoxLayout>
+#include <QPushButton>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+constexpr int kWidest = 200; ///< of one name
+
+} // namespace
+
+Breadcrumb::Breadcrumb(const Document& document, CanvasWidget& canvas, QWidget* parent)
+    : QWidget(parent), m_document(document), m_canvas(canvas), m_way(new QHBoxLayout) {
+    setObjectName(QStringLiteral("breadcrumb"));
+    setAccessibleName(tr("The way to the module that is open"));
+    m_way->setContentsMargins(0, 0, 0, 0);
+    m_way->setSpacing(2);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(12, 4, 12, 4);
+    layout->addLayout(m_way);
+    layout->addStretch(1);
+    auto* hint = makeLabel(tr("Esc leaves the module"), TextRole::small, QStringLiteral("secondary"));
+    layout->addWidget(hint);
+    connect(&canvas, &CanvasWidget::insideChanged, this, &Breadcrumb::refresh);
+    connect(&document, &Document::changed, this, &Breadcrumb::refresh); // names change
+    connect(&document, &Document::pathChanged, this, &Breadcrumb::refresh);
+    refresh();
+}
+
+void Breadcrumb::refresh() {
+    const Graph& graph = m_document.graph();
+    std::vector<FrameId> way;
+    for (const Frame* at = graph.find(m_canvas.inside()); at && way.size() <= graph.frames().size();
+         at = graph.find(at->parent))
+        way.push_back(at->id);
+    if (!way.empty()) way.push_back(FrameId::none);
+    std::reverse(way.begin(), way.end());
+    setVisible(!way.empty());
+    while (const QLayoutItem* item = m_way->takeAt(0)) {
+        item->widget()->hide();
+        item->widget()->deleteLater(); // it may be the one that was pressed
+        delete item;
+    }
+    for (const FrameId id : way) {
+        const bool isHere = id == m_canvas.inside();
+        const QString name = id == FrameId::none ? m_document.title() : toQt(graph.find(id)->title);
+        if (m_way->count() > 0)
+            m_way->addWidget(
+                makeLabel(QStringLiteral("›"), TextRole::body, QStringLiteral("secondary"), this));
+        const QString text =
+            QFontMetrics(twb::font(TextRole::strong)).elidedText(name, Qt::ElideMiddle, kWidest);
+        if (isHere) {
+            m_way->addWidget(makeLabel(text, TextRole::strong, {}, this));
+            continue;
+        }
+        auto* button = new QPushButton(QString(text).replace(QLatin1Char('&'), QLatin1String("&&")), this);
+        button->setObjectName(QStringLiteral("breadcrumb.%1").arg(value(id)));
+        setStyleProperty(button, "role", QStringLiteral("link"));
+        button->setAccessibleName(tr("Back to %1").arg(name));
+        connect(button, &QPushButton::clicked, this, [this, id] {
+            m_canvas.enter(id);
+            m_canvas.setFocus();
+        });
+        m_way->addWidget(button);
+    }
+}
+
+} // namespace twb
