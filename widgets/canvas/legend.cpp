@@ -71,6 +71,18 @@ const std::vector<Row>& rows() {
              drawLine(p, r, withAlpha(t.secondaryText, 0.7), 2);
          }},
         {Legend::tr("the more bytes, the thicker"), drawWedge},
+        {Legend::tr("a stroke for each dimension"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             drawLine(p, r, t.floatWire, 2);
+             paintRank(p, {r.right() + 2, r.center().y()}, {1, 0}, 3, t.floatWire);
+         }},
+        {Legend::tr("one number, no dimensions"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             QPen pen(t.floatWire, 2, Qt::SolidLine, Qt::RoundCap);
+             pen.setDashPattern({0.1, kDotGap});
+             p.setPen(pen);
+             p.drawLine(QPointF(r.left() + 3, r.center().y()), QPointF(r.right() - 2, r.center().y()));
+         }},
         {Legend::tr("does not fit: see Problems"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, t.error, 2, {3.4, 2.8});
@@ -88,6 +100,15 @@ const std::vector<Row>& rows() {
              p.setPen(pen);
              p.setBrush(t.panel);
              p.drawRoundedRect(r.adjusted(4, 4, -4, -4), 6, 6);
+         }},
+        {Legend::tr("wires to a collapsed lane, how many"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             const QRectF stub(r.center().x() - 14, r.center().y() - 8, 28, 16);
+             p.setPen(QPen(t.device(Device::cuda(0)), 1.3));
+             p.setBrush(t.raised);
+             p.drawRoundedRect(stub, 8, 8);
+             p.setPen(t.text);
+             p.drawText(stub, Qt::AlignCenter, QStringLiteral("3"));
          }},
         {Legend::tr("an input that must be connected"),
          [](QPainter& p, const Theme& t, const QRectF& r) { drawRing(p, t, r.center(), t.error, true); }},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace twb {
 namespace {
@@ -56,14 +57,42 @@ void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     pass.scene.path(wire).appendTo(path);
     // Never thinner than a pixel, however far away.
     QPen pen(look.color, std::max(look.width, 1.1 / pass.zoom), Qt::SolidLine, Qt::RoundCap);
+    if (wire.rank == 0) pen.setDashPattern({0.1, kDotGap});
     if (look.dashed) {
         pen.setDashPattern({3.4, 2.8});
         pen.setCapStyle(Qt::FlatCap);
     }
     pass.painter.strokePath(path, pen);
+    if (wire.rank < 1 || look.dashed || pass.detail < Detail::full) return;
+    const WirePath way = pass.scene.path(wire);
+    const QPointF end = way.end();
+    constexpr double kLeastLength = 56;
+    if (std::hypot(end.x() - wire.start.x(), end.y() - wire.start.y()) < kLeastLength) return;
+    // Where it is straight enough, and no other wire is near: an input has only one.
+    constexpr double kBefore = 16;
+    QPointF before = way.at(1);
+    for (int i = 1; i <= 60 && std::hypot(end.x() - before.x(), end.y() - before.y()) < kBefore; ++i)
+        before = way.at(1 - i / (100.0 * way.cubicCount()));
+    paintRank(pass.painter, end, end - before, wire.rank, look.color);
 }
 
 } // namespace
+
+void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, const QColor& color) {
+    constexpr double kFirst = 13; ///< from the end, clear of the port
+    constexpr double kApart = 3.6;
+    constexpr double kHalf = 3.6;
+    constexpr int kMost = 8;
+    const double length = std::hypot(direction.x(), direction.y());
+    if (length <= 0) return;
+    const QPointF along = direction / length;
+    const QPointF across(-along.y(), along.x());
+    painter.setPen(QPen(color, 1.1, Qt::SolidLine, Qt::RoundCap));
+    for (int i = 0; i < std::min(rank, kMost); ++i) {
+        const QPointF at = end - along * (kFirst + i * kApart);
+        painter.drawLine(at - across * kHalf + along, at + across * kHalf - along);
+    }
+}
 
 void paintWires(const Pass& pass) {
     static thread_local std::vector<std::uint32_t> slots;
