@@ -3,9 +3,11 @@
 #include "widgets/labels.h"
 #include "widgets/panels/memory_bars.h"
 #include "widgets/panels/memory_stack.h"
+#include "widgets/panels/picture_drag.h"
 #include "widgets/text.h"
 
 #include <QHBoxLayout>
+#include <QImage>
 
 #include <algorithm>
 
@@ -23,6 +25,15 @@ MemoryPanel::MemoryPanel(Document& document, RunController& runs, QWidget* paren
     setAccessibleName(tr("Memory of each device"));
     m_empty->setAlignment(Qt::AlignCenter);
     m_bars->setFixedWidth(kBarsWidth);
+    new PictureDrag(*m_stack, QStringLiteral("memory"), [this](const QString& path) {
+        constexpr double kScale = 2;
+        if (!m_stack->course()) return false;
+        QImage image(m_stack->size() * kScale, QImage::Format_RGB32);
+        image.setDevicePixelRatio(kScale);
+        image.fill(Theme::current().panel);
+        m_stack->render(&image, {}, {}, QWidget::RenderFlags()); // without the handle
+        return image.save(path, "PNG");
+    });
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 8, 0, 8);
     layout->setSpacing(8);

@@ -3,7 +3,9 @@
 #include "profile/report.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/labels.h"
+#include "widgets/panels/export_plot.h"
 #include "widgets/panels/ledger_view.h"
+#include "widgets/panels/picture_drag.h"
 #include "widgets/text.h"
 
 #include <QButtonGroup>
@@ -37,6 +39,10 @@ TransfersPanel::TransfersPanel(Document& document, RunController& runs, QWidget*
     auto* stack = new QStackedLayout(m_left);
     stack->addWidget(m_plot);
     stack->addWidget(m_empty);
+    new PictureDrag(*m_plot, QStringLiteral("transfers"), [this](const QString& path) {
+        chooseCurves();
+        return exportPlot(*m_plot, tr("Transfers of %1").arg(m_document.title()), path);
+    });
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 8, 0, 8);
     layout->setSpacing(0);
