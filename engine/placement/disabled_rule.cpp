@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace twb {
 namespace {
@@ -46,7 +47,8 @@ void DisabledRule::standAside(NodeFacts& facts, const std::optional<TensorType>&
     std::fill(facts.outputs.begin(), facts.outputs.end(), std::nullopt);
     const auto fits = [&](const std::optional<PortRef>& from) {
         const NodeFacts* source = from ? m_out.find(from->node) : nullptr;
-        if (!source || m_bodies.around(source->id) != m_bodies.around(facts.id)) return false;
+        if (!source || source == &facts) return false; // what reads itself passes nothing on
+        if (m_bodies.around(source->id) != m_bodies.around(facts.id)) return false;
         return !made || m_out.typeOf(*from) == made;
     };
     const auto at = std::find_if(facts.inputs.begin(), facts.inputs.end(), fits);
@@ -133,6 +135,7 @@ Graph exportable(const Graph& graph, const Analysis& analysis, std::string_view 
 
 std::vector<Edge> readersOf(const Graph& graph, const Analysis& analysis, NodeId node) {
     std::vector<Edge> out = graph.outgoing(node);
+    std::set<NodeId> followed; // once, also where it reads the tensor twice or stands on a cycle
     for (std::size_t i = 0; i < out.size();) {
         const NodeFacts* reader = analysis.find(out[i].to.node);
         if (!reader || !reader->disabled) {
@@ -141,7 +144,7 @@ std::vector<Edge> readersOf(const Graph& graph, const Analysis& analysis, NodeId
         }
         const PortRef from = out[i].from;
         out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
-        if (reader->passes != from) continue;
+        if (reader->passes != from || !followed.insert(reader->id).second) continue;
         for (const Edge& further : graph.outgoing(reader->id))
             if (further.from.port == 0) out.push_back({from, further.to});
     }

@@ -87,6 +87,29 @@ private Q_SLOTS:
         QVERIFY(plan->stepsOf(n.relu).empty());
     }
 
+    void whatReadsItselfPassesNothingOn() {
+        GraphMaker g;
+        const NodeId self = g.node("Relu", "self", "cpu");
+        g.connect(self, self, 0);
+        g.node("Relu", "reader", "cpu", {}, {self});
+        const Graph graph = disabled(g.graph(), {self});
+        const Analysis analysis = analysisOf(graph);
+        QVERIFY(!analysis.find(self)->passes);
+        QCOMPARE(readersOf(graph, analysis, self).size(), std::size_t(1));
+    }
+
+    void aReaderBehindSeveralWiresOrACycleCountsOnce() {
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
+        const NodeId sum = g.node("Add", "sum", "cpu", {}, {x, x});
+        const NodeId relu = g.node("Relu", "relu", "cpu", {}, {sum});
+        Graph graph = disabled(g.graph(), {sum});
+        QVERIFY(readersOf(graph, analysisOf(graph), x) == (std::vector<Edge>{{{x, 0}, {relu, 0}}}));
+        g.connect(relu, sum, 1);
+        graph = disabled(g.graph(), {sum, relu});
+        QVERIFY(readersOf(graph, analysisOf(graph), x).empty());
+    }
+
     void whatNothingStandsInForIsNotRunAndSaysSo() {
         const Network n;
         const Graph graph = disabled(n.g.graph(), {n.gemm});
