@@ -220,8 +220,8 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     report.graph = &graph;
     report.result = watch.result();
     const bool isWhole = !analysis.hasErrors();
-    const auto left = std::count_if(analysis.nodes.begin(), analysis.nodes.end(),
-                                    [](const NodeFacts& facts) { return !facts.sound; });
+    const std::vector<bool> sound = analysis.soundNodes();
+    const auto left = std::count(sound.begin(), sound.end(), false);
     report.diagnostics = std::move(analysis.diagnostics);
     for (const auto& [name, source] : probes)
         if (const Tensor* tensor = report.result.tensor(source))

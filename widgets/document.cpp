@@ -76,7 +76,7 @@ void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
     if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
-    if (changesAnalysis(delta)) revalidate();
+    if (reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get())) m_causes.reset();
     const Selection selected = m_selection;
     dropDeadSelection();
     Q_EMIT changed(delta);

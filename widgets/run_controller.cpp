@@ -87,8 +87,13 @@ std::shared_ptr<const Plan> RunController::compilePlan(const Graph& graph, const
     return compile(graph, analysis, m_document.devices(), m_document.files(), options);
 }
 
+/// Anew, as compile needs its order: the document's is kept up with edits, which leave none.
+Analysis RunController::analysisOf(const Graph& graph) const {
+    return analyze(graph, m_document.devices(), graph.info().policy, m_document.files().get());
+}
+
 /// For the iteration that only brings tensors back: the measured run has written its files, and they are not
-/// written again.
+/// written again. Null when the graph writes none.
 std::shared_ptr<const Plan> RunController::compileLook() const {
     DeltaBuilder builder(m_document.graph(), "Look");
     bool writes = false;
@@ -98,11 +103,8 @@ std::shared_ptr<const Plan> RunController::compileLook() const {
         builder.removeNode(node.id);
         writes = true;
     }
-    const Graph& graph = builder.graph();
-    if (!writes) return compilePlan(graph, m_document.analysis(), true);
-    const Analysis analysis =
-        analyze(graph, m_document.devices(), graph.info().policy, m_document.files().get());
-    return compilePlan(graph, analysis, true);
+    if (!writes) return nullptr;
+    return compilePlan(builder.graph(), analysisOf(builder.graph()), true);
 }
 
 void RunController::start(std::int64_t iterations, bool continuous) {
@@ -123,8 +125,10 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     }
     const bool once = iterations == 1;
     try {
-        m_leanPlan = compilePlan(m_document.graph(), m_document.analysis(), false);
-        m_lookPlan = once ? compilePlan(m_document.graph(), m_document.analysis(), true) : compileLook();
+        const Analysis analysis = analysisOf(m_document.graph());
+        m_leanPlan = compilePlan(m_document.graph(), analysis, false);
+        m_lookPlan = once ? nullptr : compileLook();
+        if (!m_lookPlan) m_lookPlan = compilePlan(m_document.graph(), analysis, true);
     } catch (const Error& error) {
         log(Severity::error, toQt(error.what()));
         Q_EMIT refused(toQt(error.what()));
@@ -424,7 +428,7 @@ void RunController::predict() {
             const NodeFacts* source = analysis.find(from.node);
             if (!source || source->disabled || source->device == facts.device) continue;
             if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
-            const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.sound &&
+            const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.fine &&
                                 facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
             const PortRef to{facts.id, std::int32_t(port)};
             add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, facts.device, pinned);

@@ -74,6 +74,7 @@ Q_SIGNALS:
 private:
     void start(std::int64_t iterations, bool continuous);
     std::shared_ptr<const Plan> compilePlan(const Graph& graph, const Analysis& analysis, bool keep) const;
+    Analysis analysisOf(const Graph& graph) const;
     std::shared_ptr<const Plan> compileLook() const;
     bool startLooking();
     void assignEdges(const Plan& plan);

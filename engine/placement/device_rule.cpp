@@ -70,7 +70,7 @@ std::string DeviceRule::origin(const NodeFacts& source) const {
     // Follow the tensor back to the node that decided where it lives: a source, a To, or a node without
     // inputs.
     const NodeFacts* at = &source;
-    for (std::size_t steps = 0; steps < 64; ++steps) {
+    for (std::size_t steps = 0; steps < kFarthestOrigin; ++steps) {
         const Node* node = m_graph.find(at->id);
         if (!node) return {};
         const bool decides =

@@ -12,6 +12,9 @@ namespace twb {
 /// nodes up to and including `facts` are filled in.
 class DeviceRule {
 public:
+    /// Nodes that a message goes back over to say where a tensor was made.
+    static constexpr std::size_t kFarthestOrigin = 64;
+
     DeviceRule(const Graph& graph, const DeviceMap& devices, const Analysis& analysis)
         : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
 

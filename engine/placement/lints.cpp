@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "placement/device_rule.h"
+#include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 #include "placement/placement_model.h"
 
@@ -9,85 +10,52 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
-#include <set>
 
 namespace twb {
 namespace {
 
 constexpr std::size_t kMany = 4; // copies that are worth a word
 
-class Lints {
-public:
-    Lints(const Graph& graph, const DeviceMap& devices, Analysis& analysis)
-        : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
+} // namespace
 
-    void run() {
-        for (const NodeFacts& facts : m_analysis.nodes) {
-            if (!facts.sound || !facts.op) continue;
-            if (facts.op->role == OpRole::transfer)
-                lookAtTransfer(facts);
-            else if (facts.op->role == OpRole::compute)
-                lookAtOp(facts);
-        }
-        for (const auto& [ends, copies] : m_small) lookAtSmallCopies(ends.first, ends.second, copies);
-        auto& all = m_analysis.diagnostics;
-        all.insert(all.end(), std::make_move_iterator(m_found.begin()),
-                   std::make_move_iterator(m_found.end()));
-    }
+std::string Lints::label(NodeId node) const { return labelOf(m_graph, node); }
 
-private:
-    struct SmallCopies {
-        NodeId first = NodeId::none;
-        std::size_t count = 0;
-        double bytes = 0;
-        double ns = 0;
-    };
+Price Lints::priceOf(PortRef tensor, Device from, Device to, bool pinned) const {
+    const auto& type = m_analysis.typeOf(tensor);
+    return type ? priceOfTransfer(*type, from, to, pinned, m_devices) : Price{};
+}
 
-    const NodeFacts* factsOf(const std::optional<PortRef>& from) const {
-        return from ? m_analysis.find(from->node) : nullptr;
-    }
-    std::string label(NodeId node) const { return labelOf(m_graph, node); }
-    Price priceOf(PortRef tensor, Device from, Device to, bool pinned = false) const {
-        const auto& type = m_analysis.typeOf(tensor);
-        return type ? priceOfTransfer(*type, from, to, pinned, m_devices) : Price{};
-    }
-    Diagnostic& add(Severity severity, std::string code, NodeId node, std::string message) {
-        Diagnostic& d = m_found.emplace_back();
-        d.severity = severity;
-        d.code = std::move(code);
-        d.node = node;
-        d.message = std::move(message);
-        return d;
-    }
-    /// A new value of an attribute; absent: its default.
-    Fix setting(NodeId node, const std::string& attribute, std::optional<AttributeValue> value,
-                Price price) const {
-        Fix fix;
-        fix.kind = Fix::Kind::setAttribute;
-        fix.title =
-            fmt::format("set {} of {} to {}", attribute, label(node), value ? toString(*value) : "false");
-        fix.node = node;
-        fix.attribute = attribute;
-        fix.value = std::move(value);
-        fix.price = price;
-        return fix;
-    }
+Diagnostic& Lints::add(Severity severity, std::string code, NodeId node, std::string message) {
+    Diagnostic& d = m_analysis.diagnostics.emplace_back();
+    d.severity = severity;
+    d.code = std::move(code);
+    d.node = node;
+    d.message = std::move(message);
+    return d;
+}
 
-    void lookAtTransfer(const NodeFacts& to);
-    void lookAtComingBack(const NodeFacts& to, const NodeFacts& source);
-    void lookAtBlocking(const NodeFacts& to, const NodeFacts& source);
-    void lookAtWhatStays(const NodeFacts& to, const NodeFacts& source);
-    void lookAtSmallCopies(Device from, Device to, const SmallCopies& copies);
-    void lookAtOp(const NodeFacts& facts);
+/// A new value of an attribute; absent: its default.
+Fix Lints::setting(NodeId node, const std::string& attribute, std::optional<AttributeValue> value,
+                   Price price) const {
+    Fix fix;
+    fix.kind = Fix::Kind::setAttribute;
+    fix.title = fmt::format("set {} of {} to {}", attribute, label(node), value ? toString(*value) : "false");
+    fix.node = node;
+    fix.attribute = attribute;
+    fix.value = std::move(value);
+    fix.price = price;
+    return fix;
+}
 
-    const Graph& m_graph;
-    const DeviceMap& m_devices;
-    Analysis& m_analysis;
-    std::vector<Diagnostic> m_found;
-    std::map<std::pair<Device, Device>, SmallCopies> m_small;
-    std::set<std::pair<NodeId, Device>> m_constants; ///< that were looked at
-};
+void Lints::lookAt(const NodeFacts& facts) {
+    if (!facts.fine || !facts.op) return;
+    if (facts.op->role == OpRole::transfer)
+        lookAtTransfer(facts);
+    else if (facts.op->role == OpRole::compute)
+        lookAtOp(facts);
+}
 
 void Lints::lookAtTransfer(const NodeFacts& to) {
     const NodeFacts* source = factsOf(to.inputs[0]);
@@ -101,10 +69,8 @@ void Lints::lookAtTransfer(const NodeFacts& to) {
     const Price empty = priceOfTransfer({type->dtype, Shape{0}}, source->device, to.device,
                                         to.attributes.flag("pin_memory"), m_devices);
     if (price.ns > 2 * empty.ns) return;
-    SmallCopies& copies = m_small[{source->device, to.device}];
-    if (copies.count++ == 0) copies.first = to.id;
-    copies.bytes += static_cast<double>(price.bytes);
-    copies.ns += price.ns;
+    m_analysis.smallCopies.push_back(
+        {to.id, source->device, to.device, price.bytes, std::llround(price.ns * 1e3)});
 }
 
 void Lints::lookAtComingBack(const NodeFacts& to, const NodeFacts& source) {
@@ -165,7 +131,7 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     if (!source.op || source.op->role != OpRole::source) return;
     const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
     const auto& readers = m_graph.outgoing(source.id);
-    if (!m_constants.insert({source.id, to.device}).second) return; // said already
+    if (!isFirstThere(to, source)) return; // said of the first
     const DeviceRule rule(m_graph, m_devices, m_analysis);
     const bool onlyThere = std::all_of(readers.begin(), readers.end(), [&](const Edge& edge) {
         const NodeFacts* reader = m_analysis.find(edge.to.node);
@@ -190,17 +156,47 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     d.fixes.push_back(std::move(fix));
 }
 
-void Lints::lookAtSmallCopies(Device from, Device to, const SmallCopies& copies) {
-    if (copies.count < kMany) return;
-    const TensorType together{DType::u8, Shape{static_cast<std::int64_t>(copies.bytes)}};
-    const Price once = priceOfTransfer(together, from, to, false, m_devices);
-    add(Severity::note, "small-copies", copies.first,
-        fmt::format(
-            "{} copies from {} to {} of {} on average take {} an iteration, most of it to start them; "
-            "concatenated, they would take {} (modelled)",
-            copies.count, from.toString(), to.toString(),
-            formatBytes(copies.bytes / static_cast<double>(copies.count)), formatMs(copies.ns),
-            formatMs(once.ns)));
+/// Whether no other To before it, in the order of the readers, brings the source to that device.
+bool Lints::isFirstThere(const NodeFacts& to, const NodeFacts& source) {
+    const auto [at, fresh] = m_first.try_emplace({source.id, to.device}, to.id);
+    if (!fresh) return at->second == to.id;
+    for (const Edge& edge : readersOf(m_graph, m_analysis, source.id)) {
+        const NodeFacts* reader = m_analysis.find(edge.to.node);
+        if (!reader || !reader->fine || reader->op->role != OpRole::transfer || reader->device != to.device)
+            continue;
+        at->second = reader->id;
+        break;
+    }
+    return at->second == to.id;
+}
+
+void Lints::sumUp() {
+    struct Sum {
+        NodeId first = NodeId::none;
+        std::size_t count = 0;
+        std::uint64_t bytes = 0;
+        std::int64_t picoseconds = 0;
+    };
+    std::map<std::pair<Device, Device>, Sum> sums;
+    for (const SmallCopy& copy : m_analysis.smallCopies) {
+        Sum& sum = sums[{copy.from, copy.target}];
+        if (sum.count++ == 0 || copy.to < sum.first) sum.first = copy.to;
+        sum.bytes += copy.bytes;
+        sum.picoseconds += copy.picoseconds;
+    }
+    for (const auto& [ends, sum] : sums) {
+        const auto& [from, to] = ends;
+        if (sum.count < kMany) continue;
+        const TensorType together{DType::u8, Shape{static_cast<std::int64_t>(sum.bytes)}};
+        const Price once = priceOfTransfer(together, from, to, false, m_devices);
+        add(Severity::note, "small-copies", sum.first,
+            fmt::format(
+                "{} copies from {} to {} of {} on average take {} an iteration, most of it to start them; "
+                "concatenated, they would take {} (modelled)",
+                sum.count, from.toString(), to.toString(),
+                formatBytes(static_cast<double>(sum.bytes) / static_cast<double>(sum.count)),
+                formatMs(static_cast<double>(sum.picoseconds) * 1e-3), formatMs(once.ns)));
+    }
 }
 
 /// Everything that an op reads and that changes was brought for it from one device, and goes back there.
@@ -250,12 +246,6 @@ void Lints::lookAtOp(const NodeFacts& facts) {
             "{} is too small for the way to {} and back: the copies take {}, and on {} it would take {} "
             "without them (modelled)",
             label(facts.id), facts.device.toString(), formatMs(copies), home->toString(), formatMs(ns)));
-}
-
-} // namespace
-
-void addLints(const Graph& graph, const DeviceMap& devices, Analysis& analysis) {
-    Lints(graph, devices, analysis).run();
 }
 
 } // namespace twb

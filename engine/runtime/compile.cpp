@@ -28,12 +28,16 @@ std::shared_ptr<const Plan> Compiler::run() {
     for (const ImplicitCopy& copy : m_analysis.implicitCopies)
         m_wantedCopies[{copy.from, copy.target}] = &copy;
     // Placeholders and what depends on them are not sound, and left out.
-    for (const NodeFacts& facts : m_analysis.nodes)
-        if (const Body* body = facts.sound ? m_bodies.around(facts.id) : nullptr)
+    const std::vector<bool> sound = m_analysis.soundNodes();
+    for (std::size_t i = 0; i < sound.size(); ++i) {
+        const NodeFacts& facts = m_analysis.nodes[i];
+        if (const Body* body = sound[i] ? m_bodies.around(facts.id) : nullptr)
             m_inBody[body->frame].push_back(&facts);
-    for (const NodeFacts& facts : m_analysis.nodes) {
+    }
+    for (std::size_t i = 0; i < sound.size(); ++i) {
+        const NodeFacts& facts = m_analysis.nodes[i];
         if (m_bodies.around(facts.id)) continue;
-        if (facts.sound) addNode(facts, *m_graph.find(facts.id));
+        if (sound[i]) addNode(facts, *m_graph.find(facts.id));
         if (facts.disabled) passOn(facts);
     }
     setupFirst();

@@ -1,5 +1,5 @@
 // Validate and compile of 10,000 and 100,000 nodes: linear, and 100,000 within 1 s together. Open and save of
-// the same.
+// the same. What the rules take after one edit.
 #include "formats/project.h"
 #include "placement/analysis.h"
 #include "runtime/plan.h"
@@ -45,6 +45,35 @@ void validateMismatches(benchmark::State& state) {
     }
 }
 BENCHMARK(validateMismatches)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+/// What the rules do after one edit in the middle of the graph, and after it is undone.
+enum Edit : std::int64_t { attribute, lane, disconnect };
+void revalidate(benchmark::State& state) {
+    Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const DeviceMap devices = test::simulatedMap();
+    Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+    const NodeId middle{static_cast<std::uint64_t>(state.range(0)) / 2};
+    DeltaBuilder builder(graph, "edit");
+    Node node = *graph.find(middle);
+    if (state.range(1) == attribute) node.name = "middle";
+    if (state.range(1) == lane) node.lane = LaneId(value(node.lane) % 2 + 1);
+    builder.change(node);
+    if (state.range(1) == disconnect) builder.disconnect({*graph.inputs(middle)[0], {middle, 0}});
+    Delta there = builder.take();
+    Delta back = there.inverse();
+    for (auto _ : state) {
+        state.PauseTiming();
+        graph.apply(there);
+        state.ResumeTiming();
+        reanalyze(analysis, graph, there, devices, nullptr);
+        std::swap(there, back);
+    }
+    state.counters["errors"] = static_cast<double>(analysis.errorCount());
+}
+BENCHMARK(revalidate)
+    ->ArgNames({"nodes", "edit"})
+    ->ArgsProduct({{10'000, 100'000}, {attribute, lane, disconnect}})
+    ->Unit(benchmark::kMillisecond);
 
 void compilePlan(benchmark::State& state) {
     const Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);

@@ -70,7 +70,7 @@ void TestAnalysis::aCleanGraphHasNothingToSay() {
     const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
     QVERIFY2(analysis.diagnostics.empty(),
              analysis.diagnostics.empty() ? "" : analysis.diagnostics[0].message.c_str());
-    for (const NodeFacts& facts : analysis.nodes) QVERIFY(facts.sound);
+    for (const NodeFacts& facts : analysis.nodes) QVERIFY(facts.fine);
 }
 
 void TestAnalysis::typesAndOrder() {

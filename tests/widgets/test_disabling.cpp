@@ -47,7 +47,7 @@ private Q_SLOTS:
         QVERIFY(hand.shape(g.relu).isDisabled);
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Disable relu"));
-        QVERIFY(hand.document.analysis().find(g.neg)->sound);
+        QVERIFY(hand.document.analysis().find(g.neg)->fine);
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         QCOMPARE(hand.window->runs().result()->status, RunStatus::finished);

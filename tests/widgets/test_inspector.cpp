@@ -210,7 +210,7 @@ private Q_SLOTS:
         openChooser(hand);
         QVERIFY(takes.isSeen);
         QCOMPARE(hand.node(g.file).attributes.text("path"), std::string("w.npz#weight"));
-        QVERIFY(hand.document.analysis().find(g.file)->sound);
+        QVERIFY(hand.document.analysis().find(g.file)->fine);
     }
 };
 

@@ -1,0 +1,299 @@
+#include "placement/node_rules.h"
+
+#include "core/error.h"
+#include "core/format.h"
+#include "ops/input_errors.h"
+#include "placement/fixes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+namespace twb {
+namespace {
+
+/// Values that the host may need before the run are small: shapes, axes.
+constexpr std::int64_t kMaxHostValue = 4096;
+
+} // namespace
+
+void NodeRules::check(NodeFacts& facts, const Node& node, const Links& links) {
+    facts.op = findOp(node.op);
+    facts.device = m_devices.resolve(m_graph.deviceOf(node));
+    facts.inputs = links.inputs;
+    m_disabledRule.follow(facts.inputs);
+    if (node.disabled) {
+        const std::optional<TensorType> made = wouldMake(facts, node);
+        m_disabledRule.standAside(facts, made);
+        return;
+    }
+    checkNode(facts, node, links);
+    m_disabledRule.checkReads(facts);
+}
+
+/// The type of a disabled node's output 0, if it ran; nothing where the rules would not let it, or do not
+/// know.
+std::optional<TensorType> NodeRules::wouldMake(NodeFacts& facts, const Node& node) {
+    facts.outputs.resize(1);
+    if (!facts.op) return std::nullopt;
+    const std::size_t said = m_out.diagnostics.size();
+    try {
+        facts.attributes = completeAttributes(*facts.op, node.attributes);
+    } catch (const InferError&) {
+        return std::nullopt;
+    }
+    facts.outputs.resize(static_cast<std::size_t>(facts.op->outputCount(facts.attributes)));
+    const std::vector<const TensorType*> types = inputTypes(facts);
+    bool known = true;
+    for (std::size_t port = 0; port < types.size(); ++port)
+        known = known && (types[port] || !facts.inputs[port]);
+    const bool inferred = known && checkPorts(facts, node) && checkInputs(facts, node, types) &&
+                          inferOutputs(facts, node, types);
+    m_out.diagnostics.resize(said); // it is not run: nothing is wrong with it
+    return inferred && !facts.outputs.empty() ? facts.outputs[0] : std::nullopt;
+}
+
+/// By input port. Null: not connected, or not known.
+std::vector<const TensorType*> NodeRules::inputTypes(const NodeFacts& facts) const {
+    std::vector<const TensorType*> types;
+    for (const auto& from : facts.inputs) {
+        const TensorType* type = nullptr;
+        if (from)
+            if (const auto& known = m_out.typeOf(*from)) type = &*known;
+        types.push_back(type);
+    }
+    return types;
+}
+
+void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links) {
+    if (!facts.op) {
+        // A placeholder has the outputs that its edges say it has, of types nobody knows.
+        if (!links.outgoing.empty())
+            facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
+        const AttributeValue* opset = node.attributes.find("opset"); // as the import of a model leaves it
+        const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
+        Diagnostic d = makeError(
+            "unknown-op", node.id, -1,
+            fmt::format("there is no op \"{}\"{} (node \"{}\"); it is kept as it is, and what does not "
+                        "depend on it can run",
+                        node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
+        Fix remove;
+        remove.kind = Fix::Kind::removeNode;
+        remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));
+        remove.node = node.id;
+        d.fixes.push_back(std::move(remove));
+        add(std::move(d));
+        return;
+    }
+    bool sound = m_devices.find(facts.device) != nullptr;
+    try {
+        facts.attributes = completeAttributes(*facts.op, node.attributes);
+    } catch (const InferError& e) {
+        sound = false;
+        add(makeError("attribute", node.id, -1, fmt::format("{} (of {})", e.what(), quoted(node))));
+    }
+    facts.outputs.resize(static_cast<std::size_t>(facts.op->outputCount(facts.attributes)));
+    for (const Edge& edge : links.outgoing) {
+        if (edge.from.port < static_cast<std::int32_t>(facts.outputs.size())) continue;
+        Diagnostic d = makeError("unknown-port", node.id, -1,
+                                 fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
+                                             facts.outputs.size()));
+        d.edge = edge;
+        d.fixes.push_back(disconnectFix(m_graph, edge));
+        add(std::move(d));
+    }
+    const std::vector<const TensorType*> types = inputTypes(facts);
+    bool inputsKnown = true;
+    for (std::size_t port = 0; port < types.size(); ++port)
+        inputsKnown = inputsKnown && (types[port] || !facts.inputs[port]);
+    const bool complete = sound;
+    const bool portsFit = checkPorts(facts, node);
+    const bool inputsFit = checkInputs(facts, node, types);
+    sound = checkDevices(facts) && sound;
+    // A device mismatch leaves the types alone: they are inferred all the same, so that one wrong device does
+    // not hide a wrong shape behind it.
+    const bool inferred =
+        complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
+    const bool bodiesFit = m_bodyRule.check(facts, node);
+    facts.fine = inferred && bodiesFit && sound && checkSupport(facts, node);
+}
+
+bool NodeRules::checkPorts(const NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    if (op.isVariadic()) return true;
+    bool fine = true;
+    for (std::size_t port = op.inputs.size(); port < facts.inputs.size(); ++port) {
+        if (!facts.inputs[port]) continue;
+        fine = false;
+        Diagnostic d =
+            makeError("unknown-port", node.id, static_cast<int>(port),
+                      fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
+        d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
+        d.fixes.push_back(disconnectFix(m_graph, *d.edge));
+        add(std::move(d));
+    }
+    return fine;
+}
+
+Fix NodeRules::castFix(const Edge& edge, DType dtype) const {
+    Fix fix;
+    fix.kind = Fix::Kind::insertCast;
+    fix.title = fmt::format("insert Cast({}) on {} -> {}", name(dtype), labelOf(m_graph, edge.from.node),
+                            labelOf(m_graph, edge.to.node));
+    fix.node = edge.to.node;
+    fix.edge = edge;
+    fix.dtype = dtype;
+    return fix;
+}
+
+/// What an op says of its inputs, as a diagnostic of this node, with the fix that its kind has.
+Diagnostic NodeRules::describe(const InferError& e, const NodeFacts& facts, const Node& node) const {
+    Diagnostic d = makeError(e.kind(), node.id, e.port(),
+                             fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
+    const auto port = static_cast<std::size_t>(e.port());
+    if (e.port() >= 0 && port < facts.inputs.size() && facts.inputs[port])
+        d.edge = Edge{*facts.inputs[port], {node.id, e.port()}};
+    if (d.edge && e.wantedDType()) d.fixes.push_back(castFix(*d.edge, *e.wantedDType()));
+    return d;
+}
+
+bool NodeRules::checkInputs(const NodeFacts& facts, const Node& node,
+                            std::span<const TensorType* const> types) {
+    bool fine = true;
+    for (const InferError& e : inputErrors(*facts.op, types)) {
+        const auto port = static_cast<std::size_t>(e.port());
+        // A type that is not known is its source's fault, and an error there.
+        if (port < types.size() && facts.inputs[port] && !types[port]) continue;
+        fine = false;
+        add(describe(e, facts, node));
+    }
+    return fine;
+}
+
+bool NodeRules::checkDevices(NodeFacts& facts) {
+    bool fine = true;
+    for (const int port : m_rule.mismatches(facts)) {
+        const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
+        const Device target = m_rule.wanted(facts, port);
+        if (m_out.policy.actionFor(m_out.find(from.node)->device, target) != Policy::Action::disallow) {
+            facts.copied.push_back(port);
+            continue;
+        }
+        fine = false;
+        add(m_rule.describe(facts, port));
+    }
+    return fine;
+}
+
+/// The tensor that an output will be, where the host can know it before the run: a small source, the Shape of
+/// a known shape, and what is computed from those alone.
+const Tensor* NodeRules::hostValue(PortRef from, int depth) {
+    constexpr int deepest = 64; // how far a chain of such ops is followed
+    const auto at = m_out.index.find(from.node);
+    if (at == m_out.index.end() || from.port != 0 || depth > deepest) return nullptr;
+    NodeFacts& facts = m_out.nodes[at->second];
+    if (facts.value) return &facts.value;
+    const Op* op = facts.op;
+    if (!op || !op->kernel || facts.disabled || facts.outputs.size() != 1) return nullptr;
+    if (facts.asked) return nullptr;
+    if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
+    if (op->name == "Input") return nullptr; // another run may be given another one
+    facts.asked = true;
+    const std::optional<TensorType>& type = facts.outputs[0];
+    if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
+    std::vector<TensorView> inputs;
+    for (const auto& source : facts.inputs) {
+        TensorView& view = inputs.emplace_back();
+        if (!source) continue;
+        const auto& inputType = m_out.typeOf(*source);
+        if (!inputType || !inputType->isKnown()) return nullptr;
+        view = {nullptr, inputType->dtype, inputType->shape, denseStrides(inputType->shape)};
+        if (op->readsTypesOnly) continue;
+        const Tensor* value = hostValue(*source, depth + 1);
+        if (!value) return nullptr;
+        view = value->view();
+    }
+    try {
+        Tensor value = Tensor::onHost(*type);
+        const std::array<TensorView, 1> outputs{value.view()};
+        op->kernel({inputs, outputs, facts.attributes, m_files});
+        facts.value = std::move(value);
+        return &facts.value;
+    } catch (const Error&) {
+        return nullptr; // the run will say what is wrong with it
+    }
+}
+
+bool NodeRules::inferOutputs(NodeFacts& facts, const Node& node, std::span<const TensorType* const> types) {
+    const Op& op = *facts.op;
+    std::vector<const Tensor*> values(facts.inputs.size(), nullptr);
+    for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
+        const PortSpec& spec = op.inputAt(static_cast<int>(p));
+        if (facts.inputs[p] && (spec.hostValue || spec.shapesOutput)) values[p] = hostValue(*facts.inputs[p]);
+    }
+    std::vector<TensorType> outputs(facts.outputs.size());
+    const InferContext context(op, facts.attributes, types, values, m_files, outputs);
+    try {
+        InferContext writable = context;
+        op.infer(writable);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            if (outputs[i].isKnown()) {
+                const auto bytes = static_cast<std::uint64_t>(outputs[i].byteCount());
+                const Backend* backend = m_devices.find(facts.device);
+                if (backend && bytes > backend->info().memoryBytes) {
+                    add(makeError(
+                        "too-large", node.id, -1,
+                        fmt::format("{} would make a tensor of {} ({}); {} has {} of memory", quoted(node),
+                                    formatBytes(static_cast<double>(bytes)), outputs[i].toString(),
+                                    facts.device.toString(),
+                                    formatBytes(static_cast<double>(backend->info().memoryBytes)))));
+                    return false;
+                }
+            }
+            facts.outputs[i] = std::move(outputs[i]);
+        }
+        return true;
+    } catch (const InferError& e) {
+        add(describe(e, facts, node));
+    } catch (const Error& e) {
+        const bool file = e.code() == ErrorCode::io || e.code() == ErrorCode::badFile;
+        add(makeError(file ? "file" : "too-large", node.id, -1,
+                      fmt::format("{} (of {})", e.what(), quoted(node))));
+    }
+    return false;
+}
+
+bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
+    const Op& op = *facts.op;
+    const Backend* backend = m_devices.find(facts.device);
+    if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state || !backend)
+        return true;
+    if (node.op == "Save" && !facts.device.isCpu()) {
+        Diagnostic d = makeError("unsupported", node.id, -1,
+                                 fmt::format("{} writes a file and runs on cpu only", quoted(node)));
+        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
+        add(std::move(d));
+        return false;
+    }
+    std::vector<DType> dtypes;
+    for (const auto& from : facts.inputs)
+        if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
+    for (const auto& output : facts.outputs)
+        if (dtypes.empty() && output) dtypes.push_back(output->dtype);
+    // A file is read on the host wherever its tensor goes.
+    if (op.role == OpRole::source && op.attribute("path")) backend = &m_devices.at(Device::cpu());
+    if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
+    std::vector<std::string_view> names;
+    for (DType d : dtypes) names.push_back(name(d));
+    Diagnostic d =
+        makeError("unsupported", node.id, -1,
+                  fmt::format("{} has no kernel for {} on {} ({})", quoted(node), fmt::join(names, ", "),
+                              facts.device.toString(), backend->info().name));
+    if (!facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes))
+        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
+    add(std::move(d));
+    return false;
+}
+
+} // namespace twb

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "placement/analysis.h"
+#include "placement/body_rule.h"
+#include "placement/device_rule.h"
+#include "placement/disabled_rule.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace twb {
+
+class InferError;
+
+/// The rules that look at one node at a time, after the nodes that it reads.
+class NodeRules {
+public:
+    /// `analysis` gets the diagnostics, and is where the facts of other nodes are looked up.
+    NodeRules(const Graph& graph, const Bodies& bodies, const DeviceMap& devices, const TensorFiles* files,
+              Analysis& analysis)
+        : m_graph(graph), m_devices(devices), m_files(files), m_out(analysis), m_rule(graph, devices, m_out),
+          m_bodyRule(graph, bodies, m_out), m_disabledRule(graph, bodies, m_out) {}
+
+    /// Fills in the facts of a node, whose id and rank are set, and adds what is wrong with it to the
+    /// diagnostics. What a device mismatch can be mended by is left to DeviceRule::addFixes(), which looks at
+    /// what reads the node as well.
+    void check(NodeFacts& facts, const Node& node, const Links& links);
+    /// See DisabledRule: once all nodes are checked.
+    void nameEdges() { m_disabledRule.nameEdges(); }
+
+private:
+    void checkNode(NodeFacts& facts, const Node& node, const Links& links);
+    std::optional<TensorType> wouldMake(NodeFacts& facts, const Node& node);
+    std::vector<const TensorType*> inputTypes(const NodeFacts& facts) const;
+    bool checkPorts(const NodeFacts& facts, const Node& node);
+    bool checkInputs(const NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
+    bool checkDevices(NodeFacts& facts);
+    bool inferOutputs(NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
+    bool checkSupport(const NodeFacts& facts, const Node& node);
+    const Tensor* hostValue(PortRef from, int depth = 0);
+    void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
+    Diagnostic describe(const InferError& e, const NodeFacts& facts, const Node& node) const;
+    Fix castFix(const Edge& edge, DType dtype) const;
+
+    const Graph& m_graph;
+    const DeviceMap& m_devices;
+    const TensorFiles* m_files;
+    Analysis& m_out;
+    DeviceRule m_rule;
+    BodyRule m_bodyRule;
+    DisabledRule m_disabledRule;
+};
+
+} // namespace twb

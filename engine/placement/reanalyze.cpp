@@ -1,0 +1,324 @@
+#include "graph/delta.h"
+#include "placement/diagnostic_order.h"
+#include "placement/implicit_copies.h"
+#include "placement/lints.h"
+#include "placement/node_rules.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+namespace twb {
+namespace {
+
+bool counts(const Change<Node>& change) {
+    if (!change.before || !change.after) return true;
+    // Where it is drawn is nothing to the rules; everything else may be.
+    Node alike = *change.after;
+    alike.position = change.before->position;
+    alike.folded = change.before->folded;
+    return alike != *change.before;
+}
+
+bool counts(const Change<Lane>& change) {
+    return !change.before || !change.after || change.before->device != change.after->device;
+}
+
+bool counts(const Change<Frame>& change) {
+    if (!change.before || !change.after) return true;
+    Frame alike = *change.after;
+    alike.title = change.before->title;
+    alike.color = change.before->color;
+    alike.collapsed = change.before->collapsed;
+    return alike != *change.before;
+}
+
+template <class T> bool anyCounts(const std::vector<Change<T>>& changes) {
+    return std::any_of(changes.begin(), changes.end(), [](const auto& change) { return counts(change); });
+}
+
+bool changesPolicy(const Delta& delta) {
+    return delta.info && delta.info->before && delta.info->after &&
+           delta.info->before->policy != delta.info->after->policy;
+}
+
+/// One change of a plain graph. Three circles around it: the nodes to be checked again, because something
+/// that their facts come from changed; those whose facts came out otherwise; and around these, those about
+/// which other words may be right: a price or a name of a neighbour is part of them.
+class Revalidation {
+public:
+    Revalidation(Analysis& analysis, const Graph& graph, const DeviceMap& devices, const TensorFiles* files)
+        : m_out(analysis), m_graph(graph), m_devices(devices), m_bodies(graph),
+          m_rules(graph, m_bodies, devices, files, analysis), m_most(64 + graph.nodes().size() / 4) {}
+
+    /// False when so much is touched that all may as well be analysed anew: `analysis` is of no use then.
+    bool run(const Delta& delta);
+
+private:
+    NodeFacts& factsOf(NodeId id) { return m_out.nodes[m_out.index.at(id)]; }
+    void take(const Delta& delta);
+    void addFacts(NodeId id);
+    void removeFacts(NodeId id);
+    bool rank(std::vector<Edge> edges);
+    bool checkAgain();
+    bool reconsider(NodeFacts& facts);
+    bool widen();
+    bool followTransfers();
+    bool followOrigins();
+    template <class Leads, class Visit>
+    bool follow(std::size_t farthest, const Leads& leads, const Visit& visit);
+    void say(std::vector<Diagnostic> before);
+
+    Analysis& m_out;
+    const Graph& m_graph;
+    const DeviceMap& m_devices;
+    const Bodies m_bodies;
+    NodeRules m_rules;
+    const std::size_t m_most;               ///< nodes that are worth it
+    std::unordered_set<NodeId> m_touched;   ///< by the change itself
+    std::unordered_set<NodeId> m_checked;   ///< again
+    std::unordered_set<NodeId> m_changed;   ///< their facts, or they were touched
+    std::unordered_set<NodeId> m_newValues; ///< what the host knew of them, or could not know, is void
+    std::unordered_set<NodeId> m_said;      ///< nodes about which everything is said anew
+    bool m_ranksMoved = false;
+};
+
+bool Revalidation::run(const Delta& delta) {
+    std::vector<Diagnostic> before = std::exchange(m_out.diagnostics, {});
+    take(delta);
+    std::vector<Edge> edges = delta.edgesAdded;
+    for (const NodeId id : m_touched)
+        if (factsOf(id).rank == 0) {
+            factsOf(id).rank = 1;
+            const auto& inputs = m_graph.inputs(id);
+            for (std::size_t port = 0; port < inputs.size(); ++port)
+                if (inputs[port]) edges.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
+        }
+    if (!rank(std::move(edges)) || !checkAgain()) return false;
+    m_said = m_checked;
+    const bool hasMismatches = std::any_of(before.begin(), before.end(),
+                                           [](const Diagnostic& d) { return d.code == "device-mismatch"; });
+    if (!widen() || !followTransfers() || (hasMismatches && !followOrigins())) return false;
+    say(std::move(before));
+    return true;
+}
+
+void Revalidation::take(const Delta& delta) {
+    for (const Change<Node>& change : delta.nodes) {
+        if (!counts(change)) continue;
+        if (!change.after) {
+            removeFacts(change.before->id);
+            continue;
+        }
+        if (!change.before) addFacts(change.after->id);
+        m_touched.insert(change.after->id);
+    }
+    for (const auto* edges : {&delta.edgesRemoved, &delta.edgesAdded})
+        for (const Edge& edge : *edges)
+            for (const NodeId end : {edge.from.node, edge.to.node})
+                if (m_out.index.contains(end)) m_touched.insert(end);
+}
+
+void Revalidation::addFacts(NodeId id) {
+    m_out.index.emplace(id, static_cast<std::uint32_t>(m_out.nodes.size()));
+    m_out.nodes.emplace_back().id = id;
+}
+
+void Revalidation::removeFacts(NodeId id) {
+    const auto at = m_out.index.find(id);
+    NodeFacts& facts = m_out.nodes[at->second];
+    if (&facts != &m_out.nodes.back()) {
+        facts = std::move(m_out.nodes.back());
+        m_out.index[facts.id] = at->second;
+    }
+    m_out.nodes.pop_back();
+    m_out.index.erase(at);
+}
+
+/// Ranks above those of the inputs, for the targets of these edges and what follows them. Never ends on a
+/// cycle but for the bound.
+bool Revalidation::rank(std::vector<Edge> edges) {
+    for (std::size_t raised = 0; !edges.empty();) {
+        const Edge edge = edges.back();
+        edges.pop_back();
+        const std::uint64_t above = factsOf(edge.from.node).rank;
+        NodeFacts& facts = factsOf(edge.to.node);
+        if (facts.rank > above) continue;
+        if (++raised > m_most) return false;
+        m_ranksMoved = m_ranksMoved || facts.noted;
+        facts.rank = above + 1;
+        const auto& outgoing = m_graph.outgoing(facts.id);
+        edges.insert(edges.end(), outgoing.begin(), outgoing.end());
+    }
+    return true;
+}
+
+bool Revalidation::checkAgain() {
+    std::set<std::pair<std::uint64_t, NodeId>> open;
+    for (const NodeId id : m_touched) open.emplace(factsOf(id).rank, id);
+    while (!open.empty()) {
+        const NodeId id = open.extract(open.begin()).value().second;
+        m_checked.insert(id);
+        if (m_checked.size() > m_most) return false;
+        if (!reconsider(factsOf(id))) continue;
+        for (const Edge& edge : m_graph.outgoing(id)) open.emplace(factsOf(edge.to.node).rank, edge.to.node);
+    }
+    return true;
+}
+
+/// Whether its readers must be checked again as well.
+bool Revalidation::reconsider(NodeFacts& facts) {
+    NodeFacts before = std::exchange(facts, {});
+    facts.id = before.id;
+    facts.rank = before.rank;
+    m_rules.check(facts, *m_graph.find(facts.id), *m_graph.links().find(facts.id));
+
+    const bool sameRecord = facts.op == before.op && facts.attributes == before.attributes;
+    const bool sameTypes = facts.outputs == before.outputs;
+    const bool sameValues =
+        sameRecord && sameTypes && facts.inputs == before.inputs &&
+        std::none_of(facts.inputs.begin(), facts.inputs.end(), [this](const std::optional<PortRef>& from) {
+            return from && m_newValues.contains(from->node);
+        });
+    if (sameValues) {
+        facts.value = std::move(before.value);
+        facts.asked = before.asked;
+    } else if (before.asked || !sameRecord) {
+        m_newValues.insert(facts.id);
+    }
+    const bool looksDifferent = !sameTypes || facts.device != before.device;
+    if (looksDifferent || m_touched.contains(facts.id)) m_changed.insert(facts.id);
+    return looksDifferent || m_newValues.contains(facts.id);
+}
+
+/// The nodes whose words name or price what changed: its neighbours; theirs, where one of the two is a To, as
+/// the lints look through it; and theirs that have something said about them, as fixes are priced by what
+/// else reads the tensor.
+bool Revalidation::widen() {
+    const auto isTransfer = [](const NodeFacts& facts) {
+        return facts.op && facts.op->role == OpRole::transfer;
+    };
+    std::size_t looked = 0;
+    const auto neighbours = [&](NodeId id, const auto& visit) {
+        for (const auto& from : m_graph.inputs(id))
+            if (from) visit(factsOf(from->node));
+        const auto& outgoing = m_graph.outgoing(id);
+        for (const Edge& edge : outgoing) visit(factsOf(edge.to.node));
+        looked += outgoing.size() + 1;
+    };
+    for (const NodeId id : m_changed) {
+        neighbours(id, [&](const NodeFacts& near) {
+            m_said.insert(near.id);
+            if (looked > 4 * m_most) return;
+            neighbours(near.id, [&](const NodeFacts& far) {
+                if (isTransfer(near) || isTransfer(far) || far.noted) m_said.insert(far.id);
+            });
+        });
+        if (m_said.size() > m_most || looked > 4 * m_most) return false;
+    }
+    return true;
+}
+
+/// A chain of To nodes is followed back to where its tensor was made, however long it is.
+bool Revalidation::followTransfers() {
+    return follow(
+        m_graph.nodes().size(),
+        [](const NodeFacts& facts) { return facts.op && facts.op->role == OpRole::transfer; },
+        [this](const NodeFacts& facts) { m_said.insert(facts.id); });
+}
+
+/// A mismatch names the node that decided where a tensor lives: back through the first inputs of what
+/// computes.
+bool Revalidation::followOrigins() {
+    return follow(
+        DeviceRule::kFarthestOrigin,
+        [](const NodeFacts& facts) { return facts.op && facts.op->role == OpRole::compute; },
+        [this](const NodeFacts& facts) {
+            for (const Edge& edge : m_graph.outgoing(facts.id))
+                if (factsOf(edge.to.node).noted) m_said.insert(edge.to.node);
+        });
+}
+
+/// Visits what reads a changed node by its first input, what reads that, and so on, as long as `leads` and
+/// not over more than `farthest` edges.
+template <class Leads, class Visit>
+bool Revalidation::follow(std::size_t farthest, const Leads& leads, const Visit& visit) {
+    std::unordered_set<NodeId> seen;
+    std::vector<NodeId> level(m_changed.begin(), m_changed.end());
+    for (std::size_t far = 0; far < farthest && !level.empty(); ++far) {
+        std::vector<NodeId> next;
+        for (const NodeId id : level)
+            for (const Edge& edge : m_graph.outgoing(id)) {
+                const NodeFacts& reader = factsOf(edge.to.node);
+                if (edge.to.port != 0 || !leads(reader) || !seen.insert(reader.id).second) continue;
+                visit(reader);
+                next.push_back(reader.id);
+            }
+        level = std::move(next);
+        if (seen.size() > m_most) return false;
+    }
+    return m_said.size() <= m_most;
+}
+
+/// Everything about the nodes of the widest circle anew, in place of what was said before.
+void Revalidation::say(std::vector<Diagnostic> before) {
+    for (const NodeId id : m_said) {
+        if (m_checked.contains(id)) continue;
+        NodeFacts same; // its facts are as they were; what is said of it need not be
+        same.id = id;
+        m_rules.check(same, *m_graph.find(id), *m_graph.links().find(id));
+    }
+    std::unordered_set<NodeId> sources;
+    if (!m_out.implicitCopies.empty() || m_out.policy.kind() != Policy::Kind::strict) {
+        sources = m_said;
+        for (const NodeId id : m_said)
+            for (const auto& from : factsOf(id).inputs)
+                if (from) sources.insert(from->node);
+        std::erase_if(m_out.implicitCopies, [&](const ImplicitCopy& copy) {
+            return sources.contains(copy.from.node) || !m_out.index.contains(copy.from.node);
+        });
+        for (const NodeId id : sources) addImplicitCopies(m_graph, m_devices, id, m_out);
+    }
+    const DeviceRule rule(m_graph, m_devices, m_out);
+    for (Diagnostic& d : m_out.diagnostics)
+        if (d.code == "device-mismatch") rule.addFixes(d);
+    std::erase_if(m_out.smallCopies, [&](const SmallCopy& copy) {
+        return m_said.contains(copy.to) || !m_out.index.contains(copy.to);
+    });
+    Lints lints(m_graph, m_devices, m_out);
+    for (const NodeId id : m_said) lints.lookAt(factsOf(id));
+    lints.sumUp();
+
+    std::erase_if(before, [&](const Diagnostic& d) {
+        return d.code == "small-copies" ||
+               (d.node != NodeId::none && (m_said.contains(d.node) || !m_out.index.contains(d.node))) ||
+               (d.code == "implicit-transfer" && sources.contains(d.edge->from.node));
+    });
+    for (const NodeId id : m_said) factsOf(id).noted = false;
+    const std::size_t kept = before.size();
+    before.insert(before.end(), std::make_move_iterator(m_out.diagnostics.begin()),
+                  std::make_move_iterator(m_out.diagnostics.end()));
+    m_out.diagnostics = std::move(before);
+    putInOrder(m_out, m_ranksMoved ? 0 : kept);
+}
+
+} // namespace
+
+bool reanalyze(Analysis& analysis, const Graph& graph, const Delta& delta, const DeviceMap& devices,
+               const TensorFiles* files) {
+    const bool around = changesPolicy(delta) || anyCounts(delta.lanes) || anyCounts(delta.frames);
+    if (!around && delta.edgesAdded.empty() && delta.edgesRemoved.empty() && !anyCounts(delta.nodes))
+        return false;
+    const bool isPlain = analysis.isPlain && !around &&
+                         std::none_of(delta.nodes.begin(), delta.nodes.end(), [](const Change<Node>& change) {
+                             return change.after && change.after->disabled;
+                         });
+    if (!isPlain || !Revalidation(analysis, graph, devices, files).run(delta)) {
+        const Policy policy = changesPolicy(delta) ? graph.info().policy : analysis.policy;
+        analysis = analyze(graph, devices, policy, files);
+    }
+    return true;
+}
+
+} // namespace twb

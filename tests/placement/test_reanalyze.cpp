@@ -1,0 +1,324 @@
+#include "placement/analysis.h"
+#include "support/random_networks.h"
+#include "support/test_main.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+std::string textOf(const NodeFacts& facts) {
+    std::string text = facts.fine ? "fine " : "wrong ";
+    text += facts.device.toString();
+    if (facts.passes) text += " passes " + std::to_string(value(facts.passes->node));
+    for (const auto& from : facts.inputs) text += from ? " " + std::to_string(value(from->node)) : " -";
+    for (const auto& type : facts.outputs) text += type ? " " + type->toString() : " ?";
+    for (const auto& [name, value] : facts.attributes) text += " " + name + "=" + toString(value);
+    for (const int port : facts.copied) text += " copied " + std::to_string(port);
+    return text;
+}
+
+std::string textOf(const Price& price) {
+    return std::to_string(price.bytes) + " " + std::to_string(price.ns) + (price.isKnown ? " known" : "");
+}
+
+/// All that an analysis says, whatever the order of its nodes.
+std::vector<std::string> linesOf(const Analysis& analysis) {
+    std::vector<std::string> lines;
+    for (const NodeFacts& facts : analysis.nodes)
+        lines.push_back(std::to_string(value(facts.id)) + " " + textOf(facts));
+    for (const Diagnostic& d : analysis.diagnostics) {
+        std::string line = std::to_string(value(d.node)) + " " + std::to_string(d.port) + " " + toText(d);
+        for (const Fix& fix : d.fixes) line += "\n" + textOf(fix.price);
+        lines.push_back(std::move(line));
+    }
+    for (const ImplicitCopy& copy : analysis.implicitCopies) {
+        std::string line = "copy " + std::to_string(value(copy.from.node)) + " " + copy.target.toString() +
+                           (copy.hoisted ? " once " : " ") + textOf(copy.price);
+        for (const Edge& edge : copy.edges)
+            line += " " + std::to_string(value(edge.to.node)) + "." + std::to_string(edge.to.port);
+        lines.push_back(std::move(line));
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+}
+
+/// Empty, or what is in one and not in the other.
+std::string difference(const Analysis& now, const Analysis& whole) {
+    const std::vector<std::string> a = linesOf(now);
+    const std::vector<std::string> b = linesOf(whole);
+    std::vector<std::string> extra;
+    std::vector<std::string> missing;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(extra));
+    std::set_difference(b.begin(), b.end(), a.begin(), a.end(), std::back_inserter(missing));
+    std::string text;
+    for (const std::string& line : extra) text += "too much: " + line + "\n";
+    for (const std::string& line : missing) text += "missing: " + line + "\n";
+    return text;
+}
+
+/// Empty, or what does not hold of the order that an analysis promises.
+std::string disorder(const Analysis& analysis) {
+    for (const NodeFacts& facts : analysis.nodes) {
+        if (&facts != analysis.find(facts.id)) return "the index is wrong";
+        for (const auto& from : facts.inputs)
+            if (from && analysis.isPlain && analysis.find(from->node)->rank >= facts.rank)
+                return "a rank is not above that of an input";
+    }
+    std::pair<int, std::uint64_t> last{-9, 0};
+    for (const Diagnostic& d : analysis.diagnostics) {
+        const NodeFacts* facts = analysis.find(d.node);
+        if (facts && !facts->noted) return "a node with a diagnostic is not marked";
+        const std::pair<int, std::uint64_t> key{-static_cast<int>(d.severity), facts ? facts->rank : 0};
+        if (key < last) return "a diagnostic comes too late";
+        last = key;
+    }
+    return {};
+}
+
+/// Values that the host knows flow into shapes here, and copies go to and fro.
+Graph networkWithShapes() {
+    GraphMaker g;
+    const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{4, 6}}});
+    const NodeId shape = g.node("Shape", "shape", "cpu", {}, {x});
+    const NodeId two = g.node("Full", "two", "cpu", {{"shape", Ints{2}}, {"value", 1.0}, {"dtype", "i64"}});
+    const NodeId wanted = g.node("Mul", "wanted", "cpu", {}, {shape, two});
+    const NodeId there = g.node("To", "there", "cuda:0", {}, {x});
+    const NodeId reshaped = g.node("Reshape", "reshaped", "cuda:0", {}, {there, wanted});
+    const NodeId back = g.node("To", "back", "cpu", {}, {reshaped});
+    const NodeId again = g.node("To", "again", "cuda:0", {}, {back});
+    NodeId last = g.node("Relu", "relu", "cuda:0", {}, {again});
+    for (int i = 0; i < 40; ++i)
+        last = g.node(i % 3 == 2 ? "Add" : "Relu", "chain" + std::to_string(i), "cuda:0", {},
+                      i % 3 == 2 ? std::vector<NodeId>{last, reshaped} : std::vector<NodeId>{last});
+    g.node("Probe", "probe", "cpu", {}, {last});
+    return g.graph();
+}
+
+/// Of three kinds: with values that the host knows; clean, with its copies as To nodes; with mismatches all
+/// over.
+Graph startOf(std::uint64_t kind, std::mt19937_64& random) {
+    if (kind == 0) return networkWithShapes();
+    Graph graph = RandomNetwork(random, 14, {"cpu", "cuda:0", "cuda:1"}).g.graph();
+    return kind == 1 ? withTos(std::move(graph), simulatedMap(2)) : graph;
+}
+
+/// Small edits where the rules look farthest: attributes, devices, names, wires.
+Delta sharpDelta(const Graph& graph, std::mt19937_64& random) {
+    DeltaBuilder builder(graph, "sharp");
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    auto at = graph.nodes().begin();
+    for (std::size_t skip = below(graph.nodes().size()); skip > 0; --skip) ++at;
+    Node node = *at;
+    switch (below(8)) {
+    case 0:
+    case 1: {
+        auto lane = graph.lanes().begin();
+        for (std::size_t skip = below(graph.lanes().size()); skip > 0; --skip) ++lane;
+        node.lane = lane->id;
+        break;
+    }
+    case 2:
+        node.name += "'";
+        break;
+    case 3:
+        if (node.op == "Full")
+            node.attributes.set("value", static_cast<double>(below(3)));
+        else if (node.op == "Ones")
+            node.attributes.set("shape", Ints{4, static_cast<std::int64_t>(5 + below(3))});
+        else if (node.op == "To")
+            node.attributes.set("non_blocking", below(2) == 0);
+        break;
+    case 4:
+        node.pinned = !node.pinned;
+        break;
+    case 5: {
+        const auto& edges = graph.outgoing(node.id);
+        if (edges.empty()) return builder.take();
+        auto reader = graph.nodes().begin();
+        for (std::size_t skip = below(graph.nodes().size()); skip > 0; --skip) ++reader;
+        const Edge edge{edges[below(edges.size())].from, {reader->id, static_cast<std::int32_t>(below(2))}};
+        if (edge.to.node > node.id) builder.connect(edge);
+        return builder.take();
+    }
+    case 6: {
+        Node fresh = node;
+        fresh.op = below(2) ? "To" : "Relu";
+        fresh.attributes = {};
+        const auto& edges = graph.outgoing(node.id);
+        if (edges.empty()) return builder.take();
+        const Edge edge = edges[below(edges.size())]; // inserted on a wire
+        const NodeId id = builder.addNode(fresh);
+        builder.connect({edge.from, {id, 0}});
+        builder.connect({{id, 0}, edge.to});
+        return builder.take();
+    }
+    default: {
+        const auto& edges = graph.outgoing(node.id);
+        if (!edges.empty() && below(3) == 0) builder.disconnect(edges[below(edges.size())]);
+        return builder.take();
+    }
+    }
+    builder.change(node);
+    return builder.take();
+}
+
+/// One node changed, and its analysis brought up to date.
+template <class How>
+void edit(Graph& graph, Analysis& analysis, const DeviceMap& devices, const How& how, NodeId id) {
+    DeltaBuilder builder(graph, "edit");
+    Node node = *graph.find(id);
+    how(node);
+    builder.change(node);
+    const Delta delta = builder.take();
+    graph.apply(delta);
+    QVERIFY(reanalyze(analysis, graph, delta, devices, nullptr));
+}
+
+const Policy kGuard = Policy::guard(Policy::Action::log, Policy::Action::disallow, Policy::Action::allow);
+
+} // namespace
+
+class TestReanalyze : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void anyEditsSayWhatTheWholeSays() {
+        const DeviceMap devices = simulatedMap(2);
+        int unseen = 0;
+        for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+            std::mt19937_64 random(seed);
+            const Policy policy = seed % 3 == 0 ? Policy::strict : seed % 3 == 1 ? Policy::implicit : kGuard;
+            Graph graph;
+            Analysis now = analyze(graph, devices, policy, nullptr);
+            for (int edit = 0; edit < 80; ++edit) {
+                const Delta delta = randomDelta(graph, random);
+                const std::vector<std::string> before = linesOf(now);
+                graph.apply(delta);
+                if (!reanalyze(now, graph, delta, devices, nullptr)) {
+                    ++unseen;
+                    QVERIFY(linesOf(now) == before);
+                }
+                const std::string differs = difference(now, analyze(graph, devices, policy, nullptr));
+                QVERIFY2(differs.empty(), qPrintable(QString("seed %1 edit %2: %3")
+                                                         .arg(seed)
+                                                         .arg(edit)
+                                                         .arg(QString::fromStdString(differs))));
+                QCOMPARE(disorder(now), std::string());
+            }
+        }
+        QVERIFY2(unseen > 100, qPrintable(QString::number(unseen)));
+    }
+
+    void editsWhereTheRulesLookFarSayWhatTheWholeSays() {
+        const DeviceMap devices = simulatedMap(2);
+        std::map<std::string, int> seen;
+        for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+            std::mt19937_64 random(seed);
+            const Policy policy = seed % 4 == 0 ? kGuard : seed % 4 == 1 ? Policy::implicit : Policy::strict;
+            Graph graph = startOf(seed % 3, random);
+            Analysis now = analyze(graph, devices, policy, nullptr);
+            std::vector<Delta> undo;
+            for (int edit = 0; edit < 60; ++edit) {
+                const bool back = !undo.empty() && random() % 4 == 0;
+                const Delta delta = back ? undo.back().inverse() : sharpDelta(graph, random);
+                graph.apply(delta);
+                if (back)
+                    undo.pop_back();
+                else
+                    undo.push_back(delta);
+                reanalyze(now, graph, delta, devices, nullptr);
+                const std::string differs = difference(now, analyze(graph, devices, policy, nullptr));
+                QVERIFY2(differs.empty(), qPrintable(QString("seed %1 edit %2: %3")
+                                                         .arg(seed)
+                                                         .arg(edit)
+                                                         .arg(QString::fromStdString(differs))));
+                QCOMPARE(disorder(now), std::string());
+                for (const Diagnostic& d : now.diagnostics) ++seen[d.code];
+            }
+        }
+        for (const char* code : {"device-mismatch", "shape-mismatch", "implicit-transfer", "ping-pong",
+                                 "transfer-in-iteration", "non-blocking-pageable"})
+            QVERIFY2(seen[code] > 10, code);
+    }
+
+    /// A way there and back over three devices is told of at its end, three wires from where it begins.
+    void aWayThereAndBackIsFollowed() {
+        const DeviceMap devices = simulatedMap(2);
+        GraphMaker g;
+        const NodeId made = g.node("Ones", "made", "cuda:0", {{"shape", Ints{8}}});
+        const NodeId x = g.node("Relu", "x", "cuda:0", {}, {made});
+        const NodeId a = g.node("To", "a", "cpu", {}, {x});
+        const NodeId b = g.node("To", "b", "cuda:1", {}, {a});
+        const NodeId c = g.node("To", "c", "cuda:0", {}, {b});
+        g.node("Relu", "end", "cuda:0", {}, {c});
+        Graph graph = g.graph();
+        Analysis now = analyze(graph, devices, Policy::implicit, nullptr);
+        const auto hasPingPong = [&now, c] {
+            return std::any_of(now.diagnostics.begin(), now.diagnostics.end(),
+                               [c](const Diagnostic& d) { return d.code == "ping-pong" && d.node == c; });
+        };
+        QVERIFY(hasPingPong());
+        const LaneId other = graph.find(b)->lane;
+        edit(
+            graph, now, devices, [other](Node& node) { node.lane = other; }, x);
+        QCOMPARE(difference(now, analyze(graph, devices, Policy::implicit, nullptr)), std::string());
+        QVERIFY(!hasPingPong());
+    }
+
+    /// Two chains with an error at each wire; one becomes the other's input, and all its ranks move.
+    void whatComesLaterIsSaidLater() {
+        const DeviceMap devices = simulatedMap();
+        GraphMaker g;
+        NodeId ends[2]{};
+        NodeId sums[2]{};
+        for (int chain = 0; chain < 2; ++chain) {
+            const NodeId made = g.node("Ones", "made", "cpu", {{"shape", Ints{8}}});
+            NodeId last = sums[chain] = g.node("Add", "sum", "cpu", {}, {made, made});
+            for (int i = 0; i < 10;
+                 ++i) { // by their second inputs: the first lead back to what decided a device
+                const char* device = i % 2 ? "cpu" : "cuda:0";
+                const NodeId near = g.node("Ones", "near", device, {{"shape", Ints{8}}});
+                last = g.node("Add", "add", device, {}, {near, last});
+            }
+            ends[chain] = last;
+        }
+        Graph graph = g.graph();
+        Analysis now = analyze(graph, devices, Policy::strict, nullptr);
+        QCOMPARE(now.errorCount(), std::size_t(20));
+        DeltaBuilder builder(graph, "join");
+        builder.connect({{ends[1], 0}, {sums[0], 1}});
+        const Delta delta = builder.take();
+        graph.apply(delta);
+        QVERIFY(reanalyze(now, graph, delta, devices, nullptr));
+        QCOMPARE(difference(now, analyze(graph, devices, Policy::strict, nullptr)), std::string());
+        QCOMPARE(disorder(now), std::string());
+    }
+
+    /// The one mismatch of a long chain is told anew when its far end, where the tensor was made, changes.
+    void whatIsFarIsToldAnew() {
+        const DeviceMap devices = simulatedMap();
+        GraphMaker g;
+        const NodeId made = g.node("Ones", "made", "cpu", {{"shape", Ints{8}}});
+        NodeId last = made;
+        for (int i = 0; i < 30; ++i) last = g.node("Relu", "r" + std::to_string(i), "cpu", {}, {last});
+        const NodeId other = g.node("Ones", "other", "cuda:0", {{"shape", Ints{8}}});
+        g.node("Add", "sum", "cuda:0", {}, {last, other});
+        Graph graph = g.graph();
+        Analysis now = analyze(graph, devices, Policy::strict, nullptr);
+        QCOMPARE(now.errorCount(), std::size_t(1));
+        edit(
+            graph, now, devices, [](Node& node) { node.op = "Zeros"; }, made);
+        QCOMPARE(difference(now, analyze(graph, devices, Policy::strict, nullptr)), std::string());
+        QVERIFY(toText(now.diagnostics.front()).find("from Zeros, created on cpu") != std::string::npos);
+    }
+};
+
+TWB_TEST_MAIN(TestReanalyze)
+#include "test_reanalyze.moc"
