@@ -110,6 +110,9 @@ private Q_SLOTS:
     /// The tests above would notice: without any one of its waits the plan computes something else, once what
     /// is waited for is late.
     void everyMissingWaitShows() {
+#if defined(__SANITIZE_THREAD__)
+        QSKIP("what a missing wait leads to is a race, which the thread sanitizer would report");
+#endif
         std::uint32_t slow = kNone;
         const DelayOfStep late = [&](std::uint32_t step) { return step == slow ? 4000 : 0; };
         const DeviceMap map = delayedMap(late);
