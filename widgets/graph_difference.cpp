@@ -142,6 +142,8 @@ void showDifference(const QString& title, const QString& heading, const QStringL
     head->setWordWrap(true);
     auto* list = new QListWidget;
     list->setAccessibleName(heading);
+    list->setProperty("role", QStringLiteral("lines"));
+    list->setSpacing(3);
     list->addItems(lines.isEmpty() ? QStringList{Words::tr("They are equal.")} : lines);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);

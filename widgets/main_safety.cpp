@@ -49,7 +49,7 @@ bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
                 const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
                 showDifference(tr("Compare"),
                                isSaved ? tr("What the unsaved work has (+), has not (−) and has changed (~), "
-                                            "against the file %1")
+                                            "against the file\n%1")
                                              .arg(QDir::toNativeSeparators(work.path))
                                        : tr("It was never saved. What it has:"),
                                differenceOf(before, m_recovery->read(work)), this);

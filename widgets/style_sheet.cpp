@@ -72,6 +72,7 @@ QLineEdit[role="pill"] { border-radius: 13px; }
 QFrame[role="popup"] { background: @raised; border: 1px solid @border-strong; }
 QFrame[role="popup"] QListView { background: transparent; }
 QListView[role="popup"] { background: @raised; border: 1px solid @border; border-radius: 0; padding: 0; }
+QListView[role="lines"] { padding: 6px 4px; }
 QPushButton[role="menu"] { padding-right: 28px; }
 QPushButton::menu-indicator { image: url(:/twb/icons/@theme/chevron-down.svg); subcontrol-origin: border; subcontrol-position: right center; width: 16px; height: 16px; right: 6px; }
 QPlainTextEdit[role="log"] { background: transparent; border: none; padding: 0; }

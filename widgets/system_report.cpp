@@ -83,6 +83,9 @@ void showAbout(const DeviceMap& devices, QWidget* parent) {
     QPushButton* copy = buttons->addButton(Words::tr("Copy system report"), QDialogButtonBox::ActionRole);
     QObject::connect(copy, &QPushButton::clicked, &dialog,
                      [report] { QGuiApplication::clipboard()->setText(report->toPlainText()); });
+    QPushButton* close = buttons->button(QDialogButtonBox::Close);
+    close->setDefault(true);
+    close->setFocus();
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
     auto* layout = new QVBoxLayout(&dialog);
     layout->setContentsMargins(20, 20, 20, 16);

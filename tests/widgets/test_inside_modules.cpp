@@ -1,4 +1,5 @@
 #include "support/test_main.h"
+#include "widgets/canvas/minimap.h"
 #include "widgets/palette/own_modules.h"
 #include "widgets/scene_text.h"
 #include "widgets/window_hand.h"
@@ -84,6 +85,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
         hand.click(hand.pixel(scene.frame(g.outer)->titleRect.center()));
+        const QPoint before = hand.middle(g.x);
         hand.key(Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(hand.canvas.inside(), g.outer);
         QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::hidden);
@@ -123,7 +125,8 @@ private Q_SLOTS:
         hand.key(Qt::Key_Backspace);
         QCOMPARE(hand.canvas.inside(), FrameId::none);
         QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::card);
-        QVERIFY(hand.graph() == g.graph); // which one is open is nothing to the graph
+        QTRY_COMPARE(hand.middle(g.x), before); // the whole of it is in view again
+        QVERIFY(hand.graph() == g.graph);       // which one is open is nothing to the graph
         QCOMPARE(hand.undoSteps(), 0);
         compareWithFresh(hand);
     }
@@ -143,6 +146,20 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.inside(), FrameId::none);
         QVERIFY(!bar->isVisible());
         QVERIFY(hand.canvas.hasFocus());
+    }
+
+    void theMapCoversNothingOfIt() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        hand.canvas.setMinimapVisible(true);
+        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        QCoreApplication::processEvents();
+        const auto* map = hand.canvas.findChild<Minimap*>();
+        QVERIFY(map->isVisible());
+        const QRectF under(hand.canvas.toScene(map->geometry().topLeft()),
+                           hand.canvas.toScene(map->geometry().bottomRight()));
+        QVERIFY(!hand.shape(g.neg).rect.intersects(under));
+        for (const StubShape& stub : hand.canvas.scene().stubs()) QVERIFY(!stub.rect.intersects(under));
     }
 
     void findLeadsInAndOut() {

@@ -59,7 +59,9 @@ void Breadcrumb::refresh() {
         const QString text =
             QFontMetrics(twb::font(TextRole::strong)).elidedText(name, Qt::ElideMiddle, kWidest);
         if (isHere) {
-            m_way->addWidget(makeLabel(text, TextRole::strong, {}, this));
+            QLabel* here = makeLabel(text, TextRole::strong, {}, this);
+            here->setContentsMargins(4, 0, 4, 0); // as the buttons have
+            m_way->addWidget(here);
             continue;
         }
         auto* button = new QPushButton(QString(text).replace(QLatin1Char('&'), QLatin1String("&&")), this);

@@ -14,7 +14,11 @@ void CanvasWidget::enter(FrameId module) {
     cancelGesture();
     m_heldWire = {};
     m_hover = {};
-    m_spots[m_inside] = spot();
+    // What was shown as a whole is so again when one comes back, whatever its size is then.
+    if (m_isFitted)
+        m_spots.erase(m_inside);
+    else
+        m_spots[m_inside] = spot();
     const bool leads = liesIn(graph, module, m_inside) || m_inside == FrameId::none;
     m_inside = module;
     m_scene.rebuild(source());

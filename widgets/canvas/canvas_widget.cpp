@@ -300,7 +300,9 @@ bool CanvasWidget::mayStandHere(const QRect& minimap) const {
     const QRectF under(m_view.toScene(minimap.topLeft()), QSizeF(minimap.size()) / zoom());
     bool isFree = true;
     for (const NoteShape& note : m_scene.notes()) isFree = isFree && !note.rect.intersects(under);
-    if (m_view.freeViewport().contains(content().adjusted(0, 1, 0, -1)))
+    for (const StubShape& stub : m_scene.stubs()) isFree = isFree && !stub.rect.intersects(under);
+    const QRectF all = m_inside == FrameId::none ? content() : m_scene.shownExtent();
+    if (m_view.freeViewport().contains(all.adjusted(0, 1, 0, -1)))
         m_scene.visitNodes(under, [&](std::uint32_t) { isFree = false; });
     return isFree;
 }
