@@ -33,6 +33,7 @@ BottomPanel::BottomPanel(QWidget* parent)
     connect(m_tabs, &QTabBar::currentChanged, this, [this](int index) {
         m_pages->setCurrentIndex(index);
         m_corners->setCurrentIndex(index);
+        fitCorner();
     });
 }
 
@@ -40,17 +41,35 @@ void BottomPanel::addPage(QWidget* page, const QString& key, const QString& titl
     m_pages->addWidget(page);
     m_corners->addWidget(corner ? corner : new QWidget);
     m_tabs->setTabData(m_tabs->addTab(title), key);
+    fitCorner();
+}
+
+/// The tabs have the room that the corner of the page in front does not need.
+void BottomPanel::fitCorner() {
+    for (int i = 0; i < m_corners->count(); ++i)
+        m_corners->widget(i)->setSizePolicy(i == m_corners->currentIndex() ? QSizePolicy::Preferred
+                                                                           : QSizePolicy::Ignored,
+                                            QSizePolicy::Preferred);
 }
 
 void BottomPanel::setTitle(QWidget* page, const QString& title) {
     m_tabs->setTabText(m_pages->indexOf(page), title);
 }
 
-void BottomPanel::showPage(QWidget* page) { m_tabs->setCurrentIndex(m_pages->indexOf(page)); }
+void BottomPanel::showPage(QWidget* page) { showIndex(m_pages->indexOf(page)); }
+
+void BottomPanel::setTabVisible(QWidget* page, bool visible) {
+    m_tabs->setTabVisible(m_pages->indexOf(page), visible);
+}
+
+void BottomPanel::showIndex(int index) {
+    m_tabs->setTabVisible(index, true);
+    m_tabs->setCurrentIndex(index);
+}
 
 bool BottomPanel::showPage(const QString& key) {
     const qsizetype index = keys().indexOf(key);
-    if (index >= 0) m_tabs->setCurrentIndex(int(index));
+    if (index >= 0) showIndex(int(index));
     return index >= 0;
 }
 

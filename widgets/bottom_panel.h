@@ -16,12 +16,17 @@ public:
     /// `key` is the page's name for the command line ("transfers").
     void addPage(QWidget* page, const QString& key, const QString& title, QWidget* corner = nullptr);
     void setTitle(QWidget* page, const QString& title);
-    void showPage(QWidget* page);
+    void showPage(QWidget* page); ///< also one whose tab is hidden
+    /// Whether it has a tab while it is not in front.
+    void setTabVisible(QWidget* page, bool visible);
     bool showPage(const QString& key); ///< false when there is no such page
     QStringList keys() const;
     int currentIndex() const;
 
 private:
+    void showIndex(int index);
+    void fitCorner();
+
     QTabBar* m_tabs;
     QStackedWidget* m_pages;
     QStackedWidget* m_corners;

@@ -1,5 +1,6 @@
 #include "widgets/graph_difference.h"
 
+#include "widgets/breakpoint_edits.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
 
@@ -85,6 +86,9 @@ private:
         if (from != to) changes << QStringLiteral("%1 → %2").arg(from, to);
         if (before->disabled != after.disabled)
             changes << (after.disabled ? Words::tr("disabled") : Words::tr("enabled"));
+        if (before->breakpoint != after.breakpoint)
+            changes << (after.breakpoint ? Words::tr("stops %1").arg(breakpointText(*after.breakpoint))
+                                         : Words::tr("stops no more"));
         if (before->folded != after.folded)
             changes << (after.folded ? Words::tr("folded") : Words::tr("unfolded"));
         if (!changes.isEmpty())

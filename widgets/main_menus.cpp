@@ -247,6 +247,9 @@ void MainWindow::buildRunMenu() {
     m_continuousAction =
         addAction(menu, tr("Run &continuously"), QKeySequence(tr("Ctrl+F5")), [this] { runContinuously(); });
     m_stopAction = addAction(menu, tr("&Stop"), QKeySequence(tr("Shift+F5")), [this] { m_runs.stop(); });
+    m_stepAction = addAction(menu, tr("St&ep"), QKeySequence(tr("F10")), [this] { m_runs.step(); });
+    m_breakpointMenu = menu.addMenu(tr("&Breakpoint"));
+    fillBreakpointMenu(*m_breakpointMenu);
     menu.addSeparator();
     addAction(menu, tr("&Iterations"), QKeySequence(tr("Ctrl+I")), [this] { m_bar->focusIterations(); });
     QAction* tf32 = addAction(menu, tr("Allow &TF32 on real GPUs"), QKeySequence(tr("Ctrl+Shift+F5")), [] {});
@@ -322,7 +325,8 @@ void MainWindow::buildViewMenu() {
                                                  {QStringLiteral("problems"), tr("P&roblems")},
                                                  {QStringLiteral("log"), tr("Lo&g")},
                                                  {QStringLiteral("nodes"), tr("&Node table")},
-                                                 {QStringLiteral("history"), tr("Undo &history")}};
+                                                 {QStringLiteral("history"), tr("Undo &history")},
+                                                 {QStringLiteral("breakpoints"), tr("&Breakpoints")}};
     int number = 0;
     for (const auto& [key, text] : pages)
         addAction(menu, text, QKeySequence(QStringLiteral("Alt+%1").arg(++number)), [this, key = key] {
@@ -375,9 +379,9 @@ void MainWindow::refreshActions() {
     m_leaveAction->setEnabled(m_canvas->inside() != FrameId::none);
     fillLaneMenu();
     const bool running = m_runs.isRunning();
-    m_runAction->setEnabled(!running);
     m_continuousAction->setEnabled(!running);
     m_stopAction->setEnabled(running);
+    refreshBreakpointActions();
 }
 
 } // namespace twb

@@ -9,6 +9,7 @@
 #include "widgets/module_edits.h"
 #include "widgets/notice_bar.h"
 #include "widgets/palette/op_search.h"
+#include "widgets/panels/breakpoints_panel.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/memory_panel.h"
 #include "widgets/panels/node_table.h"
@@ -101,6 +102,9 @@ void MainWindow::buildPanels() {
     history->setEmptyLabel(tr("As it was opened"));
     history->setToolTip(tr("Every change since the graph was opened. A click goes back, or forward, to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
+    QWidget* breakpoints = makeBreakpointsPanel();
+    m_bottom->addPage(breakpoints, QStringLiteral("breakpoints"), tr("Breakpoints"));
+    m_bottom->setTabVisible(breakpoints, false); // until there is one
 
     m_middle = new QSplitter(Qt::Vertical);
     auto* graphView = new QWidget;
@@ -171,6 +175,7 @@ void MainWindow::connectPanels() {
 
     connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);
     connect(m_bar, &RunBar::continuousRequested, this, &MainWindow::runContinuously);
+    connect(m_bar, &RunBar::stepRequested, &m_runs, &RunController::step);
     connect(m_bar, &RunBar::stopRequested, &m_runs, &RunController::stop);
     connect(m_bar, &RunBar::iterationsChosen, this, &MainWindow::setIterations);
     connect(m_bar, &RunBar::policyChosen, this, &MainWindow::setPolicy);
@@ -225,7 +230,12 @@ void MainWindow::showStartPage() {
     m_start->setFocus();
 }
 
-void MainWindow::run() { m_runs.run(m_bar->iterations()); }
+void MainWindow::run() {
+    if (m_runs.isStopped())
+        m_runs.proceed();
+    else
+        m_runs.run(m_bar->iterations());
+}
 
 void MainWindow::runContinuously() { m_runs.runContinuously(); }
 
@@ -353,6 +363,7 @@ void MainWindow::showContextMenu(QPoint at) {
     menu.addMenu(m_laneMenu);
     menu.addActions({m_foldAction, m_unfoldAction, m_disableAction});
     menu.addMenu(m_moduleMenu);
+    menu.addMenu(m_breakpointMenu);
     menu.exec(at);
 }
 

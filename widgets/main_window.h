@@ -25,6 +25,7 @@ class QStackedWidget;
 
 namespace twb {
 
+class BreakpointsPanel;
 class FileWatch;
 class LogPanel;
 class NoticeBar;
@@ -93,6 +94,12 @@ private:
     void fillSelectMenu(QMenu& menu);
     void fillAlignMenu(QMenu& menu);
     std::vector<AlignedCard> selectedCards() const;
+    // main_breakpoints.cpp
+    void fillBreakpointMenu(QMenu& menu);
+    BreakpointsPanel* makeBreakpointsPanel();
+    void askForCondition(const std::vector<NodeId>& nodes);
+    void showStop();
+    void refreshBreakpointActions();
     // main_analysis.cpp
     void fillAnalysisMenu(QMenu& menu);
     void reviewFixes();
@@ -223,6 +230,10 @@ private:
     QAction* m_runAction = nullptr;
     QAction* m_continuousAction = nullptr;
     QAction* m_stopAction = nullptr;
+    QAction* m_stepAction = nullptr;
+    QMenu* m_breakpointMenu = nullptr;
+    std::vector<std::pair<Breakpoint::Kind, QAction*>> m_breakpointKinds; ///< checked where all have it
+    QAction* m_breakpointEnable = nullptr;
 };
 
 } // namespace twb

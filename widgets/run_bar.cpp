@@ -58,8 +58,8 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_runs(runs), m_name(new QWidget), m_title(new ElidedLabel),
       m_edited(makeLabel(tr("· edited"), TextRole::body, QStringLiteral("secondary"))),
       m_run(new QPushButton(tr("Run"))), m_continuous(new QPushButton(tr("Run continuously"))),
-      m_stop(new QPushButton), m_iterations(new QSpinBox), m_policy(new QComboBox),
-      m_devices(new QHBoxLayout), m_layout(new QHBoxLayout(this)) {
+      m_step(new QPushButton(tr("Step"))), m_stop(new QPushButton), m_iterations(new QSpinBox),
+      m_policy(new QComboBox), m_devices(new QHBoxLayout), m_layout(new QHBoxLayout(this)) {
     setProperty("surface", QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
     setFixedHeight(kHeight);
@@ -69,9 +69,10 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     m_run->setObjectName(QStringLiteral("run"));
     m_run->setProperty("role", QStringLiteral("primary"));
-    m_run->setToolTip(tr("Run the graph (F5)"));
     m_continuous->setObjectName(QStringLiteral("runContinuously"));
     m_continuous->setToolTip(tr("Run until it is stopped (Ctrl+F5)"));
+    m_step->setObjectName(QStringLiteral("step"));
+    m_step->setToolTip(tr("Run the next step and stop after it (F10)"));
     m_stop->setObjectName(QStringLiteral("stop"));
     m_stop->setAccessibleName(tr("Stop"));
     m_stop->setToolTip(tr("Stop the run (Shift+F5)"));
@@ -107,6 +108,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_layout->addWidget(m_name);
     m_layout->addWidget(m_run);
     m_layout->addWidget(m_continuous);
+    m_layout->addWidget(m_step);
     m_layout->addWidget(m_stop);
     m_layout->addSpacing(8);
     m_layout->addWidget(makeLabel(tr("Iterations"), TextRole::body, QStringLiteral("secondary")));
@@ -120,6 +122,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
 
     connect(m_run, &QPushButton::clicked, this, &RunBar::runRequested);
     connect(m_continuous, &QPushButton::clicked, this, &RunBar::continuousRequested);
+    connect(m_step, &QPushButton::clicked, this, &RunBar::stepRequested);
     connect(m_stop, &QPushButton::clicked, this, &RunBar::stopRequested);
     connect(m_iterations, &QSpinBox::valueChanged, this, &RunBar::iterationsChosen);
     connect(m_policy, &QComboBox::activated, this,
@@ -135,6 +138,8 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     connect(&m_document, &Document::devicesChanged, this, &RunBar::refreshDevices);
     connect(&m_runs, &RunController::started, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::finished, this, &RunBar::refreshRun);
+    connect(&m_runs, &RunController::stopped, this, &RunBar::refreshRun);
+    connect(&m_runs, &RunController::resumed, this, &RunBar::refreshRun);
     setIcons();
     refresh();
     refreshDevices();
@@ -219,8 +224,13 @@ void RunBar::refreshDevices() {
 
 void RunBar::refreshRun() {
     const bool running = m_runs.isRunning();
-    m_run->setEnabled(!running);
+    const bool stands = m_runs.isStopped();
+    m_run->setEnabled(!running || stands);
+    m_run->setText(stands ? tr("Continue") : tr("Run"));
+    m_run->setToolTip(stands ? tr("Run on to the next breakpoint (F5)") : tr("Run the graph (F5)"));
     m_continuous->setEnabled(!running);
+    m_continuous->setVisible(!stands);
+    m_step->setVisible(stands);
     m_stop->setEnabled(running);
 }
 

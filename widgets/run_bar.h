@@ -33,6 +33,7 @@ public:
 Q_SIGNALS:
     void runRequested();
     void continuousRequested();
+    void stepRequested(); ///< of a run that stands still; runRequested() is for it to go on
     void stopRequested();
     void iterationsChosen(std::int64_t iterations);
     void policyChosen(twb::Policy policy);
@@ -56,6 +57,7 @@ private:
     QLabel* m_edited;
     QPushButton* m_run;
     QPushButton* m_continuous;
+    QPushButton* m_step; ///< in its place while the run stands still
     QPushButton* m_stop;
     QSpinBox* m_iterations;
     QComboBox* m_policy;

@@ -23,6 +23,13 @@ void RunBatch::progress(std::uint64_t run, std::int64_t done, std::int64_t total
     m_events.total = total;
 }
 
+AtStop RunBatch::stopped(const RunStop& stop) {
+    const std::lock_guard lock(m_mutex);
+    if (m_closed || stop.run != m_run) return AtStop::end;
+    m_events.stop = stop;
+    return AtStop::wait;
+}
+
 void RunBatch::finished(const RunResult& result) {
     const std::lock_guard lock(m_mutex);
     if (m_closed || result.run != m_run) return;

@@ -14,6 +14,7 @@ struct RunEvents {
     std::vector<StepRecord> records;
     std::int64_t done = 0; ///< completed iterations: the latest word wins
     std::int64_t total = 0;
+    std::optional<RunStop> stop; ///< the run waits
     std::optional<RunResult> end;
 };
 
@@ -28,6 +29,7 @@ public:
     void started(std::uint64_t run, const Plan& plan) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
+    AtStop stopped(const RunStop& stop) override;
     void finished(const RunResult& result) override;
 
     /// All events since the last call. For the window's thread.

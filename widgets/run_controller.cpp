@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "profile/report.h"
+#include "widgets/breakpoint_edits.h"
 #include "widgets/text.h"
 
 #include <algorithm>
@@ -124,10 +125,14 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         return;
     }
     const bool once = iterations == 1;
+    // Who stops looks around: memory is not shared then, and most tensors are there.
+    const std::map<NodeId, Breakpoint> breakpoints = breakpointsOf(m_document.graph());
+    const bool stops =
+        std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& b) { return b.second.enabled; });
     try {
         const Analysis analysis = analysisOf(m_document.graph());
         m_leanPlan = compilePlan(m_document.graph(), analysis, false);
-        m_lookPlan = once ? nullptr : compileLook();
+        m_lookPlan = once || stops ? nullptr : compileLook();
         if (!m_lookPlan) m_lookPlan = compilePlan(m_document.graph(), analysis, true);
     } catch (const Error& error) {
         log(Severity::error, toQt(error.what()));
@@ -137,7 +142,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
 
     if (m_document.analysis().hasErrors())
         log(Severity::warning, tr("Placeholders, and what depends on them, do not run; the rest does."));
-    const std::shared_ptr<const Plan> plan = once ? m_lookPlan : m_leanPlan;
+    const std::shared_ptr<const Plan> plan = once || stops ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
     m_figures = std::make_unique<RunFigures>(plan);
     m_snapshot = m_document.graph();
@@ -145,6 +150,8 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     m_inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
     m_result.reset();
     m_measured.reset();
+    m_stop.reset();
+    m_state.stop.reset();
     m_looking = false;
     m_tensors.clear();
     m_lastCopy.reset();
@@ -173,6 +180,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     options.iterations = iterations;
     options.cache = once;
     options.allowTf32 = m_ranWithTf32;
+    options.breakpoints = breakpoints;
     m_executor.start(plan, options, m_batch);
     m_timer.start();
     Q_EMIT started();
@@ -191,6 +199,7 @@ void RunController::assignEdges(const Plan& plan) {
 
 void RunController::tick() {
     RunEvents events = m_batch.take();
+    if (m_stop && !events.end) return; // nothing happens
     if (m_looking) {
         if (!events.end) return;
         m_tensors = std::move(events.end->tensors);
@@ -198,6 +207,10 @@ void RunController::tick() {
         m_done = events.done;
         m_figures->add(events.records);
         if (events.end) m_figures->finish();
+        if (events.end) {
+            m_stop.reset();
+            m_state.stop.reset();
+        }
         updateNodes(events.end.has_value());
         updateEdges();
         if (events.end) {
@@ -211,7 +224,9 @@ void RunController::tick() {
         finish(std::move(*m_measured));
         m_measured.reset();
     }
+    if (events.stop && !events.end) standStill(std::move(*events.stop));
     Q_EMIT frame();
+    if (m_stop) Q_EMIT stopped();
     if (m_result) Q_EMIT finished();
 }
 
@@ -361,8 +376,9 @@ RunReport RunController::report() const {
 }
 
 std::optional<Tensor> RunController::tensor(PortRef output) const {
-    if (!m_result || !m_figures) return std::nullopt;
+    if ((!m_result && !m_stop) || !m_figures) return std::nullopt;
     if (m_lastCopy && m_lastCopy->first == output) return m_lastCopy->second;
+    if (m_stop) return tensorAtStop(output);
     const auto kept =
         std::find_if(m_tensors.begin(), m_tensors.end(), [&](const auto& t) { return t.first == output; });
     if (kept == m_tensors.end() || std::uint64_t(kept->second.byteCount()) > kKeptBytes) return std::nullopt;
@@ -387,6 +403,7 @@ void RunController::forget() {
     m_edges.clear();
     m_result.reset();
     m_measured.reset();
+    m_stop.reset();
     m_leanPlan.reset();
     m_lookPlan.reset();
     m_tensors.clear();
@@ -439,6 +456,8 @@ void RunController::predict() {
 }
 
 void RunController::documentChanged(const Delta& delta) {
+    if (isRunning() && !m_looking && !delta.nodes.empty())
+        m_executor.setBreakpoints(breakpointsOf(m_document.graph()));
     if (!affectsRun(delta)) return;
     if (m_figures) m_state.stale = true;
     for (const Change<Node>& change : delta.nodes)

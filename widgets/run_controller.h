@@ -34,6 +34,15 @@ public:
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
     /// Takes effect within one kernel; finished() follows.
     void stop();
+    /// From a breakpoint to the next one, or to the end of the next step. Nothing unless isStopped().
+    void proceed();
+    void step();
+    /// Whether the run stands still at a breakpoint. It is running all the same.
+    bool isStopped() const noexcept { return m_stop.has_value(); }
+    /// Where: "fc1, iteration 3: max is 4.2 (max > 4)".
+    QString stopSentence() const;
+    /// The edge that an implicit copy serves which it stands at; nothing for a node.
+    std::optional<Edge> stoppedEdge() const;
     bool isRunning() const noexcept { return m_state.running; }
     bool isContinuous() const noexcept { return m_continuous; }
 
@@ -60,13 +69,16 @@ public:
     /// The plan of the last run as a measurement has it: with memory shared wherever it can be. Null before
     /// the first.
     const Plan* leanPlan() const noexcept { return m_leanPlan.get(); }
-    /// A dense host copy of an output of the last run. Nothing when it did not keep it (too large, not run).
+    /// A host copy of an output of the last run, or, while a run stands still, of what it has made so far in
+    /// this iteration. Nothing when it did not keep it (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
 
 Q_SIGNALS:
     void started();
     void frame();    ///< state and figures are new
     void finished(); ///< after the last frame()
+    void stopped();  ///< at a breakpoint; after a frame()
+    void resumed();  ///< from there
     void refused(const QString& sentence);
     void stateChanged(); ///< outside of a run: stale, predictions
     void logged(twb::Severity severity, const QString& sentence);
@@ -80,6 +92,9 @@ private:
     void assignEdges(const Plan& plan);
     void tick();
     void updateNodes(bool final);
+    void standStill(RunStop stop);
+    void leaveStop();
+    std::optional<Tensor> tensorAtStop(PortRef output) const;
     void updateEdges();
     void finish(RunResult result);
     void readProbes();
@@ -101,6 +116,7 @@ private:
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_lookPlan;
     bool m_looking = false; ///< the measurement is over; one more iteration keeps the tensors to look at
+    std::optional<RunStop> m_stop;
     std::optional<RunResult> m_measured;
     std::optional<RunResult> m_result;
     std::vector<std::pair<PortRef, Tensor>> m_tensors;

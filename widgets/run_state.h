@@ -8,6 +8,7 @@
 #include <QString>
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 namespace twb {
@@ -43,8 +44,14 @@ inline Edge stagingOf(NodeId node) { return {{node, 0}, {node, 0}}; }
 struct RunState {
     std::unordered_map<NodeId, NodeRun> nodes;
     std::map<Edge, EdgeRun> edges; ///< those that cross lanes, and the staging copies
-    bool running = false;
-    bool stale = false; ///< the graph was edited since
+    /// Where the run stands still.
+    struct Stop {
+        NodeId node = NodeId::none; ///< none: an implicit copy
+        bool after = false;         ///< it has run; else it comes next
+    };
+    std::optional<Stop> stop;
+    bool running = false; ///< also while it stands still
+    bool stale = false;   ///< the graph was edited since
 };
 
 } // namespace twb

@@ -63,6 +63,7 @@ StatusLine::StatusLine(Document& document, RunController& runs, QWidget* parent)
     connect(&m_runs, &RunController::started, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::frame, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::finished, this, &StatusLine::refreshRun);
+    connect(&m_runs, &RunController::stopped, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::stateChanged, this, &StatusLine::refreshRun);
     connect(&m_document, &Document::changed, this, &StatusLine::refreshGraph);
     connect(&m_document, &Document::reset, this, &StatusLine::refreshGraph);
@@ -80,7 +81,7 @@ void StatusLine::refreshRun() {
     const RunState& state = m_runs.state();
     m_progress->setVisible(state.running);
     if (state.running) {
-        m_dot->setState(Dot::running);
+        m_dot->setState(m_runs.isStopped() ? Dot::stale : Dot::running);
         m_progress->setRange(0, m_runs.total() > 0 ? 1000 : 0);
         if (m_runs.total() > 0) m_progress->setValue(int(1000 * m_runs.done() / m_runs.total()));
         m_sentence->setText(
@@ -89,6 +90,8 @@ void StatusLine::refreshRun() {
                       .arg(m_runs.runNumber())
                       .arg(grouped(m_runs.done()), grouped(m_runs.total()))
                 : tr("Run %1: %2 iterations").arg(m_runs.runNumber()).arg(grouped(m_runs.done())));
+        if (m_runs.isStopped())
+            m_sentence->setText(tr("Run %1 stands %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
         m_fresh->setText(state.stale ? tr("edited since it started ·") : QString());
         return;
     }

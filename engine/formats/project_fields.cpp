@@ -41,7 +41,7 @@ Fields fieldsOf(Section section) {
                 bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
-                    bit(attributes),
+                    bit(breakpoint) | bit(attributes),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
     case Section::edges:
         return {bit(from) | bit(to), bit(from) | bit(to)};
@@ -176,6 +176,12 @@ void set(Node& node, Field field, const Scalar& value) {
         break;
     case Field::disabled:
         node.disabled = flag(value);
+        break;
+    case Field::breakpoint:
+        node.breakpoint = Breakpoint::parse(text(value));
+        if (!node.breakpoint)
+            wrong("must be before, after, \"nan or inf\" or a condition such as \"max > 3\", but is " +
+                  quoted(*value.text));
         break;
     default:
         wrong("must be an object");

@@ -46,16 +46,17 @@ enum class Field {
     frame,
     pinned,
     disabled,
+    breakpoint,
     attributes,
     from,
     to,
     text,
 };
-inline constexpr std::array<std::string_view, 30> kFieldNames{
+inline constexpr std::array<std::string_view, 31> kFieldNames{
     "format", "version",  "title",      "description", "policy", "iterations", "lanes", "frames",
     "nodes",  "edges",    "notes",      "layout",      "id",     "device",     "order", "parent",
     "owner",  "body",     "color",      "collapsed",   "op",     "name",       "lane",  "frame",
-    "pinned", "disabled", "attributes", "from",        "to",     "text"};
+    "pinned", "disabled", "breakpoint", "attributes",  "from",   "to",         "text"};
 
 /// Sets of fields are bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
@@ -63,7 +64,8 @@ constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
 /// The fields that hold a text.
 inline constexpr std::uint32_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
-                                        bit(Field::name) | bit(Field::text) | bit(Field::color);
+                                        bit(Field::name) | bit(Field::text) | bit(Field::color) |
+                                        bit(Field::breakpoint);
 
 /// The keys that a section's records may and must have.
 struct Fields {

@@ -2,6 +2,7 @@
 
 #include "core/attributes.h"
 #include "core/device.h"
+#include "graph/breakpoint.h"
 #include "graph/frame_color.h"
 #include "graph/ids.h"
 #include "graph/policy.h"
@@ -50,6 +51,7 @@ struct Node {
     bool folded = false;   ///< drawn within the node that reads it, where it can be: see folding.h
     bool pinned = false;   ///< stays on its lane when a placement is proposed
     bool disabled = false; ///< has no part in a run; what reads it reads what it reads, where that fits
+    std::optional<Breakpoint> breakpoint{}; ///< changes nothing that is computed
     bool operator==(const Node&) const = default;
 };
 

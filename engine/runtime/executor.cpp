@@ -38,6 +38,8 @@ const Tensor* RunResult::tensor(PortRef output) const noexcept {
     return at != tensors.end() && at->first == output ? &at->second : nullptr;
 }
 
+AtStop RunObserver::stopped(const RunStop&) { return AtStop::goOn; }
+
 class Executor::Impl {
 public:
     Impl() : m_thread([this] { work(); }) {}
@@ -75,6 +77,21 @@ public:
     bool isRunning() const {
         const std::scoped_lock lock(m_mutex);
         return m_context && !m_ended;
+    }
+
+    void setBreakpoints(const std::map<NodeId, Breakpoint>& breakpoints) {
+        const std::scoped_lock lock(m_mutex);
+        if (m_context) m_context->stops().set(breakpoints);
+    }
+
+    void goOn(bool step) {
+        const std::scoped_lock lock(m_mutex);
+        if (m_context) m_context->stops().goOn(step);
+    }
+
+    std::optional<Tensor> tensorAtStop(PortRef output) const {
+        const std::scoped_lock lock(m_mutex);
+        return m_context ? m_context->tensorAtStop(output) : std::nullopt;
     }
 
     std::vector<std::uint32_t> runningSteps() const {
@@ -134,6 +151,10 @@ std::uint64_t Executor::start(std::shared_ptr<const Plan> plan, const RunOptions
 }
 void Executor::cancel() { m_impl->cancel(); }
 bool Executor::isRunning() const { return m_impl->isRunning(); }
+void Executor::setBreakpoints(const std::map<NodeId, Breakpoint>& b) { m_impl->setBreakpoints(b); }
+void Executor::proceed() { m_impl->goOn(false); }
+void Executor::step() { m_impl->goOn(true); }
+std::optional<Tensor> Executor::tensorAtStop(PortRef output) const { return m_impl->tensorAtStop(output); }
 std::vector<std::uint32_t> Executor::runningSteps() const { return m_impl->runningSteps(); }
 void Executor::wait() { m_impl->wait(); }
 void Executor::clearCache() { m_impl->clearCache(); }

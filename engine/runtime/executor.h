@@ -1,10 +1,12 @@
 #pragma once
 
+#include "graph/breakpoint.h"
 #include "runtime/plan.h"
 
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,6 +58,7 @@ struct RunResult {
     std::int64_t iterations = 0;   ///< completed
     std::vector<StepState> states; ///< by step, of the last iteration
     std::vector<StepError> errors;
+    std::int64_t stoppedNs = 0; ///< it stood still at breakpoints; part of no other time
     std::int64_t wallNs = 0;    ///< iterations only, on the host's clock
     std::int64_t clockNs = 0;   ///< the same on the run's clock
     std::int64_t setupNs = 0;   ///< setup steps, on the host's clock
@@ -67,6 +70,23 @@ struct RunResult {
     const Tensor* tensor(PortRef output) const noexcept;
 };
 
+/// A run that stands still: nothing of it runs, on any device.
+struct RunStop {
+    std::uint64_t run = 0;
+    std::uint32_t step = 0;
+    std::int64_t iteration = 0; ///< 0 also for setup steps
+    bool after = false;         ///< the step has run; else it comes next
+    std::string found;          ///< by a breakpoint that looks: "max is 3.2"
+    /// By step, of this iteration: pending what is still to come. Setup steps stay as they ended.
+    std::vector<StepState> states;
+};
+
+enum class AtStop : std::uint8_t {
+    wait, ///< for Executor::proceed(), step() or cancel()
+    goOn,
+    end, ///< as cancel()
+};
+
 /// Hears of a run, on the executor's threads: be quick, and never call back into the executor.
 class RunObserver {
 public:
@@ -76,6 +96,9 @@ public:
     virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
     /// Completed iterations.
     virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;
+    /// The run has come to a breakpoint, or to the step after one. runToEnd() must not be told to wait:
+    /// nobody could wake it.
+    virtual AtStop stopped(const RunStop& stop);
     virtual void finished(const RunResult& result) = 0;
 };
 
@@ -88,6 +111,8 @@ struct RunOptions {
     bool allowTf32 = false;
     /// Let GPUs launch stretches of steps that repeat as CUDA graphs (stretches.h).
     bool cudaGraphs = true;
+    /// Disabled ones do not count. A run with any uses no cached results, so that it comes by.
+    std::map<NodeId, Breakpoint> breakpoints{};
 };
 
 /// Runs plans on a thread of its own, one at a time. start() and cancel() return at once; the destructor
@@ -103,6 +128,16 @@ public:
     /// Takes effect within one kernel. Steps not yet begun are reported as cancelled.
     void cancel();
     bool isRunning() const;
+    /// From now on these are the run's breakpoints. Without effect while no run is on.
+    void setBreakpoints(const std::map<NodeId, Breakpoint>& breakpoints);
+    /// From a stop to the next breakpoint.
+    void proceed();
+    /// From a stop to the end of the next step, whatever it is.
+    void step();
+    /// While the run stands still: a copy on the host of an output that was made in this iteration (or before
+    /// them all) and still lies in its memory, as it does of all that the plan keeps and of the step that was
+    /// stopped after, and of the inputs of the one that was stopped before. Throws Error.
+    std::optional<Tensor> tensorAtStop(PortRef output) const;
     /// By stream of the running plan: the step it is at, kNone when it is idle. Empty when no run is on. For
     /// views that ask once a frame; the run pays nothing for it.
     std::vector<std::uint32_t> runningSteps() const;

@@ -36,7 +36,7 @@ void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector
 RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options,
                        RunObserver* observer, ResultCache* cache)
     : m_run(run), m_plan(std::move(plan)), m_options(options), m_observer(observer), m_cache(cache),
-      m_guard(*m_plan) {
+      m_guard(*m_plan), m_stops(m_options.breakpoints) {
     const std::size_t steps = m_plan->steps.size();
     for (const PlanStream& stream : m_plan->streams) {
         Backend& backend = m_plan->devices.at(stream.device);
@@ -45,6 +45,8 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     }
     for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
     for (auto& timings : m_timings) timings.resize(steps);
+    for (auto& stopped : m_stoppedAt) stopped.resize(steps);
+    m_reached.resize(steps);
     m_events.resize(steps);
     m_slots.resize(steps);
     m_cached.resize(steps, false);
@@ -92,7 +94,7 @@ std::uint64_t RunContext::cacheKey(const Step& step) const {
 }
 
 void RunContext::useCache() {
-    if (!m_cache || !m_options.cache || m_options.iterations != 1) return;
+    if (!m_cache || !m_options.cache || m_options.iterations != 1 || m_stops.isArmed()) return;
     for (const Step& step : m_plan->steps) {
         if (!step.signature) continue;
         const auto known = m_cache->find(cacheKey(step));
@@ -228,6 +230,8 @@ void RunContext::submit(std::uint32_t index, int parity) {
     const Step& step = m_plan->steps[index];
     Stream& stream = *m_streams[step.stream];
     const auto p = static_cast<std::size_t>(parity);
+    if (m_stops.isArmed()) stopBefore(index);
+    markSubmitted(index, p);
     for (std::uint32_t other : step.waits) stream.wait(*m_events[other][p]);
     if (step.control != kNone) {
         runControl(index, parity);
@@ -244,6 +248,12 @@ void RunContext::submit(std::uint32_t index, int parity) {
             stream.copy(slot.copy[p]);
     }
     if (step.recorded) stream.record(*m_events[index][p]);
+    if (m_stops.isArmed()) stopAfter(index);
+}
+
+void RunContext::markSubmitted(std::uint32_t step, std::size_t parity) noexcept {
+    m_stoppedAt[parity][step] = m_stoppedNs;
+    m_reached[step] = m_iteration + 1;
 }
 
 /// A few iterations have to gain what it takes to make graphs of them.
@@ -268,6 +278,7 @@ void RunContext::submitStretch(const Stretch& stretch, int parity) {
     const Step& last = m_plan->steps[stretch.steps.back()];
     Stream& stream = *m_streams[first.stream];
     const auto p = static_cast<std::size_t>(parity);
+    for (const std::uint32_t step : stretch.steps) markSubmitted(step, p);
     for (std::uint32_t other : first.waits) stream.wait(*m_events[other][p]);
     stream.launchStretch(stretch.launches[p]);
     if (last.recorded) stream.record(*m_events[last.index][p]);
@@ -310,7 +321,7 @@ void RunContext::runSetup() {
     for (std::uint32_t i = 0; i < m_plan->setupSteps; ++i) submit(i, 0);
     // All streams start the first iteration at the same moment of the virtual clock.
     const std::int64_t latest = rest();
-    m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs;
+    m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs - m_stoppedNs;
     m_clockEnd = m_setupEnd;
     collect(0, m_plan->setupSteps, 0, 0);
 }
@@ -319,12 +330,14 @@ void RunContext::submitIteration(std::int64_t iteration) {
     const int parity = static_cast<int>(iteration & 1);
     const bool isLast = iteration + 1 == m_options.iterations;
     const auto steps = static_cast<std::uint32_t>(m_plan->steps.size());
+    const bool mayStop = m_stops.isArmed(); // between any two steps
     m_iteration = iteration;
     for (auto& ran : m_bodyRan) ran = {};
     for (std::uint32_t i = m_plan->setupSteps; i < steps; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != kNone || (step.last && !isLast)) continue;
-        const Stretch* stretch = m_stretchOf[i] == kNone ? nullptr : &m_stretches[m_stretchOf[i]];
+        const bool isAlone = mayStop || m_stretchOf[i] == kNone;
+        const Stretch* stretch = isAlone ? nullptr : &m_stretches[m_stretchOf[i]];
         if (stretch && stretch->steps.front() != i) continue;
         if (iteration > 0) waitForLastIteration(step, parity);
         if (stretch)
@@ -362,6 +375,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
     m_records.clear();
     const bool isLast = iteration + 1 == m_options.iterations;
     const bool onVirtual = m_plan->virtualClock;
+    const auto& stopped = m_stoppedAt[static_cast<std::size_t>(parity)];
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
@@ -371,15 +385,16 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
         record.state = stateOf(i);
         if (record.state == StepState::done) {
             const LaunchTiming& t = timings[i];
-            record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs;
-            record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs;
+            record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs - stopped[i];
+            record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[i];
             m_clockEnd = std::max(m_clockEnd, record.endNs);
             if (step.transfer != kNone) {
                 record.bytes = m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
                 if (producer != kNone && !m_plan->steps[producer].setup) {
-                    const std::int64_t ready =
-                        onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs;
+                    const std::int64_t ready = onVirtual
+                                                   ? timings[producer].virtualEnd
+                                                   : timings[producer].end - m_startNs - stopped[producer];
                     record.waitNs = std::max<std::int64_t>(0, record.startNs - ready);
                 }
             }
@@ -432,6 +447,7 @@ RunResult RunContext::execute() {
     prepare();
     runSetup();
     findStretches();
+    const std::int64_t stoppedInSetup = m_stoppedNs;
     const std::int64_t iterationsStart = steadyNs();
     std::int64_t submitted = 0;
     std::int64_t finished = 0;
@@ -445,9 +461,10 @@ RunResult RunContext::execute() {
 
     RunResult result;
     result.run = m_run;
-    result.wallNs = steadyNs() - iterationsStart;
+    result.stoppedNs = m_stoppedNs;
+    result.wallNs = steadyNs() - iterationsStart - (m_stoppedNs - stoppedInSetup);
     result.prepareNs = m_prepareNs;
-    result.setupNs = iterationsStart - m_startNs - m_prepareNs;
+    result.setupNs = iterationsStart - m_startNs - m_prepareNs - stoppedInSetup;
     result.clockNs = m_plan->virtualClock ? m_clockEnd - m_setupEnd : result.wallNs;
     result.iterations = m_completed;
     for (const auto& stream : m_streams) result.replayed += stream->replayed();

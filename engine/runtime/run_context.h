@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/executor.h"
+#include "runtime/run_stops.h"
 
 #include <array>
 #include <atomic>
@@ -50,7 +51,13 @@ public:
     ~RunContext();
 
     RunResult execute();
-    void cancel() noexcept { m_guard.cancel(); }
+    void cancel() noexcept {
+        m_guard.cancel();
+        m_stops.release();
+    }
+    RunStops& stops() noexcept { return m_stops; }
+    /// As Executor's, from any thread.
+    std::optional<Tensor> tensorAtStop(PortRef output) const;
     /// By stream, from any thread while execute() runs.
     std::vector<std::uint32_t> runningSteps() const;
 
@@ -76,6 +83,7 @@ private:
     void bind(std::uint32_t step);
     void resolve(std::uint32_t step);
     void submit(std::uint32_t step, int parity);
+    void markSubmitted(std::uint32_t step, std::size_t parity) noexcept;
     void findStretches();
     void submitStretch(const Stretch& stretch, int parity);
     void waitForLastIteration(const Step& step, int parity);
@@ -88,6 +96,13 @@ private:
     /// Of the steps there that belong to a body of `owner`, or, by default, to none.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
+    // In run_stops.cpp.
+    void stopBefore(std::uint32_t step);
+    void stopAfter(std::uint32_t step);
+    void standStill(std::uint32_t step, bool after, std::string found);
+    std::optional<std::string> lookAt(const Step& step, const Breakpoint& breakpoint) const;
+    bool isReached(std::uint32_t step) const;
+    std::optional<Tensor> onHost(std::uint32_t value) const;
     // In run_control.cpp.
     void runControl(std::uint32_t step, int parity);
     void runBranch(const Step& step, const PlanControl& control, int parity);
@@ -112,6 +127,7 @@ private:
     RunObserver* const m_observer;
     ResultCache* const m_cache;
     RunGuard m_guard;
+    RunStops m_stops;
 
     std::vector<std::unique_ptr<Stream>> m_streams;
     std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: of an iteration
@@ -126,9 +142,17 @@ private:
     std::int64_t m_iteration = 0;               ///< being submitted
     std::int64_t m_startNs = 0;
     std::int64_t m_prepareNs = 0;
-    std::int64_t m_setupEnd = 0;  ///< on the run's clock
-    std::int64_t m_clockEnd = 0;  ///< on the run's clock
-    std::int64_t m_completed = 0; ///< iterations
+    std::int64_t m_setupEnd = 0;                          ///< on the run's clock
+    std::int64_t m_clockEnd = 0;                          ///< on the run's clock
+    std::int64_t m_completed = 0;                         ///< iterations
+    std::int64_t m_stoppedNs = 0;                         ///< the run stood still so far
+    std::array<std::vector<std::int64_t>, 2> m_stoppedAt; ///< by step: m_stoppedNs when it was submitted
+    struct StoppedStep {
+        std::uint32_t step = 0;
+        bool after = false;
+    };
+    StoppedStep m_stop;                  ///< while it stands still
+    std::vector<std::int64_t> m_reached; ///< by step: 1 + the iteration it was last submitted in
 
     struct StreamOrder {
         std::vector<std::uint32_t> setup;

@@ -47,6 +47,7 @@ void RunContext::runControl(std::uint32_t index, int parity) {
     LaunchTiming& timing = m_timings[static_cast<std::size_t>(parity)][index];
     timing.virtualStart = rest();
     timing.start = steadyNs();
+    const std::int64_t stoppedBefore = m_stoppedNs;
     if (!m_guard.mayRun(index)) {
         for (std::uint32_t b = 0; b < control.bodies.size(); ++b) {
             const PlanBody& body = control.bodies[b];
@@ -66,7 +67,7 @@ void RunContext::runControl(std::uint32_t index, int parity) {
         m_guard.fail(index, ErrorCode::outOfMemory, "the host is out of memory");
     }
     timing.virtualEnd = rest();
-    timing.end = steadyNs();
+    timing.end = steadyNs() - (m_stoppedNs - stoppedBefore);
 }
 
 void RunContext::runBranch(const Step& step, const PlanControl& control, int parity) {
@@ -187,8 +188,11 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
         if (m_plan->values[v].handedOn && slot.bytes > 0 && !buffer)
             buffer = m_plan->devices.memoryFor(slot.device, slot.memory).allocate(slot.bytes, slot.memory);
     }
-    for (std::uint32_t i = body.first; i < body.last; ++i)
-        if (isHere(i) && !m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
+    for (std::uint32_t i = body.first; i < body.last; ++i) {
+        if (!isHere(i)) continue;
+        m_reached[i] = 0; // this time
+        if (!m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
+    }
     for (std::uint32_t i = body.first; i < body.last; ++i)
         if (isHere(i)) submit(i, parity);
     rest();

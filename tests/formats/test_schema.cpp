@@ -51,6 +51,13 @@ private Q_SLOTS:
         const FrameId inner = b.addFrame({FrameId::none, "inner", outer});
         Attributes attributes{{"i", std::int64_t(1)}, {"d", std::nan("")}, {"r", RawJson{"{\"a\":[null]}"}}};
         const NodeId a = b.addNode({NodeId::none, "Op", "", lane, inner, attributes, {-1.5, 2}});
+        for (const char* text : {"off after", "nan or inf", "mean <= -1.5e-07", "max > 1e+30", "nan != 12"}) {
+            Node stops;
+            stops.op = "Op";
+            stops.lane = lane;
+            stops.breakpoint = Breakpoint::parse(text);
+            b.addNode(std::move(stops));
+        }
         b.connect({{a, 3}, {a, 64}});
         b.addNote({NoteId::none, "text", lane, {1, 2}, 100, 0});
         graph.apply(b.take());
@@ -81,6 +88,10 @@ private Q_SLOTS:
         row("/nodes/0/name", "null");
         row("/nodes/0/colour", "1");
         row("/nodes/0/attributes", "[]");
+        row("/nodes/0/breakpoint", "true");
+        row("/nodes/0/breakpoint", "\"on\"");
+        row("/nodes/0/breakpoint", "\"max > nan\"");
+        row("/nodes/0/breakpoint", "\"max > 03\"");
         row("/lanes/0/device", "\"tpu\"");
         row("/lanes/0/device", "\"cuda:64\"");
         row("/lanes/0/order", "3000000000");

@@ -51,6 +51,7 @@ private:
         }
         if (keyword == "minimum" || keyword == "maximum" || keyword == "exclusiveMinimum")
             return {}; // they say nothing of what is no number
+        if ((keyword == "minLength" || keyword == "pattern") && !value.is_string()) return {};
         if (keyword == "minLength") return unless(value.get<std::string>().size() >= rule.get<std::size_t>());
         if (keyword == "minItems") return unless(value.size() >= rule.get<std::size_t>());
         if (keyword == "maxItems" || keyword == "maxProperties")

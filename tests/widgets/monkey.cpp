@@ -393,7 +393,11 @@ void Monkey::save() { m_hand.key(Qt::Key_S, kCtrl); }
 
 void Monkey::runAndWait() {
     m_hand.key(Qt::Key_F5);
-    if (!m_hand.window->runs().isContinuous()) waitForRun(*m_hand.window);
+    const RunController& runs = m_hand.window->runs();
+    if (runs.isContinuous()) return;
+    const auto rests = [&] { return !runs.isRunning() || runs.isStopped(); };
+    for (int stops = 0; QTest::qWaitFor(rests, 60'000) && runs.isStopped(); ++stops)
+        m_hand.key(stops < 3 && oneIn(2) ? Qt::Key_F10 : Qt::Key_F5, stops < 3 ? kNone : kShift);
 }
 
 void Monkey::runAndStop() {

@@ -1,5 +1,5 @@
+#include "core/tensor_statistics.h"
 #include "support/test_main.h"
-#include "widgets/inspector/tensor_statistics.h"
 #include "widgets/inspector/tensor_table_model.h"
 
 #include <limits>

@@ -35,6 +35,7 @@ void paintNear(const Pass& pass) {
     paintGhosts(pass);
     paintStubs(pass);
     paintCards(pass);
+    paintStops(pass);
     if (pass.zoom >= kReadableZoom) paintLabels(pass);
 }
 

@@ -36,6 +36,8 @@ void paintStubs(const Pass& pass);
 /// A folded parameter, on its card.
 void paintRow(const Pass& pass, std::uint32_t slot);
 void paintCards(const Pass& pass);
+/// Breakpoints, and where the run stands still.
+void paintStops(const Pass& pass);
 void paintLabels(const Pass& pass);
 void paintFarNodes(const Pass& pass);
 void paintFarWires(const Pass& pass);

@@ -288,6 +288,7 @@ void Scene::finish(const SceneSource& source) {
         shape.hasWarning = mark != worst.end() && mark->second == Severity::warning;
         shape.isPinned = node.pinned;
         shape.isDisabled = node.disabled;
+        shape.breakpoint = node.breakpoint;
         if (const auto module = m_modules.find(known->second); module != m_modules.end())
             shape.isDisabled = std::all_of(module->second.nodes.begin(), module->second.nodes.end(),
                                            [&](NodeId id) { return graph.find(id)->disabled; });

@@ -83,6 +83,7 @@ struct NodeShape {
     bool hasWarning = false;
     bool isPinned = false; ///< to its lane
     bool isDisabled = false;
+    std::optional<Breakpoint> breakpoint;
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool isHidden = false;    ///< on a collapsed lane, or outside of the module that is open

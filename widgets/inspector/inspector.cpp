@@ -416,15 +416,17 @@ void Inspector::refreshFigures() {
 }
 
 void Inspector::showTensor(PortRef output) {
-    if (m_runs.isRunning()) {
+    if (m_runs.isRunning() && !m_runs.isStopped()) {
         m_tensor->setTensor(std::nullopt, tr("Shown when the run ends."), {});
         return;
     }
     const std::optional<Tensor> tensor = m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
     m_tensor->setTensor(tensor,
-                        !m_runs.result() ? tr("Run the graph to look at it.")
-                                         : tr("The last run did not keep this tensor."),
+                        m_runs.isStopped() ? tr("At this stop it is not there: it comes later in the "
+                                                "iteration, or its memory has been used again.")
+                        : !m_runs.result() ? tr("Run the graph to look at it.")
+                                           : tr("The last run did not keep this tensor."),
                         maker ? toQt(maker->name) : QString());
 }
 
@@ -446,6 +448,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("computed"), tr("not run yet")});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
         rows.push_back({tr("computed"), toQt(name(run->second.state))});
+    else if (m_runs.isStopped() && run->second.ns <= 0)
+        rows.push_back({tr("computed"), tr("in this iteration")}); // of which nobody has the times yet
     else
         rows.push_back(
             {tr("computed"),

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/tensor.h"
-#include "widgets/inspector/tensor_statistics.h"
+#include "core/tensor_statistics.h"
 
 #include <QWidget>
 

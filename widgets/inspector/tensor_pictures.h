@@ -1,6 +1,6 @@
 #pragma once
 
-#include "widgets/inspector/tensor_statistics.h"
+#include "core/tensor_statistics.h"
 
 #include <QImage>
 #include <QWidget>

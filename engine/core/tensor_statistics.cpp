@@ -1,4 +1,4 @@
-#include "widgets/inspector/tensor_statistics.h"
+#include "core/tensor_statistics.h"
 
 #include <algorithm>
 #include <cmath>

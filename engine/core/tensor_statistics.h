@@ -2,12 +2,14 @@
 
 #include "core/tensor.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 namespace twb {
 
-/// What the tensor view says of a tensor as a whole. min, max, mean and std are of the finite elements; std
+/// What there is to say of a tensor as a whole. min, max, mean and std are of the finite elements; std
 /// is the population's.
 struct TensorStatistics {
     static constexpr int kBins = 48;
@@ -24,6 +26,8 @@ struct TensorStatistics {
     double mean = 0;
     double std = 0;
     std::array<std::int64_t, kBins> histogram{}; ///< of the finite elements, even bins from min to max
+
+    double absMax() const noexcept { return std::max(std::abs(min), std::abs(max)); }
 };
 
 /// Of a host tensor. Linear in its elements.

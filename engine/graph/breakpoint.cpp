@@ -1,0 +1,139 @@
+#include "graph/breakpoint.h"
+
+#include "core/tensor_statistics.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+namespace twb {
+namespace {
+
+constexpr std::string_view kOff = "off ";
+constexpr std::string_view kNanOrInf = "nan or inf";
+constexpr std::array<std::string_view, 7> kStatistics{"min", "max", "mean", "std", "absmax", "nan", "inf"};
+constexpr std::array<std::string_view, 6> kRelations{"<", "<=", "==", "!=", ">=", ">"};
+
+double valueOf(Breakpoint::Statistic statistic, const TensorStatistics& s) {
+    switch (statistic) {
+    case Breakpoint::Statistic::min:
+        return s.min;
+    case Breakpoint::Statistic::max:
+        return s.max;
+    case Breakpoint::Statistic::mean:
+        return s.mean;
+    case Breakpoint::Statistic::std:
+        return s.std;
+    case Breakpoint::Statistic::absMax:
+        return s.absMax();
+    case Breakpoint::Statistic::nan:
+        return static_cast<double>(s.nan);
+    case Breakpoint::Statistic::inf:
+        return static_cast<double>(s.infinite);
+    }
+    return 0;
+}
+
+bool holds(double value, Breakpoint::Relation relation, double limit) {
+    switch (relation) {
+    case Breakpoint::Relation::less:
+        return value < limit;
+    case Breakpoint::Relation::atMost:
+        return value <= limit;
+    case Breakpoint::Relation::equal:
+        return value == limit;
+    case Breakpoint::Relation::notEqual:
+        return value != limit;
+    case Breakpoint::Relation::atLeast:
+        return value >= limit;
+    case Breakpoint::Relation::greater:
+        return value > limit;
+    }
+    return false;
+}
+
+template <class Enum, std::size_t n>
+std::optional<Enum> named(const std::array<std::string_view, n>& names, std::string_view text) {
+    for (std::size_t i = 0; i < n; ++i)
+        if (names[i] == text) return static_cast<Enum>(i);
+    return std::nullopt;
+}
+
+/// A finite number as JSON writes it.
+std::optional<double> number(std::string_view text) {
+    const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+    const bool isPlain =
+        !digits.empty() && digits.front() >= '0' && digits.front() <= '9' &&
+        (digits.front() != '0' || digits.size() == 1 || digits[1] == '.' || digits[1] == 'e');
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (!isPlain || error != std::errc() || stop != end || digits.ends_with('.') ||
+        digits.find(".e") != std::string_view::npos || digits.find('E') != std::string_view::npos)
+        return std::nullopt;
+    return value;
+}
+
+} // namespace
+
+std::string_view name(Breakpoint::Statistic statistic) noexcept {
+    return kStatistics[static_cast<std::size_t>(statistic)];
+}
+
+std::string_view name(Breakpoint::Relation relation) noexcept {
+    return kRelations[static_cast<std::size_t>(relation)];
+}
+
+std::string Breakpoint::toString() const {
+    const std::string_view off = enabled ? "" : kOff;
+    switch (kind) {
+    case Kind::before:
+        return fmt::format("{}before", off);
+    case Kind::after:
+        return fmt::format("{}after", off);
+    case Kind::nanOrInf:
+        return fmt::format("{}{}", off, kNanOrInf);
+    case Kind::condition:
+        break;
+    }
+    return fmt::format("{}{} {} {}", off, name(statistic), name(relation), limit);
+}
+
+std::optional<Breakpoint> Breakpoint::parse(std::string_view text) {
+    Breakpoint out;
+    if (text.starts_with(kOff)) {
+        out.enabled = false;
+        text.remove_prefix(kOff.size());
+    }
+    if (text == "before" || text == "after" || text == kNanOrInf) {
+        out.kind = text == "before" ? Kind::before : text == "after" ? Kind::after : Kind::nanOrInf;
+        return out;
+    }
+    const std::size_t first = text.find(' ');
+    const std::size_t second = first == std::string_view::npos ? first : text.find(' ', first + 1);
+    if (second == std::string_view::npos) return std::nullopt;
+    const auto statistic = named<Statistic>(kStatistics, text.substr(0, first));
+    const auto relation = named<Relation>(kRelations, text.substr(first + 1, second - first - 1));
+    const auto limit = number(text.substr(second + 1));
+    if (!statistic || !relation || !limit) return std::nullopt;
+    out.kind = Kind::condition;
+    out.statistic = *statistic;
+    out.relation = *relation;
+    out.limit = *limit;
+    return out;
+}
+
+std::optional<std::string> Breakpoint::found(const TensorStatistics& s) const {
+    if (kind == Kind::nanOrInf) {
+        if (s.nan == 0 && s.infinite == 0) return std::nullopt;
+        return fmt::format("{} NaN, {} inf", s.nan, s.infinite);
+    }
+    const bool counts = statistic == Statistic::nan || statistic == Statistic::inf;
+    if (kind != Kind::condition || (!counts && s.finite == 0)) return std::nullopt;
+    const double value = valueOf(statistic, s);
+    if (!holds(value, relation, limit)) return std::nullopt;
+    return fmt::format("{} is {:.6g}", name(statistic), value);
+}
+
+} // namespace twb

@@ -1,0 +1,170 @@
+#include "runtime/run_stops.h"
+
+#include "backends/cpu/host_stream.h"
+#include "core/tensor_statistics.h"
+#include "runtime/run_context.h"
+
+#include <algorithm>
+#include <cstring>
+
+// A run stops between two submissions: all streams come to rest, and the thread that submits waits. What it
+// waited is taken off the times of whatever is submitted later, so that no figure has it.
+
+namespace twb {
+
+void RunStops::set(const std::map<NodeId, Breakpoint>& breakpoints) {
+    const std::scoped_lock lock(m_mutex);
+    m_breakpoints = breakpoints;
+    std::erase_if(m_breakpoints, [](const auto& entry) { return !entry.second.enabled; });
+    arm();
+}
+
+bool RunStops::isStepping() const {
+    const std::scoped_lock lock(m_mutex);
+    return m_steps;
+}
+
+std::optional<Breakpoint> RunStops::at(const Step& step) const {
+    const std::scoped_lock lock(m_mutex);
+    const auto find = [&](NodeId node) -> std::optional<Breakpoint> {
+        const auto found = m_breakpoints.find(node);
+        return found == m_breakpoints.end() ? std::nullopt : std::optional(found->second);
+    };
+    for (const NodeId member : step.members)
+        if (const auto found = find(member)) return found;
+    return find(step.node);
+}
+
+void RunStops::begin() {
+    const std::scoped_lock lock(m_mutex);
+    m_isStill = !m_released;
+    m_steps = false;
+    arm();
+}
+
+void RunStops::wait() {
+    std::unique_lock lock(m_mutex);
+    m_woken.wait(lock, [this] { return !m_isStill; });
+}
+
+void RunStops::goOn(bool step) {
+    const std::scoped_lock lock(m_mutex);
+    if (!m_isStill) return;
+    m_isStill = false;
+    m_steps = step;
+    arm();
+    m_woken.notify_all();
+}
+
+void RunStops::release() noexcept {
+    const std::scoped_lock lock(m_mutex);
+    m_released = true;
+    m_isStill = false;
+    arm();
+    m_woken.notify_all();
+}
+
+void RunContext::stopBefore(std::uint32_t index) {
+    const Step& step = m_plan->steps[index];
+    const std::optional<Breakpoint> here = m_stops.at(step);
+    // One that steps stops after it.
+    if (!here || here->kind != Breakpoint::Kind::before || m_stops.isStepping()) return;
+    if (m_plan->stepsOf(step.node).front() != index) return; // within a node of several steps
+    synchronizeAll();
+    if (!m_guard.isCancelled() && m_guard.state(index) == StepState::done) standStill(index, false, {});
+}
+
+void RunContext::stopAfter(std::uint32_t index) {
+    const Step& step = m_plan->steps[index];
+    const std::optional<Breakpoint> here = m_stops.at(step);
+    const bool isLast = here && step.node != NodeId::none && m_plan->stepsOf(step.node).back() == index;
+    const bool mayStop = isLast && here->kind != Breakpoint::Kind::before;
+    const bool isStepping = m_stops.isStepping();
+    if (!mayStop && !isStepping) return;
+    synchronizeAll();
+    if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
+    const std::int64_t since = steadyNs();
+    const std::optional<std::string> found = mayStop && here->looks() ? lookAt(step, *here) : std::nullopt;
+    m_stoppedNs += steadyNs() - since;
+    if (isStepping || !here->looks() || found) standStill(index, true, found.value_or(std::string()));
+}
+
+/// What a breakpoint finds in the first output that has something of the kind.
+std::optional<std::string> RunContext::lookAt(const Step& step, const Breakpoint& breakpoint) const {
+    for (const std::uint32_t v : step.outputs) {
+        try {
+            const std::optional<Tensor> output = onHost(v);
+            const auto found = output ? breakpoint.found(statisticsOf(*output)) : std::nullopt;
+            if (found) return found;
+        } catch (const Error& error) {
+            return error.what(); // whoever set the breakpoint learns that it could not look
+        }
+    }
+    return std::nullopt;
+}
+
+bool RunContext::isReached(std::uint32_t step) const {
+    return m_reached[step] == m_iteration + 1 || (m_plan->steps[step].setup && m_reached[step] > 0);
+}
+
+void RunContext::standStill(std::uint32_t index, bool after, std::string found) {
+    if (!m_observer) return;
+    const std::int64_t since = steadyNs();
+    RunStop stop;
+    stop.run = m_run;
+    stop.step = index;
+    stop.iteration = m_iteration;
+    stop.after = after;
+    stop.found = std::move(found);
+    for (std::uint32_t i = 0; i < m_plan->steps.size(); ++i)
+        stop.states.push_back(isReached(i) ? m_guard.state(i) : StepState::pending);
+    m_stop = {index, after};
+    m_stops.begin();
+    switch (m_observer->stopped(stop)) {
+    case AtStop::wait:
+        m_stops.wait();
+        break;
+    case AtStop::goOn:
+        m_stops.goOn(false);
+        break;
+    case AtStop::end:
+        cancel();
+        break;
+    }
+    m_stoppedNs += steadyNs() - since;
+}
+
+/// A value as the host reads it while nothing runs; nothing where there is none.
+std::optional<Tensor> RunContext::onHost(std::uint32_t v) const {
+    const PlanValue& value = m_plan->values[v];
+    if (value.absent || !m_types[v].isKnown()) return std::nullopt;
+    const Tensor there = tensorOf(v);
+    if (!there) return std::nullopt;
+    const Tensor here = toHost(there, m_plan->devices);
+    if (!value.channelsLast) return here;
+    return Tensor(here.buffer(), here.type(), channelsLastStrides(here.shape()), 0);
+}
+
+std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
+    const auto lies = [&](std::uint32_t v) {
+        const std::uint32_t producer = m_plan->producers[v];
+        const Step& step = m_plan->steps[m_stop.step];
+        if (producer == m_stop.step) return m_stop.after;
+        if (!m_stop.after && std::find(step.inputs.begin(), step.inputs.end(), v) != step.inputs.end())
+            return true;
+        return producer != kNone && m_plan->values[v].kept && isReached(producer) &&
+               m_guard.state(producer) == StepState::done;
+    };
+    return m_stops.whileStill([&]() -> std::optional<Tensor> {
+        const std::uint32_t v = m_plan->valueOf(output);
+        if (v == kNone || !lies(v)) return std::nullopt;
+        const std::optional<Tensor> here = onHost(v);
+        if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
+        // What goes on writes to that memory again.
+        const Tensor copy = Tensor::onHost(here->type());
+        std::memcpy(copy.data(), here->data(), static_cast<std::size_t>(here->byteCount()));
+        return Tensor(copy.buffer(), here->type(), here->strides(), 0);
+    });
+}
+
+} // namespace twb

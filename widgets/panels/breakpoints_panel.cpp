@@ -1,0 +1,148 @@
+#include "widgets/panels/breakpoints_panel.h"
+
+#include "widgets/breakpoint_edits.h"
+#include "widgets/labels.h"
+#include "widgets/text.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <utility>
+
+namespace twb {
+namespace {
+
+constexpr int kRowHeight = 24;
+
+enum class Column { node, when, device, state };
+
+} // namespace
+
+BreakpointModel::BreakpointModel(Document& document, const RunController& runs, QObject* parent)
+    : RowsModel(document, {tr("node"), tr("stops"), tr("device"), tr("now")}, parent), m_editable(document),
+      m_runs(runs) {}
+
+std::vector<NodeId> BreakpointModel::read() const {
+    std::vector<NodeId> ids;
+    for (const auto& [id, breakpoint] : breakpointsOf(m_document.graph())) ids.push_back(id);
+    return ids;
+}
+
+QString BreakpointModel::text(const NodeId& id, int column) const {
+    const Node* node = m_document.graph().find(id);
+    if (!node || !node->breakpoint) return {};
+    const NodeFacts* facts = m_document.analysis().find(id);
+    switch (Column(column)) {
+    case Column::node:
+        return toQt(node->name);
+    case Column::when:
+        return breakpointText(*node->breakpoint);
+    case Column::device:
+        return toQt((facts ? facts->device : m_document.graph().deviceOf(*node)).toString());
+    case Column::state:
+        break;
+    }
+    const std::optional<RunState::Stop>& stop = m_runs.state().stop;
+    if (stop && stop->node == id) return tr("the run stands here: %1").arg(m_runs.stopSentence());
+    if (!node->breakpoint->enabled) return tr("off");
+    if (node->disabled) return tr("never: the node is disabled");
+    const RunFigures* figures = m_runs.figures();
+    const bool runs = figures && !m_runs.state().stale;
+    return runs && figures->plan().stepsOf(id).empty() ? tr("never: the node makes no step of its own")
+                                                       : QString();
+}
+
+QVariant BreakpointModel::data(const QModelIndex& index, int role) const {
+    if (role != Qt::CheckStateRole) return RowsModel::data(index, role);
+    if (Column(index.column()) != Column::node) return {};
+    const Node* node = m_document.graph().find(rows()[std::size_t(index.row())]);
+    return int(node && node->breakpoint && node->breakpoint->enabled ? Qt::Checked : Qt::Unchecked);
+}
+
+bool BreakpointModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+    if (role != Qt::CheckStateRole) return false;
+    m_editable.apply(enableBreakpoints(m_document.graph(), {rows()[std::size_t(index.row())]},
+                                       value.toInt() == Qt::Checked));
+    return true;
+}
+
+Qt::ItemFlags BreakpointModel::flags(const QModelIndex& index) const {
+    const Qt::ItemFlags flags = RowsModel::flags(index);
+    return Column(index.column()) == Column::node ? flags | Qt::ItemIsUserCheckable : flags;
+}
+
+BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs, QWidget* parent)
+    : QWidget(parent), m_document(document), m_model(new BreakpointModel(document, runs, this)),
+      m_table(new QTableView),
+      m_empty(
+          makeLabel(tr("No breakpoints. Select a node and press B, and a run stops after it; the menu Run "
+                       "▸ Breakpoint has the other ways: before it, on NaN or inf, on a condition."),
+                    TextRole::body, QStringLiteral("secondary"))) {
+    m_table->setObjectName(QStringLiteral("breakpointTable"));
+    m_table->setAccessibleName(tr("Breakpoints"));
+    m_table->setModel(m_model);
+    m_table->setShowGrid(false);
+    m_table->setFrameShape(QFrame::NoFrame);
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_table->verticalHeader()->hide();
+    m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+    m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setStretchLastSection(true);
+    m_table->setColumnWidth(int(Column::node), 200);
+    m_table->setColumnWidth(int(Column::when), 176);
+    m_table->installEventFilter(this);
+    m_empty->setWordWrap(true);
+    m_empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+    m_empty->setContentsMargins(16, 12, 16, 12);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(4, 4, 0, 0);
+    layout->addWidget(m_table, 1);
+    layout->addWidget(m_empty, 1);
+    connect(m_table, &QTableView::clicked, this,
+            [this](const QModelIndex& index) { Q_EMIT nodeChosen(nodeAt(index)); });
+    connect(m_table, &QTableView::doubleClicked, this,
+            [this](const QModelIndex& index) { Q_EMIT conditionWanted(nodeAt(index)); });
+    connect(&m_document, &Document::changed, this, &BreakpointsPanel::refresh);
+    connect(&m_document, &Document::reset, this, &BreakpointsPanel::refresh);
+    const auto repaintRows = [this] { m_table->viewport()->update(); };
+    connect(&runs, &RunController::stopped, this, repaintRows);
+    connect(&runs, &RunController::resumed, this, repaintRows);
+    connect(&runs, &RunController::finished, this, repaintRows);
+    refresh();
+}
+
+NodeId BreakpointsPanel::nodeAt(const QModelIndex& index) const {
+    return m_model->rows()[std::size_t(index.row())];
+}
+
+void BreakpointsPanel::refresh() {
+    const int row = m_table->currentIndex().row();
+    m_model->refresh();
+    const int rows = m_model->rowCount();
+    m_table->setVisible(rows > 0);
+    m_empty->setVisible(rows == 0);
+    if (std::exchange(m_isFilled, rows > 0) != (rows > 0)) Q_EMIT filled(rows > 0);
+    if (row >= 0 && rows > 0) m_table->setCurrentIndex(m_model->index(std::min(row, rows - 1), 0));
+}
+
+bool BreakpointsPanel::eventFilter(QObject* watched, QEvent* event) {
+    // Before the window's own Delete, which takes nodes away.
+    const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
+    if (isKey && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Delete)) {
+        event->accept();
+        std::set<NodeId> nodes;
+        for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
+            nodes.insert(nodeAt(index));
+        if (event->type() == QEvent::KeyPress && !nodes.empty()) Q_EMIT removed(nodes);
+        return true;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace twb

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "widgets/panels/node_table.h"
+#include "widgets/run_controller.h"
+
+class QLabel;
+class QPushButton;
+
+namespace twb {
+
+/// The nodes at which a run stops, when, and whether they do at present.
+class BreakpointModel : public RowsModel<NodeId> {
+    Q_OBJECT
+
+public:
+    BreakpointModel(Document& document, const RunController& runs, QObject* parent = nullptr);
+    QVariant data(const QModelIndex& index, int role) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+private:
+    std::vector<NodeId> read() const override;
+    QString text(const NodeId& id, int column) const override;
+
+    Document& m_editable;
+    const RunController& m_runs;
+};
+
+/// The list: a check box enables, Delete removes, a double click changes the condition.
+class BreakpointsPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    BreakpointsPanel(Document& document, const RunController& runs, QWidget* parent = nullptr);
+
+Q_SIGNALS:
+    void nodeChosen(twb::NodeId node);
+    void conditionWanted(twb::NodeId node);
+    void filled(bool some); ///< whether there are any
+    void removed(const std::set<twb::NodeId>& nodes);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void refresh();
+    NodeId nodeAt(const QModelIndex& index) const;
+
+    Document& m_document;
+    BreakpointModel* m_model;
+    QTableView* m_table;
+    QLabel* m_empty;
+    bool m_isFilled = false;
+};
+
+} // namespace twb

@@ -1,0 +1,80 @@
+#include "core/error.h"
+#include "widgets/run_controller.h"
+#include "widgets/text.h"
+
+// A run that stands still at a breakpoint: where it is, what it has made so far, and how it goes on.
+
+namespace twb {
+
+void RunController::proceed() {
+    if (!m_stop) return;
+    leaveStop();
+    m_executor.proceed();
+}
+
+void RunController::step() {
+    if (!m_stop) return;
+    leaveStop();
+    m_executor.step();
+}
+
+void RunController::leaveStop() {
+    m_stop.reset();
+    m_state.stop.reset();
+    m_lastCopy.reset();
+    Q_EMIT resumed();
+    Q_EMIT frame();
+}
+
+QString RunController::stopSentence() const {
+    if (!m_stop) return {};
+    const Step& step = m_figures->plan().steps[m_stop->step];
+    const Node* node = step.chain ? nullptr : m_snapshot.find(step.node);
+    const QString where =
+        (m_stop->after ? tr("after %1") : tr("before %1")).arg(toQt(node ? node->name : step.label));
+    const QString when =
+        step.setup ? tr("before the iterations") : tr("iteration %1").arg(grouped(m_stop->iteration + 1));
+    return m_stop->found.empty() ? QStringLiteral("%1, %2").arg(where, when)
+                                 : QStringLiteral("%1, %2: %3").arg(where, when, toQt(m_stop->found));
+}
+
+std::optional<Edge> RunController::stoppedEdge() const {
+    if (!m_stop) return std::nullopt;
+    const Step& step = m_figures->plan().steps[m_stop->step];
+    if (step.node != NodeId::none || step.transfer == kNone) return std::nullopt;
+    return m_edges[step.transfer].front();
+}
+
+/// What has run in this iteration, and what has not, whatever the iterations before have shown.
+void RunController::standStill(RunStop stop) {
+    const Plan& plan = m_figures->plan();
+    for (auto& [id, node] : m_state.nodes) node.state = StepState::pending;
+    const auto show = [&](NodeId id, StepState state) {
+        if (const auto node = m_state.nodes.find(id); node != m_state.nodes.end()) node->second.state = state;
+    };
+    for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
+        show(plan.steps[i].node, stop.states[i]);
+        for (const NodeId member : plan.steps[i].members) show(member, stop.states[i]);
+    }
+    m_state.stop = RunState::Stop{plan.steps[stop.step].node, stop.after};
+    m_stop = std::move(stop);
+    m_lastCopy.reset();
+    log(Severity::note, tr("Run %1 stopped %2").arg(m_number).arg(stopSentence()));
+}
+
+std::optional<Tensor> RunController::tensorAtStop(PortRef output) const {
+    const Plan& plan = m_figures->plan();
+    const std::uint32_t value = plan.valueOf(output);
+    if (value == kNone) return std::nullopt;
+    const TensorType& type = plan.values[value].type;
+    if (type.isKnown() && std::uint64_t(type.byteCount()) > kKeptBytes) return std::nullopt;
+    try {
+        const std::optional<Tensor> there = m_executor.tensorAtStop(output);
+        if (there) m_lastCopy = {output, *there};
+        return there;
+    } catch (const Error&) {
+        return std::nullopt; // its device is gone: there is nothing to show
+    }
+}
+
+} // namespace twb
