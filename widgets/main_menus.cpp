@@ -318,6 +318,19 @@ void MainWindow::buildViewMenu() {
     QAction* showsLegend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
     showsLegend->setCheckable(true);
     connect(showsLegend, &QAction::toggled, legend, &QWidget::setVisible);
+    QMenu& heat = *menu.addMenu(tr("&Heat"));
+    auto* shades = new QActionGroup(this);
+    const std::tuple<HeatBy, QString, QString> heats[] = {
+        {HeatBy::none, tr("&None"), tr("Ctrl+Shift+U")},
+        {HeatBy::time, tr("By &time"), tr("Ctrl+Shift+I")},
+        {HeatBy::bytes, tr("By &bytes"), tr("Ctrl+Shift+Y")}};
+    for (const auto& [by, text, shortcut] : heats) {
+        QAction* action =
+            addAction(heat, text, QKeySequence(shortcut), [this, by = by] { m_canvas->setHeat(by); });
+        action->setCheckable(true);
+        action->setChecked(by == HeatBy::none);
+        shades->addAction(action);
+    }
     menu.addSeparator();
     const std::pair<QString, QString> pages[] = {{QStringLiteral("transfers"), tr("&Transfers")},
                                                  {QStringLiteral("timeline"), tr("Time&line")},

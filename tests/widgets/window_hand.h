@@ -62,6 +62,11 @@ struct WindowHand {
                           modifiers);
         QApplication::sendEvent(&canvas, &event);
     }
+    /// The pointer, with no button down.
+    void hover(QPoint at) {
+        QMouseEvent event(QEvent::MouseMove, at, canvas.mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+        QApplication::sendEvent(&canvas, &event);
+    }
     void release(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
         QTest::mouseRelease(&canvas, Qt::LeftButton, modifiers, at);
     }

@@ -427,13 +427,6 @@ void CanvasWidget::contextMenuEvent(QContextMenuEvent* event) {
     Q_EMIT contextMenuRequested(at);
 }
 
-void CanvasWidget::setHover(const Hit& hit) {
-    if (hit == m_hover) return;
-    m_hover = hit;
-    updateCursor();
-    update();
-}
-
 void CanvasWidget::updateCursor() {
     Qt::CursorShape shape = Qt::ArrowCursor;
     if (m_gesture)

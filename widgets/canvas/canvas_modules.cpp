@@ -13,7 +13,7 @@ void CanvasWidget::enter(FrameId module) {
     if (module == m_inside || (module != FrameId::none && !graph.find(module))) return;
     cancelGesture();
     m_heldWire = {};
-    m_hover = {};
+    setHover({});
     // What was shown as a whole is so again when one comes back, whatever its size is then.
     if (m_isFitted)
         m_spots.erase(m_inside);
@@ -22,6 +22,7 @@ void CanvasWidget::enter(FrameId module) {
     const bool leads = liesIn(graph, module, m_inside) || m_inside == FrameId::none;
     m_inside = module;
     m_scene.rebuild(source());
+    m_heatIsOld = true;
     // Only what is seen is selected, so that no key does something to anything else.
     Selection selection = m_document.selection();
     std::erase_if(selection.nodes, [&](NodeId id) {

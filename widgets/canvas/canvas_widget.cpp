@@ -8,6 +8,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -32,6 +33,7 @@ CanvasWidget::CanvasWidget(Document& document, QWidget* parent) : QWidget(parent
     connect(&document, &Document::selectionChanged, this, qOverload<>(&QWidget::update));
     connect(&document, &Document::devicesChanged, this, [this] {
         m_scene.refresh(source());
+        m_heatIsOld = true;
         readMemory();
         update();
     });
@@ -47,9 +49,10 @@ SceneSource CanvasWidget::source() const {
 void CanvasWidget::documentReset() {
     cancelGesture();
     m_heldWire = {};
-    m_hover = {};
+    setHover({});
     m_spots.clear();
     if (std::exchange(m_inside, FrameId::none) != FrameId::none) Q_EMIT insideChanged();
+    m_heatIsOld = true;
     m_scene.rebuild(source());
     readMemory();
     zoomToFit();
@@ -66,7 +69,8 @@ void CanvasWidget::documentChanged(const Delta& delta) {
         m_scene.rebuild(source());
     else
         m_scene.update(source(), delta);
-    m_hover = {};
+    m_heatIsOld = true;
+    setHover({});
     if (leaves) {
         Q_EMIT insideChanged();
         zoomToFit();
@@ -117,7 +121,29 @@ void CanvasWidget::setRunState(const RunState* run) {
 void CanvasWidget::runStateChanged() {
     if (m_run && m_run->running && !m_runBudget.isDue()) return;
     readMemory();
+    m_heatIsOld = true;
     update();
+}
+
+void CanvasWidget::setHover(const Hit& hit) {
+    if (hit == m_hover) return;
+    m_hover = hit;
+    m_journey.reset();
+    if (hit.kind == Hit::Kind::wire)
+        m_journey = journeyShape(m_scene, m_document.graph(), m_document.analysis(), hit.wire);
+    updateCursor();
+    update();
+}
+
+void CanvasWidget::setHeat(HeatBy by) {
+    m_heatBy = by;
+    m_heatIsOld = true;
+    update();
+}
+
+const Heat& CanvasWidget::heat() const {
+    if (std::exchange(m_heatIsOld, false)) m_heat = heatOf(m_scene, m_document.analysis(), m_run, m_heatBy);
+    return m_heat;
 }
 
 void CanvasWidget::readMemory() {
@@ -328,6 +354,8 @@ PaintState CanvasWidget::paintState() const {
     state.run = m_run;
     state.selection = &m_document.selection();
     state.hover = m_hover;
+    if (m_heatBy != HeatBy::none) state.heat = &heat();
+    if (m_journey && !m_gesture) state.journey = &*m_journey;
     state.memory = m_memory;
     state.headerWidth = headerWidthFor(width());
     if (m_gesture) {
@@ -345,6 +373,7 @@ PaintState CanvasWidget::pictureState() const {
     PaintState state = paintState();
     state.preview = nullptr;
     state.hover = {};
+    state.journey = nullptr;
     state.selection = nullptr;
     state.headerWidth = headerWidthFor(1e6);
     return state;

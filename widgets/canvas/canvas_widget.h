@@ -53,6 +53,11 @@ public:
     /// that is open where the node is not in it, and opens the collapsed one that it is in.
     void reveal(NodeId node);
     void setMinimapVisible(bool visible);
+    /// What cards are shaded by, with a scale below the lanes' headers.
+    void setHeat(HeatBy by);
+    const Heat& heat() const;
+    /// The way of the tensor on the wire under the pointer; nothing elsewhere.
+    const std::optional<JourneyShape>& journey() const noexcept { return m_journey; }
 
     /// The lane at a point of the widget; the nearest one beyond them; none when the graph has no lanes.
     LaneId laneAt(QPoint point) const;
@@ -182,6 +187,10 @@ private:
     Preview m_dropPreview;
     Preview m_heldWire; ///< while an op is chosen for it
     Hit m_hover;
+    std::optional<JourneyShape> m_journey; ///< of the wire that it is
+    HeatBy m_heatBy = HeatBy::none;
+    mutable Heat m_heat;
+    mutable bool m_heatIsOld = true;
     QPointF m_lastPixel;
     Qt::KeyboardModifiers m_lastModifiers;
     LaneId m_pressedHeader = LaneId::none;

@@ -37,6 +37,7 @@ void paintNear(const Pass& pass) {
     paintCards(pass);
     paintStops(pass);
     if (pass.zoom >= kReadableZoom) paintLabels(pass);
+    paintJourney(pass);
 }
 
 } // namespace
@@ -48,6 +49,12 @@ void Pass::useCanvasUnits() const {
 }
 
 void Pass::usePixels() const { painter.restore(); }
+
+QColor cardGround(const Pass& pass, std::uint32_t slot) {
+    const Heat* heat = pass.state.heat;
+    return heat && slot < heat->shares.size() ? heatColor(pass.theme(), heat->shares[slot])
+                                              : pass.theme().raised;
+}
 
 QColor withAlpha(QColor color, double alpha) {
     color.setAlphaF(static_cast<float>(alpha));

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "core/buffer.h"
+#include "widgets/canvas/heat.h"
+#include "widgets/canvas/journey_shape.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/document.h"
 #include "widgets/theme.h"
@@ -58,6 +60,8 @@ struct PaintState {
     const RunState* run = nullptr;
     const Selection* selection = nullptr;
     const Preview* preview = nullptr;
+    const Heat* heat = nullptr;            ///< null: cards have their own colour
+    const JourneyShape* journey = nullptr; ///< of the wire under the pointer
     Hit hover;
     std::map<Device, MemoryStats> memory; ///< live, for the lane headers
     double headerWidth = 0;               ///< of the lane headers, in pixels; 0: none

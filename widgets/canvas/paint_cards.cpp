@@ -268,6 +268,9 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     const bool isColored = module && module->color != FrameColor::none;
     const QColor accent = isColored ? theme.frame(module->color) : theme.device(shape.device);
     const bool isPill = shape.kind == NodeShape::Kind::pill;
+    const QColor ground = cardGround(pass, slot);
+    // On a hot ground what is secondary would be hard to read.
+    const QColor& quiet = pass.state.heat ? theme.text : theme.secondaryText;
     Outline outline = outlineOf(pass, shape, run);
     if (isPill && outline.color == theme.border) outline = {accent, 1.8};
     const double opacity = shape.isDisabled ? kDisabledOpacity : 1;
@@ -281,21 +284,20 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.setOpacity(opacity); // a layer's units are saved with it
         Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
                           {outline.color.rgba(), static_cast<std::uint32_t>(outline.width * 100),
-                           theme.raised.rgba(), isPill ? 0 : accent.rgba()},
+                           ground.rgba(), isPill ? 0 : accent.rgba()},
                           [&](QPainter& on) {
-                              paintBody(on, QRectF(QPointF(), r.size()), isPill, theme.raised, outline,
-                                        accent);
+                              paintBody(on, QRectF(QPointF(), r.size()), isPill, ground, outline, accent);
                           });
         painter.setOpacity(1);
         pass.useCanvasUnits();
         painter.setOpacity(opacity);
     } else {
-        paintBody(painter, r, isPill, theme.raised, outline, accent);
+        paintBody(painter, r, isPill, ground, outline, accent);
     }
     if (isPill) {
         if (card) {
             painter.setFont(font(TextRole::strong));
-            painter.setPen(theme.deviceInk(shape.device));
+            painter.setPen(pass.state.heat ? theme.text : theme.deviceInk(shape.device));
             const QSizeF size = card->title.size();
             painter.save();
             painter.translate(r.center());
@@ -318,7 +320,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.setPen(theme.text);
         painter.setFont(font(TextRole::nodeTitle));
         painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 10), card->title);
-        painter.setPen(theme.secondaryText);
+        painter.setPen(quiet);
         painter.setFont(font(TextRole::body));
         painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 29), card->subtitle);
         painter.setFont(font(TextRole::smallFigure));

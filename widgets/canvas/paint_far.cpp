@@ -8,18 +8,18 @@ namespace {
 
 constexpr double kCell = 6; ///< pixels of a density cell
 
-struct DeviceBatch {
-    Device device;
+struct ColorBatch {
+    QColor color;
     std::vector<QRectF> rects;
 };
 
 } // namespace
 
 void paintFarNodes(const Pass& pass) {
-    static thread_local std::vector<DeviceBatch> batches;
+    static thread_local std::vector<ColorBatch> batches;
     static thread_local std::vector<QRectF> errors;
     static thread_local std::vector<QRectF> selected;
-    for (auto& batch : batches) batch.rects.clear();
+    batches.clear();
     errors.clear();
     selected.clear();
     const auto& nodes = pass.scene.nodes();
@@ -35,16 +35,18 @@ void paintFarNodes(const Pass& pass) {
         if (pass.isSelected(shape.id)) selected.push_back(rect);
         if (isWrong) errors.push_back(rect);
         if (isWrong || isRow) return;
+        const QColor color =
+            pass.state.heat ? cardGround(pass, slot) : withAlpha(pass.theme().device(shape.device), 0.9);
         auto batch = std::find_if(batches.begin(), batches.end(),
-                                  [&](const DeviceBatch& b) { return b.device == shape.device; });
-        if (batch == batches.end()) batch = batches.insert(batch, {shape.device, {}});
+                                  [&](const ColorBatch& b) { return b.color == color; });
+        if (batch == batches.end()) batch = batches.insert(batch, {color, {}});
         batch->rects.push_back(rect);
     });
     QPainter& painter = pass.painter;
     painter.setPen(Qt::NoPen);
     for (const auto& batch : batches) {
         if (batch.rects.empty()) continue;
-        painter.setBrush(withAlpha(pass.theme().device(batch.device), 0.9));
+        painter.setBrush(batch.color);
         painter.drawRects(batch.rects.data(), static_cast<int>(batch.rects.size()));
     }
     painter.setBrush(pass.theme().error);

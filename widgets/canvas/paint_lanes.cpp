@@ -272,6 +272,9 @@ void paintLaneHeaders(const Pass& pass) {
         paintHeader(pass, band, box);
         pass.painter.fillRect(QRectF(0, box.bottom() - 1, box.width(), 1), pass.theme().border);
     }
+    if (pass.state.heat)
+        paintHeatScale(pass.painter, pass.theme(), *pass.state.heat,
+                       QRectF(0, 0, pass.state.headerWidth - 1, height));
     pass.painter.restore();
 }
 

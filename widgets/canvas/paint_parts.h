@@ -39,11 +39,15 @@ void paintCards(const Pass& pass);
 /// Breakpoints, and where the run stands still.
 void paintStops(const Pass& pass);
 void paintLabels(const Pass& pass);
+/// Signs and words along the wires that a tensor takes.
+void paintJourney(const Pass& pass);
 void paintFarNodes(const Pass& pass);
 void paintFarWires(const Pass& pass);
 void paintDensity(const Pass& pass);
 void paintPreview(const Pass& pass);
 
+/// What a card stands out by: its heat, or the one ground of all cards.
+QColor cardGround(const Pass& pass, std::uint32_t slot);
 QColor withAlpha(QColor color, double alpha);
 QColor wireColor(const Theme& theme, WireClass kind);
 /// As many short strokes across a wire as its tensor has dimensions, before its `end`, where it comes along

@@ -40,8 +40,9 @@ WireLook lookOf(const Pass& pass, const WireShape& wire) {
         look.color = withAlpha(look.color, 0.2);
     else if (state.preview && state.preview->targets)
         look.color = withAlpha(look.color, 0.35);
-    if (state.hover.kind == Hit::Kind::wire && state.hover.wire == wire.edge) {
-        look.width += 1;
+    const bool isHovered = state.hover.kind == Hit::Kind::wire && state.hover.wire == wire.edge;
+    if (isHovered || (state.journey && state.journey->wires.contains(wire.edge))) {
+        look.width += 1.4;
         look.layer = 2;
     }
     if (state.selection && state.selection->edge == wire.edge) {

@@ -1,0 +1,121 @@
+#include "widgets/canvas/heat.h"
+
+#include "core/format.h"
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+#include <QFontMetricsF>
+#include <QLinearGradient>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+namespace {
+
+/// For translators.
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(Heat)
+};
+
+double bytesOf(const NodeFacts* facts) {
+    double sum = 0;
+    for (const auto& type : facts ? facts->outputs : decltype(facts->outputs)())
+        if (type && type->isKnown()) sum += double(type->byteCount());
+    return sum;
+}
+
+std::uint32_t cardOf(const NodeShape& shape, std::uint32_t slot) {
+    if (shape.module != kNoSlot) return shape.module;
+    return shape.kind == NodeShape::Kind::row ? shape.card : slot;
+}
+
+} // namespace
+
+Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, HeatBy by) {
+    Heat heat;
+    heat.by = by;
+    if (by == HeatBy::none) return heat;
+    const std::vector<NodeShape>& shapes = scene.nodes();
+    std::vector<double> sums(shapes.size(), 0.0);
+    for (std::uint32_t slot = 0; slot < shapes.size(); ++slot) {
+        const NodeShape& shape = shapes[slot];
+        if (shape.id == NodeId::none || shape.isDisabled) continue;
+        double value = 0;
+        if (by == HeatBy::bytes) {
+            value = bytesOf(analysis.find(shape.id));
+        } else if (run) {
+            const auto found = run->nodes.find(shape.id);
+            if (found == run->nodes.end() || found->second.once || found->second.ns <= 0) continue;
+            value = found->second.ns;
+            (found->second.modelled ? heat.hasModelled : heat.hasMeasured) = true;
+        }
+        const std::uint32_t card = cardOf(shape, slot);
+        if (card < sums.size()) sums[card] += value;
+    }
+    for (const double sum : sums) heat.most = std::max(heat.most, sum);
+    heat.shares.assign(sums.size(), 0);
+    if (heat.most > 0)
+        for (std::size_t slot = 0; slot < sums.size(); ++slot)
+            heat.shares[slot] = static_cast<float>(sums[slot] / heat.most);
+    return heat;
+}
+
+QString heatKind(const Heat& heat) {
+    if (heat.by == HeatBy::bytes) return Words::tr("exact");
+    if (heat.hasMeasured && heat.hasModelled) return Words::tr("partly modelled");
+    return heat.hasModelled ? Words::tr("modelled") : Words::tr("measured");
+}
+
+QColor heatColor(const Theme& theme, double share) {
+    // Steps that cannot be told apart by eye are one colour: cards share their pictures.
+    constexpr double kSteps = 32;
+    const double s = std::round(std::clamp(share, 0.0, 1.0) * kSteps) / kSteps;
+    const QColor hot = theme.isDark ? QColor(0x9A4A08) : QColor(0xF59A3C);
+    const QColor& cold = theme.raised;
+    const auto mixed = [s](int from, int to) { return int(std::lround(from * (1 - s) + to * s)); };
+    return QColor(mixed(cold.red(), hot.red()), mixed(cold.green(), hot.green()),
+                  mixed(cold.blue(), hot.blue()));
+}
+
+void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& column) {
+    constexpr double kHeight = 62;
+    constexpr double kMargin = 10;
+    if (heat.by == HeatBy::none || column.height() < 2 * kHeight || column.width() < 72) return;
+    const QRectF box(column.left(), column.bottom() - kHeight, column.width(), kHeight);
+    painter.fillRect(box, theme.laneHeader);
+    painter.setPen(QPen(theme.border, 1));
+    painter.drawLine(box.topLeft(), box.topRight());
+    const QRectF room = box.adjusted(kMargin, 6, -kMargin, -4);
+    painter.setFont(font(TextRole::small));
+    painter.setPen(theme.text);
+    const QString what = heat.by == HeatBy::time ? Words::tr("time") : Words::tr("bytes");
+    painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, what);
+    if (heat.most <= 0) {
+        painter.setPen(theme.secondaryText);
+        painter.drawText(room.adjusted(0, 16, 0, 0), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap,
+                         heat.by == HeatBy::time ? Words::tr("known after a run") : Words::tr("not known"));
+        return;
+    }
+    painter.setPen(theme.secondaryText);
+    const double left = QFontMetricsF(painter.font()).horizontalAdvance(what + QLatin1Char(' '));
+    const QString kind = heatKind(heat);
+    if (left + QFontMetricsF(painter.font()).horizontalAdvance(kind) <= room.width())
+        painter.drawText(room, Qt::AlignTop | Qt::AlignRight, kind);
+    const QRectF bar(room.left(), room.top() + 18, room.width(), 10);
+    QLinearGradient ramp(bar.topLeft(), bar.topRight());
+    ramp.setColorAt(0, heatColor(theme, 0));
+    ramp.setColorAt(1, heatColor(theme, 1));
+    painter.setPen(QPen(theme.border, 1));
+    painter.setBrush(ramp);
+    painter.drawRoundedRect(bar, 3, 3);
+    painter.setFont(font(TextRole::smallFigure));
+    painter.setPen(theme.secondaryText);
+    const QRectF figures(room.left(), bar.bottom() + 3, room.width(), room.bottom() - bar.bottom() - 3);
+    painter.drawText(figures, Qt::AlignTop | Qt::AlignLeft, QStringLiteral("0"));
+    painter.drawText(figures, Qt::AlignTop | Qt::AlignRight,
+                     toQt(heat.by == HeatBy::time ? formatMs(heat.most) : formatBytes(heat.most)));
+}
+
+} // namespace twb

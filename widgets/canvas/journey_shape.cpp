@@ -1,0 +1,67 @@
+#include "widgets/canvas/journey_shape.h"
+
+#include "placement/journey.h"
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+/// For translators.
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(Journey)
+};
+
+using Mark = JourneyShape::Mark;
+
+/// Where a copy is drawn; nothing where it is not, within a collapsed module.
+std::optional<QPointF> placeOfCopy(const Scene& scene, const Residence& copy) {
+    if (!copy.isImplicit) {
+        const NodeShape* shape = scene.drawn(copy.tensor.node);
+        return shape ? std::optional(QPointF(shape->rect.center().x(), shape->rect.top())) : std::nullopt;
+    }
+    for (const GhostShape& ghost : scene.ghosts())
+        if (ghost.from == copy.tensor && ghost.target == copy.device)
+            return QPointF(ghost.rect.center().x(), ghost.rect.top());
+    return std::nullopt;
+}
+
+/// The input at which the last reader takes it.
+std::optional<PortRef> lastInput(const Graph& graph, const Residence& place) {
+    for (const Edge& edge : graph.outgoing(place.tensor.node))
+        if (edge.from == place.tensor && edge.to.node == place.dies()) return edge.to;
+    return std::nullopt;
+}
+
+} // namespace
+
+JourneyShape journeyShape(const Scene& scene, const Graph& graph, const Analysis& analysis,
+                          const Edge& wire) {
+    JourneyShape out;
+    const std::vector<Residence> journey = journeyOf(graph, analysis, wire.from);
+    int copies = 0;
+    for (std::size_t i = 0; i < journey.size(); ++i) {
+        const Residence& place = journey[i];
+        const QString device = toQt(place.device.toString());
+        for (const Edge& edge : graph.outgoing(place.tensor.node))
+            if (edge.from == place.tensor) out.wires.insert(edge);
+        if (i == 0) {
+            if (scene.drawn(place.tensor.node))
+                out.marks.push_back({Mark::Kind::created, scene.portAt(place.tensor, PortSide::output),
+                                     place.device, Words::tr("created on %1").arg(device)});
+        } else if (const auto at = placeOfCopy(scene, place)) {
+            out.marks.push_back({Mark::Kind::copied, *at, place.device,
+                                 Words::tr("copy %1, on %2").arg(++copies).arg(device)});
+        }
+        const auto last = lastInput(graph, place);
+        if (last && scene.drawn(last->node))
+            out.marks.push_back({Mark::Kind::dies, scene.portAt(*last, PortSide::input), place.device,
+                                 Words::tr("last read on %1").arg(device)});
+    }
+    return out;
+}
+
+} // namespace twb

@@ -1,0 +1,107 @@
+#include "widgets/canvas/journey_shape.h"
+#include "widgets/canvas/paint_parts.h"
+
+#include <QFontMetricsF>
+
+#include <algorithm>
+
+namespace twb {
+namespace {
+
+using Mark = JourneyShape::Mark;
+
+constexpr double kRadius = 6.5;
+constexpr double kPadding = 6;
+
+/// A disc where it begins, a double ring where it is copied, a cross where it is read for the last time.
+void paintSign(QPainter& painter, const Theme& theme, const Mark& mark) {
+    const QColor color = theme.device(mark.device);
+    switch (mark.kind) {
+    case Mark::Kind::created:
+        painter.setPen(QPen(theme.canvas, 1.5));
+        painter.setBrush(color);
+        painter.drawEllipse(mark.at, kRadius, kRadius);
+        return;
+    case Mark::Kind::copied:
+        painter.setPen(QPen(color, 1.8));
+        painter.setBrush(theme.canvas);
+        painter.drawEllipse(mark.at, kRadius, kRadius);
+        painter.drawEllipse(mark.at, kRadius - 3.4, kRadius - 3.4);
+        return;
+    case Mark::Kind::dies:
+        painter.setPen(QPen(color, 1.8));
+        painter.setBrush(theme.canvas);
+        painter.drawEllipse(mark.at, kRadius, kRadius);
+        painter.drawLine(mark.at + QPointF(-2.6, -2.6), mark.at + QPointF(2.6, 2.6));
+        painter.drawLine(mark.at + QPointF(-2.6, 2.6), mark.at + QPointF(2.6, -2.6));
+        return;
+    }
+}
+
+/// Whether words there would lie on a card, a price or other words.
+bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& taken) {
+    bool found = std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(room); });
+    // A price stands below its card, or beside the middle of its wire.
+    constexpr double kAround = 64;
+    scene.visitNodes(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
+        const PriceLabel* price = scene.nodeLabel(slot);
+        found = found || scene.nodes()[slot].rect.intersects(room) || (price && price->rect.intersects(room));
+    });
+    scene.visitWires(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
+        const PriceLabel* price = scene.wireLabel(slot);
+        found = found || (price && price->rect.intersects(room));
+    });
+    return found;
+}
+
+/// Beside the sign, where there is room: what begins on the side to which it leaves, what ends on the side
+/// from which it comes.
+QRectF wordsRoom(const Scene& scene, QSizeF size, const Mark& mark, const std::vector<QRectF>& taken) {
+    constexpr double kGap = kRadius + 4;
+    const double toRight = kGap;
+    const double toLeft = -kGap - size.width();
+    const double centred = -size.width() / 2;
+    const double above = -kGap - size.height();
+    const double below = kGap;
+    using Kind = Mark::Kind;
+    const double side = mark.kind == Kind::created ? toRight : mark.kind == Kind::dies ? toLeft : centred;
+    const double first = mark.kind == Kind::dies ? below : above;
+    const double second = mark.kind == Kind::dies ? above : below;
+    const QPointF places[] = {{side, first},    {side, second},    {toRight, first}, {toLeft, first},
+                              {centred, first}, {centred, second}, {toLeft, second}, {toRight, second}};
+    for (const double further : {0.0, 1.0, 2.0}) {
+        for (const QPointF place : places) {
+            const double way = (place.y() < 0 ? -1 : 1) * further * (size.height() + 2);
+            const QRectF room(mark.at + place + QPointF(0, way), size);
+            if (!isTaken(scene, room, taken)) return room;
+        }
+    }
+    return {mark.at + places[0], size};
+}
+
+} // namespace
+
+void paintJourney(const Pass& pass) {
+    if (!pass.state.journey) return;
+    const Theme& theme = pass.theme();
+    QPainter& painter = pass.painter;
+    pass.useCanvasUnits();
+    painter.setFont(font(TextRole::small));
+    const QFontMetricsF metrics(painter.font());
+    std::vector<QRectF> taken;
+    for (const Mark& mark : pass.state.journey->marks) {
+        paintSign(painter, theme, mark);
+        if (pass.zoom < kReadableZoom) continue;
+        const QSizeF size(metrics.horizontalAdvance(mark.text) + 2 * kPadding, metrics.height() + 4);
+        const QRectF room = wordsRoom(pass.scene, size, mark, taken);
+        taken.push_back(room);
+        painter.setPen(QPen(theme.border, 1));
+        painter.setBrush(theme.panel);
+        painter.drawRoundedRect(room, 5, 5);
+        painter.setPen(theme.text);
+        painter.drawText(room, Qt::AlignCenter, mark.text);
+    }
+    pass.usePixels();
+}
+
+} // namespace twb
