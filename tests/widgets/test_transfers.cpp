@@ -2,6 +2,7 @@
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
 #include "widgets/panels/ledger_view.h"
+#include "widgets/panels/rolling_band.h"
 #include "widgets/panels/transfer_plot.h"
 #include "widgets/window_hand.h"
 
@@ -10,6 +11,9 @@
 #include <QImage>
 #include <QToolTip>
 #include <QWheelEvent>
+
+#include <cmath>
+#include <random>
 
 using namespace twb;
 using namespace twb::test;
@@ -310,16 +314,62 @@ private Q_SLOTS:
         QToolTip::hideText();
     }
 
-    void theBandGoesFromTheMedianToTheP95() {
+    /// Against sorting each window anew.
+    void aRollingBandOfNumbers() {
+        std::mt19937_64 random(5);
+        for (const std::size_t window : {1, 2, 9, 100}) {
+            std::vector<double> values;
+            for (int i = 0; i < 60; ++i)
+                values.push_back(random() % 5 == 0 ? std::nan("") : double(random() % 20));
+            const RollingBand band = rollingBand(values, window);
+            for (std::size_t at = 0; at < values.size(); ++at) {
+                std::vector<double> around;
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    const bool isIn = i + window / 2 >= at && i < at + (window - window / 2);
+                    if (isIn && !std::isnan(values[i])) around.push_back(values[i]);
+                }
+                std::sort(around.begin(), around.end());
+                QCOMPARE(std::isnan(band.median[at]), around.empty());
+                if (around.empty()) continue;
+                const auto rank = [&](double q) {
+                    return around[std::max<std::size_t>(std::size_t(std::ceil(q * double(around.size()))),
+                                                        1) -
+                                  1];
+                };
+                QCOMPARE(band.median[at], rank(0.5));
+                QCOMPARE(band.p95[at], rank(0.95));
+            }
+        }
+        QVERIFY(rollingBand({}, 9).median.empty());
+    }
+
+    void theBandRollsOverWhatIsInView() {
         Bench bench;
         bench.window->document().setGraph(manyTransfers(1), {}, {});
-        bench.run(30);
-        const LedgerRow& cost = bench.window->runs().figures()->ledger().rows()[0];
+        bench.run(40);
         const QCPGraph* low = bench.plot.graph(0);
         const QCPGraph* high = bench.plot.graph(1);
         QCOMPARE(high->channelFillGraph(), low);
-        QCOMPARE(low->data()->at(0)->value, cost.medianNs() / 1e6);
-        QCOMPARE(high->data()->at(0)->value, cost.p95Ns() / 1e6);
+        const auto check = [&](int first, int last) {
+            std::vector<double> times;
+            for (int i = first; i <= last; ++i)
+                times.push_back(
+                    double(bench.window->runs().figures()->series()->at(std::size_t(i), 0).slowestNs) / 1e6);
+            const RollingBand expected = rollingBand(times, 9);
+            QCOMPARE(low->data()->size(), int(times.size()));
+            for (std::size_t i = 0; i < times.size(); ++i) {
+                QCOMPARE(low->data()->at(int(i))->key, double(first) + double(i));
+                QCOMPARE(low->data()->at(int(i))->value, expected.median[i]);
+                QCOMPARE(high->data()->at(int(i))->value, expected.p95[i]);
+            }
+        };
+        check(0, 39);
+        QVERIFY(bench.plot.unitText().contains(QLatin1String("band: median to p95 of 9 around")));
+        bench.plot.xAxis->setRange(10, 25);
+        check(10, 25);
+        bench.key(Qt::Key_3); // bytes a second: no time of a copy, no band
+        QVERIFY(low->data()->isEmpty());
+        QVERIFY(!bench.plot.unitText().contains(QLatin1String("band")));
     }
 };
 

@@ -1,6 +1,7 @@
 #include "widgets/panels/transfer_plot.h"
 
 #include "core/format.h"
+#include "widgets/panels/rolling_band.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -11,10 +12,12 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kAnnotated = 12; ///< curves that have marks and predictions of their own
-constexpr int kMarks = 3;              ///< along a curve
-constexpr double kClick = 4;           ///< px, that a click may move
-constexpr double kReach = 48;          ///< px, between the pointer and what is read out
+constexpr std::size_t kAnnotated = 12;  ///< curves that have marks and predictions of their own
+constexpr int kMarks = 3;               ///< along a curve
+constexpr double kClick = 4;            ///< px, that a click may move
+constexpr std::size_t kLeastWindow = 9; ///< points that a place of the band is made of
+constexpr std::size_t kWindowShare = 8; ///< of those in view, where that is more
+constexpr double kReach = 48;           ///< px, between the pointer and what is read out
 constexpr double kNoCopy = std::numeric_limits<double>::quiet_NaN(); ///< leaves a gap
 
 /// The value of one point, but for the total, which is the sum of all up to it.
@@ -176,20 +179,37 @@ int TransferPlot::standingOut() const {
     return int(only - m_curves.begin());
 }
 
+/// Of the points in view, each beside those around it: where a transfer became slower the band does, too.
 void TransferPlot::fillBand() {
     m_bandLow->data()->clear();
     m_bandHigh->data()->clear();
+    m_bandPoints = 0;
     const int row = standingOut();
     if (row < 0 || row >= int(m_rows.size()) || !m_curves[std::size_t(row)].line) return;
+    if (!m_series || (m_unit != Unit::milliseconds && m_unit != Unit::rate)) return;
     const LedgerModel::Row& figures = m_rows[std::size_t(row)];
-    if (figures.count == 0 || (m_unit != Unit::milliseconds && m_unit != Unit::rate)) return;
-    const auto value = [&](double ns) {
-        return m_unit == Unit::milliseconds ? ns / 1e6 : ns > 0 ? figures.bytes / ns : 0;
+    const double cell = m_series->cell();
+    const auto first = std::size_t(std::max(0.0, std::ceil(xAxis->range().lower / cell)));
+    const auto end = std::min(points(), std::size_t(std::max(0.0, xAxis->range().upper / cell + 1)));
+    if (first >= end) return;
+    std::vector<double> times;
+    for (std::size_t point = first; point < end; ++point)
+        times.push_back(valueOf(Unit::milliseconds, *m_series, point, figures.transfer));
+    m_bandPoints = std::min(times.size(), std::max(kLeastWindow, times.size() / kWindowShare));
+    const RollingBand band = rollingBand(times, m_bandPoints);
+    const auto value = [&](double ms) {
+        return m_unit == Unit::milliseconds ? ms : ms > 0 ? figures.bytes / ms / 1e6 : 0;
     };
-    const double from = xAxis->range().lower;
-    const double to = xAxis->range().upper;
-    m_bandLow->setData({from, to}, {value(figures.medianNs), value(figures.medianNs)}, true);
-    m_bandHigh->setData({from, to}, {value(figures.p95Ns), value(figures.p95Ns)}, true);
+    QVector<QCPGraphData> low;
+    QVector<QCPGraphData> high;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        if (std::isnan(band.median[i])) continue;
+        const double iteration = double(first + i) * cell;
+        low.push_back({iteration, value(band.median[i])});
+        high.push_back({iteration, value(band.p95[i])});
+    }
+    m_bandLow->data()->set(low, true);
+    m_bandHigh->data()->set(high, true);
 }
 
 void TransferPlot::setUnit(Unit unit) {
@@ -298,6 +318,7 @@ void TransferPlot::fitToView() {
         if (m_curves[i].predicted) fillPrediction(i);
     fillBand();
     placeMarks();
+    m_unitLabel->setText(unitText()); // which names the band
 }
 
 void TransferPlot::refresh() {
@@ -307,7 +328,6 @@ void TransferPlot::refresh() {
         if (m_curves[i].line) fill(i);
     if (m_following) fitAxes();
     fitToView();
-    m_unitLabel->setText(unitText());
     replot();
 }
 
@@ -343,6 +363,8 @@ QString TransferPlot::unitText() const {
         std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
     if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
     if (showsPrediction()) parts << tr("predicted dashed");
+    if (m_bandPoints > 0)
+        parts << tr("band: median to p95 of %1 around").arg(grouped(qint64(m_bandPoints * cell)));
     if (m_paused) parts << tr("paused");
     return parts.join(QStringLiteral(" · "));
 }

@@ -34,7 +34,8 @@ public:
     void clear();
     /// The rows' figures, and which of them have a curve, as of now.
     void setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown);
-    /// The curve that stands out, with a band from its median to its p95; -1 for none.
+    /// The curve that stands out, with a band from the median to the p95 of what is around each of its
+    /// points; -1 for none.
     void setHighlighted(int row);
 
     void setUnit(Unit unit);
@@ -105,10 +106,11 @@ private:
 
     std::shared_ptr<const TransferSeries> m_series;
     std::vector<LedgerModel::Row> m_rows;
-    std::vector<Curve> m_curves; ///< by row
-    std::size_t m_shown = 0;     ///< curves that are
-    QCPGraph* m_bandLow;         ///< the median of the one that stands out
-    QCPGraph* m_bandHigh;        ///< its p95
+    std::vector<Curve> m_curves;  ///< by row
+    std::size_t m_shown = 0;      ///< curves that are
+    QCPGraph* m_bandLow;          ///< the rolling median of the one that stands out
+    QCPGraph* m_bandHigh;         ///< its rolling p95
+    std::size_t m_bandPoints = 0; ///< that each place of the band is made of; 0: there is none
     QCPItemText* m_unitLabel;
     QSharedPointer<FigureTicker<QCPAxisTicker>> m_linear;
     QSharedPointer<FigureTicker<QCPAxisTickerLog>> m_logarithmic;
