@@ -144,7 +144,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         log(Severity::warning, tr("Placeholders, and what depends on them, do not run; the rest does."));
     const std::shared_ptr<const Plan> plan = once || stops ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
-    m_figures = std::make_unique<RunFigures>(plan);
+    m_figures = std::make_shared<RunFigures>(plan);
     m_snapshot = m_document.graph();
     m_diagnostics = m_document.analysis().diagnostics;
     m_inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows

@@ -50,6 +50,8 @@ public:
     /// Figures of the run that is on or was last; null before the first and after another document was
     /// opened.
     const RunFigures* figures() const noexcept { return m_figures.get(); }
+    /// The same, for another thread to read: once the run has ended they change no more.
+    std::shared_ptr<const RunFigures> sharedFigures() const noexcept { return m_figures; }
     /// How the last run ended; nothing while one is on.
     const std::optional<RunResult>& result() const noexcept { return m_result; }
     /// All about the last run, as `twb run --report` has it; nothing (a null plan) while there is none with a
@@ -108,7 +110,7 @@ private:
     Executor m_executor;
     QTimer m_timer;
     RunState m_state;
-    std::unique_ptr<RunFigures> m_figures;
+    std::shared_ptr<RunFigures> m_figures;
     std::vector<std::vector<Edge>> m_edges;
     Graph m_snapshot;                      ///< what the last run ran
     std::vector<Diagnostic> m_diagnostics; ///< of it

@@ -41,6 +41,8 @@ public:
     /// Records of the latest `iterations` iterations that are complete (the setup beside the first), oldest
     /// first, as far as they are remembered.
     std::vector<StepRecord> recent(std::size_t iterations) const;
+    /// How many recent() has at most.
+    std::size_t remembered() const noexcept { return m_remembered; }
 
 private:
     struct Iteration {

@@ -3,16 +3,21 @@
 #include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
+#include "widgets/heartbeat.h"
 #include "widgets/inspector/tensor_comparison.h"
 #include "widgets/inspector/tensor_image.h"
+#include "widgets/inspector/tensor_panel.h"
 #include "widgets/inspector/tensor_table_model.h"
 #include "widgets/inspector/tensor_text.h"
 #include "widgets/window_hand.h"
 
 #include <QClipboard>
+#include <QComboBox>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QMenu>
 #include <QStackedWidget>
+#include <QVBoxLayout>
 
 #include <cmath>
 #include <limits>
@@ -179,6 +184,51 @@ private Q_SLOTS:
         QVERIFY(find<QStackedWidget>(*window, "tensorPages")->isVisible());
         QVERIFY(facts(*window).contains(QStringLiteral("min · max")));
     }
+
+    /// As long as both comparing and reading them takes, the window's thread is away for a part of it only.
+    void largeTensorsAreComparedWhileTheWindowLives() {
+        const auto make = [](float first) {
+            Tensor tensor = Tensor::onHost({DType::f32, Shape{3000, 2000}});
+            auto* values = static_cast<float*>(tensor.data());
+            for (std::int64_t i = 0; i < tensor.elementCount(); ++i) values[i] = float(i % 97);
+            values[5] = first;
+            return tensor;
+        };
+        const Tensor a = make(1);
+        const Tensor b = make(500);
+        QElapsedTimer timer;
+        timer.start();
+        QCOMPARE(compare(a, b).differing, std::int64_t(1));
+        const double takes = double(timer.nsecsElapsed()) / 1e6;
+        QWidget window;
+        auto* layout = new QVBoxLayout(&window);
+        auto* panel = new TensorPanel;
+        layout->addWidget(panel);
+        window.show();
+        const auto said = [&] {
+            QStringList lines;
+            for (const QLabel* label : panel->findChildren<QLabel*>())
+                if (label->isVisible()) lines << label->text();
+            return lines.join(QLatin1Char('|'));
+        };
+        panel->setTensor(a, {}, QStringLiteral("a"));
+        for (QAction* entry : panel->findChild<QMenu*>()->actions())
+            if (entry->text().contains(QLatin1String("Keep"))) entry->trigger();
+        panel->setTensor(b, {}, QStringLiteral("b"));
+        auto* views = panel->findChild<QComboBox*>(QStringLiteral("tensorView"));
+        views->setFocus();
+        Heartbeat heartbeat;
+        QTest::keyClicks(views, QStringLiteral("Diff"));
+        QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("1 of 6,000,000")); }, 60'000));
+        const double away = heartbeat.longestPause();
+        QVERIFY2(away < takes / 2, qPrintable(QStringLiteral("%1 of %2 ms").arg(away).arg(takes)));
+        QVERIFY2(said().contains(QStringLiteral("[0, 5]")), qPrintable(said()));
+        // Another tensor meanwhile: of the first nobody hears.
+        panel->setTensor(make(7), {}, QStringLiteral("c"));
+        panel->setTensor(a, {}, QStringLiteral("a"));
+        QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("0 of 6,000,000")); }, 60'000));
+        panel->setTensor(b, {}, QStringLiteral("b"));
+    } // and it ends while one is under way
 
     void aWireShowsItsTensor() {
         const auto window = makeWindow();

@@ -1,5 +1,7 @@
 #include "profile/example_plan.h"
+#include "support/graphs.h"
 #include "support/test_main.h"
+#include "widgets/heartbeat.h"
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/window_hand.h"
 
@@ -155,6 +157,39 @@ private Q_SLOTS:
         }
         QTest::mouseRelease(&timeline, Qt::LeftButton, {}, middle + QPoint(100, 0));
         QVERIFY(timeline.from() < from); // earlier iterations come in from the left
+    }
+
+    /// The window's thread is away for a part of the time only that laying the run out takes.
+    void aLongRunIsLaidOutWhileTheWindowLives() {
+        Shown shown;
+        GraphMaker g;
+        NodeId last = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{1}}});
+        for (int i = 0; i < 100; ++i) last = g.node("Neg", "n" + std::to_string(i), "cpu", {}, {last});
+        shown.window->document().setGraph(g.graph(), {}, {});
+        shown.window->runs().run(4000);
+        QVERIFY(waitForRun(*shown.window));
+        const std::shared_ptr<const RunFigures> figures = shown.window->runs().sharedFigures();
+        QVERIFY2(figures->remembered() >= 400'000, qPrintable(QString::number(figures->remembered())));
+        Heartbeat heartbeat;
+        const auto isWhole = [&] { return shown.timeline.model().records().size() >= 400'000; };
+        QVERIFY(!isWhole());
+        QVERIFY(QTest::qWaitFor(isWhole, 60'000));
+        const double away = heartbeat.longestPause();
+        QElapsedTimer timer;
+        timer.start();
+        const TimelineModel again(figures->sharedPlan(), figures->recent(RunFigures::kMostRecords));
+        const double takes = double(timer.nsecsElapsed()) / 1e6;
+        QVERIFY2(away < takes / 2, qPrintable(QStringLiteral("%1 of %2 ms").arg(away).arg(takes)));
+        QCOMPARE(again.records().size(), shown.timeline.model().records().size());
+        // Editing does not lay it out again.
+        const StepRecord* records = shown.timeline.model().records().data();
+        Node node = *shown.window->document().graph().findByName("n5");
+        node.name = "other";
+        DeltaBuilder builder(shown.window->document().graph(), "rename");
+        builder.change(node);
+        shown.window->document().apply(builder.take());
+        QTest::qWait(50);
+        QCOMPARE(shown.timeline.model().records().data(), records);
     }
 
     void aViewThatSomebodyMadeStaysDuringTheRun() {

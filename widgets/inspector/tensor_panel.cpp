@@ -25,7 +25,6 @@
 #include <QSpinBox>
 #include <QStackedWidget>
 #include <QTableView>
-#include <QThread>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -89,7 +88,7 @@ TensorPanel::TensorPanel(QWidget* parent)
     showNothing({});
 }
 
-TensorPanel::~TensorPanel() { stopReading(); }
+TensorPanel::~TensorPanel() = default;
 
 QWidget* TensorPanel::makeHead() {
     m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
@@ -180,7 +179,7 @@ void TensorPanel::showView() {
                    .arg(toQt(m_tensor.shape().toString())));
     m_differenceModel->setTensor({});
     if (isComparison)
-        compareWithKept(view == RelativeView);
+        compareWithKept();
     else if (m_statistics)
         sayStatistics();
 }
@@ -192,7 +191,9 @@ void TensorPanel::refuse(const QString& reason) {
 }
 
 void TensorPanel::showNothing(const QString& reason) {
-    stopReading();
+    m_reader.drop();
+    m_comparer.drop();
+    m_comparison.reset();
     m_tensor = {};
     m_model->setTensor({});
     m_differenceModel->setTensor({});
@@ -221,6 +222,8 @@ void TensorPanel::setTensor(const std::optional<Tensor>& tensor, const QString& 
     countSlices();
     if (m_tensor.elementCount() == 1) m_scalar->setText(m_model->textAt(0, 0));
     m_statistics.reset();
+    m_comparer.drop();
+    m_comparison.reset();
     showView();
     readStatistics();
 }
@@ -238,20 +241,11 @@ void TensorPanel::countSlices() {
 
 /// Of a large tensor on a thread of its own: the window goes on meanwhile.
 void TensorPanel::readStatistics() {
-    stopReading();
+    m_reader.drop();
     if (m_tensor.elementCount() <= kReadAtOnce) return showStatistics(statisticsOf(m_tensor));
     m_facts->setRows({{tr("statistics"), tr("being worked out…")}});
-    const auto statistics = std::make_shared<TensorStatistics>();
-    m_reader.reset(QThread::create([tensor = m_tensor, statistics] { *statistics = statisticsOf(tensor); }));
-    connect(m_reader.get(), &QThread::finished, this, [this, statistics] { showStatistics(*statistics); });
-    m_reader->start();
-}
-
-void TensorPanel::stopReading() {
-    if (!m_reader) return;
-    m_reader->disconnect(this);
-    m_reader->wait();
-    m_reader.reset();
+    m_reader.start([tensor = m_tensor] { return statisticsOf(tensor); },
+                   [this](const TensorStatistics& statistics) { showStatistics(statistics); });
 }
 
 void TensorPanel::showStatistics(const TensorStatistics& statistics) {
@@ -276,15 +270,38 @@ void TensorPanel::sayStatistics() {
     m_facts->setRows(rows);
 }
 
-/// How far the tensor is from the one that is kept.
-void TensorPanel::compareWithKept(bool relative) {
+/// How far the tensor is from the one that is kept; of large ones on a thread of its own.
+void TensorPanel::compareWithKept() {
     if (!m_kept)
         return refuse(tr("Keep a tensor to compare with, in the menu beside this; then select another one."));
     if (m_kept.shape() != m_tensor.shape())
         return refuse(
             tr("%1, which is kept, is %2; this is %3. Only tensors of one shape can be compared.")
                 .arg(m_keptName, toQt(m_kept.shape().toString()), toQt(m_tensor.shape().toString())));
-    const TensorComparison difference = compare(m_tensor, m_kept);
+    if (m_comparison) return showComparison();
+    using Result = std::shared_ptr<const TensorComparison>;
+    const auto work = [a = m_tensor, b = m_kept]() -> Result {
+        try {
+            return std::make_shared<const TensorComparison>(compare(a, b));
+        } catch (const std::exception&) {
+            return nullptr; // there is no memory for a second and a third one of that size
+        }
+    };
+    const auto done = [this](const Result& result) {
+        m_comparison = result;
+        if (result)
+            showView();
+        else
+            refuse(tr("There is not enough memory to compare tensors of this size."));
+    };
+    if (m_tensor.elementCount() <= kReadAtOnce) return done(work());
+    m_facts->setRows({{tr("against"), m_keptName}, {tr("differences"), tr("being worked out…")}});
+    m_comparer.start(work, done);
+}
+
+void TensorPanel::showComparison() {
+    const TensorComparison& difference = *m_comparison;
+    const bool relative = m_views->currentIndex() == RelativeView;
     m_differenceModel->setTensor(relative ? difference.relative : difference.difference);
     m_differenceModel->setSlice(m_slice->value());
     // Where nothing differs, all of it is the least.
@@ -303,6 +320,8 @@ void TensorPanel::compareWithKept(bool relative) {
 }
 
 void TensorPanel::keep() {
+    m_comparer.drop();
+    m_comparison.reset();
     m_kept = m_tensor;
     m_keptName = m_name;
     showView();

@@ -2,6 +2,7 @@
 
 #include "core/tensor.h"
 #include "core/tensor_statistics.h"
+#include "widgets/latest_task.h"
 
 #include <QWidget>
 
@@ -13,12 +14,12 @@ class QLabel;
 class QPushButton;
 class QSpinBox;
 class QStackedWidget;
-class QThread;
 
 namespace twb {
 
 class FactRows;
 class HeatMap;
+struct TensorComparison;
 class HistogramView;
 class LineView;
 class TensorImage;
@@ -45,9 +46,9 @@ private:
     void readStatistics();
     void showStatistics(const TensorStatistics& statistics);
     void sayStatistics();
-    void compareWithKept(bool relative);
+    void compareWithKept();
+    void showComparison();
     void refuse(const QString& reason);
-    void stopReading();
     void copyAsNumPy();
     void saveAsNpy();
     void keep();
@@ -75,7 +76,9 @@ private:
     QString m_name;
     Tensor m_kept; ///< to compare with
     QString m_keptName;
-    std::unique_ptr<QThread> m_reader; ///< works out the statistics of a large tensor
+    std::shared_ptr<const TensorComparison> m_comparison; ///< with what is kept, once it is there
+    LatestTask m_reader;                                  ///< of the statistics of a large tensor
+    LatestTask m_comparer;
 };
 
 } // namespace twb

@@ -21,8 +21,9 @@ constexpr int kAxisHeight = 28;
 constexpr int kHead = 26; ///< what the critical path is made of
 constexpr int kMargin = 16;
 constexpr double kMostRow = 36;
-constexpr double kLeastView = 100;   // ns
-constexpr std::uint32_t kInView = 2; ///< iterations, to begin with
+constexpr double kLeastView = 100;          // ns
+constexpr std::uint32_t kInView = 2;        ///< iterations, to begin with
+constexpr std::size_t kMadeAtOnce = 20'000; ///< records, of which a model takes some ms
 
 } // namespace
 
@@ -45,21 +46,36 @@ TimelinePanel::TimelinePanel(Document& document, RunController& runs, QWidget* p
 void TimelinePanel::refresh() {
     if (!isVisible()) return;
     m_budget.begin();
-    const RunFigures* figures = m_runs.figures();
+    const std::shared_ptr<const RunFigures> figures = m_runs.sharedFigures();
     if (!figures) {
-        m_model = {};
-        m_from = m_to = 0;
-    } else {
+        m_maker.drop();
+        m_whole.reset();
+        adopt({});
+    } else if (m_runs.isRunning()) {
         // While the run is on, two iterations are all that anybody can follow.
-        const std::size_t iterations = m_runs.isRunning() ? kInView : RunFigures::kMostRecords;
-        m_model = TimelineModel(figures->sharedPlan(), figures->recent(iterations));
-        m_from = m_model.startOfLast(kInView);
-        if (m_model.records().size() > 0 && m_model.records().back().iteration < kInView) m_from = 0;
-        m_to = std::max(m_from + 1.0, m_model.length());
+        m_maker.drop();
+        m_whole.reset();
+        adopt(TimelineModel(figures->sharedPlan(), figures->recent(kInView)));
+    } else if (m_whole.lock() != figures) {
+        m_whole = figures;
+        const auto make = [figures] {
+            return TimelineModel(figures->sharedPlan(), figures->recent(RunFigures::kMostRecords));
+        };
+        if (figures->remembered() <= kMadeAtOnce)
+            adopt(make());
+        else
+            m_maker.start(make, [this](TimelineModel&& model) { adopt(std::move(model)); });
     }
+    m_budget.end();
+}
+
+void TimelinePanel::adopt(TimelineModel model) {
+    m_model = std::move(model);
+    m_from = m_model.startOfLast(kInView);
+    if (!m_model.empty() && m_model.records().back().iteration < kInView) m_from = 0;
+    m_to = m_model.empty() ? 0 : std::max(m_from + 1.0, m_model.length());
     setAccessibleDescription(criticalPathText());
     update();
-    m_budget.end();
 }
 
 /// What it is made of; empty where nothing ran.

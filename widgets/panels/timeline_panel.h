@@ -2,6 +2,7 @@
 
 #include "widgets/document.h"
 #include "widgets/frame_budget.h"
+#include "widgets/latest_task.h"
 #include "widgets/panels/timeline_model.h"
 #include "widgets/run_controller.h"
 
@@ -45,6 +46,7 @@ protected:
 
 private:
     void refresh();
+    void adopt(TimelineModel model);
     QString criticalPathText() const;
     void zoom(double at, double factor);
     void move(double ns);
@@ -71,6 +73,8 @@ private:
     Document& m_document;
     RunController& m_runs;
     TimelineModel m_model;
+    std::weak_ptr<const RunFigures> m_whole; ///< what the model has all of, or is about to have
+    LatestTask m_maker;                      ///< of the model of a long run
     FrameBudget m_budget;
     double m_from = 0;
     double m_to = 0;
