@@ -9,12 +9,36 @@
 #include <QPainterPath>
 #include <QTextLayout>
 
+#include <vector>
+
 namespace twb {
 namespace {
 
 constexpr int kPictureHeight = 120;
-constexpr int kWordsHeight = 72; ///< a title, and two lines of what it is
+constexpr int kWordsHeight = 72; ///< three lines: a title, of two at most, and what it is
+constexpr int kLines = 3;
 constexpr int kPadding = 12;
+
+/// Writes a text on so many lines, with what does not fit left out of the last. Moves `line` below them; how
+/// many it took.
+int drawLines(QPainter& painter, QRect& line, const QString& text, int most) {
+    QTextLayout layout(text, painter.font());
+    std::vector<int> starts;
+    layout.beginLayout();
+    for (QTextLine next = layout.createLine(); next.isValid() && int(starts.size()) < most;
+         next = layout.createLine()) {
+        next.setLineWidth(line.width());
+        starts.push_back(next.textStart());
+    }
+    layout.endLayout();
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        const bool isLast = i + 1 == starts.size();
+        const QString words = text.mid(starts[i], isLast ? -1 : starts[i + 1] - starts[i]);
+        drawElided(painter, line, Qt::AlignLeft | Qt::AlignVCenter, words.trimmed());
+        line.translate(0, line.height());
+    }
+    return int(starts.size());
+}
 
 } // namespace
 
@@ -71,22 +95,13 @@ void ProjectCard::paintEvent(QPaintEvent*) {
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(outline);
 
-    QRect words(kPadding, int(window.bottom()) + 8, width() - 2 * kPadding, 20);
+    QRect line(kPadding, int(window.bottom()) + 8, width() - 2 * kPadding, 18);
     painter.setFont(twb::font(TextRole::strong));
     painter.setPen(theme.text);
-    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, text());
-    words.translate(0, 20);
+    const int titled = drawLines(painter, line, text(), kLines - 1);
     painter.setFont(twb::font(TextRole::small));
     painter.setPen(theme.secondaryText);
-    QTextLayout layout(m_detail, painter.font());
-    layout.beginLayout();
-    QTextLine first = layout.createLine();
-    if (first.isValid()) first.setLineWidth(words.width());
-    layout.endLayout();
-    const int length = first.isValid() ? first.textLength() : 0;
-    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, m_detail.left(length).trimmed());
-    words.translate(0, 16);
-    drawElided(painter, words, Qt::AlignLeft | Qt::AlignVCenter, m_detail.mid(length));
+    drawLines(painter, line, m_detail, kLines - titled);
 }
 
 void ProjectCard::enterEvent(QEnterEvent* event) {
