@@ -1,4 +1,5 @@
 #include "formats/project.h"
+#include "support/analysis_difference.h"
 #include "support/test_main.h"
 #include "widgets/monkey.h"
 #include "widgets/scene_text.h"
@@ -60,15 +61,6 @@ std::string brokenIn(const Graph& graph) {
     return {};
 }
 
-std::string textOf(const Analysis& analysis) {
-    std::string text;
-    for (const Diagnostic& d : analysis.diagnostics)
-        text += std::to_string(value(d.node)) + " " + d.code + " " + d.message + "\n";
-    for (const ImplicitCopy& copy : analysis.implicitCopies)
-        text += std::to_string(value(copy.from.node)) + " -> " + copy.target.toString() + "\n";
-    return text;
-}
-
 /// Watches the document of a window: what every undo must bring back, and whether everything that shows the
 /// graph shows this one.
 class Watch : public QObject {
@@ -92,7 +84,8 @@ public:
         if (!(m_shadow == graph)) return "the graph was changed by something else than a Delta";
         const Analysis fresh =
             analyze(graph, document.devices(), graph.info().policy, document.files().get());
-        if (textOf(fresh) != textOf(document.analysis())) return "the diagnostics are those of another graph";
+        if (std::string differs = test::difference(document.analysis(), fresh); !differs.empty())
+            return "the rules were asked about another graph: " + differs;
         const Selection& selection = document.selection();
         for (const NodeId id : selection.nodes)
             if (!graph.find(id)) return "a node is selected that is gone";
