@@ -9,9 +9,23 @@ using namespace twb::test;
 
 namespace {
 
-/// By trying every choice for the nodes at the ends of mismatched edges.
-double leastNs(const Graph& graph, const DeviceMap& devices,
-               const std::map<NodeId, std::set<Device>>& choices) {
+using Choices = std::map<NodeId, std::set<Device>>;
+
+/// The nodes at the ends of mismatched edges, and where each may go.
+Choices choicesOf(const Analysis& analysis) {
+    Choices choices;
+    for (const Diagnostic& d : analysis.diagnostics) {
+        if (d.code != "device-mismatch") continue;
+        const Device from = analysis.find(d.edge->from.node)->device;
+        const Device to = analysis.find(d.node)->device;
+        choices[d.edge->from.node].insert({from, to});
+        choices[d.node].insert({from, to});
+    }
+    return choices;
+}
+
+/// By trying every choice for them.
+double leastNs(const Graph& graph, const DeviceMap& devices, const Choices& choices) {
     std::vector<std::pair<NodeId, std::vector<Device>>> open;
     for (const auto& [node, set] : choices) open.push_back({node, {set.begin(), set.end()}});
     double least = std::numeric_limits<double>::infinity();
@@ -50,14 +64,7 @@ private Q_SLOTS:
             RandomNetwork network(random, 2 + static_cast<int>(random() % (gpus == 1 ? 6 : 3)), names);
             const Graph& graph = network.g.graph();
             const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
-            std::map<NodeId, std::set<Device>> choices;
-            for (const Diagnostic& d : analysis.diagnostics) {
-                if (d.code != "device-mismatch") continue;
-                const Device from = analysis.find(d.edge->from.node)->device;
-                const Device to = analysis.find(d.node)->device;
-                choices[d.edge->from.node].insert({from, to});
-                choices[d.node].insert({from, to});
-            }
+            const Choices choices = choicesOf(analysis);
             const FixSet set = minimalFixSet(graph, analysis, devices, nullptr);
             QCOMPARE(set.fixes.empty(), choices.empty());
             if (choices.empty()) continue;
@@ -77,6 +84,30 @@ private Q_SLOTS:
             }));
         }
         QVERIFY(mended > 20 && moves > 20);
+    }
+
+    /// All 4,096 of them, each analysed, mended and compiled.
+    void twelveNodesThatMayMove() {
+        const DeviceMap devices = simulatedMap(1);
+        const std::vector<std::string> names{"cpu", "cuda:0"};
+        std::mt19937_64 random(12);
+        int tried = 0;
+        int better = 0; // than a To on each edge
+        while (tried < 3) {
+            RandomNetwork network(random, 11, names);
+            const Graph& graph = network.g.graph();
+            const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
+            const Choices choices = choicesOf(analysis);
+            if (choices.size() != 12) continue;
+            ++tried;
+            const FixSet set = minimalFixSet(graph, analysis, devices, nullptr);
+            QVERIFY(set.isExact);
+            const double least = leastNs(graph, devices, choices);
+            QVERIFY2(std::abs(set.ns - least) < 1,
+                     qPrintable(QStringLiteral("%1, not %2").arg(set.ns).arg(least)));
+            better += set.ns < set.insertingNs - 1;
+        }
+        QVERIFY(better > 0); // else every set was the obvious one
     }
 
     void whatIsPinnedStays() {
