@@ -59,9 +59,10 @@ private:
         if (keyword == "pattern")
             return unless(std::regex_search(value.get<std::string>(), std::regex(rule.get<std::string>())));
         if (keyword == "required")
-            return unless(std::all_of(rule.begin(), rule.end(), [&](const nlohmann::json& key) {
-                return value.contains(key.get<std::string>());
-            }));
+            return unless(!value.is_object() ||
+                          std::all_of(rule.begin(), rule.end(), [&](const nlohmann::json& key) {
+                              return value.contains(key.get<std::string>());
+                          }));
         if (keyword == "properties" || keyword == "additionalProperties" || keyword == "propertyNames")
             return checkMembers(keyword, rule, schema, value, place);
         if (keyword == "prefixItems" || keyword == "items")
