@@ -26,6 +26,11 @@ void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
 
 void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) { m_done = done; }
 
+AtStop RunWatch::stopped(const RunStop& stop) {
+    m_found = stop;
+    return AtStop::end;
+}
+
 void RunWatch::finished(const RunResult& result) {
     m_timeline.finish();
     m_result = result;

@@ -19,6 +19,8 @@ public:
     void started(std::uint64_t run, const Plan& plan) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
+    /// Ends the run at the first breakpoint that it comes to: nobody is there to look around.
+    AtStop stopped(const RunStop& stop) override;
     void finished(const RunResult& result) override;
 
     std::int64_t done() const noexcept { return m_done; }
@@ -26,6 +28,7 @@ public:
 
     // To be read once isFinished().
     const RunResult& result() const noexcept { return m_result; }
+    const std::optional<RunStop>& found() const noexcept { return m_found; } ///< where it stopped
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& times() const noexcept { return m_times; }
     const RunTimeline& timeline() const noexcept { return m_timeline; }
@@ -38,6 +41,7 @@ private:
     std::optional<TraceRecorder> m_trace;
     Interrupts& m_interrupts;
     RunResult m_result;
+    std::optional<RunStop> m_found;
     std::atomic<std::int64_t> m_done{0};
     std::atomic<bool> m_finished{false};
 };

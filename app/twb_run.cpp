@@ -39,6 +39,7 @@ struct RunCommand {
     bool allowTf32 = false;
     bool noFusion = false;
     bool noCudaGraphs = false;
+    bool failOnNan = false;
     bool quiet = false;
     std::string junit;
 };
@@ -193,7 +194,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
 
     CompileOptions compileOptions;
     compileOptions.policy = policy;
-    compileOptions.fuse = !command.noFusion;
+    compileOptions.fuse = !command.noFusion && !command.failOnNan; // each op's own output is looked at
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
@@ -206,6 +207,8 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     options.cudaGraphs = !command.noCudaGraphs;
     if (options.allowTf32 && !command.quiet && !hasRealGpu(*plan))
         printMessage("warning: --allow-tf32 changes nothing: no step of this run is on a real GPU");
+    if (command.failOnNan)
+        for (const Node& node : graph.nodes()) options.breakpoints[node.id].kind = Breakpoint::Kind::nanOrInf;
     Interrupts interrupts;
     RunWatch watch(plan, !command.trace.empty(), interrupts);
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
@@ -219,6 +222,17 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     report.timeline = &watch.timeline();
     report.graph = &graph;
     report.result = watch.result();
+    if (watch.found()) {
+        const Step& step = plan->steps[watch.found()->step];
+        const std::string when = step.setup ? std::string("before the iterations")
+                                            : fmt::format("in iteration {}", watch.found()->iteration + 1);
+        report.result.status = RunStatus::failed;
+        report.result.errors.push_back(
+            {step.index, step.node, ErrorCode::failed,
+             fmt::format("{} \"{}\": its output has {} {}; a run without --fail-on-nan and with --output "
+                         "NODE=FILE.npy writes what is to be looked at",
+                         step.op ? step.op->name : "copy", step.label, watch.found()->found, when)});
+    }
     const bool isWhole = !analysis.hasErrors();
     const std::vector<bool> sound = analysis.soundNodes();
     const auto left = std::count(sound.begin(), sound.end(), false);
@@ -290,6 +304,10 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
                       "Launch each op by itself on a real GPU, too, so that each has its own time");
     command->add_flag("--no-cuda-graphs", options->noCudaGraphs,
                       "Launch steps one by one on a real GPU when they repeat, too, not as CUDA graphs");
+    command->add_flag(
+        "--fail-on-nan", options->failOnNan,
+        "End with 1 at the first output that has a NaN or an inf, and name its node; looking at "
+        "each takes time that is in no figure");
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");

@@ -347,6 +347,26 @@ private Q_SLOTS:
         QCOMPARE(Program::wait(process, 3000).exit, 130);
         QCOMPARE(twb.read("o.npy"), "what was here before");
     }
+    void theFirstNanEndsItWhereSomebodyAsked() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId x = maker.node("Full", "x", "cuda:0", {{"shape", Integers{3}}, {"value", -2.0}});
+        const NodeId root = maker.node("Sqrt", "root", "cuda:0", {}, {x});
+        const NodeId after = maker.node("Neg", "after", "cuda:0", {}, {root});
+        maker.node("Probe", "seen", "cuda:0", {}, {after});
+        twb.save("nan.twb", maker);
+        QCOMPARE(twb.run({"run", "nan.twb", "--quiet"}).exit, 0);
+        const Ended ended = twb.run(
+            {"run", "nan.twb", "--iterations", "5", "--quiet", "--fail-on-nan", "--report", "r.json"});
+        QCOMPARE(ended.exit, 1);
+        QVERIFY2(ended.err.startsWith("twb: Sqrt \"root\": its output has 3 NaN, 0 inf in iteration 1; "),
+                 qPrintable(ended.err));
+        const auto report = twb.json("r.json");
+        QCOMPARE(report.at("status"), "failed");
+        QCOMPARE(report.at("errors").size(), std::size_t(1));
+        QCOMPARE(twb.run({"run", "nan.twb", "--set", "x.value=2", "--quiet", "--fail-on-nan"}).exit, 0);
+    }
+
     void theSmallestRunIsQuick() {
         const Program twb;
         twb.save("a.twb", smallGraph());
