@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kItemRole = Qt::UserRole;
 constexpr int kHintRole = Qt::UserRole + 1;
+constexpr int kAroundWords = 48; ///< px: the icon, the frame, the cursor's room
 
 class ItemDelegate : public QStyledItemDelegate {
 public:
@@ -79,7 +80,24 @@ void QuickFind::setSource(std::function<std::vector<Item>(Scope)> source) { m_so
 
 void QuickFind::setScope(Scope scope) {
     m_scope = scope;
-    setPlaceholderText(scope == Scope::all ? tr("Search actions and nodes") : tr("Go to a node"));
+    fitPlaceholder();
+}
+
+/// As much as there is room for: cut words say less than fewer ones.
+void QuickFind::fitPlaceholder() {
+    QString words;
+    for (const QString& some : m_scope == Scope::nodes
+                                   ? QStringList{tr("Go to a node"), tr("Node")}
+                                   : QStringList{tr("Search actions and nodes"), tr("Search")}) {
+        words = some;
+        if (fontMetrics().horizontalAdvance(words) <= width() - kAroundWords) break;
+    }
+    setPlaceholderText(words);
+}
+
+void QuickFind::resizeEvent(QResizeEvent* event) {
+    QLineEdit::resizeEvent(event);
+    fitPlaceholder();
 }
 
 void QuickFind::ask(Scope scope) {

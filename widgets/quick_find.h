@@ -35,11 +35,12 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
     void changeEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void take(const QModelIndex& index);
-
     void setScope(Scope scope);
+    void fitPlaceholder();
 
     std::function<std::vector<Item>(Scope)> m_source;
     Scope m_scope = Scope::all;

@@ -86,7 +86,7 @@ QSpinBox::up-button, QDoubleSpinBox::up-button { subcontrol-position: top right;
 QSpinBox::down-button, QDoubleSpinBox::down-button { subcontrol-position: bottom right; margin-bottom: 2px; }
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(:/twb/icons/@theme/chevron-up.svg); width: 10px; height: 10px; }
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(:/twb/icons/@theme/chevron-down.svg); width: 10px; height: 10px; }
-QComboBox { padding-right: 24px; }
+QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: none; width: 24px; subcontrol-position: right center; }
 QComboBox::down-arrow { image: url(:/twb/icons/@theme/chevron-down.svg); width: 16px; height: 16px; }
 QComboBox QAbstractItemView { background: @raised; border: 1px solid @border; padding: 4px; outline: none; selection-background-color: @accent-22; selection-color: @text; }

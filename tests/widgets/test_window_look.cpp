@@ -1,10 +1,13 @@
+#include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/labels.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/window_fixture.h"
 
+#include <QComboBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QSet>
 
 using namespace twb;
@@ -36,7 +39,10 @@ class TestWindowLook : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase() { isolateSettings(); }
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
 
     void aProblemIsShownOnceAndPricedTheSame() {
         const auto window = makeWindow();
@@ -128,6 +134,52 @@ private Q_SLOTS:
         window.show();
         QCoreApplication::processEvents();
         QVERIFY(window.canvas().width() > 830);
+    }
+
+    /// However a tensor is shown, the inspector is as wide as its place in a small window.
+    void nothingInTheInspectorIsWiderThanIt() {
+        GraphMaker g;
+        const std::vector<std::int64_t> shape{2, 5, 16, 16};
+        const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", shape}});
+        const NodeId to = g.node("To", "there", "cuda:0", {}, {x});
+        g.node("Sqrt", "a rather long name of a node", "cuda:0", {}, {to});
+        MainWindow window(profiles());
+        window.resize(1280, 800);
+        window.show();
+        window.document().setGraph(g.graph(), {}, {});
+        window.runs().run(2);
+        QVERIFY(waitForRun(window));
+        const auto* inspector = window.findChild<Inspector*>();
+        auto* views = find<QComboBox>(window, "tensorView");
+        for (const Node& node : window.document().graph().nodes()) {
+            QVERIFY(window.selectNode(QString::fromStdString(node.name)));
+            for (int view = 0; view < views->count(); ++view) {
+                views->setCurrentIndex(view);
+                QCoreApplication::processEvents();
+                QVERIFY2(inspector->widget()->minimumSizeHint().width() <= inspector->viewport()->width(),
+                         qPrintable(QStringLiteral("%1 of %2: %3 in %4")
+                                        .arg(views->currentText(), QString::fromStdString(node.name))
+                                        .arg(inspector->widget()->minimumSizeHint().width())
+                                        .arg(inspector->viewport()->width())));
+            }
+        }
+    }
+
+    void theSearchFieldSaysWhatItHasRoomFor() {
+        MainWindow window(profiles());
+        window.load(sourcePath(kDigits));
+        for (const int width : {1200, 1280, 1440, 1600, 2000}) {
+            window.resize(width, 800);
+            window.show();
+            QCoreApplication::processEvents();
+            const auto* field = find<QLineEdit>(window, "quickFind");
+            const QString words = field->placeholderText();
+            QVERIFY2(words.startsWith(QStringLiteral("Search")), qPrintable(words));
+            const QRect room = field->rect().adjusted(32, 0, -12, 0); // beside the icon
+            QVERIFY2(field->fontMetrics().horizontalAdvance(words) <= room.width(),
+                     qPrintable(QStringLiteral("%1 in %2").arg(words).arg(room.width())));
+            if (width >= 1600) QCOMPARE(words, QStringLiteral("Search actions and nodes"));
+        }
     }
 };
 

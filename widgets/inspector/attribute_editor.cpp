@@ -17,8 +17,6 @@
 namespace twb {
 namespace {
 
-constexpr int kEditorWidth = 144;
-
 QStringList choicesOf(const AttributeSpec& spec) {
     QStringList out;
     for (const std::string& choice : spec.choices) out.push_back(toQt(choice));
@@ -39,6 +37,14 @@ QToolButton* makeSmallButton(const QString& iconName, const QString& what, QWidg
 
 } // namespace
 
+void fitEditor(QWidget& editor) {
+    constexpr int kLeast = 124;
+    constexpr int kMost = 144;
+    editor.setSizePolicy(QSizePolicy::Expanding, editor.sizePolicy().verticalPolicy());
+    editor.setMinimumWidth(kLeast);
+    editor.setMaximumWidth(kMost);
+}
+
 AttributeEditor::AttributeEditor(std::vector<const Op*> ops, const AttributeSpec& spec, const QString& folder,
                                  QWidget* parent)
     : QWidget(parent), m_ops(std::move(ops)), m_spec(spec), m_folder(folder),
@@ -55,7 +61,7 @@ AttributeEditor::AttributeEditor(std::vector<const Op*> ops, const AttributeSpec
     row->setSpacing(4);
     row->addWidget(label, 1);
     row->addWidget(m_reset);
-    row->addWidget(makeEditor());
+    row->addWidget(makeEditor(), 2);
 
     m_refusal->setWordWrap(true);
     m_refusal->hide();
@@ -78,7 +84,7 @@ QWidget* AttributeEditor::makeEditor() {
         m_check = new QCheckBox(this);
         m_check->setAccessibleName(name);
         m_check->setObjectName(QStringLiteral("attribute.") + name);
-        m_check->setFixedWidth(kEditorWidth);
+        fitEditor(*m_check);
         // Also from the state between, which is no change of what toggled() tells.
         connect(m_check, &QCheckBox::clicked, this, [this](bool on) { commit(AttributeValue(on)); });
         return m_check;
@@ -89,7 +95,7 @@ QWidget* AttributeEditor::makeEditor() {
         m_combo->setAccessibleName(name);
         m_combo->setObjectName(QStringLiteral("attribute.") + name);
         m_combo->setFont(twb::font(TextRole::figure));
-        m_combo->setFixedWidth(kEditorWidth);
+        fitEditor(*m_combo);
         if (!m_spec.defaultValue && !m_spec.required) m_combo->addItem(tr("not set"), QString());
         for (const QString& choice : choices) m_combo->addItem(choice, choice);
         connect(m_combo, &QComboBox::activated, this, [this](int index) {
@@ -103,7 +109,7 @@ QWidget* AttributeEditor::makeEditor() {
     m_line->setAccessibleDescription(toQt(m_spec.doc));
     m_line->setObjectName(QStringLiteral("attribute.") + name);
     m_line->setFont(twb::font(TextRole::figure));
-    m_line->setFixedWidth(kEditorWidth);
+    fitEditor(*m_line);
     const bool isText = m_spec.type == AttributeType::text || m_spec.type == AttributeType::file;
     m_line->setAlignment(isText ? Qt::AlignLeft : Qt::AlignRight);
     m_line->installEventFilter(this);

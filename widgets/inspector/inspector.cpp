@@ -24,7 +24,9 @@ namespace twb {
 namespace {
 
 constexpr int kMargin = 16;
+constexpr int kBesideName = 20;
 constexpr int kNameWidth = 144;
+constexpr int kLeastNameWidth = 72;
 
 QString shapeText(const Shape& shape) {
     if (shape.rank() == 0) return QObject::tr("scalar");
@@ -52,9 +54,9 @@ QString laneText(const Lane& lane) {
 
 Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     : QScrollArea(parent), m_document(document), m_runs(runs), m_name(new QLineEdit),
-      m_title(new ElidedLabel), m_op(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_device(new DevicePill), m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_lane(new QComboBox), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
+      m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
+      m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_lane(new QComboBox),
+      m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
       m_factsHeading(makeHeading({})), m_facts(new FactRows), m_tensor(new TensorPanel),
       m_problems(new ProblemCards) {
     setWidgetResizable(true);
@@ -110,12 +112,16 @@ QWidget* Inspector::makeHeader() {
     m_name->setFont(twb::font(TextRole::panelTitle));
     connect(m_name, &QLineEdit::editingFinished, this, &Inspector::rename);
     connect(m_name, &QLineEdit::textChanged, this, [this](const QString& text) {
-        m_name->setFixedWidth(std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 14, 24, kNameWidth));
+        const int width = std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 14, 24, kNameWidth);
+        m_name->setMinimumWidth(std::min(width, kLeastNameWidth)); // in a narrow inspector it scrolls
+        m_name->setMaximumWidth(width);
     });
     m_title->setFont(twb::font(TextRole::panelTitle));
     m_doc->setWordWrap(true);
     m_doc->setTextFormat(Qt::PlainText);
-    m_op->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    m_op->setFont(twb::font(TextRole::body));
+    m_op->setProperty("role", QStringLiteral("secondary"));
+    m_op->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
 
     auto* row = new QHBoxLayout;
     row->setContentsMargins(0, 0, 0, 0);
@@ -142,8 +148,10 @@ QWidget* Inspector::makePlacement() {
     row->addWidget(makeLabel(tr("lane"), TextRole::body, QStringLiteral("secondary")), 1);
     m_lane->setObjectName(QStringLiteral("laneChoice"));
     m_lane->setAccessibleName(tr("Lane that the selection stands on"));
-    m_lane->setFixedWidth(144);
-    row->addWidget(m_lane);
+    m_lane->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    fitEditor(*m_lane);
+    row->addSpacing(kBesideName); // where attributes have their reset
+    row->addWidget(m_lane, 2);
     connect(m_lane, &QComboBox::activated, this, &Inspector::moveToLane);
     return box;
 }

@@ -67,7 +67,7 @@ private:
     RunController& m_runs;
     QLineEdit* m_name;
     ElidedLabel* m_title;
-    QLabel* m_op;
+    ElidedLabel* m_op;
     DevicePill* m_device;
     QLabel* m_doc;
     QWidget* m_placement;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostPixels = 1024;
 constexpr int kMostChannels = 4096; ///< in the list
+constexpr int kLeastChoice = 72;    ///< px
 
 /// Sizes and distances, in elements, of an image's axes.
 struct Axes {
@@ -122,6 +123,11 @@ TensorImage::TensorImage(QWidget* parent)
     m_layout->addItems({QStringLiteral("NCHW"), QStringLiteral("NHWC")});
     m_layout->setObjectName(QStringLiteral("imageLayout"));
     m_layout->setAccessibleName(tr("Where the channels are"));
+    for (QComboBox* box : {m_layout, m_channel}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->setMinimumContentsLength(3);
+        box->setMinimumWidth(kLeastChoice);
+    }
     m_channel->setObjectName(QStringLiteral("imageChannel"));
     m_channel->setAccessibleName(tr("Channel"));
     m_number->setObjectName(QStringLiteral("imageNumber"));
@@ -168,9 +174,9 @@ void TensorImage::fillChannels() {
     const QSignalBlocker blocker(m_channel);
     m_channel->clear();
     const std::int64_t channels = channelsOf(m_tensor.shape(), ImageLayout(m_layout->currentIndex()));
-    if (channels >= 3) m_channel->addItem(tr("red, green, blue"), -1);
+    if (channels >= 3) m_channel->addItem(tr("RGB"), -1);
     for (int i = 0; i < std::min<std::int64_t>(channels, kMostChannels); ++i)
-        m_channel->addItem(tr("channel %1").arg(i), i);
+        m_channel->addItem(tr("ch. %1").arg(i), i);
     // More than three are feature maps: no colours.
     if (channels > 4) m_channel->setCurrentIndex(1);
     m_channel->setVisible(channels > 1);

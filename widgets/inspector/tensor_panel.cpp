@@ -47,6 +47,8 @@ enum View {
 constexpr int kRowHeight = 20;
 constexpr int kColumnWidth = 76;
 constexpr int kHeight = 136;
+constexpr int kViewsWidth = 144;
+constexpr int kLeastViewsWidth = 104;
 constexpr int kImageHeight = 220;
 constexpr std::int64_t kReadAtOnce = 1'000'000; ///< elements, whose statistics take a few milliseconds
 
@@ -92,7 +94,14 @@ TensorPanel::~TensorPanel() = default;
 
 QWidget* TensorPanel::makeHead() {
     m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
-                       tr("Difference"), tr("Rel. difference")});
+                       tr("Difference"), tr("Relative")});
+    m_views->setItemData(RelativeView, tr("Difference over magnitude"), Qt::ToolTipRole);
+    // The inspector is narrow: its widest word is no reason to be wider.
+    m_views->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_views->setMinimumContentsLength(6);
+    m_views->setMinimumWidth(kLeastViewsWidth);
+    m_views->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_views->setMaximumWidth(kViewsWidth);
     m_views->setObjectName(QStringLiteral("tensorView"));
     m_views->setAccessibleName(tr("How the tensor is shown"));
     connect(m_views, &QComboBox::currentIndexChanged, this, &TensorPanel::showView);
@@ -108,8 +117,8 @@ QWidget* TensorPanel::makeHead() {
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     row->addWidget(makeHeading(tr("Tensor")));
-    row->addStretch(1);
-    row->addWidget(m_views);
+    row->addStretch(0);
+    row->addWidget(m_views, 1, Qt::AlignRight);
     row->addWidget(m_menu);
     column->addLayout(row);
     const auto addSpin = [&](QLabel* label, QSpinBox* spin, const QString& object, const QString& name) {
@@ -261,8 +270,10 @@ void TensorPanel::sayStatistics() {
     const TensorStatistics& s = *m_statistics;
     const QString dot = QStringLiteral(" · ");
     std::vector<FactRows::Row> rows{
-        {tr("min · max"), compact(s.min) + dot + compact(s.max)},
-        {tr("mean · std"), compact(s.mean) + dot + compact(s.std)},
+        {tr("min"), compact(s.min)},
+        {tr("max"), compact(s.max)},
+        {tr("mean"), compact(s.mean)},
+        {tr("std"), compact(s.std)},
         {tr("NaN · inf · zero"), grouped(s.nan) + dot + grouped(s.infinite) + dot + grouped(s.zero)}};
     if (s.firstNan >= 0) rows.push_back({tr("first NaN at"), indexText(m_tensor.shape(), s.firstNan)});
     if (s.firstInfinite >= 0)
@@ -306,15 +317,16 @@ void TensorPanel::showComparison() {
     m_differenceModel->setSlice(m_slice->value());
     // Where nothing differs, all of it is the least.
     m_difference->setRange(0, std::max(relative ? difference.maxRel : difference.maxAbs, 1e-30));
-    const QString dot = QStringLiteral(" · ");
     std::vector<FactRows::Row> rows{
         {tr("against"), m_keptName},
         {tr("differ"), tr("%1 of %2").arg(grouped(difference.differing), grouped(difference.count))},
-        {tr("max abs · rel"), compact(difference.maxAbs) + dot + compact(difference.maxRel)},
+        {tr("max abs"), compact(difference.maxAbs)},
+        {tr("max rel"), compact(difference.maxRel)},
         {tr("mean abs"), compact(difference.meanAbs)}};
     if (difference.worst >= 0) {
         rows.push_back({tr("worst at"), indexText(m_tensor.shape(), difference.worst)});
-        rows.push_back({tr("here · there"), compact(difference.worstA) + dot + compact(difference.worstB)});
+        rows.push_back({tr("here"), compact(difference.worstA)});
+        rows.push_back({tr("there"), compact(difference.worstB)});
     }
     m_facts->setRows(rows);
 }
