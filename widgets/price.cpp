@@ -29,4 +29,17 @@ QString priceText(const Price& price) {
     return priceFigures(double(price.bytes), price.ns) + kDot + kind;
 }
 
+QString fixText(const Fix& fix) {
+    QString title = toQt(fix.title);
+    if (!title.isEmpty()) title[0] = title[0].toUpper();
+    return title.replace(QLatin1String("->"), QStringLiteral("→"));
+}
+
+QString withSign(double change, const QString& magnitude) {
+    return (change > 0   ? QStringLiteral("+")
+            : change < 0 ? QStringLiteral("−")
+                         : QStringLiteral("±")) +
+           magnitude;
+}
+
 } // namespace twb

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <type_traits>
 
 namespace twb {
 
@@ -17,6 +19,23 @@ protected:
     }
 };
 
+/// 1, 2 and 5 of each decade where there are few, else the decades.
+class DecadeTicker : public QCPAxisTickerLog {
+protected:
+    QVector<double> createTickVector(double, const QCPRange& range) override {
+        const auto ticks = [&](std::initializer_list<double> of) {
+            QVector<double> out;
+            const int last = int(std::ceil(std::log10(range.upper)));
+            for (int decade = int(std::floor(std::log10(range.lower))); decade <= last; ++decade)
+                for (const double digit : of)
+                    if (const double at = digit * std::pow(10, decade); range.contains(at)) out << at;
+            return out;
+        };
+        const QVector<double> fine = ticks({1, 2, 5});
+        return fine.size() <= std::max(tickCount(), 6) ? fine : ticks({1});
+    }
+};
+
 /// Says bytes as every view does, and other figures with the decimals that they need. `Ticker` finds the
 /// places.
 template <class Ticker> class FigureTicker : public Ticker {
@@ -24,13 +43,26 @@ public:
     void setBytes(bool bytes) { m_bytes = bytes; }
 
 protected:
+    double getTickStep(const QCPRange& range) override { return m_step = Ticker::getTickStep(range); }
     QString getTickLabel(double tick, const QLocale&, QChar, int precision) override {
         if (m_bytes) return toQt(formatBytes(tick));
         const bool needsMore = tick > 0 && tick < std::pow(10, -precision);
-        return QString::number(tick, 'f', needsMore ? int(std::ceil(-std::log10(tick) - 1e-9)) : precision);
+        const int least = needsMore ? int(std::ceil(-std::log10(tick) - 1e-9)) : precision;
+        return QString::number(tick, 'f', std::max(least, decimalsOf(kIsEven ? m_step : tick)));
     }
 
 private:
+    static constexpr bool kIsEven = !std::is_base_of_v<QCPAxisTickerLog, Ticker>;
+
+    /// A step of 0.025 is not to be read as 0.03.
+    static int decimalsOf(double step) {
+        int decimals = 0;
+        for (double rest = step; decimals < 9 && std::abs(rest - std::round(rest)) > 1e-6 * step; rest *= 10)
+            ++decimals;
+        return decimals;
+    }
+
+    double m_step = 0; ///< between two ticks
     bool m_bytes = false;
 };
 

@@ -1,6 +1,7 @@
 #include "widgets/panels/ledger_model.h"
 
 #include "profile/report.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -74,8 +75,7 @@ QString percent(const std::optional<double>& share) {
 QString errorText(const std::optional<double>& error) {
     if (!error) return noFigure();
     const int off = qRound(*error);
-    const QString sign = off > 0 ? QStringLiteral("+") : off < 0 ? QStringLiteral("−") : QStringLiteral("±");
-    return QStringLiteral("%1%2 %").arg(sign).arg(std::abs(off));
+    return withSign(off, QStringLiteral("%1 %").arg(std::abs(off)));
 }
 
 bool isText(LedgerModel::Column column) {

@@ -45,7 +45,7 @@ double valueOf(TransferPlot::Unit unit, const TransferSeries& series, std::size_
 
 TransferPlot::TransferPlot(QWidget* parent)
     : QCustomPlot(parent), m_linear(new FigureTicker<QCPAxisTicker>),
-      m_logarithmic(new FigureTicker<QCPAxisTickerLog>) {
+      m_logarithmic(new FigureTicker<DecadeTicker>) {
     setObjectName(QStringLiteral("transferPlot"));
     setAccessibleName(tr("Each transfer over the iterations"));
     setFocusPolicy(Qt::StrongFocus);
@@ -415,10 +415,12 @@ void TransferPlot::updateReadout(QPointF at) {
                                    .arg(grouped(first), grouped(std::int64_t(first) + m_series->cell() - 1));
     const double bytes = double(point.bytes) / point.count;
     const QString dot = QStringLiteral(" · ");
+    // Short lines: the box is to lie over as little of a small plot as can be.
     QString text = m_rows[row].name + QLatin1Char('\n') + when + QLatin1Char('\n') +
-                   toQt(formatMs(double(point.slowestNs))) + dot + toQt(formatBytes(bytes));
+                   toQt(formatMs(double(point.slowestNs))) + dot +
+                   (m_rows[row].modelled ? tr("modelled") : tr("measured")) + QLatin1Char('\n') +
+                   toQt(formatBytes(bytes));
     if (point.slowestNs > 0) text += dot + toQt(formatRate(bytes / double(point.slowestNs)));
-    text += dot + (m_rows[row].modelled ? tr("modelled") : tr("measured"));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},
                     Theme::current().series(row), text);
     setAccessibleDescription(text);

@@ -113,7 +113,7 @@ private:
     std::size_t m_bandPoints = 0; ///< that each place of the band is made of; 0: there is none
     QCPItemText* m_unitLabel;
     QSharedPointer<FigureTicker<QCPAxisTicker>> m_linear;
-    QSharedPointer<FigureTicker<QCPAxisTickerLog>> m_logarithmic;
+    QSharedPointer<FigureTicker<DecadeTicker>> m_logarithmic;
     std::unique_ptr<PlotReadout> m_readout;
     Unit m_unit = Unit::milliseconds;
     std::int64_t m_total = 0;

@@ -6,6 +6,7 @@
 #include "widgets/panels/export_plot.h"
 #include "widgets/panels/ledger_view.h"
 #include "widgets/panels/picture_drag.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 
 #include <QButtonGroup>
@@ -25,6 +26,7 @@ namespace {
 constexpr int kLedgerWidth = 504;
 constexpr int kLeastLedgerWidth = 320;
 constexpr int kRoomForUnits = 920;
+constexpr int kRoomForSums = 240; ///< px, of the panel's height
 
 } // namespace
 
@@ -108,11 +110,11 @@ QWidget* TransfersPanel::makeLedger() {
     m_filter->setMaximumWidth(kLedgerWidth);
     m_filter->hide();
     m_foot = new QWidget;
-    auto* foot = new QVBoxLayout(m_foot);
-    foot->setContentsMargins(8, 0, 8, 0);
-    foot->setSpacing(4);
-    foot->addWidget(m_sums);
-    foot->addWidget(m_modelled, 0, Qt::AlignLeft);
+    m_footLayout = new QBoxLayout(QBoxLayout::TopToBottom, m_foot);
+    m_footLayout->setContentsMargins(8, 0, 8, 0);
+    m_footLayout->setSpacing(4);
+    m_footLayout->addWidget(m_sums);
+    m_footLayout->addWidget(m_modelled, 0, Qt::AlignLeft | Qt::AlignVCenter);
 
     m_ledger = new QWidget;
     m_ledger->setMinimumWidth(kLeastLedgerWidth);
@@ -126,7 +128,8 @@ QWidget* TransfersPanel::makeLedger() {
     top->addStretch(1);
     layout->addLayout(top);
     layout->addWidget(m_table, 1);
-    layout->addWidget(makeLine());
+    m_footLine = makeLine();
+    layout->addWidget(m_footLine);
     layout->addWidget(m_foot);
     layout->addStretch();
     return m_ledger;
@@ -145,6 +148,7 @@ void TransfersPanel::setWhole(bool whole) {
     m_filter->setVisible(whole);
     if (!whole) m_filter->clear();
     m_foot->setVisible(!whole);
+    m_footLine->setVisible(!whole);
     fitColumns();
     QTimer::singleShot(0, this, &TransfersPanel::fitRows);
     refreshNow();
@@ -218,11 +222,15 @@ void TransfersPanel::refreshSums() {
     }
     if (predictedNs > 0 && ns > 0 && result) {
         const auto off = qRound(100 * (ns / predictedNs - 1));
-        const QString sign = off > 0   ? QStringLiteral("+")
-                             : off < 0 ? QStringLiteral("−")
-                                       : QStringLiteral("±");
-        rows.push_back({tr("against the prediction"), QStringLiteral("%1%2 %").arg(sign).arg(std::abs(off))});
+        rows.push_back(
+            {tr("against the prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
     }
+    // In a low panel the legend's rows come first.
+    const bool isLow = height() < kRoomForSums;
+    if (isLow) rows.resize(1);
+    m_footLayout->setDirection(isLow ? QBoxLayout::RightToLeft : QBoxLayout::TopToBottom);
+    m_footLayout->setStretchFactor(m_sums, isLow ? 1 : 0);
+    m_footLayout->setSpacing(isLow ? 16 : 4);
     m_sums->setRows(rows);
     m_modelled->setVisible(modelled && !m_model->rows().empty());
     QTimer::singleShot(0, this, &TransfersPanel::fitRows); // once the layout knows
@@ -231,9 +239,9 @@ void TransfersPanel::refreshSums() {
 /// The table is as high as its whole rows: none is cut in two.
 void TransfersPanel::fitRows() {
     const QRect room = m_ledger->contentsRect();
-    const int foot = m_whole                   ? m_table->geometry().bottom() + 10
-                     : m_modelled->isVisible() ? m_foot->geometry().top() + m_modelled->geometry().bottom()
-                                               : m_foot->geometry().top() + m_sums->geometry().bottom();
+    const int ofPill = m_modelled->isVisible() ? m_modelled->geometry().bottom() : 0;
+    const int foot = m_whole ? m_table->geometry().bottom() + 10
+                             : m_foot->geometry().top() + std::max(m_sums->geometry().bottom(), ofPill);
     const int spare = room.bottom() - foot;
     const int header =
         m_table->horizontalHeader()->height() + (m_whole && m_table->horizontalScrollBar()->isVisible()
@@ -284,6 +292,7 @@ void TransfersPanel::fitColumns() {
 void TransfersPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     fitColumns();
+    refreshSums();
     QTimer::singleShot(0, this, &TransfersPanel::fitRows);
 }
 

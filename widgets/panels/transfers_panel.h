@@ -11,6 +11,7 @@
 #include <functional>
 
 class QAction;
+class QBoxLayout;
 class QButtonGroup;
 class QLabel;
 class QLineEdit;
@@ -79,6 +80,8 @@ private:
     QWidget* m_left = nullptr; ///< the plot, or why there is none
     QWidget* m_ledger = nullptr;
     QWidget* m_foot = nullptr; ///< of the ledger: what it adds up to
+    QBoxLayout* m_footLayout = nullptr;
+    QWidget* m_footLine = nullptr;
     QButtonGroup* m_units = nullptr;
     QPushButton* m_wholeSwitch = nullptr;
     QPushButton* m_menuButton = nullptr;
