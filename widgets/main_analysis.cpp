@@ -25,6 +25,24 @@ namespace {
 
 QString ms(double ns) { return toQt(formatMs(ns)); }
 
+/// "host to device: log, device to host: disallow, …"
+QString guardText(const Policy& guard) {
+    using Direction = Policy::Direction;
+    const auto of = [&](Direction direction) {
+        switch (guard.actionFor(direction)) {
+        case Policy::Action::allow:
+            return MainWindow::tr("allow");
+        case Policy::Action::log:
+            return MainWindow::tr("log");
+        case Policy::Action::disallow:
+            break;
+        }
+        return MainWindow::tr("disallow");
+    };
+    return MainWindow::tr("%1 from host to device, %2 from device to host, %3 from device to device")
+        .arg(of(Direction::hostToDevice), of(Direction::deviceToHost), of(Direction::deviceToDevice));
+}
+
 } // namespace
 
 void MainWindow::fillAnalysisMenu(QMenu& menu) {
@@ -65,9 +83,9 @@ void MainWindow::reviewFixes() {
     content.sentence = tr("These changes leave no operand on a wrong device, at the least predicted time.");
     content.columns = {tr("change"), tr("bytes an iteration"), tr("modelled")};
     for (const Fix& fix : set.fixes)
-        content.rows.push_back({toQt(fix.title),
-                                fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QString(),
-                                fix.price.ns > 0 ? ms(fix.price.ns) : QString()});
+        content.rows.push_back(
+            {fixText(fix), fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
+             fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark = tr("All steps and copies of an iteration, one after the other, then take %1; with a To "
                         "on each such edge "
                         "%2. %3. Modelled.")
@@ -110,14 +128,9 @@ void MainWindow::reviewPlacement() {
                                .arg(ms(then.iterationNs), ms(now.iterationNs));
         content.columns = {tr("move"), tr("copies"), tr("steps"), tr("in all, modelled")};
         for (const PlacementMove& move : proposal.moves) {
-            const auto change = [](double ns) {
-                const QString sign = ns > 0 ? QStringLiteral("+") : ns < 0 ? QStringLiteral("−") : QString();
-                return sign + ms(std::abs(ns));
-            };
-            content.rows.push_back(
-                {toQt(move.reason),
-                 move.copies > 0 ? QStringLiteral("+%1").arg(move.copies) : QString::number(move.copies),
-                 change(move.stepNs), change(move.stepNs + move.copyNs)});
+            const auto change = [](double ns) { return withSign(ns, ms(std::abs(ns))); };
+            content.rows.push_back({toQt(move.reason), withSign(move.copies, grouped(std::abs(move.copies))),
+                                    change(move.stepNs), change(move.stepNs + move.copyNs)});
         }
         content.remark =
             tr("All steps and copies, one after the other: %1 now, %2 then. %3.")
@@ -197,9 +210,9 @@ void MainWindow::showPolicyLens() {
         int copies = 0;
         std::map<Edge, QString> edges;
     };
-    std::array<Lens, 3> lenses{Lens{tr("strict"), Policy::strict, {}, 0, 0, {}},
-                               Lens{tr("implicit"), Policy::implicit, {}, 0, 0, {}},
-                               Lens{toQt(guard.toString()), guard, {}, 0, 0, {}}};
+    std::array<Lens, 3> lenses{Lens{tr("Strict"), Policy::strict, {}, 0, 0, {}},
+                               Lens{tr("Implicit"), Policy::implicit, {}, 0, 0, {}},
+                               Lens{tr("Guard"), guard, {}, 0, 0, {}}};
     std::set<Edge> edges;
     for (Lens& lens : lenses) {
         lens.analysis = analyze(graph, m_document.devices(), lens.policy, m_document.files().get());
@@ -243,7 +256,10 @@ void MainWindow::showPolicyLens() {
         }
         content.rows.push_back(std::move(row));
     }
-    content.remark = sums.join(QStringLiteral("; ")) + tr(". Readers on one device share a copy. Modelled.");
+    content.areWords = true;
+    content.alarm = tr("fails");
+    content.remark = tr("%1. Guard here: %2. Readers on one device share a copy. Modelled.")
+                         .arg(sums.join(QStringLiteral("; ")), guardText(guard));
     ReviewDialog(content, this).exec();
 }
 

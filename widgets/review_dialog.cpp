@@ -14,7 +14,7 @@ namespace twb {
 namespace {
 
 constexpr int kRowHeight = 26;
-constexpr int kLeastRows = 3;
+constexpr int kLeastRows = 1;
 constexpr int kMostRows = 14; // the others are scrolled to
 constexpr int kWidth = 720;
 
@@ -39,6 +39,7 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     table->setSelectionBehavior(QAbstractItemView::SelectRows);
     table->setEditTriggers(QAbstractItemView::NoEditTriggers);
     table->setWordWrap(false);
+    const Qt::Alignment side = content.areWords ? Qt::AlignLeft : Qt::AlignRight;
     table->verticalHeader()->hide();
     table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     table->verticalHeader()->setDefaultSectionSize(kRowHeight);
@@ -47,15 +48,15 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
         for (int column = 0; column < table->columnCount(); ++column) {
             auto* cell = new QTableWidgetItem(content.rows[std::size_t(row)].value(column));
             cell->setToolTip(cell->text());
-            if (column > 0) {
-                cell->setData(Qt::TextAlignmentRole, int(Qt::AlignRight | Qt::AlignVCenter));
-                cell->setFont(twb::font(TextRole::figure));
-            }
+            if (column > 0) cell->setData(Qt::TextAlignmentRole, int(side | Qt::AlignVCenter));
+            if (column > 0 && !content.areWords) cell->setFont(twb::font(TextRole::figure));
+            if (!content.alarm.isEmpty() && cell->text() == content.alarm)
+                cell->setForeground(Theme::current().error);
             table->setItem(row, column, cell);
         }
     for (int column = 0; column < table->columnCount(); ++column)
         table->horizontalHeaderItem(column)->setData(
-            Qt::TextAlignmentRole, int((column > 0 ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
+            Qt::TextAlignmentRole, int((column > 0 ? side : Qt::AlignLeft) | Qt::AlignVCenter));
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     const int rows = std::clamp(table->rowCount(), kLeastRows, kMostRows);

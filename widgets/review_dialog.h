@@ -17,6 +17,8 @@ public:
         QString sentence; ///< what this is, above the table
         QStringList columns;
         std::vector<QStringList> rows; ///< the first column is words, the others are figures
+        bool areWords = false;         ///< the others are words, too
+        QString alarm;                 ///< a cell that is just this stands out
         QString remark;                ///< sums, and where the figures come from
         QString apply;                 ///< what accepting it does; empty: there is only Close
     };

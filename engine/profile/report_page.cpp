@@ -29,7 +29,7 @@ section{background:var(--panel);border:1px solid var(--border);border-radius:8px
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th{font-size:11px;font-weight:600;color:var(--quiet);text-align:left;white-space:nowrap}
 th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--border);vertical-align:top}tr:last-child td{border-bottom:0}
-td.n,th.n{text-align:right;white-space:nowrap}th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--wire)}
+td:first-child{min-width:136px}section>p.quiet{margin-top:8px}td.n,th.n{text-align:right;white-space:nowrap}th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--wire)}
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 .figures{display:flex;flex-wrap:wrap;gap:8px 32px;margin-top:12px}.figures b{display:block;font-size:18px;font-weight:600}
 .error b{color:var(--error)}.warning b{color:var(--warning)}.finding{white-space:pre-wrap;margin:0 0 12px}
@@ -239,7 +239,9 @@ std::string findingsOf(const Json& report) {
                            escaped(row.at("code").get<std::string>()));
         for (const Json& fix : row.at("fixes")) {
             std::string price;
-            if (fix.at("price").is_object())
+            if (fix.at("price").is_object() && fix["price"].at("bytes") == 0)
+                price = "  no transfer in the iteration";
+            else if (fix.at("price").is_object())
                 price = fmt::format("  {}  {}{}", formatExactBytes(fix["price"].at("bytes")),
                                     ms(fix["price"].at("ms")),
                                     fix["price"].at("modelled").get<bool>() ? " modelled" : "");

@@ -87,7 +87,7 @@ private Q_SLOTS:
         }
         Reviewer accepts(true);
         press(*window, Qt::Key_Period, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(accepts.rows, QStringList{QStringLiteral("move images to cuda:0||")});
+        QCOMPARE(accepts.rows, QStringList{QStringLiteral("Move images to cuda:0|–|–")});
         QVERIFY(accepts.text.contains(QStringLiteral("Modelled")));
         QVERIFY(!window->document().analysis().hasErrors());
         window->document().undoStack().undo(); // one step
@@ -154,6 +154,11 @@ private Q_SLOTS:
         QVERIFY(accepts.seen);
         QVERIFY2(accepts.rows.join(QLatin1Char('\n')).contains(QStringLiteral("removes")),
                  qPrintable(accepts.rows.join(QLatin1Char('\n'))));
+        for (const QString& row : std::as_const(accepts.rows)) { // what becomes less has a true minus
+            QVERIFY2(row.contains(QStringLiteral("copies")) == row.contains(QStringLiteral("|−2|")),
+                     qPrintable(row));
+            QVERIFY2(!row.contains(QStringLiteral("|-")), qPrintable(row));
+        }
         QVERIFY(window->document().graph() != before);
         QVERIFY(!window->document().analysis().hasErrors());
         window->document().undoStack().undo();

@@ -21,20 +21,13 @@ constexpr int kPadding = 8;
 constexpr int kLine = 30;
 constexpr int kTwoLines = 44;
 
-/// "insert To(cuda:0) on images -> fc1" as a button says it.
-QString captionOf(const Fix& fix) {
-    QString title = toQt(fix.title);
-    if (!title.isEmpty()) title[0] = title[0].toUpper();
-    return title.replace(QLatin1String("->"), QStringLiteral("→"));
-}
-
 QString severityName(Severity severity) { return toQt(name(severity)); }
 
 } // namespace
 
 FixButton::FixButton(const Fix& fix, QWidget* parent) : QPushButton(parent), m_fix(fix) {
     setProperty("role", QStringLiteral("fix"));
-    setText(captionOf(fix));
+    setText(fixText(fix));
     m_price = priceText(fix.price);
     setToolTip(m_price.isEmpty() ? text() : text() + QLatin1Char('\n') + m_price);
     setAccessibleName(text());
@@ -51,8 +44,13 @@ QSize FixButton::minimumSizeHint() const { return {120, kLine}; }
 bool FixButton::isOneLine(int width) const {
     if (m_price.isEmpty()) return true;
     const QFontMetrics strong(twb::font(TextRole::strong));
-    const QFontMetrics small(twb::font(TextRole::smallFigure));
+    const QFontMetrics small(priceFont());
     return strong.horizontalAdvance(text()) + small.horizontalAdvance(m_price) + 4 * kPadding <= width;
+}
+
+/// Figures stand below each other; words alone are narrower in the font of words.
+QFont FixButton::priceFont() const {
+    return twb::font(m_fix.price.bytes > 0 ? TextRole::smallFigure : TextRole::small);
 }
 
 int FixButton::heightForWidth(int width) const { return isOneLine(width) ? kLine : kTwoLines; }
@@ -68,7 +66,7 @@ void FixButton::paintEvent(QPaintEvent*) {
     const bool oneLine = isOneLine(width());
     const QRect upper = oneLine ? room : QRect(room.left(), 5, room.width(), 18);
     const QRect lower = oneLine ? room : QRect(room.left(), 23, room.width(), 16);
-    painter.setFont(twb::font(TextRole::smallFigure));
+    painter.setFont(priceFont());
     painter.setPen(theme.secondaryText);
     drawElided(painter, lower, (oneLine ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, m_price);
     painter.setFont(twb::font(TextRole::strong));

@@ -31,6 +31,7 @@ protected:
 private:
     /// Whether the price has room beside the words; below them otherwise.
     bool isOneLine(int width) const;
+    QFont priceFont() const;
 
     Fix m_fix;
     QString m_price;
