@@ -12,28 +12,31 @@ using Mark = JourneyShape::Mark;
 
 constexpr double kRadius = 6.5;
 constexpr double kPadding = 6;
+constexpr double kLegible = 0.82; ///< zoom, below which signs and words keep their size on the screen
 
 /// A disc where it begins, a double ring where it is copied, a cross where it is read for the last time.
-void paintSign(QPainter& painter, const Theme& theme, const Mark& mark) {
+void paintSign(QPainter& painter, const Theme& theme, const Mark& mark, double scale) {
+    const double radius = kRadius * scale;
+    const double arm = 2.6 * scale;
     const QColor color = theme.device(mark.device);
     switch (mark.kind) {
     case Mark::Kind::created:
-        painter.setPen(QPen(theme.canvas, 1.5));
+        painter.setPen(QPen(theme.canvas, 1.5 * scale));
         painter.setBrush(color);
-        painter.drawEllipse(mark.at, kRadius, kRadius);
+        painter.drawEllipse(mark.at, radius, radius);
         return;
     case Mark::Kind::copied:
-        painter.setPen(QPen(color, 1.8));
+        painter.setPen(QPen(color, 1.8 * scale));
         painter.setBrush(theme.canvas);
-        painter.drawEllipse(mark.at, kRadius, kRadius);
-        painter.drawEllipse(mark.at, kRadius - 3.4, kRadius - 3.4);
+        painter.drawEllipse(mark.at, radius, radius);
+        painter.drawEllipse(mark.at, radius - 3.4 * scale, radius - 3.4 * scale);
         return;
     case Mark::Kind::dies:
-        painter.setPen(QPen(color, 1.8));
+        painter.setPen(QPen(color, 1.8 * scale));
         painter.setBrush(theme.canvas);
-        painter.drawEllipse(mark.at, kRadius, kRadius);
-        painter.drawLine(mark.at + QPointF(-2.6, -2.6), mark.at + QPointF(2.6, 2.6));
-        painter.drawLine(mark.at + QPointF(-2.6, 2.6), mark.at + QPointF(2.6, -2.6));
+        painter.drawEllipse(mark.at, radius, radius);
+        painter.drawLine(mark.at + QPointF(-arm, -arm), mark.at + QPointF(arm, arm));
+        painter.drawLine(mark.at + QPointF(-arm, arm), mark.at + QPointF(arm, -arm));
         return;
     }
 }
@@ -56,13 +59,14 @@ bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& 
 
 /// Beside the sign, where there is room: what begins on the side to which it leaves, what ends on the side
 /// from which it comes.
-QRectF wordsRoom(const Scene& scene, QSizeF size, const Mark& mark, const std::vector<QRectF>& taken) {
-    constexpr double kGap = kRadius + 4;
-    const double toRight = kGap;
-    const double toLeft = -kGap - size.width();
+QRectF wordsRoom(const Scene& scene, QSizeF size, const Mark& mark, double scale,
+                 const std::vector<QRectF>& taken) {
+    const double gap = (kRadius + 4) * scale;
+    const double toRight = gap;
+    const double toLeft = -gap - size.width();
     const double centred = -size.width() / 2;
-    const double above = -kGap - size.height();
-    const double below = kGap;
+    const double above = -gap - size.height();
+    const double below = gap;
     using Kind = Mark::Kind;
     const double side = mark.kind == Kind::created ? toRight : mark.kind == Kind::dies ? toLeft : centred;
     const double first = mark.kind == Kind::dies ? below : above;
@@ -88,18 +92,23 @@ void paintJourney(const Pass& pass) {
     pass.useCanvasUnits();
     painter.setFont(font(TextRole::small));
     const QFontMetricsF metrics(painter.font());
+    const double scale = std::max(1.0, kLegible / pass.zoom);
     std::vector<QRectF> taken;
     for (const Mark& mark : pass.state.journey->marks) {
-        paintSign(painter, theme, mark);
+        paintSign(painter, theme, mark, scale);
         if (pass.zoom < kReadableZoom) continue;
         const QSizeF size(metrics.horizontalAdvance(mark.text) + 2 * kPadding, metrics.height() + 4);
-        const QRectF room = wordsRoom(pass.scene, size, mark, taken);
+        const QRectF room = wordsRoom(pass.scene, size * scale, mark, scale, taken);
         taken.push_back(room);
+        painter.save();
+        painter.translate(room.topLeft());
+        painter.scale(scale, scale);
         painter.setPen(QPen(theme.border, 1));
         painter.setBrush(theme.panel);
-        painter.drawRoundedRect(room, 5, 5);
+        painter.drawRoundedRect(QRectF({}, size), 5, 5);
         painter.setPen(theme.text);
-        painter.drawText(room, Qt::AlignCenter, mark.text);
+        painter.drawText(QRectF({}, size), Qt::AlignCenter, mark.text);
+        painter.restore();
     }
     pass.usePixels();
 }

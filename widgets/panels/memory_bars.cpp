@@ -140,11 +140,11 @@ void MemoryBars::paintRow(QPainter& painter, int number, double scale) const {
     }
     painter.setFont(twb::font(TextRole::small));
     painter.setPen(theme.text);
-    const QString used = row.peak > 0 ? toQt(formatBytes(double(row.peak))) : QStringLiteral("–");
+    QStringList said{tr("planned %1").arg(toQt(formatBytes(double(row.planned))))};
+    if (row.peak > 0) said << tr("used at most %1").arg(toQt(formatBytes(double(row.peak)))); // after a run
+    said << tr("of %1").arg(toQt(formatBytes(double(row.total))));
     drawElided(painter, QRect(line.left(), box.top() + 36, line.width(), 18),
-               Qt::AlignLeft | Qt::AlignVCenter,
-               tr("planned %1 · used at most %2 · of %3")
-                   .arg(toQt(formatBytes(double(row.planned))), used, toQt(formatBytes(double(row.total)))));
+               Qt::AlignLeft | Qt::AlignVCenter, said.join(QStringLiteral(" · ")));
 }
 
 } // namespace twb

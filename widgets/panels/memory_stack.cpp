@@ -131,16 +131,17 @@ void MemoryStack::paintFrame(QPainter& painter) const {
     }
     const double length = double(m_course->endNs - m_course->startNs);
     for (int i = 0; i <= 2; ++i)
-        painter.drawText(QRectF(area.left() + area.width() * i / 2 - 60, area.bottom() + 6, 120, 16),
-                         i == 0   ? Qt::AlignHCenter | Qt::AlignVCenter
-                         : i == 1 ? Qt::AlignCenter
-                                  : Qt::AlignHCenter | Qt::AlignVCenter,
+        painter.drawText(QRectF(area.left() - 4, area.bottom() + 6, area.width() + 4, 16),
+                         (i == 0   ? Qt::AlignLeft
+                          : i == 1 ? Qt::AlignHCenter
+                                   : Qt::AlignRight) |
+                             Qt::AlignVCenter,
                          toQt(formatMs(length * i / 2)));
     painter.setFont(twb::font(TextRole::small));
     const bool modelled = m_plan->virtualClock;
-    drawElided(painter, QRectF(area.left(), 0, area.width(), kHead - 4).toRect(),
+    drawElided(painter, QRectF(12, 0, area.right() - 12, kHead - 4).toRect(),
                Qt::AlignLeft | Qt::AlignVCenter,
-               tr("%1 over the last iteration, by producer%2")
+               tr("%1, last iteration%2")
                    .arg(toQt(m_course->device.toString()), modelled ? tr(" · modelled clock") : QString()));
 }
 
@@ -200,10 +201,12 @@ void MemoryStack::paintList(QPainter& painter) const {
         QPolygonF({{line.left() + 4.0, y + 4}, {line.left() - 1.0, y - 4}, {line.left() + 9.0, y - 4}}));
     painter.setFont(twb::font(TextRole::strong));
     painter.setPen(theme.text);
-    drawElided(
-        painter, line.adjusted(16, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
-        tr("Peak %1, %2 tensors alive")
-            .arg(toQt(formatBytes(double(m_course->peakBytes))), grouped(qint64(m_course->atPeak.size()))));
+    drawElided(painter, line.adjusted(16, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+               tr("Peak %1, %2 alive")
+                   .arg(toQt(formatBytes(double(m_course->peakBytes))),
+                        m_course->atPeak.size() == 1
+                            ? tr("1 tensor")
+                            : tr("%1 tensors").arg(grouped(qint64(m_course->atPeak.size())))));
     for (std::size_t band = 0; band < m_bands.size(); ++band) {
         line.translate(0, kLine);
         if (line.bottom() > height()) break;

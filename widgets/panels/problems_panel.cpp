@@ -121,7 +121,7 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {88, 128, 104};
+    const int widths[] = {76, 128, 80};
     for (int column = 0; column < 3; ++column) m_table->setColumnWidth(column, widths[column]);
 
     auto* side = new QWidget;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMargin = 16;
 constexpr int kLabel = 152;
 constexpr double kTold = 4;         ///< px, from which on a bar is drawn by itself
-constexpr double kLeastGap = 6;     ///< px, of an idle time that says what it waits for
+constexpr double kLeastGap = 12;    ///< px, of an idle time that says what it waits for
 constexpr std::size_t kFlows = 200; ///< more lines are a carpet
 constexpr std::size_t kSearched = 20'000;
 constexpr double kTwoLines = 30; ///< px, of a row whose label has room for a second line
@@ -60,7 +60,7 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         const PlanStream& stream = m_model.plan().streams[m_model.streams()[row]];
         const double top = area().top() + double(row) * rowHeight();
         painter.fillRect(QRectF(kMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
-        painter.setPen(theme.secondaryText);
+        painter.setPen(theme.text);
         const QRect label = QRectF(kMargin + 12, top, kLabel - 20, rowHeight()).toRect();
         const QString name = toQt(stream.label);
         const QString times =
@@ -68,7 +68,7 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         if (rowHeight() >= kTwoLines) {
             drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
                        Qt::AlignLeft | Qt::AlignVCenter, name);
-            painter.setPen(theme.disabledText);
+            painter.setPen(theme.secondaryText);
             drawElided(painter, label.adjusted(0, label.height() / 2 - 2, 0, -2),
                        Qt::AlignLeft | Qt::AlignVCenter, times);
         } else {
@@ -111,7 +111,9 @@ void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
     const bool isOne = bar.count == 1 && box.width() > kTold;
     painter.setRenderHint(QPainter::Antialiasing, isOne);
     if (!isOne) {
-        // Several in one place: as faint as there is room between them would be guesswork, so solid.
+        // Several in one place: as faint as there is room between them would be guesswork, so one shade for
+        // all, stronger than that of a single one.
+        color.setAlphaF(0.6f);
         painter.fillRect(box, color);
         return;
     }
@@ -138,7 +140,8 @@ void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
     const QRectF room = box.adjusted(6, 0, -4, 0);
     const QString text =
         painter.fontMetrics().elidedText(toQt(step.label), Qt::ElideRight, int(room.width()));
-    if (text.size() > 1) painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
+    if (text == toQt(step.label) || text.size() > 4)
+        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
 /// The idle time before a step: dotted where nothing that ran was waited for, else in the colour of the
