@@ -42,8 +42,8 @@ double Histogram::quantile(double q) const noexcept {
     // Nearest rank: the least value that a share q of all values does not exceed.
     const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(m_count));
     const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
-    std::size_t bucket = 0;
-    for (std::uint64_t seen = m_buckets[0]; seen < rank && bucket + 1 < m_buckets.size();
+    std::size_t bucket = bucketOf(static_cast<std::uint64_t>(m_least)); // below it there is nothing
+    for (std::uint64_t seen = m_buckets[bucket]; seen < rank && bucket + 1 < m_buckets.size();
          seen += m_buckets[bucket])
         ++bucket;
     return std::clamp(middleOf(bucket), static_cast<double>(m_least), static_cast<double>(m_most));

@@ -41,8 +41,10 @@ std::vector<bool> CurveChoice::mostOf(const std::vector<LedgerModel::Row>& rows,
         const double ns = rows[i].count > 0 ? rows[i].totalNs : rows[i].predictedNs;
         return m_shown.size() == rows.size() && m_shown[i] ? ns * kStay : ns;
     };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return cost(a) > cost(b); });
+    const auto end = order.begin() + std::ptrdiff_t(std::min(count, order.size()));
+    std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+        return cost(a) != cost(b) ? cost(a) > cost(b) : a < b;
+    });
     std::vector<bool> out(rows.size());
     for (std::size_t i = 0; i < std::min(count, order.size()); ++i) out[order[i]] = true;
     return out;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -133,9 +134,13 @@ void LedgerModel::refresh() {
 }
 
 void LedgerModel::setShown(std::vector<bool> shown) {
-    if (shown == m_shown) return;
-    m_shown = std::move(shown);
-    if (!m_rows.empty()) Q_EMIT dataChanged(index(0, EdgeColumn), index(rowCount() - 1, EdgeColumn));
+    // Of thousands of rows a click changes one or two, and whoever listens looks at all that it is told of.
+    const std::vector<bool> before = std::exchange(m_shown, std::move(shown));
+    for (std::size_t row = 0; row < m_shown.size(); ++row)
+        if (m_shown[row] != (row < before.size() && before[row])) {
+            const QModelIndex at = index(int(row), EdgeColumn);
+            Q_EMIT dataChanged(at, at, {kShownRole});
+        }
 }
 
 std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
@@ -330,6 +335,14 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
     }
 }
 
+QString LedgerModel::wordsOf(int row) const {
+    QString all;
+    for (int column = 0; column < ColumnCount; ++column)
+        if (isText(Column(column)))
+            all += textOf(m_rows[std::size_t(row)], Column(column)) + QLatin1Char('\n');
+    return all;
+}
+
 QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     const ColumnLook& look = kColumns[std::size_t(section)];
@@ -359,10 +372,8 @@ void LedgerFilter::setWords(const QString& text) {
 }
 
 bool LedgerFilter::filterAcceptsRow(int row, const QModelIndex&) const {
-    QStringList texts;
-    for (int column = 0; column < LedgerModel::ColumnCount; ++column)
-        if (isText(LedgerModel::Column(column))) texts << m_model.index(row, column).data().toString();
-    const QString all = texts.join(QLatin1Char('\n'));
+    if (m_words.isEmpty()) return true;
+    const QString all = m_model.wordsOf(row);
     return std::all_of(m_words.begin(), m_words.end(),
                        [&](const QString& word) { return all.contains(word, Qt::CaseInsensitive); });
 }

@@ -73,6 +73,8 @@ public:
     int rowOf(const Edge& edge) const;
     /// Reads the figures again; rows stay the same during a run.
     void refresh();
+    /// What a row says in words, a line a column.
+    QString wordsOf(int row) const;
     /// By row: whether the plot shows its curve.
     void setShown(std::vector<bool> shown);
 

@@ -94,7 +94,6 @@ void TransferPlot::clear() {
         for (QCPGraph* graph : {curve.line, curve.marks, curve.predicted})
             if (graph) removeGraph(graph);
     m_curves.clear();
-    m_rows.clear();
     m_series.reset();
     m_shown = 0;
     m_frozen = 0;
@@ -104,7 +103,6 @@ void TransferPlot::clear() {
 }
 
 void TransferPlot::setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown) {
-    m_rows = rows;
     m_curves.resize(rows.size());
     m_shown = std::size_t(std::count(shown.begin(), shown.end(), true));
     const bool annotated = m_shown <= kAnnotated;
@@ -120,6 +118,7 @@ void TransferPlot::setRows(const std::vector<LedgerModel::Row>& rows, const std:
     };
     for (std::size_t i = 0; i < m_curves.size(); ++i) {
         Curve& curve = m_curves[i];
+        if (shown[i]) curve.row = rows[i];
         keep(curve.line, shown[i]);
         keep(curve.predicted, shown[i] && annotated && rows[i].predictedNs > 0);
         keep(curve.marks, shown[i] && annotated);
@@ -143,7 +142,7 @@ void TransferPlot::fill(std::size_t row) {
     data.reserve(qsizetype(count));
     double sum = 0;
     for (std::size_t point = 0; point < count; ++point) {
-        double value = valueOf(m_unit, *m_series, point, m_rows[row].transfer);
+        double value = valueOf(m_unit, *m_series, point, m_curves[row].row.transfer);
         if (m_unit == Unit::total && !std::isnan(value)) value = sum += value;
         data.push_back({double(point) * m_series->cell(), value});
     }
@@ -151,7 +150,7 @@ void TransferPlot::fill(std::size_t row) {
 }
 
 void TransferPlot::fillPrediction(std::size_t row) {
-    const double ns = m_rows[row].predictedNs;
+    const double ns = m_curves[row].row.predictedNs;
     const double from = xAxis->range().lower;
     const double to = xAxis->range().upper;
     QCPGraph& line = *m_curves[row].predicted;
@@ -159,7 +158,7 @@ void TransferPlot::fillPrediction(std::size_t row) {
     case Unit::milliseconds:
         return line.setData({from, to}, {ns / 1e6, ns / 1e6}, true);
     case Unit::rate:
-        return line.setData({from, to}, {m_rows[row].bytes / ns, m_rows[row].bytes / ns}, true);
+        return line.setData({from, to}, {m_curves[row].row.bytes / ns, m_curves[row].row.bytes / ns}, true);
     case Unit::total:
         if (yAxis->scaleType() == QCPAxis::stLinear) // no straight line otherwise
             return line.setData({from, to}, {ns * (from + 1) / 1e6, ns * (to + 1) / 1e6}, true);
@@ -185,9 +184,9 @@ void TransferPlot::fillBand() {
     m_bandHigh->data()->clear();
     m_bandPoints = 0;
     const int row = standingOut();
-    if (row < 0 || row >= int(m_rows.size()) || !m_curves[std::size_t(row)].line) return;
+    if (row < 0 || row >= int(m_curves.size()) || !m_curves[std::size_t(row)].line) return;
     if (!m_series || (m_unit != Unit::milliseconds && m_unit != Unit::rate)) return;
-    const LedgerModel::Row& figures = m_rows[std::size_t(row)];
+    const LedgerModel::Row& figures = m_curves[std::size_t(row)].row;
     const double cell = m_series->cell();
     const auto first = std::size_t(std::max(0.0, std::ceil(xAxis->range().lower / cell)));
     const auto end = std::min(points(), std::size_t(std::max(0.0, xAxis->range().upper / cell + 1)));
@@ -280,7 +279,7 @@ void TransferPlot::fitAxes() {
             if (point.value > 0) least = std::min(least, point.value);
         }
         if (m_unit == Unit::milliseconds && m_curves[i].predicted)
-            top = std::max(top, m_rows[i].predictedNs / 1e6);
+            top = std::max(top, m_curves[i].row.predictedNs / 1e6);
     }
     const double highest = std::max(top, 1e-9);
     yAxis->setNumberPrecision(std::clamp(1 - int(std::floor(std::log10(highest))), 0, 6));
@@ -288,7 +287,8 @@ void TransferPlot::fitAxes() {
         yAxis->setRange(top > 0 ? least / 2 : 0.1, top > 0 ? top * 2 : 10);
     else
         yAxis->setRange(0, top > 0 ? top * 1.15 : 1);
-    const double last = m_series ? double(points()) * m_series->cell() - 1 : 0;
+    double last = m_series ? double(points()) * m_series->cell() - 1 : 0;
+    if (m_paused) last = std::min(last, double(m_frozen) - 1); // points may have become one since
     xAxis->setRange(0, std::max(1.0, m_total > 0 ? double(m_total - 1) : std::max(20.0, last)));
 }
 
@@ -372,7 +372,7 @@ QString TransferPlot::unitText() const {
 std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
     std::vector<LegendEntry> out;
     for (std::size_t i = 0; i < m_curves.size(); ++i)
-        if (m_curves[i].line) out.push_back({m_rows[i].name, i, m_rows[i].modelled});
+        if (m_curves[i].line) out.push_back({m_curves[i].row.name, i, m_curves[i].row.modelled});
     return out;
 }
 
@@ -407,7 +407,7 @@ void TransferPlot::updateReadout(QPointF at) {
     const std::optional<Near> near = nearest(at);
     if (!near) return m_readout->hide();
     const auto [row, iteration, place] = *near;
-    const TransferPoint& point = m_series->at(iteration / m_series->cell(), m_rows[row].transfer);
+    const TransferPoint& point = m_series->at(iteration / m_series->cell(), m_curves[row].row.transfer);
     const std::uint32_t first = iteration / m_series->cell() * m_series->cell();
     const QString when = m_series->cell() == 1
                              ? tr("iteration %1").arg(grouped(first))
@@ -416,9 +416,9 @@ void TransferPlot::updateReadout(QPointF at) {
     const double bytes = double(point.bytes) / point.count;
     const QString dot = QStringLiteral(" · ");
     // Short lines: the box is to lie over as little of a small plot as can be.
-    QString text = m_rows[row].name + QLatin1Char('\n') + when + QLatin1Char('\n') +
+    QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
                    toQt(formatMs(double(point.slowestNs))) + dot +
-                   (m_rows[row].modelled ? tr("modelled") : tr("measured")) + QLatin1Char('\n') +
+                   (m_curves[row].row.modelled ? tr("modelled") : tr("measured")) + QLatin1Char('\n') +
                    toQt(formatBytes(bytes));
     if (point.slowestNs > 0) text += dot + toQt(formatRate(bytes / double(point.slowestNs)));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},

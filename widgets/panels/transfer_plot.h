@@ -76,6 +76,7 @@ protected:
 
 private:
     struct Curve {
+        LedgerModel::Row row;          ///< its figures; those of a curve that is not shown are old
         QCPGraph* line = nullptr;      ///< null: not shown
         QCPGraph* marks = nullptr;     ///< a few along it, none where another curve has one
         QCPGraph* predicted = nullptr; ///< dashed
@@ -105,7 +106,6 @@ private:
     void changeView();
 
     std::shared_ptr<const TransferSeries> m_series;
-    std::vector<LedgerModel::Row> m_rows;
     std::vector<Curve> m_curves;  ///< by row
     std::size_t m_shown = 0;      ///< curves that are
     QCPGraph* m_bandLow;          ///< the rolling median of the one that stands out

@@ -182,7 +182,6 @@ void TransfersPanel::refreshNow() {
         m_begun = false;
         m_plot->clear();
     }
-    chooseCurves();
     refreshSums();
     followSelection();
     m_plot->refresh();
@@ -259,7 +258,7 @@ void TransfersPanel::followSelection() {
     else if (selection.nodes.size() == 1)
         row = m_model->rowOf(stagingOf(*selection.nodes.begin()));
     m_table->select(row);
-    if (isVisible()) chooseCurves(); // those of the selection, if that is wanted
+    if (isVisible()) chooseCurves(); // which may be those of the selection
     m_plot->setHighlighted(row);
 }
 
