@@ -5,6 +5,7 @@
 #include "graph/composites.h"
 #include "graph/folding.h"
 #include "graph/port_fit.h"
+#include "graph/routes.h"
 #include "ops/op_table.h"
 #include "widgets/palette/own_modules.h"
 
@@ -133,8 +134,7 @@ Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice, std
                                             graph.find(splice.wire.to.node)->name));
     const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
     const auto [in, out] = edgesOf(splice, nodes);
-    builder.connect(in);
-    builder.connect(out); // which replaces the wire
+    putInto(builder, splice.wire, in.to, out.from);
     if (added) *added = nodes;
     return builder.take();
 }

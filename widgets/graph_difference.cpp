@@ -60,6 +60,8 @@ public:
         for (const Node& node : m_after.nodes()) compare(m_before.find(node.id), node);
         edges(m_before, m_after, Words::tr("− edge %1"));
         edges(m_after, m_before, Words::tr("+ edge %1"));
+        for (const Edge& edge : m_after.edges())
+            if (m_before.sourceOf(edge.to) == edge.from) compareDots(edge);
         lanes();
         count(m_before.notes(), m_after.notes(), Words::tr("notes"));
         count(m_before.frames(), m_after.frames(), Words::tr("modules"));
@@ -98,6 +100,14 @@ private:
     void edges(const Graph& here, const Graph& there, const QString& line) {
         for (const Edge& edge : here.edges())
             if (there.sourceOf(edge.to) != edge.from) m_lines << line.arg(edgeText(here, edge));
+    }
+
+    /// How many there are: where they are is a place like any other.
+    void compareDots(const Edge& edge) {
+        const auto was = std::ssize(m_before.dots(edge.to));
+        const auto is = std::ssize(m_after.dots(edge.to));
+        if (was != is)
+            m_lines << Words::tr("~ edge %1: dots %2 → %3").arg(edgeText(m_after, edge)).arg(was).arg(is);
     }
 
     void lanes() {

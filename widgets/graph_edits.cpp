@@ -4,6 +4,7 @@
 #include "formats/project.h"
 #include "graph/card_size.h"
 #include "graph/folding.h"
+#include "graph/routes.h"
 #include "placement/fixes.h"
 
 #include <algorithm>
@@ -31,6 +32,18 @@ Delta changeOf(const Lane& before, Lane after, const std::string& what) {
     delta.title = what + before.device.toString();
     delta.lanes.push_back({before, std::move(after)});
     return delta;
+}
+
+/// The dots that are still on a lane go to another one, or away where that is none.
+void moveDots(DeltaBuilder& builder, LaneId from, LaneId to) {
+    const Table<Route> routes = builder.graph().routes(); // they change on the way
+    for (const Route& route : routes) {
+        std::vector<Dot> dots = route.dots;
+        if (to == LaneId::none) std::erase_if(dots, [from](const Dot& dot) { return dot.lane == from; });
+        for (Dot& dot : dots)
+            if (dot.lane == from) dot.lane = to;
+        builder.setDots(route.id, std::move(dots));
+    }
 }
 
 /// Moves nodes to a lane, keeping where they stand to each other.
@@ -63,6 +76,8 @@ void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
                  card.at.y < there.at.y + there.size.height && there.at.y < card.at.y + card.size.height);
     }
     for (const NodeId id : selection.nodes) moveToLane(builder, id, lane);
+    carryDots(builder, {selection.nodes.begin(), selection.nodes.end()}, lane,
+              collide ? bottom + kApart - top : 0);
     if (!collide) return;
     for (const Card& card : moved) {
         Node node = *builder.graph().find(card.id);
@@ -258,6 +273,7 @@ Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
         else
             builder.change(moved);
     }
+    moveDots(builder, lane, target);
     builder.removeLane(lane);
     return builder.take();
 }

@@ -148,9 +148,12 @@ Fragment moduleFragment(const Graph& graph, FrameId module) {
     for (const Node& node : fragment.nodes)
         if (!foldedInto(graph, node))
             corner = {std::min(corner.x, node.position.x), std::min(corner.y, node.position.y)};
-    for (Node& node : fragment.nodes)
-        node.position = {std::max(0.0, node.position.x - corner.x),
-                         std::max(0.0, node.position.y - corner.y)};
+    const auto fromCorner = [&](Position& at) {
+        at = {std::max(0.0, at.x - corner.x), std::max(0.0, at.y - corner.y)};
+    };
+    for (Node& node : fragment.nodes) fromCorner(node.position);
+    for (Route& route : fragment.routes)
+        for (Dot& dot : route.dots) fromCorner(dot.position);
     return fragment;
 }
 

@@ -1,6 +1,7 @@
 #include "widgets/wire_edits.h"
 
 #include "graph/folding.h"
+#include "graph/routes.h"
 
 #include <fmt/format.h>
 
@@ -66,7 +67,17 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
         graph, selection.nodes.size() == 1
                    ? fmt::format("Delete {}, keep its wire", graph.find(*selection.nodes.begin())->name)
                    : fmt::format("Delete {} nodes, keep their wires", selection.nodes.size()));
-    std::vector<Edge> kept;
+    /// The dots on the way that it stands in for.
+    const auto dotsUntil = [&](PortRef output) {
+        std::vector<Dot> dots;
+        for (std::size_t steps = 0; isDoomed.contains(output.node) && steps <= doomed.size(); ++steps) {
+            const PortRef input{output.node, 0};
+            dots = joined(graph.dots(input), dots);
+            output = *graph.sourceOf(input);
+        }
+        return dots;
+    };
+    std::vector<std::pair<Edge, std::vector<Dot>>> kept;
     for (const NodeId node : doomed) {
         for (const Edge& edge : graph.outgoing(node)) {
             if (isDoomed.contains(edge.to.node)) continue;
@@ -74,12 +85,16 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
             if (!source) continue;
             const Edge through{*source, edge.to};
             const std::optional<TensorType>& type = analysis.typeOf(*source);
-            if (!type || takenAt(analysis, edge.to).contains(type->dtype)) kept.push_back(through);
+            if (type && !takenAt(analysis, edge.to).contains(type->dtype)) continue;
+            kept.emplace_back(through, joined(dotsUntil(edge.from), graph.dots(edge.to)));
         }
     }
     for (const NodeId node : doomed) builder.removeNode(node);
     for (const NoteId note : selection.notes) builder.removeNote(note);
-    for (const Edge& edge : kept) builder.connect(edge);
+    for (auto& [edge, dots] : kept) {
+        builder.connect(edge);
+        builder.setDots(edge.to, std::move(dots));
+    }
     return builder.take();
 }
 

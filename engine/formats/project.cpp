@@ -100,6 +100,27 @@ void checkEdges(const std::vector<Edge>& edges, const Ids<Node>& nodes, const st
     }
 }
 
+/// Brings the routes into the order of their inputs. Each belongs to an edge.
+void checkRoutes(ProjectParts& parts, const std::string& origin) {
+    if (parts.routes.empty()) return;
+    const auto byInput = [](const Route& a, const Route& b) { return a.id < b.id; };
+    if (!std::is_sorted(parts.routes.begin(), parts.routes.end(), byInput))
+        std::stable_sort(parts.routes.begin(), parts.routes.end(), byInput);
+    std::vector<PortRef> inputs;
+    inputs.reserve(parts.edges.size());
+    for (const Edge& edge : parts.edges) inputs.push_back(edge.to);
+    std::sort(inputs.begin(), inputs.end());
+    const Route* last = nullptr;
+    for (const Route& route : parts.routes) {
+        if (last && last->id == route.id)
+            refuse(origin, fmt::format("layout.routes.{} is given twice", keyOf(route.id)));
+        if (!std::binary_search(inputs.begin(), inputs.end(), route.id))
+            refuse(origin, fmt::format("layout.routes.{} has dots for an input without an edge; leave it out",
+                                       keyOf(route.id)));
+        last = &route;
+    }
+}
+
 /// What must hold between the records of a project and of a fragment.
 void checkParts(ProjectParts& parts, const std::string& origin) {
     const Ids<Frame> frames(parts.frames, "frames", origin);
@@ -113,6 +134,7 @@ void checkParts(ProjectParts& parts, const std::string& origin) {
         if (const NodeId owner = parts.frames[i].owner; owner != NodeId::none && !nodes.has(owner))
             refuse(origin, fmt::format("frames[{}].owner is {}, which is no node", i, value(owner)));
     checkEdges(parts.edges, nodes, origin);
+    checkRoutes(parts, origin);
 }
 
 void checkLanes(ProjectParts& parts, const std::string& origin) {
@@ -126,6 +148,11 @@ void checkLanes(ProjectParts& parts, const std::string& origin) {
     };
     check(parts.nodes, "nodes");
     check(parts.notes, "notes");
+    for (const Route& route : parts.routes)
+        for (std::size_t i = 0; i < route.dots.size(); ++i)
+            if (!lanes.has(route.dots[i].lane))
+                refuse(origin, fmt::format("layout.routes.{}[{}] stands on lane {}, which does not exist",
+                                           keyOf(route.id), i, value(route.dots[i].lane)));
 }
 
 template <class T> void addAll(std::vector<T>& records, std::vector<Change<T>>& changes) {
@@ -173,6 +200,7 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     edges.edgesAdded = std::move(parts.edges);
     // In this order each edge is added behind those that its output has already.
     std::sort(edges.edgesAdded.begin(), edges.edgesAdded.end());
+    addAll(parts.routes, edges.routes);
     graph.apply(edges);
     return graph;
 }
@@ -183,8 +211,8 @@ Fragment parseFragment(std::string_view text) {
     checkParts(parts, origin);
     if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
     Ids<Lane>(parts.lanes, "lanes", origin); // throws where one is there twice
-    return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes), std::move(parts.edges),
-            std::move(parts.lanes)};
+    return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes),
+            std::move(parts.edges), std::move(parts.lanes),  std::move(parts.routes)};
 }
 
 Graph loadProject(const std::filesystem::path& path) {

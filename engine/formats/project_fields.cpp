@@ -48,6 +48,7 @@ Fields fieldsOf(Section section) {
     case Section::notes:
         return {bit(id) | bit(lane) | bit(text), bit(id) | bit(lane) | bit(text)};
     case Section::none:
+    case Section::routes:
         break;
     }
     return {(bit(layout) << 1) - 1, bit(format) | bit(version)};

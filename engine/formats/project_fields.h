@@ -11,10 +11,10 @@
 
 namespace twb {
 
-/// The lists of a project file; `none` is the document itself.
-enum class Section { none, lanes, frames, nodes, edges, notes };
-inline constexpr std::array<std::string_view, 6> kSectionNames{"",      "lanes", "frames",
-                                                               "nodes", "edges", "notes"};
+/// The lists of a project file; `none` is the document itself, and routes are in its layout alone.
+enum class Section { none, lanes, frames, nodes, edges, notes, routes };
+inline constexpr std::array<std::string_view, 7> kSectionNames{"",      "lanes", "frames", "nodes",
+                                                               "edges", "notes", "routes"};
 
 /// Every key that a document or a record may have.
 enum class Field {

@@ -2,6 +2,7 @@
 
 #include "graph/graph.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct ProjectParts {
     std::vector<Node> nodes;
     std::vector<Edge> edges;
     std::vector<Note> notes;
+    std::vector<Route> routes; ///< in the order in which the layout has them
     /// What is wrong with the layout, if anything; to be said last, because a record that is wrong itself
     /// leaves its place to nobody.
     std::string misplaced;
@@ -28,6 +30,10 @@ inline constexpr std::string_view kFragmentFormat = "tensor-workbench-fragment";
 /// Reads text of this format. Throws Error(badFile) with `origin` and the line and column, or the place in
 /// the document, of the first thing that is wrong.
 ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin);
+
+/// The key of a route in the layout: the input that its edge leads to, "12:0". Nothing for any other text.
+std::string keyOf(PortRef input);
+std::optional<PortRef> parseInput(std::string_view key);
 
 /// After the place of a folded node.
 inline constexpr std::string_view kFolded = "folded";

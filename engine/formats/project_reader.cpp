@@ -4,6 +4,7 @@
 #include "formats/project_fields.h"
 #include "formats/project_head.h"
 #include "formats/project_parts.h"
+#include "formats/project_places.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,16 +32,7 @@ public:
     PartsReader(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
 
     ProjectParts take() {
-        place(m_parts.nodes, m_nodePlaces, "nodes", [](Node& n, const auto& p) {
-            n.position = {p[0], p[1]};
-            n.folded = p[2] != 0;
-        });
-        place(m_parts.notes, m_notePlaces, "notes", [](Note& n, const auto& p) {
-            n.position = {p[0], p[1]};
-            n.width = p[2];
-            n.height = p[3];
-        });
-        place(m_parts.lanes, m_laneHeights, "lanes", [](Lane& l, const auto& p) { l.height = p[0]; });
+        m_places.give(m_parts);
         return std::move(m_parts);
     }
 
@@ -107,7 +99,13 @@ public:
             return true;
         case In::layoutItems:
             if (m_section == Section::lanes) refuseKind("a list");
-            m_in = In::layoutNumbers;
+            m_in = m_section == Section::routes ? In::layoutDots : In::layoutNumbers;
+            return true;
+        case In::layoutDots:
+            if (m_parts.routes.back().dots.size() >= kMostDots)
+                refuse(fmt::format("has more than the {} dots that a wire has room for", kMostDots));
+            m_parts.routes.back().dots.emplace_back();
+            m_in = In::dotNumbers;
             return true;
         default:
             refuseKind("a list");
@@ -163,6 +161,13 @@ public:
         case In::layoutNumbers:
             endLayoutNumbers();
             return true;
+        case In::dotNumbers:
+            endDot();
+            return true;
+        case In::layoutDots:
+            if (m_parts.routes.back().dots.empty()) refuse("must have a dot; without one, leave it out");
+            m_in = In::layoutItems;
+            return true;
         default:
             m_in = In::document;
             m_section = Section::none;
@@ -175,11 +180,18 @@ public:
     }
 
 private:
-    enum class In { start, document, list, record, attributes, port, layout, layoutItems, layoutNumbers };
-
-    struct Place {
-        std::uint64_t id;
-        std::array<double, 4> numbers;
+    enum class In {
+        start,
+        document,
+        list,
+        record,
+        attributes,
+        port,
+        layout,
+        layoutItems,
+        layoutNumbers,
+        layoutDots,
+        dotNumbers
     };
 
     bool inAttributes() const { return m_in == In::attributes; }
@@ -204,7 +216,10 @@ private:
             return fmt::format("layout.{}", section);
         case In::layoutItems:
         case In::layoutNumbers:
+        case In::layoutDots:
             return fmt::format("layout.{}.{}", section, m_item);
+        case In::dotNumbers:
+            return fmt::format("layout.{}.{}[{}]", section, m_item, m_parts.routes.back().dots.size() - 1);
         }
         return {};
     }
@@ -220,9 +235,14 @@ private:
             if (m_field == layout || m_field == attributes) return "an object";
             return bit(m_field) & kTexts ? "a text" : "an integer";
         case In::layoutItems:
-            return m_section == Section::lanes ? "a number, the lane's height" : "a list of numbers";
+            return m_section == Section::lanes    ? "a number, the lane's height"
+                   : m_section == Section::routes ? "a list of dots"
+                                                  : "a list of numbers";
+        case In::layoutDots:
+            return "a list of dots, each of a lane's id, x and y";
         case In::port:
         case In::layoutNumbers:
+        case In::dotNumbers:
             return "a number";
         default:
             return "an object";
@@ -283,6 +303,7 @@ private:
             m_parts.notes.emplace_back();
             break;
         case Section::none:
+        case Section::routes:
             break;
         }
     }
@@ -307,14 +328,16 @@ private:
             refuse("must be an object");
         case In::port:
         case In::layoutNumbers:
+        case In::dotNumbers:
             listNumber(value);
             break;
         case In::layout:
             refuse("must be an object");
+        case In::layoutDots:
+            refuse(fmt::format("must be {}", wanted()));
         case In::layoutItems:
-            if (m_section != Section::lanes) refuse("must be a list of numbers");
-            m_laneHeights.push_back(
-                {m_itemId, {checked([&] { return number(value, 0, kLargestPosition); }), 0, 0, 0}});
+            if (m_section != Section::lanes) refuse(fmt::format("must be {}", wanted()));
+            m_places.add(m_section, m_itemId, {checked([&] { return number(value, 0, kLargestPosition); })});
             break;
         case In::attributes:
             break;
@@ -346,6 +369,8 @@ private:
                 refuse("must be a list of a node's id and a port");
             case Section::notes:
                 return set(m_parts.notes.back(), m_field, value);
+            case Section::routes:
+                break;
             }
         });
     }
@@ -358,10 +383,10 @@ private:
             m_list[m_numbers++] = 1;
             return;
         }
-        const bool isPort = m_in == In::port;
+        const bool isWhole = m_in == In::port || (m_in == In::dotNumbers && m_numbers == 0);
         m_list[m_numbers++] = checked([&] {
-            return isPort ? static_cast<double>(integer(value, 0, static_cast<std::int64_t>(kLargestId)))
-                          : number(value, -kLargestPosition, kLargestPosition);
+            return isWhole ? static_cast<double>(integer(value, 0, static_cast<std::int64_t>(kLargestId)))
+                           : number(value, -kLargestPosition, kLargestPosition);
         });
     }
 
@@ -380,7 +405,7 @@ private:
         const auto at = std::find(kSectionNames.begin(), kSectionNames.end(), key);
         m_section =
             at == kSectionNames.end() ? Section::none : static_cast<Section>(at - kSectionNames.begin());
-        if (m_section != Section::lanes && m_section != Section::nodes && m_section != Section::notes)
+        if (m_section == Section::none || m_section == Section::frames || m_section == Section::edges)
             refuseAt("layout", fmt::format("has the unknown key \"{}\"", key.substr(0, 100)));
         if (m_layoutSeen & (1U << static_cast<unsigned>(m_section))) refuse("is given twice");
         m_layoutSeen |= 1U << static_cast<unsigned>(m_section);
@@ -388,10 +413,24 @@ private:
 
     void selectItem(const std::string& key) {
         m_item = key.substr(0, 100);
+        if (m_section == Section::routes) {
+            const auto input = parseInput(key);
+            if (!input) refuse("is not an input: a node's id, a colon and the port's number");
+            m_parts.routes.push_back({*input, {}});
+            return;
+        }
         const char* end = key.data() + key.size();
         const auto [parsed, failed] = std::from_chars(key.data(), end, m_itemId);
         if (failed != std::errc() || parsed != end || m_itemId < 1 || m_itemId > kLargestId)
             refuse("is not an id");
+    }
+
+    void endDot() {
+        if (m_numbers != 3) refuse("must be a list of a lane's id, x and y");
+        if (m_list[0] < 1) refuse("stands on lane 0, which is none");
+        m_parts.routes.back().dots.back() = {LaneId(static_cast<std::uint64_t>(m_list[0])),
+                                             {m_list[1], m_list[2]}};
+        m_in = In::layoutDots;
     }
 
     void endLayoutNumbers() {
@@ -401,28 +440,8 @@ private:
         if (!isNode && m_numbers != 4) refuse("must be a list of x, y, width and height");
         if (!isNode && !(m_list[2] > 0 && m_list[3] >= 0))
             refuse("must have a width above 0 and a height of 0 or more");
-        (isNode ? m_nodePlaces : m_notePlaces).push_back({m_itemId, m_list});
+        m_places.add(m_section, m_itemId, m_list);
         m_in = In::layoutItems;
-    }
-
-    /// Gives the layout's places to the records. Both are in order of ids in a file of ours.
-    template <class T, class Give>
-    void place(std::vector<T>& records, std::vector<Place>& places, std::string_view section, Give give) {
-        const auto byId = [](const Place& a, const Place& b) { return a.id < b.id; };
-        if (!std::is_sorted(places.begin(), places.end(), byId))
-            std::stable_sort(places.begin(), places.end(), byId);
-        std::vector<bool> given(places.size());
-        for (T& record : records) {
-            const auto at = std::lower_bound(places.begin(), places.end(), Place{value(record.id), {}}, byId);
-            if (at == places.end() || at->id != value(record.id)) continue;
-            give(record, at->numbers);
-            given[static_cast<std::size_t>(at - places.begin())] = true;
-        }
-        for (std::size_t i = 0; i < places.size() && m_parts.misplaced.empty(); ++i)
-            if (!given[i])
-                m_parts.misplaced = fmt::format(
-                    "layout.{}.{} {}", section, places[i].id,
-                    i && places[i - 1].id == places[i].id ? "is given twice" : "places what does not exist");
     }
 
     void selectAttribute(std::string& key) {
@@ -462,9 +481,7 @@ private:
     bool m_isFolded = false; ///< said after a node's place
     std::string m_item;
     std::uint64_t m_itemId = 0;
-    std::vector<Place> m_nodePlaces;
-    std::vector<Place> m_notePlaces;
-    std::vector<Place> m_laneHeights;
+    ProjectPlaces m_places;
 };
 
 } // namespace

@@ -157,14 +157,25 @@ void writeNote(Writer& w, const Note& note) {
         .raw("}");
 }
 
+void writeDots(Writer& w, const Route& route) {
+    w.raw("\"").raw(keyOf(route.id)).raw("\": ");
+    const char* separator = "[";
+    for (const Dot& dot : route.dots) {
+        w.raw(separator).raw("[").id(dot.lane).raw(", ").number(dot.position.x, false).raw(", ");
+        w.number(dot.position.y, false).raw("]");
+        separator = ", ";
+    }
+    w.raw("]");
+}
+
 template <class T> Writer& placeKey(Writer& w, const T& record) {
     return w.raw("\"").id(record.id).raw("\": ");
 }
 
 /// Everything after the head: what graphs and fragments share.
-template <class Lanes, class Frames, class Nodes, class Notes>
+template <class Lanes, class Frames, class Nodes, class Notes, class Routes>
 void writeParts(Writer& w, const Lanes* lanes, const Frames& frames, const Nodes& nodes,
-                const std::vector<Edge>& edges, const Notes& notes) {
+                const std::vector<Edge>& edges, const Notes& notes, const Routes& routes) {
     if (lanes) w.lines("lanes", '[', *lanes, [&](const Lane& lane) { writeLane(w, lane); });
     w.lines("frames", '[', frames, [&](const Frame& frame) { writeFrame(w, frame); });
     w.lines("nodes", '[', nodes, [&](const Node& node) { writeNode(w, node); });
@@ -187,7 +198,10 @@ void writeParts(Writer& w, const Lanes* lanes, const Frames& frames, const Nodes
             w.number(note.position.y, false).raw(", ").number(note.width, false).raw(", ");
             w.number(note.height, false).raw("]");
         },
-        true);
+        routes.empty());
+    if (!routes.empty())
+        w.lines(
+            "routes", '{', routes, [&](const Route& route) { writeDots(w, route); }, true);
     w.raw("}\n}\n");
 }
 
@@ -205,7 +219,8 @@ std::string toProjectText(const Graph& graph) {
     w.raw("\"title\": ").text(info.title).raw(",\n\"description\": ").text(info.description);
     w.raw(",\n\"policy\": ").text(info.policy.toString()).raw(",\n\"iterations\": ").integer(info.iterations);
     w.raw(",\n");
-    writeParts(w, &graph.lanes(), graph.frames(), graph.nodes(), graph.edges(), graph.notes());
+    writeParts(w, &graph.lanes(), graph.frames(), graph.nodes(), graph.edges(), graph.notes(),
+               graph.routes());
     return w.take();
 }
 
@@ -213,7 +228,7 @@ std::string toFragmentText(const Fragment& fragment) {
     Writer w;
     writeHead(w, kFragmentFormat);
     const std::vector<Lane>* lanes = fragment.lanes.empty() ? nullptr : &fragment.lanes;
-    writeParts(w, lanes, fragment.frames, fragment.nodes, fragment.edges, fragment.notes);
+    writeParts(w, lanes, fragment.frames, fragment.nodes, fragment.edges, fragment.notes, fragment.routes);
     return w.take();
 }
 

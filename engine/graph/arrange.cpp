@@ -47,6 +47,11 @@ Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position ori
         after.position = {origin.x + places[i].x, origin.y + places[i].y};
         if (after.position != placed[i]->position) delta.nodes.push_back({*placed[i], std::move(after)});
     }
+    // Dots led their wires through what stood there before.
+    for (const Route& route : graph.routes()) {
+        if (indexOf.contains(graph.sourceOf(route.id)->node) && indexOf.contains(route.id.node))
+            delta.routes.push_back({route, std::nullopt});
+    }
     return delta;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <type_traits>
 #include <unordered_map>
 
 namespace twb {
@@ -38,7 +39,7 @@ template <class T, class Id> const T& existing(const T* record, Id id, std::stri
 
 bool Delta::empty() const noexcept {
     return nodes.empty() && lanes.empty() && frames.empty() && notes.empty() && edgesRemoved.empty() &&
-           edgesAdded.empty() && !info;
+           edgesAdded.empty() && routes.empty() && !info;
 }
 
 Delta Delta::inverse() const {
@@ -50,6 +51,7 @@ Delta Delta::inverse() const {
     out.notes = inverted(notes);
     out.edgesRemoved = edgesAdded;
     out.edgesAdded = edgesRemoved;
+    out.routes = inverted(routes);
     if (info) out.info = Change<GraphInfo>{info->after, info->before};
     return out;
 }
@@ -68,11 +70,12 @@ template <class T> void DeltaBuilder::apply(std::vector<Change<T>> Delta::*list,
 }
 
 template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
-    // What is added has an id that nobody had before.
+    // What is added has an id that nobody had before, but for a route: its id is the input's.
     const auto id = idOf(change);
-    const auto at = change.before ? std::find_if(list.rbegin(), list.rend(),
-                                                 [&](const auto& known) { return idOf(known) == id; })
-                                  : list.rend();
+    const auto at =
+        change.before || std::is_same_v<T, Route>
+            ? std::find_if(list.rbegin(), list.rend(), [&](const auto& known) { return idOf(known) == id; })
+            : list.rend();
     if (at == list.rend()) {
         list.push_back(std::move(change));
         return;
@@ -129,6 +132,11 @@ void DeltaBuilder::setInfo(const GraphInfo& after) {
     if (m_delta.info->before == m_delta.info->after) m_delta.info.reset();
 }
 
+/// Adds what takes the dots of the edge into an input away, if it has any.
+void DeltaBuilder::dropRoute(Delta& delta, PortRef input) const {
+    if (const Route* route = m_now.routes().find(input)) delta.routes.push_back({*route, std::nullopt});
+}
+
 void DeltaBuilder::removeNode(NodeId id) {
     const Node node = existing(m_now.find(id), id, "node");
     std::vector<Frame> bodies;
@@ -145,9 +153,11 @@ void DeltaBuilder::removeNode(NodeId id) {
         if (inputs[port]) d.edgesRemoved.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
     for (const Edge& edge : m_now.outgoing(id))
         if (edge.to.node != id) d.edgesRemoved.push_back(edge); // a self-loop is among the inputs
+    for (const Edge& edge : d.edgesRemoved) dropRoute(d, edge.to);
     d.nodes.push_back({node, std::nullopt});
     step(d);
     for (const Edge& edge : d.edgesRemoved) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+    for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
     record(m_delta.nodes, std::move(d.nodes.front()));
 }
 
@@ -166,8 +176,10 @@ void DeltaBuilder::connect(const Edge& edge) {
     if (before == edge.from) return;
     Delta d;
     if (before) d.edgesRemoved.push_back({*before, edge.to});
+    dropRoute(d, edge.to);
     d.edgesAdded.push_back(edge);
     step(d);
+    for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
     if (before) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, {*before, edge.to});
     recordEdge(m_delta.edgesAdded, m_delta.edgesRemoved, edge);
 }
@@ -175,8 +187,19 @@ void DeltaBuilder::connect(const Edge& edge) {
 void DeltaBuilder::disconnect(const Edge& edge) {
     Delta d;
     d.edgesRemoved.push_back(edge);
+    dropRoute(d, edge.to);
     step(d);
+    for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
     recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+}
+
+void DeltaBuilder::setDots(PortRef input, std::vector<Dot> dots) {
+    const Route* now = m_now.routes().find(input);
+    if (now ? now->dots == dots : dots.empty()) return;
+    Change<Route> change;
+    if (now) change.before = *now;
+    if (!dots.empty()) change.after = Route{input, std::move(dots)};
+    apply(&Delta::routes, std::move(change));
 }
 
 Delta DeltaBuilder::take() { return std::move(m_delta); }
@@ -196,6 +219,13 @@ Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std:
             if (inputs[port] && wanted.contains(inputs[port]->node))
                 out.edges.push_back({*inputs[port], {id, static_cast<std::int32_t>(port)}});
     }
+    std::set<LaneId> ofDots;
+    for (const Edge& edge : out.edges) {
+        const Route* route = graph.routes().find(edge.to);
+        if (!route) continue;
+        out.routes.push_back(*route);
+        for (const Dot& dot : route->dots) ofDots.insert(dot.lane);
+    }
     for (FrameId id : frames)
         if (const Frame* frame = graph.find(id)) {
             out.frames.push_back(*frame);
@@ -208,7 +238,7 @@ Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std:
     for (const Lane& lane : graph.lanes()) {
         const auto standsHere = [&](const auto& thing) { return thing.lane == lane.id; };
         if (std::any_of(out.nodes.begin(), out.nodes.end(), standsHere) ||
-            std::any_of(out.notes.begin(), out.notes.end(), standsHere))
+            std::any_of(out.notes.begin(), out.notes.end(), standsHere) || ofDots.contains(lane.id))
             out.lanes.push_back(lane);
     }
     return out;
@@ -271,6 +301,16 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
             throw Error(ErrorCode::badGraph,
                         "a pasted edge leads to a node that is not part of what is pasted");
         builder.connect({{from->second, edge.from.port}, {to->second, edge.to.port}});
+    }
+    for (const Route& route : fragment.routes) {
+        const auto to = ids.find(route.id.node);
+        if (to == ids.end())
+            throw Error(ErrorCode::badGraph,
+                        "pasted dots belong to a wire that is not part of what is pasted");
+        std::vector<Dot> dots = route.dots;
+        for (Dot& dot : dots)
+            dot = {laneFor(dot.lane), {dot.position.x + offset.x, dot.position.y + offset.y}};
+        builder.setDots({to->second, route.id.port}, std::move(dots));
     }
 }
 

@@ -16,7 +16,8 @@ template <class T> struct Change {
 };
 
 /// The one way to change a Graph. Order inside does not matter: it is applied as a whole. Removing a node
-/// needs its edges in `edgesRemoved`; the builders below see to that.
+/// needs its edges in `edgesRemoved`, and removing an edge needs its route in `routes`; the builders below
+/// see to that.
 struct Delta {
     std::string title; ///< for the undo menu: "Move fc1 to cpu"
     std::vector<Change<Node>> nodes;
@@ -25,6 +26,7 @@ struct Delta {
     std::vector<Change<Note>> notes;
     std::vector<Edge> edgesRemoved;
     std::vector<Edge> edgesAdded;
+    std::vector<Change<Route>> routes;
     std::optional<Change<GraphInfo>> info;
 
     bool empty() const noexcept;
@@ -53,9 +55,11 @@ public:
     void removeLane(LaneId id); ///< must have no nodes left
     void removeFrame(FrameId id);
     void removeNote(NoteId id);
-    /// Replaces what was connected to edge.to.
+    /// Replaces what was connected to edge.to; that wire's dots go with it.
     void connect(const Edge& edge);
     void disconnect(const Edge& edge);
+    /// The dots of the edge into an input, from its output on; none takes them all away.
+    void setDots(PortRef input, std::vector<Dot> dots);
 
     /// The sum of all calls, each record once.
     Delta take();
@@ -64,19 +68,21 @@ private:
     template <class T> void apply(std::vector<Change<T>> Delta::*list, Change<T> change);
     template <class T> void record(std::vector<Change<T>>& list, Change<T> change);
     void step(const Delta& delta);
+    void dropRoute(Delta& delta, PortRef input) const;
 
     Graph m_now;
     Delta m_delta;
 };
 
-/// A self-contained piece of a graph: nodes, the edges among them, frames, notes. What copy puts on the
-/// clipboard and what a composite op expands into.
+/// A self-contained piece of a graph: nodes, the edges among them with their dots, frames, notes. What copy
+/// puts on the clipboard and what a composite op expands into.
 struct Fragment {
     std::vector<Node> nodes; ///< ids are local to the fragment; `lane` is the lane it came from
     std::vector<Frame> frames;
     std::vector<Note> notes;
     std::vector<Edge> edges;
-    std::vector<Lane> lanes; ///< that nodes and notes came from; their heights do not count
+    std::vector<Lane> lanes; ///< that nodes, notes and dots came from; their heights do not count
+    std::vector<Route> routes;
 };
 
 Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes = {});

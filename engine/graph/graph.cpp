@@ -18,6 +18,10 @@ std::string describe(const Edge& e) {
                        value(e.to.node), e.to.port);
 }
 
+std::string describeWireInto(PortRef input) {
+    return fmt::format("the wire into input {} of node {}", input.port, value(input.node));
+}
+
 /// Applies changes of one kind of record and moves the counter past every id that was seen.
 template <class T>
 void applyChanges(Table<T>& table, const std::vector<Change<T>>& changes, std::uint64_t& next,
@@ -79,6 +83,12 @@ const std::vector<std::optional<PortRef>>& Graph::inputs(NodeId node) const noex
     return links ? links->inputs : none;
 }
 
+const std::vector<Dot>& Graph::dots(PortRef input) const noexcept {
+    static const std::vector<Dot> none;
+    const Route* route = m_routes.find(input);
+    return route ? route->dots : none;
+}
+
 std::vector<Edge> Graph::edges() const {
     std::vector<Edge> out;
     out.reserve(m_edgeCount);
@@ -138,6 +148,33 @@ void Graph::disconnect(const Edge& edge) {
     --m_edgeCount;
 }
 
+/// After the edges: a route needs its edge, and goes with it.
+void Graph::applyRoutes(const Delta& delta) {
+    for (const Change<Route>& c : delta.routes) {
+        if (!c.before && !c.after) refuse("a change of a wire's dots says nothing");
+        const PortRef id = c.before ? c.before->id : c.after->id;
+        if (c.before && c.after && c.after->id != id)
+            refuse("a change of a wire's dots may not move them to another wire");
+        const Route* now = m_routes.find(id);
+        if (c.before ? !now || *now != *c.before : now != nullptr)
+            refuse(fmt::format("the dots of {} are not as this change expects them", describeWireInto(id)));
+        if (!c.after) {
+            m_routes.erase(id);
+            continue;
+        }
+        if (!sourceOf(id)) refuse(describeWireInto(id) + " cannot have dots: there is no such wire");
+        if (c.after->dots.empty()) refuse(describeWireInto(id) + " has a way with no dots");
+        if (c.after->dots.size() > kMostDots)
+            refuse(fmt::format("{} would have {} dots, and a wire has room for {}: delete some first",
+                               describeWireInto(id), c.after->dots.size(), kMostDots));
+        m_routes.set(*c.after);
+    }
+    if (m_routes.empty()) return;
+    for (const Edge& edge : delta.edgesRemoved)
+        if (m_routes.find(edge.to) && !sourceOf(edge.to))
+            refuse(describe(edge) + " cannot be removed without its dots");
+}
+
 void Graph::apply(const Delta& delta) {
     Graph next = *this; // shares its pages; *this stays whole if anything below throws
     for (const Edge& edge : delta.edgesRemoved) next.disconnect(edge);
@@ -154,6 +191,7 @@ void Graph::apply(const Delta& delta) {
         next.m_links.erase(c.before->id);
     }
     for (const Edge& edge : delta.edgesAdded) next.connect(edge);
+    next.applyRoutes(delta);
     if (delta.info) {
         if (!delta.info->before || !(*delta.info->before == m_info))
             refuse("the project's description is not as this change expects it");
@@ -178,14 +216,23 @@ void Graph::check(const Delta& delta) const {
             refuse(fmt::format("note {} stands on lane {}, which does not exist", value(note.id),
                                value(note.lane)));
     };
+    const auto checkRoute = [&](const Route& route) {
+        for (const Dot& dot : route.dots)
+            if (!m_lanes.find(dot.lane))
+                refuse(fmt::format("a dot of {} stands on lane {}, which does not exist",
+                                   describeWireInto(route.id), value(dot.lane)));
+    };
     if (removesAny(delta.lanes) || removesAny(delta.frames)) {
         for (const Node& node : m_nodes) checkNode(node);
         for (const Note& note : m_notes) checkNote(note);
+        for (const Route& route : m_routes) checkRoute(route);
     } else {
         for (const auto& c : delta.nodes)
             if (c.after) checkNode(*c.after);
         for (const auto& c : delta.notes)
             if (c.after) checkNote(*c.after);
+        for (const auto& c : delta.routes)
+            if (c.after) checkRoute(*c.after);
     }
     if (delta.frames.empty() && !removesAny(delta.nodes)) return;
     for (const Frame& frame : m_frames) {
@@ -206,7 +253,8 @@ void Graph::check(const Delta& delta) const {
 
 bool Graph::operator==(const Graph& other) const {
     return m_info == other.m_info && m_lanes == other.m_lanes && m_frames == other.m_frames &&
-           m_notes == other.m_notes && m_nodes == other.m_nodes && m_links == other.m_links;
+           m_notes == other.m_notes && m_nodes == other.m_nodes && m_links == other.m_links &&
+           m_routes == other.m_routes;
 }
 
 } // namespace twb

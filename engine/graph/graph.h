@@ -90,6 +90,22 @@ struct Note {
     bool operator==(const Note&) const = default;
 };
 
+/// A point that a wire runs through, put there by hand.
+struct Dot {
+    LaneId lane = LaneId::none; ///< it goes where this lane goes
+    Position position;
+    bool operator==(const Dot&) const = default;
+};
+
+/// The way of an edge over the canvas. Nothing to what runs.
+struct Route {
+    PortRef id;            ///< the input that the edge leads to, as no other edge does
+    std::vector<Dot> dots; ///< from its output to its input; never none
+    bool operator==(const Route&) const = default;
+};
+/// On one wire.
+inline constexpr std::size_t kMostDots = 100;
+
 /// What a project says of itself.
 struct GraphInfo {
     std::string title;
@@ -111,14 +127,15 @@ struct Links {
 /// content. Changed by apply() alone. Not thread-safe for writing; a copy may be read anywhere.
 ///
 /// Invariants: every node's lane exists, every node's frame and every frame's owner is none or exists, every
-/// edge joins two existing nodes. Edges may form cycles and ports may exceed what the op has: the validator
-/// says so.
+/// edge joins two existing nodes, every route is that of an edge and its dots' lanes exist. Edges may form
+/// cycles and ports may exceed what the op has: the validator says so.
 class Graph {
 public:
     const Table<Node>& nodes() const noexcept { return m_nodes; }
     const Table<Lane>& lanes() const noexcept { return m_lanes; }
     const Table<Frame>& frames() const noexcept { return m_frames; }
     const Table<Note>& notes() const noexcept { return m_notes; }
+    const Table<Route>& routes() const noexcept { return m_routes; } ///< of the edges that have dots
     const GraphInfo& info() const noexcept { return m_info; }
     const Table<Links>& links() const noexcept { return m_links; }
     std::size_t edgeCount() const noexcept { return m_edgeCount; }
@@ -134,6 +151,8 @@ public:
     Device deviceOf(const Node& node) const;
     /// The output that feeds an input.
     std::optional<PortRef> sourceOf(PortRef input) const noexcept;
+    /// The dots of the edge into an input, from its output on; none for most.
+    const std::vector<Dot>& dots(PortRef input) const noexcept;
     /// Edges that leave a node, sorted by output port and then by consumer. Empty for an unknown node.
     const std::vector<Edge>& outgoing(NodeId node) const noexcept;
     /// By input port; shorter than the op's inputs when the last ones are not connected.
@@ -162,12 +181,14 @@ public:
 private:
     void connect(const Edge& edge);
     void disconnect(const Edge& edge);
+    void applyRoutes(const Delta& delta);
     void check(const Delta& delta) const;
 
     Table<Node> m_nodes;
     Table<Lane> m_lanes;
     Table<Frame> m_frames;
     Table<Note> m_notes;
+    Table<Route> m_routes;
     Table<Links> m_links;
     GraphInfo m_info;
     std::size_t m_edgeCount = 0;

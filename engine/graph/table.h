@@ -52,7 +52,7 @@ public:
     Iterator end() const { return {&m_pages, m_pages.size()}; }
     std::size_t size() const noexcept { return m_size; }
     bool empty() const noexcept { return m_size == 0; }
-    Id lastId() const { return m_pages.empty() ? Id::none : m_pages.back()->back().id; }
+    Id lastId() const { return m_pages.empty() ? Id{} : m_pages.back()->back().id; }
 
     const T* find(Id id) const noexcept {
         const auto page = pageOf(id);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "graph/bodies.h"
 #include "graph/folding.h"
+#include "graph/routes.h"
 #include "placement/device_rule.h"
 
 #include <fmt/format.h>
@@ -61,8 +62,7 @@ void insertOn(DeltaBuilder& builder, const Edge& edge, Node node) {
     if (target.position.x - source.position.x < kColumn) between.x = target.position.x;
     node.position = freePlace(builder.graph(), node.lane, between);
     const NodeId id = builder.addNode(std::move(node));
-    builder.connect({edge.from, {id, 0}});
-    builder.connect({{id, 0}, edge.to});
+    putInto(builder, edge, {id, 0}, {id, 0});
 }
 
 } // namespace
@@ -81,7 +81,11 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
             const Node& reader = *graph.find(out.to.node);
             if (out.from == fix.edge.from && reader.op == "To" && graph.deviceOf(reader) == fix.device &&
                 !reader.attributes.has("dtype")) {
-                builder.connect({{reader.id, 0}, fix.edge.to});
+                const Edge shared{{reader.id, 0}, fix.edge.to};
+                std::vector<Dot> dots = graph.dots(fix.edge.to);
+                dots.erase(dots.begin(), dots.begin() + dotsBefore(graph, fix.edge, reader.id));
+                builder.connect(shared);
+                builder.setDots(shared.to, std::move(dots));
                 return;
             }
         }
@@ -124,7 +128,11 @@ void apply(DeltaBuilder& builder, const Fix& fix) {
     case Fix::Kind::bypass: {
         if (!graph.find(fix.edge.from.node)) gone(fix);
         const std::vector<Edge> readers = graph.outgoing(fix.node);
-        for (const Edge& edge : readers) builder.connect({fix.edge.from, edge.to});
+        for (const Edge& edge : readers) {
+            std::vector<Dot> dots = graph.dots(edge.to);
+            builder.connect({fix.edge.from, edge.to});
+            builder.setDots(edge.to, std::move(dots));
+        }
         builder.removeNode(fix.node);
         return;
     }
@@ -214,6 +222,7 @@ void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Devic
         if (covers) node.position.y += bottom - top;
         builder.change(node);
     }
+    carryDots(builder, nodes, lane, covers ? bottom - top : 0);
 }
 
 Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device device) {

@@ -1,6 +1,7 @@
 #include "formats/npy.h"
 #include "fuzz/targets.h"
 #include "support/onnx_models.h"
+#include "support/small_project.h"
 #include "support/test_main.h"
 
 #include <QTemporaryDir>
@@ -41,6 +42,10 @@ constexpr std::array<std::string_view, 24> kPieces{"{",
                                                    "\"id\": 1",
                                                    "-0.0",
                                                    "\n"};
+
+/// What no example has.
+const std::string kWithDots =
+    test::with("[0, 100, 280, 0]}", R"([0, 100, 280, 0]}, "routes": {"2:0": [[1, 40, 8], [1, 80, 60.5]]})");
 
 class Mutator {
 public:
@@ -98,6 +103,7 @@ std::vector<std::string> examples() {
     std::sort(paths.begin(), paths.end()); // the same mutations wherever the test runs
     std::vector<std::string> texts;
     for (const fs::path& path : paths) texts.push_back(readFile(path, 1 << 20));
+    texts.push_back(kWithDots);
     return texts;
 }
 

@@ -53,6 +53,11 @@ public:
         for (std::size_t i = 0; i < 2 * nodes; ++i)
             b.connect({{ids[pick(nodes)], static_cast<std::int32_t>(pick(3))},
                        {ids[pick(nodes)], static_cast<std::int32_t>(pick(5))}});
+        for (const Edge& edge : b.graph().edges()) {
+            std::vector<Dot> dots(pick(4) ? 0 : 1 + pick(3));
+            for (Dot& dot : dots) dot = {lanes[pick(4)], {real(), real()}};
+            b.setDots(edge.to, std::move(dots));
+        }
         for (int i = 0; i < 3; ++i)
             b.addNote({NoteId::none,
                        text(),
@@ -129,6 +134,22 @@ private Q_SLOTS:
         const std::string text = toProjectText(graph);
         QVERIFY(text.find("\"1\": [0, 0, \"folded\"]") != std::string::npos);
         QCOMPARE(differentLines(text, toProjectText(parseProject(kSmall, "memory"))), 1);
+    }
+
+    void dotsAreSaidInTheLayout() {
+        const std::string dots = "\"routes\": {\n\"2:0\": [[1, 60, 37], [1, 120.5, -8]]\n}\n";
+        Graph graph = parseProject(kSmall, "memory");
+        const std::string plain = toProjectText(graph);
+        QVERIFY(plain.find("routes") == std::string::npos);
+        DeltaBuilder builder(graph, "dots");
+        builder.setDots({NodeId(2), 0}, {{LaneId(1), {60, 37}}, {LaneId(1), {120.5, -8}}});
+        const Delta delta = builder.take();
+        graph.apply(delta);
+        const std::string text = toProjectText(graph);
+        QVERIFY2(text.find(dots) != std::string::npos, text.c_str());
+        QVERIFY(parseProject(text, "memory") == graph);
+        graph.apply(delta.inverse());
+        QCOMPARE(toProjectText(graph), plain);
     }
 
     void bodiesAreSaidWithTheirOwners() {
@@ -219,13 +240,21 @@ private Q_SLOTS:
             Node moved = node;
             moved.position.x += 10;
             Graph after = before;
-            after.apply({"", {{node, moved}}, {}, {}, {}, {}, {}, {}});
+            after.apply({"", {{node, moved}}, {}, {}, {}, {}, {}, {}, {}});
             QCOMPARE(differentLines(text, toProjectText(after)), 1);
 
             Node changed = node;
             changed.attributes.set("axis", std::int64_t(3));
             after = before;
-            after.apply({"", {{node, changed}}, {}, {}, {}, {}, {}, {}});
+            after.apply({"", {{node, changed}}, {}, {}, {}, {}, {}, {}, {}});
+            QCOMPARE(differentLines(text, toProjectText(after)), 1);
+        }
+        QVERIFY(!before.routes().empty());
+        for (const Route& route : before.routes()) {
+            Route led = route;
+            led.dots.front().position.y += 8;
+            Graph after = before;
+            after.apply({"", {}, {}, {}, {}, {}, {}, {{route, led}}, {}});
             QCOMPARE(differentLines(text, toProjectText(after)), 1);
         }
     }
@@ -273,6 +302,8 @@ private Q_SLOTS:
         QVERIFY(back.edges == fragment.edges);
         QVERIFY(back.frames == fragment.frames);
         QVERIFY(back.notes == fragment.notes);
+        QVERIFY(!fragment.routes.empty());
+        QVERIFY(back.routes == fragment.routes);
         QVERIFY_EXCEPTION_THROWN(parseFragment(kSmall), Error);
         QVERIFY_EXCEPTION_THROWN(parseFragment("just text"), Error);
     }

@@ -138,6 +138,40 @@ private Q_SLOTS:
             "layout.nodes.7 places what does not exist");
         row("place twice", with("\"2\": [200, 0]", "\"1\": [200, 0]"), "layout.nodes.1 is given twice");
         row("place of no id", with("\"2\": [200, 0]", "\"x\": [200, 0]"), "layout.nodes.x is not an id");
+        const auto dots = [](const char* routes) {
+            return with("\"notes\": {\"1\": [0, 100, 280, 0]}",
+                        fmt::format("\"notes\": {{\"1\": [0, 100, 280, 0]}}, \"routes\": {}", routes));
+        };
+        row("dots of no edge", dots(R"({"2:1": [[1, 0, 0]]})"),
+            "layout.routes.2:1 has dots for an input without an edge; leave it out");
+        row("dots of nobody", dots(R"({"7:0": [[1, 0, 0]]})"), "layout.routes.7:0 has dots");
+        row("dots twice", dots(R"({"2:0": [[1, 0, 0]], "2:0": [[1, 0, 0]]})"),
+            "layout.routes.2:0 is given twice");
+        row("dots of no input", dots(R"({"2": [[1, 0, 0]]})"),
+            "layout.routes.2 is not an input: a node's id, a colon and the port's number");
+        row("dots of an input written otherwise", dots(R"({"02:0": [[1, 0, 0]]})"),
+            "layout.routes.02:0 is not an input");
+        row("dots of a port that is too high", dots(R"({"2:65536": [[1, 0, 0]]})"), "is not an input");
+        row("no dots", dots(R"({"2:0": []})"), "layout.routes.2:0 must have a dot");
+        row("dots a number", dots(R"({"2:0": 3})"), "layout.routes.2:0 must be a list of dots");
+        row("dots an object", dots(R"({"2:0": {}})"), "layout.routes.2:0 must be a list of dots");
+        row("routes a list", dots("[]"), "layout.routes must be an object");
+        row("a dot that is none", dots(R"({"2:0": [3]})"),
+            "layout.routes.2:0 must be a list of dots, each of a lane's id, x and y");
+        row("a dot of two", dots(R"({"2:0": [[1, 0]]})"),
+            "layout.routes.2:0[0] must be a list of a lane's id, x and y");
+        row("a dot of four", dots(R"({"2:0": [[1, 0, 0, 0]]})"), "layout.routes.2:0[0] must be a list of");
+        row("a dot far out", dots(R"({"2:0": [[1, 0, 0], [1, 1e10, 0]]})"),
+            "layout.routes.2:0[1] is 10000000000");
+        row("a dot on lane 0", dots(R"({"2:0": [[0, 0, 0]]})"), "layout.routes.2:0[0] stands on lane 0");
+        row("a dot on half a lane", dots(R"({"2:0": [[1.5, 0, 0]]})"),
+            "layout.routes.2:0[0] must be an integer");
+        row("a dot on no lane", dots(R"({"2:0": [[1, 0, 0], [4, 0, 0]]})"),
+            "layout.routes.2:0[1] stands on lane 4, which does not exist");
+        std::string tooMany = R"({"2:0": [[1, 0, 0])";
+        for (std::size_t i = 0; i < kMostDots; ++i) tooMany += ", [1, 0, 0]";
+        row("too many dots", dots((tooMany + "]}").c_str()),
+            "layout.routes.2:0 has more than the 100 dots that a wire has room for");
         row("layout key", with("\"lanes\": {\"1\"", "\"lines\": {\"1\""),
             "layout has the unknown key \"lines\"");
         row("note's size", with("280", "-280"), "layout.notes.1 must have a width above 0");

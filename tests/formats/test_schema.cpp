@@ -59,6 +59,7 @@ private Q_SLOTS:
             b.addNode(std::move(stops));
         }
         b.connect({{a, 3}, {a, 64}});
+        b.setDots({a, 64}, {{lane, {1.5, -2}}, {lane, {0, 0}}});
         b.addNote({NoteId::none, "text", lane, {1, 2}, 100, 0});
         graph.apply(b.take());
         QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
@@ -110,6 +111,14 @@ private Q_SLOTS:
         row("/layout/notes/1", "[1, 2, 3, -4]");
         row("/layout/lanes/1", "-1");
         row("/layout/edges", "{}");
+        row("/layout/routes", "[]");
+        row("/layout/routes", R"({"3:0": []})");
+        row("/layout/routes", R"({"3:0": [[1, 2]]})");
+        row("/layout/routes", R"({"3:0": [[1, 2, 3, 4]]})");
+        row("/layout/routes", R"({"3:0": [[1, 2, 1e10]]})");
+        row("/layout/routes", R"({"3:0": [[0, 2, 3]]})");
+        row("/layout/routes", R"({"3": [[1, 2, 3]]})");
+        row("/layout/routes", R"({"03:0": [[1, 2, 3]]})");
         row("/extra", "1");
     }
     void itRefusesWhatTheReaderRefuses() {

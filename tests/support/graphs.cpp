@@ -76,7 +76,7 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
         return builder.take();
     }
     static const char* const ops[] = {"Relu", "Add", "MatMul", "Zeros", "To", "Nonsense", "Concat"};
-    switch (below(14)) {
+    switch (below(15)) {
     case 0:
     case 1:
     case 2: {
@@ -156,6 +156,17 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
             resized.height += 8;
             resized.collapsed = below(3) == 0;
             builder.change(resized);
+        }
+        break;
+    case 13:
+        if (const Node* node = anyNode(); node && !graph.outgoing(node->id).empty()) {
+            const auto& edges = graph.outgoing(node->id);
+            const PortRef input = edges[below(edges.size())].to;
+            std::vector<Dot> dots = graph.dots(input);
+            if (dots.size() > 3 || (!dots.empty() && below(3) == 0)) dots.pop_back();
+            dots.push_back({anyLane(), {static_cast<double>(below(2000)), static_cast<double>(below(300))}});
+            if (below(4) == 0) dots.clear();
+            builder.setDots(input, std::move(dots));
         }
         break;
     default:

@@ -1,6 +1,7 @@
 #include "widgets/inspector/inspector.h"
 
 #include "core/error.h"
+#include "graph/routes.h"
 #include "ops/op_table.h"
 #include "placement/fixes.h"
 #include "profile/report.h"
@@ -329,6 +330,7 @@ void Inspector::moveToLane(int index) {
         node.lane = lane;
         builder.change(node);
     }
+    carryDots(builder, {nodes.begin(), nodes.end()}, lane, 0);
     apply(builder.take());
 }
 

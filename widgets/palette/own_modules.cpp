@@ -48,6 +48,9 @@ void freeHomeLane(Fragment& fragment) {
     };
     for (Node& node : fragment.nodes)
         if (isFree(node.lane)) node.lane = LaneId::none;
+    for (Route& route : fragment.routes)
+        for (Dot& dot : route.dots)
+            if (isFree(dot.lane)) dot.lane = LaneId::none;
 }
 
 std::optional<Composite> read(const QString& path) {

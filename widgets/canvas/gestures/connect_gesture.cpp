@@ -171,8 +171,11 @@ void ConnectGesture::finish(const Pointer& pointer) {
     if (graph.sourceOf(edge.to) == edge.from) return;
     DeltaBuilder builder(
         graph, fmt::format("Connect {} to {}", nameOf(graph, edge.from.node), nameOf(graph, edge.to.node)));
+    // Plugged elsewhere, it is still the same wire.
+    std::vector<Dot> dots = lifted ? graph.dots(lifted->to) : std::vector<Dot>();
     if (lifted) builder.disconnect(*lifted);
     builder.connect(edge);
+    builder.setDots(edge.to, std::move(dots));
     m_host.apply(builder.take());
 }
 

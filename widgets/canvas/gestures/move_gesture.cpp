@@ -1,6 +1,7 @@
 #include "widgets/canvas/gestures/move_gesture.h"
 
 #include "graph/folding.h"
+#include "graph/routes.h"
 #include "widgets/canvas/gestures/alignment_guides.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
 
@@ -29,6 +30,17 @@ std::string titleOf(const Graph& graph, const Selection& what) {
     if (count != 1) return fmt::format("Move {} {}", count, what.notes.empty() ? "nodes" : "things");
     if (what.nodes.empty()) return "Move note";
     return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
+}
+
+/// The same move, and the node is put into the wire.
+Delta withSplice(const Graph& graph, const Delta& move, const Splice& splice, NodeId node) {
+    const auto [in, out] = edgesOf(splice, {node});
+    DeltaBuilder builder(graph, fmt::format("Insert {} between {} and {}", graph.find(node)->name,
+                                            graph.find(in.from.node)->name, graph.find(out.to.node)->name));
+    for (const Change<Frame>& change : move.frames) builder.change(*change.after);
+    for (const Change<Node>& change : move.nodes) builder.change(*change.after);
+    putInto(builder, splice.wire, in.to, out.from);
+    return builder.take();
 }
 
 /// What is folded moves as a part of its card.
@@ -286,13 +298,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         delta.title = titleOf(graph, moved);
         if (changesDevice) delta.title += " to " + device.toString();
         if (const Frame* frame = graph.find(joined)) delta.title += " into " + frame->title;
-        if (splice) {
-            const auto [in, out] = edgesOf(*splice, {m_items.front().node});
-            delta.edgesRemoved.push_back(splice->wire);
-            delta.edgesAdded = {in, out};
-            delta.title = fmt::format("Insert {} between {} and {}", graph.find(in.to.node)->name,
-                                      graph.find(in.from.node)->name, graph.find(out.to.node)->name);
-        }
+        if (splice) delta = withSplice(graph, delta, *splice, m_items.front().node);
         m_host.apply(std::move(delta));
     }
     m_host.repaint();
