@@ -92,6 +92,8 @@ void Document::revalidate() {
 void Document::dropDeadSelection() {
     std::erase_if(m_selection.nodes, [this](NodeId id) { return !m_graph.find(id); });
     std::erase_if(m_selection.notes, [this](NoteId id) { return !m_graph.find(id); });
+    std::erase_if(m_selection.dots,
+                  [this](const DotRef& dot) { return dot.index >= m_graph.dots(dot.wire).size(); });
     if (m_selection.edge && m_graph.sourceOf(m_selection.edge->to) != m_selection.edge->from)
         m_selection.edge.reset();
 }

@@ -5,6 +5,7 @@
 #include "placement/analysis.h"
 #include "placement/causes.h"
 #include "profile/profiles.h"
+#include "widgets/dot_ref.h"
 
 #include <QObject>
 #include <QString>
@@ -22,7 +23,8 @@ struct Selection {
     std::set<NodeId> nodes;
     std::set<NoteId> notes;
     std::optional<Edge> edge;
-    bool empty() const noexcept { return nodes.empty() && notes.empty() && !edge; }
+    std::set<DotRef> dots{};
+    bool empty() const noexcept { return nodes.empty() && notes.empty() && !edge && dots.empty(); }
     bool operator==(const Selection&) const = default;
 };
 

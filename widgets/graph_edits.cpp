@@ -6,6 +6,9 @@
 #include "graph/folding.h"
 #include "graph/routes.h"
 #include "placement/fixes.h"
+#include "widgets/wire_edits.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
@@ -32,6 +35,15 @@ Delta changeOf(const Lane& before, Lane after, const std::string& what) {
     delta.title = what + before.device.toString();
     delta.lanes.push_back({before, std::move(after)});
     return delta;
+}
+
+std::string removalTitle(const Graph& graph, const Selection& selection) {
+    const std::size_t count = selection.nodes.size() + selection.notes.size() + selection.dots.size();
+    if (count == 0) return "Disconnect";
+    if (count != 1)
+        return fmt::format("Delete {} {}", count, count == selection.dots.size() ? "dots" : "things");
+    if (!selection.nodes.empty()) return "Delete " + graph.find(*selection.nodes.begin())->name;
+    return selection.notes.empty() ? "Delete dot" : "Delete note";
 }
 
 /// The dots that are still on a lane go to another one, or away where that is none.
@@ -142,7 +154,8 @@ Delta detach(const Graph& graph, const Selection& selection) {
 }
 
 Delta removeSelection(const Graph& graph, const Selection& selection) {
-    DeltaBuilder builder(graph, "Delete");
+    DeltaBuilder builder(graph, removalTitle(graph, selection));
+    removeDots(builder, selection.dots);
     if (selection.edge && graph.sourceOf(selection.edge->to) == selection.edge->from)
         builder.disconnect(*selection.edge);
     for (const NodeId node : nodesOf(graph, selection)) builder.removeNode(node);

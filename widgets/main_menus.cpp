@@ -184,6 +184,7 @@ void MainWindow::buildGraphMenu() {
             edit(std::move(delta));
         });
     });
+    fillDotActions(menu);
     m_moduleMenu = menu.addMenu(tr("&Module"));
     fillModuleMenu(*m_moduleMenu);
     m_foldAction = addAction(menu, tr("F&old parameters"), QKeySequence(tr("Ctrl+Alt+F")),
@@ -210,6 +211,22 @@ void MainWindow::buildGraphMenu() {
         showProblems();
         m_problems->step(-1);
     });
+}
+
+void MainWindow::fillDotActions(QMenu& menu) {
+    m_addDotAction = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(tr(".")), [this] {
+        if (!m_canvas->addDot()) m_status->say(tr("Select a wire or a dot on it, or point at a wire."));
+    });
+    m_addDotAction->setToolTip(
+        tr("The wire runs through its dots. A double click on a wire adds one there."));
+    m_addDotAction->setShortcutContext(Qt::WidgetShortcut);
+    m_canvas->QWidget::addAction(m_addDotAction);
+    m_straightenAction = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {
+        Delta delta = straighten(m_document.graph(), m_document.selection());
+        if (delta.empty()) m_status->say(tr("Select a wire that has dots, or one of them."));
+        edit(std::move(delta));
+    });
+    m_straightenAction->setToolTip(tr("Takes all dots off the selected wire"));
 }
 
 /// For what is selected; for everything where nothing is.

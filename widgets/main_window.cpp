@@ -361,7 +361,7 @@ void MainWindow::showContextMenu(QPoint at) {
     menu.addActions(m_editMenu->actions());
     menu.addSeparator();
     menu.addMenu(m_laneMenu);
-    menu.addActions({m_foldAction, m_unfoldAction, m_disableAction});
+    menu.addActions({m_foldAction, m_unfoldAction, m_disableAction, m_addDotAction, m_straightenAction});
     menu.addMenu(m_moduleMenu);
     menu.addMenu(m_breakpointMenu);
     menu.exec(at);

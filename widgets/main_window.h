@@ -84,6 +84,7 @@ private:
     void buildFileMenu();
     void buildEditMenu();
     void buildGraphMenu();
+    void fillDotActions(QMenu& menu);
     void buildRunMenu();
     void buildGuardMenu(QMenu& menu);
     void buildViewMenu();
@@ -225,6 +226,8 @@ private:
     QAction* m_foldAction = nullptr;
     QAction* m_unfoldAction = nullptr;
     QAction* m_disableAction = nullptr;
+    QAction* m_addDotAction = nullptr;
+    QAction* m_straightenAction = nullptr;
     QAction* m_collapseAction = nullptr;
     QAction* m_leaveAction = nullptr;
     QAction* m_runAction = nullptr;

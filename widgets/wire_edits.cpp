@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace twb {
 namespace {
@@ -89,6 +90,7 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
             kept.emplace_back(through, joined(dotsUntil(edge.from), graph.dots(edge.to)));
         }
     }
+    removeDots(builder, selection.dots);
     for (const NodeId node : doomed) builder.removeNode(node);
     for (const NoteId note : selection.notes) builder.removeNote(note);
     for (auto& [edge, dots] : kept) {
@@ -105,6 +107,32 @@ Delta cut(const Graph& graph, const std::set<Edge>& edges) {
                             graph.find(edges.begin()->to.node)->name);
     DeltaBuilder builder(graph, std::move(title));
     for (const Edge& edge : edges) builder.disconnect(edge);
+    return builder.take();
+}
+
+Delta addDot(const Graph& graph, const Edge& wire, std::size_t index, const Dot& dot) {
+    std::vector<Dot> dots = graph.dots(wire.to);
+    dots.insert(dots.begin() + std::ptrdiff_t(std::min(index, dots.size())), dot);
+    DeltaBuilder builder(graph, "Add dot");
+    builder.setDots(wire.to, std::move(dots));
+    return builder.take();
+}
+
+void removeDots(DeltaBuilder& builder, const std::set<DotRef>& dots) {
+    std::map<PortRef, std::vector<Dot>> left;
+    for (auto ref = dots.rbegin(); ref != dots.rend(); ++ref) { // the last of a wire first
+        std::vector<Dot>& onWire = left.try_emplace(ref->wire, builder.graph().dots(ref->wire)).first->second;
+        onWire.erase(onWire.begin() + std::ptrdiff_t(ref->index));
+    }
+    for (auto& [wire, rest] : left) builder.setDots(wire, std::move(rest));
+}
+
+Delta straighten(const Graph& graph, const Selection& selection) {
+    std::set<PortRef> wires;
+    if (selection.edge) wires.insert(selection.edge->to);
+    for (const DotRef& dot : selection.dots) wires.insert(dot.wire);
+    DeltaBuilder builder(graph, wires.size() > 1 ? "Straighten wires" : "Straighten wire");
+    for (const PortRef wire : wires) builder.setDots(wire, {});
     return builder.take();
 }
 

@@ -32,4 +32,11 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
 /// Removes edges.
 Delta cut(const Graph& graph, const std::set<Edge>& edges);
 
+/// A dot on a wire, in front of the one that has its `index` now.
+Delta addDot(const Graph& graph, const Edge& wire, std::size_t index, const Dot& dot);
+/// The builder's graph is still the one that `dots` are of.
+void removeDots(DeltaBuilder& builder, const std::set<DotRef>& dots);
+/// Takes all dots off the selected wire, and off those of which one is selected.
+Delta straighten(const Graph& graph, const Selection& selection);
+
 } // namespace twb

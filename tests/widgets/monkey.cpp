@@ -43,6 +43,8 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
         {"click a node", 12, &Monkey::clickNode},
         {"click anywhere", 4, &Monkey::clickAnywhere},
         {"click a wire", 4, &Monkey::clickWire},
+        {"put a dot on a wire", 5, &Monkey::putDot},
+        {"drag a dot", 5, &Monkey::dragDot},
         {"double click", 3, &Monkey::doubleClick},
         {"drag a node", 14, &Monkey::dragNode},
         {"connect two ports", 10, &Monkey::connectPorts},
@@ -119,6 +121,14 @@ std::optional<Edge> Monkey::anyWire() {
     return edges[std::size_t(below(int(edges.size())))];
 }
 
+std::optional<QPoint> Monkey::anyDot() {
+    const auto& routes = m_hand.graph().routes();
+    if (routes.empty()) return std::nullopt;
+    const Route& route = *std::next(routes.begin(), below(int(routes.size())));
+    const DotShape* dot = m_hand.canvas.scene().dot({route.id, std::size_t(below(int(route.dots.size())))});
+    return dot ? std::optional(m_hand.pixel(dot->at)) : std::nullopt;
+}
+
 Qt::KeyboardModifiers Monkey::anyModifiers() {
     const Qt::KeyboardModifiers choices[] = {kNone, kNone, kNone, kCtrl, kShift};
     return choices[below(int(std::size(choices)))];
@@ -154,6 +164,24 @@ void Monkey::clickAnywhere() { m_hand.click(anywhere(), anyModifiers()); }
 
 void Monkey::clickWire() {
     if (const auto edge = anyWire()) m_hand.click(m_hand.onWire(*edge, below(10) / 10.0), anyModifiers());
+}
+
+void Monkey::putDot() {
+    const auto edge = anyWire();
+    if (!edge) return;
+    const QPoint at = m_hand.onWire(*edge, below(100) / 100.0);
+    m_hand.click(at);
+    QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
+    answerSearch(); // where the wire is not shown, nothing was there
+}
+
+void Monkey::dragDot() {
+    const auto dot = anyDot();
+    if (dot && oneIn(4))
+        m_hand.click(*dot, anyModifiers());
+    else if (dot)
+        dragSomehow(*dot, anywhere(), oneIn(8) ? anyModifiers() : kNone);
+    answerSearch(); // it may have been a port under the dot
 }
 
 void Monkey::doubleClick() {

@@ -34,6 +34,8 @@ private:
     std::optional<NodeId> anyNode();
     /// The end of a wire that can be seen.
     std::optional<Edge> anyWire();
+    /// A dot that is shown.
+    std::optional<QPoint> anyDot();
     Qt::KeyboardModifiers anyModifiers();
     QString anyText();
     QString anyOp();
@@ -42,6 +44,8 @@ private:
     void clickNode();
     void clickAnywhere();
     void clickWire();
+    void putDot();
+    void dragDot();
     void doubleClick();
     void dragNode();
     void connectPorts();

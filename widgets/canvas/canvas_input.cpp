@@ -94,6 +94,16 @@ void CanvasWidget::selectForPress(const Hit& hit, const Pointer& pointer) {
             selection = {{}, {hit.note}, std::nullopt};
         }
         break;
+    case Hit::Kind::dot: {
+        const DotRef dot{hit.wire.to, hit.dot};
+        if (isAdding) {
+            selection.edge.reset();
+            if (!selection.dots.erase(dot)) selection.dots.insert(dot);
+        } else if (!selection.dots.contains(dot)) {
+            selection = {{}, {}, std::nullopt, {dot}};
+        }
+        break;
+    }
     case Hit::Kind::wire:
         selection = {{}, {}, hit.wire};
         break;
@@ -134,13 +144,16 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
     case Hit::Kind::node:
     case Hit::Kind::note:
     case Hit::Kind::frame:
+    case Hit::Kind::dot:
         break;
     }
     const Selection& selection = m_document.selection();
-    if (selection.nodes.empty() && selection.notes.empty()) return nullptr; // just taken out by Ctrl
+    if (selection.nodes.empty() && selection.notes.empty() && selection.dots.empty())
+        return nullptr; // just taken out by Ctrl
     LaneId lane = laneAt(pointer.pixel.toPoint());
     if (hit.kind == Hit::Kind::node) lane = m_document.graph().find(hit.node)->lane;
     if (hit.kind == Hit::Kind::note) lane = m_document.graph().find(hit.note)->lane;
+    if (hit.kind == Hit::Kind::dot) lane = m_document.graph().dots(hit.wire.to)[hit.dot].lane;
     auto gesture = std::make_unique<MoveGesture>(host, pointer, selection, lane);
     // A click on one of several selected things selects it alone, but only once it is clear that it is no
     // drag.
@@ -148,6 +161,8 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
         gesture->setOnClick({nodesAt(hit.node), {}, std::nullopt});
     if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::note)
         gesture->setOnClick({{}, {hit.note}, std::nullopt});
+    if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::dot)
+        gesture->setOnClick({{}, {}, std::nullopt, {{hit.wire.to, hit.dot}}});
     return gesture;
 }
 
@@ -251,6 +266,8 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
         Q_EMIT noteActivated(hit.note);
     else if (hit.kind == Hit::Kind::stub)
         activateStub(m_scene.stubs()[std::size_t(hit.stub)]);
+    else if (const WireShape* wire = m_scene.wire(hit.wire); wire && hit.kind == Hit::Kind::wire)
+        addDot(*wire, m_scene.placeNear(*wire, m_view.toScene(event->position())));
     else if (module)
         enter(module->frame);
     else if (const NodeShape* shape = m_scene.node(hit.node); shape && shape->kind == NodeShape::Kind::row)
@@ -437,7 +454,7 @@ void CanvasWidget::updateCursor() {
         shape = Qt::CrossCursor;
     else if (m_hover.kind == Hit::Kind::wire || m_hover.kind == Hit::Kind::stub)
         shape = Qt::PointingHandCursor;
-    else if (m_hover.kind == Hit::Kind::frame)
+    else if (m_hover.kind == Hit::Kind::frame || m_hover.kind == Hit::Kind::dot)
         shape = Qt::SizeAllCursor;
     else if (laneEdgeAt(m_lastPixel) != LaneId::none && underMouse())
         shape = Qt::SizeVerCursor;

@@ -29,6 +29,7 @@ void CanvasWidget::enter(FrameId module) {
         return module != FrameId::none && !liesIn(graph, graph.find(id)->frame, module);
     });
     if (module != FrameId::none) selection.notes.clear();
+    std::erase_if(selection.dots, [this](const DotRef& dot) { return !m_scene.dot(dot); });
     if (selection.edge) {
         const WireShape* wire = m_scene.wire(*selection.edge);
         if (!wire || wire->hidden) selection.edge.reset();

@@ -60,7 +60,7 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
     const Graph& graph = m_document.graph();
     const Analysis& analysis = m_document.analysis();
     QString text;
-    if (hit.kind == Hit::Kind::wire) {
+    if (hit.kind == Hit::Kind::wire || hit.kind == Hit::Kind::dot) {
         const Node* from = graph.find(hit.wire.from.node);
         const Node* to = graph.find(hit.wire.to.node);
         if (!from || !to) return {};
@@ -70,6 +70,9 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
             const auto run = m_run->edges.find(hit.wire);
             if (run != m_run->edges.end()) text += QStringLiteral("<br>") + priceText(run->second);
         }
+        if (hit.kind == Hit::Kind::dot)
+            return text + QStringLiteral("<br>") +
+                   tr("A dot of this wire: drag it, or take it off with Del.");
         text += journeyText(graph, analysis, hit.wire.from);
         for (const Diagnostic& d : analysis.diagnostics) {
             if (d.edge == hit.wire) text += diagnosticText(d);

@@ -1,8 +1,8 @@
 #include "widgets/canvas/canvas_widget.h"
 
 #include "core/error.h"
-#include "graph/folding.h"
 #include "widgets/canvas/minimap.h"
+#include "widgets/graph_edits.h"
 
 #include <QEvent>
 #include <QPainter>
@@ -187,7 +187,9 @@ void CanvasWidget::zoomToSelection() {
     const Selection& selection = m_document.selection();
     std::vector<NodeId> nodes(selection.nodes.begin(), selection.nodes.end());
     if (selection.edge) nodes.insert(nodes.end(), {selection.edge->from.node, selection.edge->to.node});
-    const QRectF area = m_scene.boundsOf(nodes, {selection.notes.begin(), selection.notes.end()});
+    QRectF area = m_scene.boundsOf(nodes, {selection.notes.begin(), selection.notes.end()});
+    for (const DotRef& ref : selection.dots)
+        if (const DotShape* dot = m_scene.dot(ref)) area |= QRectF(dot->at, QSizeF(1, 1));
     if (area.isEmpty()) {
         zoomToFit();
         return;
@@ -282,6 +284,7 @@ void CanvasWidget::selectAll() {
 
 void CanvasWidget::walk(Way way) {
     constexpr double kPan = 64; // pixels
+    if (walkAlongDots(way)) return;
     const Selection& selection = m_document.selection();
     NodeId next = NodeId::none;
     if (selection.edge)
@@ -297,24 +300,7 @@ void CanvasWidget::walk(Way way) {
     panBy(steps[int(way)]);
 }
 
-void CanvasWidget::deleteSelection() {
-    const Selection selection = m_document.selection();
-    if (selection.empty()) return;
-    const std::size_t count = selection.nodes.size() + selection.notes.size();
-    QString title = tr("Delete %n thing(s)", nullptr, static_cast<int>(count));
-    if (count == 0)
-        title = tr("Disconnect");
-    else if (selection.nodes.size() == 1 && count == 1)
-        title = tr("Delete %1")
-                    .arg(QString::fromStdString(m_document.graph().find(*selection.nodes.begin())->name));
-    DeltaBuilder builder(m_document.graph(), title.toStdString());
-    if (selection.edge && m_document.graph().sourceOf(selection.edge->to) == selection.edge->from)
-        builder.disconnect(*selection.edge);
-    for (NodeId id : withFolded(m_document.graph(), {selection.nodes.begin(), selection.nodes.end()}))
-        builder.removeNode(id);
-    for (NoteId id : selection.notes) builder.removeNote(id);
-    apply(builder.take());
-}
+void CanvasWidget::deleteSelection() { apply(removeSelection(m_document.graph(), m_document.selection())); }
 
 void CanvasWidget::setMinimapVisible(bool visible) {
     m_minimapWanted = visible;

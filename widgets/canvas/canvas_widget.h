@@ -49,6 +49,9 @@ public:
     /// Selects the next node on this way; moves the view where nothing is selected.
     void walk(Way way);
     void deleteSelection();
+    /// Puts a dot on the wire under the pointer, there; or on the one that is selected, in the middle of its
+    /// longest stretch. False where there is none.
+    bool addDot();
     /// Brings a node into view without changing the zoom, unless it is too small to read. Leaves the module
     /// that is open where the node is not in it, and opens the collapsed one that it is in.
     void reveal(NodeId node);
@@ -171,6 +174,8 @@ private:
     void showView();
     void readMemory();
     void activateStub(const StubShape& stub);
+    bool addDot(const WireShape& wire, const DotPlace& place);
+    bool walkAlongDots(Way way);
     void placeMinimap();
     bool mayStandHere(const QRect& minimap) const;
     const QRectF& content() const;

@@ -83,6 +83,13 @@ const std::vector<Row>& rows() {
              p.setPen(pen);
              p.drawLine(QPointF(r.left() + 3, r.center().y()), QPointF(r.right() - 2, r.center().y()));
          }},
+        {Legend::tr("a dot that the wire runs through"),
+         [](QPainter& p, const Theme& t, const QRectF& r) {
+             drawLine(p, r, t.floatWire, 2);
+             p.setPen(Qt::NoPen);
+             p.setBrush(t.floatWire);
+             p.drawEllipse(r.center(), kDotRadius, kDotRadius);
+         }},
         {Legend::tr("does not fit: see Problems"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, t.error, 2, {3.4, 2.8});

@@ -21,6 +21,7 @@ struct WirePreview {
     enum class State : std::uint8_t { open, snapped, refused };
     QPointF output; ///< the end that leaves an output
     QPointF input;
+    QVarLengthArray<QPointF, 16> dots{}; ///< that it keeps
     WireClass kind = WireClass::unknown;
     State state = State::open;
 };

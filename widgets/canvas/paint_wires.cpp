@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 namespace twb {
 namespace {
@@ -40,7 +41,8 @@ WireLook lookOf(const Pass& pass, const WireShape& wire) {
         look.color = withAlpha(look.color, 0.2);
     else if (state.preview && state.preview->targets)
         look.color = withAlpha(look.color, 0.35);
-    const bool isHovered = state.hover.kind == Hit::Kind::wire && state.hover.wire == wire.edge;
+    const bool isUnderPointer = state.hover.kind == Hit::Kind::wire || state.hover.kind == Hit::Kind::dot;
+    const bool isHovered = isUnderPointer && state.hover.wire == wire.edge;
     if (isHovered || (state.journey && state.journey->wires.contains(wire.edge))) {
         look.width += 1.4;
         look.layer = 2;
@@ -51,6 +53,29 @@ WireLook lookOf(const Pass& pass, const WireShape& wire) {
         look.layer = 3;
     }
     return look;
+}
+
+/// Apart from what crosses the wire there, by a rim in the canvas's colour.
+void paintDots(const Pass& pass, const WireShape& wire, const WireLook& look) {
+    const Theme& theme = pass.theme();
+    constexpr double kLeastPixels = 2.4;
+    const double radius = std::max(kDotRadius, kLeastPixels / pass.zoom);
+    const std::vector<DotShape>& dots = pass.scene.dotsOf(wire);
+    for (std::size_t i = 0; i < dots.size(); ++i) {
+        if (dots[i].isHidden) continue;
+        const bool isSelected =
+            pass.state.selection && pass.state.selection->dots.contains({wire.edge.to, i});
+        const Hit& hover = pass.state.hover;
+        const bool isHovered = hover.kind == Hit::Kind::dot && hover.wire == wire.edge && hover.dot == i;
+        pass.painter.setPen(QPen(theme.canvas, 1.6));
+        pass.painter.setBrush(isSelected ? theme.accent : look.color);
+        pass.painter.drawEllipse(dots[i].at, radius + (isHovered ? 2.2 : 0.8),
+                                 radius + (isHovered ? 2.2 : 0.8));
+        if (!isSelected) continue;
+        pass.painter.setPen(QPen(theme.accent, 1.6));
+        pass.painter.setBrush(Qt::NoBrush);
+        pass.painter.drawEllipse(dots[i].at, radius + 3.6, radius + 3.6);
+    }
 }
 
 void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
@@ -113,6 +138,8 @@ void paintWires(const Pass& pass) {
             if (look.layer == layer) paintWire(pass, wires[slot], look);
         }
     }
+    for (const std::uint32_t slot : slots)
+        if (wires[slot].showsDots) paintDots(pass, wires[slot], lookOf(pass, wires[slot]));
     pass.usePixels();
 }
 
@@ -127,11 +154,11 @@ void paintFarWires(const Pass& pass) {
         std::size_t batch = static_cast<std::size_t>(wire.kind);
         if (wire.mismatch) batch = 4;
         if (selection && selection->edge == wire.edge) batch = 5;
-        if (wire.end.x() >= wire.start.x()) {
+        if (wire.end.x() >= wire.start.x() && !wire.showsDots) {
             batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
             return;
         }
-        // One that runs back goes around cards from afar as well.
+        // One that runs back goes around cards from afar as well, and one with dots through them.
         const WirePath way = pass.scene.path(wire);
         const int parts = way.cubicCount();
         for (int i = 0; i < parts; ++i)
@@ -160,10 +187,13 @@ void paintSplice(const Pass& pass, const SplicePreview& splice) {
     const WireShape* wire = pass.scene.wire(splice.wire);
     if (!wire) return;
     const Theme& theme = pass.theme();
-    for (const auto& [from, to] :
-         {std::pair(wire->start, splice.input), std::pair(splice.output, wire->end)}) {
+    const auto dots = pass.scene.shownDotsOf(*wire);
+    const std::span<const QPointF> all(dots);
+    const std::size_t before = dotsBefore(wire->start, all, wire->end, (splice.input + splice.output) / 2);
+    for (const auto& [from, through, to] : {std::tuple(wire->start, all.first(before), splice.input),
+                                            std::tuple(splice.output, all.subspan(before), wire->end)}) {
         WirePath way(from);
-        routeWire(way, to, {}, {});
+        routeWire(way, through, to, {}, {});
         QPainterPath& path = emptyPath();
         way.appendTo(path);
         pass.painter.strokePath(path, QPen(theme.accent, 3, Qt::SolidLine, Qt::RoundCap));
@@ -204,7 +234,7 @@ void paintPreview(const Pass& pass) {
     if (preview.wire) {
         const WirePreview& wire = *preview.wire;
         WirePath way(wire.output);
-        routeWire(way, wire.input, {}, {});
+        routeWire(way, wire.dots, wire.input, {}, {});
         QPainterPath& path = emptyPath();
         way.appendTo(path);
         const bool isSnapped = wire.state == WirePreview::State::snapped;

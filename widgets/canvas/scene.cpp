@@ -84,6 +84,7 @@ void Scene::rebuild(const SceneSource& source) {
     for (const Node& node : source.graph.nodes()) touch(addNode(node));
     for (const Node& node : source.graph.nodes())
         for (const Edge& edge : source.graph.outgoing(node.id)) addWire(edge);
+    for (const Route& route : source.graph.routes()) takeRoute({std::nullopt, route});
     finish(source);
 }
 
@@ -107,6 +108,7 @@ void Scene::update(const SceneSource& source, const Delta& delta) {
         touch(slot);
     }
     for (const Edge& edge : delta.edgesAdded) addWire(edge);
+    for (const Change<Route>& change : delta.routes) takeRoute(change);
     finish(source);
 }
 
@@ -322,6 +324,7 @@ void Scene::finish(const SceneSource& source) {
     stackLanes(graph);
     for (std::uint32_t slot : m_touched) place(slot);
     placeStubs();
+    layDots();
     for (NoteShape& note : m_notes)
         if (const LaneBand* band = lane(note.lane))
             note.rect.moveTo(note.at.x + note.drag.x(), band->top + note.at.y + note.drag.y());

@@ -5,11 +5,13 @@
 #include "placement/analysis.h"
 #include "widgets/canvas/spatial_grid.h"
 #include "widgets/canvas/wire_path.h"
+#include "widgets/dot_ref.h"
 #include "widgets/run_state.h"
 
 #include <QRectF>
 #include <QStaticText>
 #include <QString>
+#include <QVarLengthArray>
 
 #include <cstdint>
 #include <memory>
@@ -156,6 +158,23 @@ struct WireShape {
     std::int32_t ghost = -1;    ///< the pill it runs through
     std::int32_t fromStub = -1; ///< where it begins, and ends, instead of at its nodes
     std::int32_t toStub = -1;
+    bool showsDots = false; ///< it runs through its dots, as far as they are not hidden
+};
+
+/// A dot on a wire.
+struct DotShape {
+    Dot dot;
+    QPointF drag; ///< while it is being moved
+    QPointF at;
+    bool isHidden = false; ///< on a collapsed lane, or under the card of a collapsed module
+};
+/// How far from its middle a dot is drawn.
+inline constexpr double kDotRadius = 4.2;
+
+/// Where a wire takes a new dot.
+struct DotPlace {
+    std::size_t index = 0; ///< before the dot that has this place now
+    QPointF at;
 };
 
 struct FrameShape {
@@ -228,14 +247,15 @@ struct PriceLabel {
 
 /// What lies under a point, uppermost first.
 struct Hit {
-    enum class Kind : std::uint8_t { nothing, input, output, node, wire, frame, note, stub };
+    enum class Kind : std::uint8_t { nothing, input, output, node, wire, frame, note, stub, dot };
     Kind kind = Kind::nothing;
     PortRef port;
     NodeId node = NodeId::none;
-    Edge wire;
+    Edge wire; ///< of a dot, too
     FrameId frame = FrameId::none;
     NoteId note = NoteId::none;
     std::int32_t stub = -1;
+    std::size_t dot = 0; ///< its place on the wire
     bool operator==(const Hit&) const = default;
 };
 
@@ -274,6 +294,18 @@ public:
     /// The middle of a node's port, which may be on the card of a module.
     QPointF portAt(PortRef port, PortSide side) const noexcept;
     const WireShape* wire(const Edge& edge) const noexcept;
+    /// All dots of a wire, hidden ones among them.
+    const std::vector<DotShape>& dotsOf(const WireShape& wire) const noexcept;
+    /// Where the wire runs through them, without hidden ones.
+    QVarLengthArray<QPointF, 16> shownDotsOf(const WireShape& wire) const;
+    /// Null where there is none, or it is not shown.
+    const DotShape* dot(const DotRef& ref) const noexcept;
+    /// Whether it runs through its dots where it is drawn: not one that ends beside an open module, as they
+    /// led to where it ends really.
+    bool takesDots(const WireShape& wire) const noexcept;
+    /// For a dot on a wire, nearest to a point, or in the middle of its longest stretch.
+    DotPlace placeNear(const WireShape& wire, QPointF point) const;
+    DotPlace placeAmid(const WireShape& wire) const;
     /// Whether what a row stands for does not fit the node that reads it.
     bool isMismatch(const NodeShape& row) const noexcept;
     const FrameShape* frame(FrameId id) const noexcept;
@@ -309,6 +341,17 @@ public:
                 visit(slot);
         });
     }
+    /// Calls visit(ref, shape) for all dots that are shown within `rect`.
+    template <class Visit> void visitDots(const QRectF& rect, Visit&& visit) const {
+        if (m_dots.empty()) return;
+        visitWires(rect, [&](std::uint32_t slot) {
+            if (!m_wires[slot].showsDots) return;
+            const std::vector<DotShape>& dots = dotsOf(m_wires[slot]);
+            for (std::size_t i = 0; i < dots.size(); ++i)
+                if (!dots[i].isHidden && rect.contains(dots[i].at))
+                    visit(DotRef{m_wires[slot].edge.to, i}, dots[i]);
+        });
+    }
     Hit hitTest(QPointF point, double zoom) const;
     /// The wire nearest to a point within `range`, whatever lies over it, but for those of one node.
     std::optional<Edge> wireNear(QPointF point, double range, NodeId but) const;
@@ -316,9 +359,11 @@ public:
     std::optional<PortRef> nearestPort(QPointF point, PortSide side, double range,
                                        const PortSet& ports) const;
 
-    /// Shows nodes and notes away from where they are, without changing any lane; `lanes` gives the devices.
+    /// Shows nodes, notes and dots away from where they are, without changing any lane; `lanes` gives the
+    /// devices.
     void drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
-              std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices);
+              std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices,
+              std::span<const std::pair<DotRef, QPointF>> dots = {});
     void endDrag(const Graph& graph);
 
     /// Lays out the words of what `viewport` shows at `zoom`. Until then, and for the rest, nothing is
@@ -369,6 +414,12 @@ private:
     QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
     void routeWireOf(std::uint32_t wire);
     void routeTouched(const Graph& graph);
+    void takeRoute(const Change<Route>& change);
+    void layDots();
+    /// In the lane; 0 where there is none.
+    double lowestDotOn(LaneId lane) const noexcept;
+    void dragDots(std::span<const std::pair<DotRef, QPointF>> dots);
+    DotPlace placeIn(const WireShape& wire, const WirePath& way, int cubic, QPointF at) const;
     void alignColumns();
     void finish(const SceneSource& source);
     bool isFree(const QRectF& rect) const;
@@ -398,6 +449,7 @@ private:
     std::unordered_map<std::uint32_t, ModuleShape> m_modules;               ///< by the slot of the card
     std::vector<FrameShape> m_frames;
     std::vector<NoteShape> m_notes;
+    std::unordered_map<PortRef, std::vector<DotShape>, PortHash> m_dots; ///< by the input the wire feeds
     std::vector<GhostShape> m_ghosts;
     std::vector<StubShape> m_stubs;
     std::unordered_map<std::uint64_t, std::int32_t> m_stubOf; ///< by what is hidden, and its side of the wire

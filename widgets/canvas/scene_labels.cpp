@@ -57,6 +57,10 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
         found.taken.push_back(taken);
     });
+    visitDots(area, [&](const DotRef&, const DotShape& dot) {
+        found.taken.emplace_back(dot.at.x() - kDotRadius, dot.at.y() - kDotRadius, 2 * kDotRadius,
+                                 2 * kDotRadius);
+    });
     visitWires(area, [&](std::uint32_t slot) {
         if (slot == own) return;
         addLabel(m_wireLabels, slot);

@@ -65,6 +65,10 @@ QRectF Scene::extent() const {
     for (const FrameShape& frame : m_frames) all |= frame.rect;
     for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;
     for (const StubShape& stub : m_stubs) all |= stub.rect;
+    for (const auto& [input, dots] : m_dots)
+        for (const DotShape& dot : dots)
+            if (!dot.isHidden)
+                all |= QRectF(dot.at, QSizeF()).adjusted(-kDotRadius, -kDotRadius, kDotRadius, kDotRadius);
     if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
     if (!m_lanes.empty()) all.setTop(std::min(all.top(), m_lanes.front().top));
     if (!m_lanes.empty()) all.setBottom(std::max(all.bottom(), m_lanes.back().bottom()));
@@ -156,6 +160,20 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
         hit.stub = static_cast<std::int32_t>(i);
         return hit;
     }
+
+    const double dotReach = (kDotRadius + 4) * scale;
+    double nearestDot = dotReach;
+    const QRectF aroundDot(point.x() - dotReach, point.y() - dotReach, 2 * dotReach, 2 * dotReach);
+    if (hasPorts)
+        visitDots(aroundDot, [&](const DotRef& ref, const DotShape& dot) {
+            const double d = distance(dot.at, point);
+            if (d >= nearestDot) return;
+            nearestDot = d;
+            hit.kind = Hit::Kind::dot;
+            hit.wire = m_wires[m_wireInto.at(ref.wire)].edge;
+            hit.dot = ref.index;
+        });
+    if (hit.kind != Hit::Kind::nothing) return hit;
 
     double nearestWire = 6 * scale;
     visitWires(around, [&](std::uint32_t slot) {

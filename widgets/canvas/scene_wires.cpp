@@ -81,6 +81,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
     const bool isNowhere = (m_nodes[from].isHidden && wire.fromStub < 0) ||
                            (m_nodes[to].isHidden && wire.toStub < 0) || isBetweenHidden(from, to);
     wire.hidden = isWithin || isNowhere || isRow(from);
+    wire.showsDots = takesDots(wire) && !dotsOf(wire).empty();
     if (wire.hidden) {
         wire.start = wire.end = {};
         wire.bounds = {};
@@ -120,17 +121,20 @@ WirePath Scene::path(const WireShape& wire) const {
     QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
     if (wire.fromStub >= 0) source = m_stubs[static_cast<std::size_t>(wire.fromStub)].rect;
     if (wire.toStub >= 0) target = m_stubs[static_cast<std::size_t>(wire.toStub)].rect;
+    const auto dots = shownDotsOf(wire);
+    const std::span<const QPointF> all(dots);
     if (wire.ghost >= 0) {
         const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
-        routeWire(path, {ghost.left(), ghost.center().y()}, source, ghost);
-        // Hidden under the pill, so that both halves are one way.
         const QPointF left(ghost.left(), ghost.center().y());
         const QPointF right(ghost.right(), ghost.center().y());
+        const auto before = dotsBefore(wire.start, all, wire.end, ghost.center());
+        routeWire(path, all.first(before), left, source, ghost);
+        // Hidden under the pill, so that both halves are one way.
         path.cubicTo(left + (right - left) / 3, right - (right - left) / 3, right);
-        routeWire(path, wire.end, ghost, target);
+        routeWire(path, all.subspan(before), wire.end, ghost, target);
         return path;
     }
-    routeWire(path, wire.end, source, target);
+    routeWire(path, all, wire.end, source, target);
     return path;
 }
 
@@ -150,7 +154,8 @@ void Scene::routeTouched(const Graph& graph) {
 }
 
 void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
-                 std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices) {
+                 std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices,
+                 std::span<const std::pair<DotRef, QPointF>> dots) {
     ++m_version;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const auto found = m_slotOf.find(nodes[i].first);
@@ -183,6 +188,7 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
                 note.rect.moveTo(note.at.x + offset.x(), band->top + note.at.y + offset.y());
         }
     }
+    dragDots(dots);
     readFrames(graph);
     for (const std::uint32_t wire : m_restyle) routeWireOf(wire);
     m_restyle.clear();
@@ -202,8 +208,12 @@ void Scene::endDrag(const Graph& graph) {
     for (const NoteShape& note : m_notes) {
         if (!note.drag.isNull()) notes.emplace_back(note.id, QPointF());
     }
-    if (nodes.empty() && notes.empty()) return;
-    drag(graph, nodes, notes, devices);
+    std::vector<std::pair<DotRef, QPointF>> dots;
+    for (const auto& [input, onWire] : m_dots)
+        for (std::size_t i = 0; i < onWire.size(); ++i)
+            if (!onWire[i].drag.isNull()) dots.push_back({{input, i}, QPointF()});
+    if (nodes.empty() && notes.empty() && dots.empty()) return;
+    drag(graph, nodes, notes, devices, dots);
     for (const auto& [id, offset] : nodes) m_nodes[m_slotOf.at(id)].dragged = false;
 }
 

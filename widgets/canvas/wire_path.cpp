@@ -1,5 +1,7 @@
 #include "widgets/canvas/wire_path.h"
 
+#include "graph/routes.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -35,12 +37,55 @@ void sampleCubic(const std::array<QPointF, 4>& p, const QRectF& area, std::vecto
     sampleCubic({middle, bcd, cd, p[3]}, area, out, halvings - 1);
 }
 
-double distanceToSegment(QPointF p, QPointF a, QPointF b) {
+double distance(QPointF a, QPointF b) { return std::hypot(b.x() - a.x(), b.y() - a.y()); }
+
+QPointF nearestOnSegment(QPointF p, QPointF a, QPointF b) {
     const QPointF along = b - a;
     const double length = QPointF::dotProduct(along, along);
     const double t = length > 0 ? std::clamp(QPointF::dotProduct(p - a, along) / length, 0.0, 1.0) : 0.0;
-    const QPointF rest = p - (a + t * along);
-    return std::hypot(rest.x(), rest.y());
+    return a + t * along;
+}
+
+/// How far out a wire turns back, over a height: wide where the drop is long, so that the turn stays round.
+double turnReach(double height) { return std::clamp(std::abs(height) * 0.75, 30.0, 72.0); }
+
+/// How far a wire runs straight on between a port and a point that is `way` ahead of it.
+double portReach(QPointF way) {
+    if (way.x() < 0) return turnReach(way.y());
+    // A steep wire needs longer tangents than its width gives, a flat one no more than half of it.
+    return std::max(way.x() * 0.5, std::min(kReach, std::abs(way.y()) * 0.45));
+}
+
+/// Between two components of directions, nearer to the smaller one; 0 where they point against each other.
+double between(double a, double b) { return a * b > 0 ? 2 * a * b / (a + b) : 0; }
+
+/// How a wire runs through a dot.
+struct Passage {
+    QPointF direction; ///< of length 1
+    double reach = 0;  ///< how far it may run on so, to both sides
+    QPointF tangent(double length) const { return direction * std::min(length / 3, reach); }
+};
+
+/// A dot that is the highest, lowest, leftmost or rightmost of three is passed level or upright, so that the
+/// wire goes no further than the dot, and is straight between dots at one height. Where that says nothing,
+/// because the wire turns back there or around a corner, its direction is the more across the sharper it
+/// turns, which makes the turn round, and it turns close to the dot.
+Passage throughDot(QPointF before, QPointF dot, QPointF after) {
+    const double in = distance(before, dot);
+    const double out = distance(dot, after);
+    const QPointF there = in > 0 ? (dot - before) / in : QPointF(1, 0);
+    const QPointF on = out > 0 ? (after - dot) / out : there;
+    Passage passage{{between(there.x(), on.x()), between(there.y(), on.y())}, std::max(in, out)};
+    if (passage.direction.isNull()) {
+        constexpr double kCorner = 0.15; // of a right angle; a turn by 180° may be wider
+        constexpr double kTurn = 0.4;
+        const double weight = std::clamp(1 + QPointF::dotProduct(there, on), 0.0, 1.0);
+        passage.direction = there * std::pow(in, weight) + on * std::pow(out, weight);
+        passage.reach = std::min(in, out) * (kTurn + (kCorner - kTurn) * weight);
+    }
+    const double length = std::hypot(passage.direction.x(), passage.direction.y());
+    passage.direction = length > 1e-9 ? passage.direction / length : QPointF(-there.y(), there.x());
+    return passage;
 }
 
 /// The height at which a wire that runs back crosses under or between the cards.
@@ -57,32 +102,29 @@ double returnHeight(QPointF start, QPointF end, const QRectF& source, const QRec
 } // namespace
 
 void WirePath::cubicTo(QPointF control1, QPointF control2, QPointF end) {
-    const auto at = std::size_t{3} * static_cast<std::size_t>(m_cubics);
-    if (at + 3 >= m_points.size()) return;
-    m_points[at + 1] = control1;
-    m_points[at + 2] = control2;
-    m_points[at + 3] = end;
-    ++m_cubics;
+    m_points.append(control1);
+    m_points.append(control2);
+    m_points.append(end);
 }
 
 void WirePath::sampleIn(const QRectF& area, std::vector<QPointF>& out) const {
-    for (int c = 0; c < m_cubics; ++c) {
+    for (int c = 0; c < cubicCount(); ++c) {
         const QPointF* p = cubic(c);
         sampleCubic({p[0], p[1], p[2], p[3]}, area, out);
     }
 }
 
 QPointF WirePath::at(double t) const noexcept {
-    if (m_cubics == 0) return m_points[0];
-    const double scaled = std::clamp(t, 0.0, 1.0) * m_cubics;
-    const int index = std::min(static_cast<int>(scaled), m_cubics - 1);
+    const int cubics = cubicCount();
+    if (cubics == 0) return start();
+    const double scaled = std::clamp(t, 0.0, 1.0) * cubics;
+    const int index = std::min(static_cast<int>(scaled), cubics - 1);
     return cubicAt(cubic(index), scaled - index);
 }
 
 QRectF WirePath::bounds() const noexcept {
     double left = m_points[0].x(), right = left, top = m_points[0].y(), bottom = top;
-    for (int i = 1; i <= 3 * m_cubics; ++i) {
-        const QPointF p = m_points[static_cast<std::size_t>(i)];
+    for (const QPointF p : m_points) {
         left = std::min(left, p.x());
         right = std::max(right, p.x());
         top = std::min(top, p.y());
@@ -91,23 +133,24 @@ QRectF WirePath::bounds() const noexcept {
     return {left, top, right - left, bottom - top};
 }
 
-double WirePath::distanceTo(QPointF point) const noexcept {
-    double nearest = std::hypot(point.x() - start().x(), point.y() - start().y());
-    for (int c = 0; c < m_cubics; ++c) {
+WirePath::Near WirePath::nearest(QPointF point) const noexcept {
+    Near best{0, start(), distance(point, start())};
+    for (int c = 0; c < cubicCount(); ++c) {
         const QPointF* p = cubic(c);
         QPointF before = p[0];
         for (int i = 1; i <= kSamples; ++i) {
             const QPointF next = cubicAt(p, static_cast<double>(i) / kSamples);
-            nearest = std::min(nearest, distanceToSegment(point, before, next));
+            const QPointF at = nearestOnSegment(point, before, next);
+            if (const double d = distance(point, at); d < best.distance) best = {c, at, d};
             before = next;
         }
     }
-    return nearest;
+    return best;
 }
 
 void WirePath::appendTo(QPainterPath& path) const {
-    path.moveTo(m_points[0]);
-    for (int c = 0; c < m_cubics; ++c) {
+    path.moveTo(start());
+    for (int c = 0; c < cubicCount(); ++c) {
         const QPointF* p = cubic(c);
         path.cubicTo(p[1], p[2], p[3]);
     }
@@ -118,21 +161,67 @@ void routeWire(WirePath& path, QPointF end, const QRectF& source, const QRectF& 
     const double dx = end.x() - start.x();
     const double dy = std::abs(end.y() - start.y());
     if (dx >= 0 || (dx >= -8 && dy > 60)) {
-        // A steep wire needs longer tangents than its width gives, a flat one no more than half of it.
-        const double tangent = std::max(dx * 0.5, std::min(kReach, dy * 0.45));
+        const double tangent = portReach({std::max(dx, 0.0), dy});
         path.cubicTo(start + QPointF(tangent, 0), end - QPointF(tangent, 0), end);
         return;
     }
     const double height = returnHeight(start, end, source, target);
-    // The turns are wide where the drop is long, so that they stay round.
-    const double out = std::clamp(std::abs(height - start.y()) * 0.75, 30.0, 72.0);
-    const double in = std::clamp(std::abs(height - end.y()) * 0.75, 30.0, 72.0);
+    const double out = turnReach(height - start.y());
+    const double in = turnReach(height - end.y());
     const QPointF turn(start.x(), height);
     const QPointF back(end.x(), height);
     path.cubicTo(start + QPointF(out, 0), turn + QPointF(out, 0), turn);
     const QPointF third = (back - turn) / 3;
     path.cubicTo(turn + third, back - third, back);
     path.cubicTo(back - QPointF(in, 0), end - QPointF(in, 0), end);
+}
+
+void routeWire(WirePath& path, std::span<const QPointF> dots, QPointF end, const QRectF& source,
+               const QRectF& target) {
+    if (dots.empty()) return routeWire(path, end, source, target);
+    const QPointF start = path.end();
+    const QPointF first = dots.front();
+    const QPointF last = dots.back();
+    // One that runs back leaves and comes in around the corner as it does without dots, level with them.
+    constexpr double kLeastHeight = 12;
+    const QPointF second = dots.size() > 1 ? dots[1] : end;
+    const QPointF lastButOne = dots.size() > 1 ? dots[dots.size() - 2] : start;
+    const bool turnsOut =
+        std::max(first.x(), second.x()) < start.x() && std::abs(first.y() - start.y()) >= kLeastHeight;
+    const bool turnsIn =
+        std::min(last.x(), lastButOne.x()) > end.x() && std::abs(last.y() - end.y()) >= kLeastHeight;
+    const QPointF back(-1, 0);
+
+    QPointF at = start;
+    if (turnsOut) {
+        const QPointF turn(start.x(), first.y());
+        const double reach = turnReach(first.y() - start.y());
+        path.cubicTo(start + QPointF(reach, 0), turn + QPointF(reach, 0), turn);
+        at = turn;
+    }
+    const QPointF until = turnsIn ? QPointF(end.x(), last.y()) : end;
+    Passage passage; // through the last dot so far
+    for (std::size_t i = 0; i <= dots.size(); ++i) {
+        const QPointF next = i < dots.size() ? dots[i] : until;
+        const double length = distance(at, next);
+        const QPointF fromPort(portReach({next.x() - at.x(), next.y() - at.y()}), 0);
+        const QPointF out = i > 0 ? passage.tangent(length) : turnsOut ? back * length / 3 : fromPort;
+        if (i < dots.size()) passage = throughDot(at, next, i + 1 < dots.size() ? dots[i + 1] : until);
+        const QPointF in = i < dots.size() ? passage.tangent(length) : turnsIn ? back * length / 3 : fromPort;
+        path.cubicTo(at + out, next - in, next);
+        at = next;
+    }
+    if (!turnsIn) return;
+    const double reach = turnReach(last.y() - end.y());
+    path.cubicTo(at - QPointF(reach, 0), end - QPointF(reach, 0), end);
+}
+
+std::size_t dotsBefore(QPointF start, std::span<const QPointF> dots, QPointF end, QPointF put) {
+    if (dots.empty()) return 0;
+    std::vector<Position> way{{start.x(), start.y()}};
+    for (const QPointF dot : dots) way.push_back({dot.x(), dot.y()});
+    way.push_back({end.x(), end.y()});
+    return leastDetour(way, {put.x(), put.y()});
 }
 
 } // namespace twb

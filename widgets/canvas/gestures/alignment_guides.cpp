@@ -15,14 +15,20 @@ constexpr double kOverhang = 10; ///< of a line beyond what it joins
 std::array<double, 3> columnsOf(const QRectF& r) { return {r.left(), r.center().x(), r.right()}; }
 std::array<double, 3> rowsOf(const QRectF& r) { return {r.top(), r.center().y(), r.bottom()}; }
 
-/// Calls visit(rect, isOnLane) for each card that may be lined up with.
+/// Calls visit(rect, isOnLane) for each card and dot that may be lined up with.
 template <class Visit>
-void visitNeighbours(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes, LaneId lane,
+void visitNeighbours(const Scene& scene, const QRectF& bounds, const MovedThings& moved, LaneId lane,
                      Visit&& visit) {
-    scene.visitNodes(moved.adjusted(-kReach, -kReach, kReach, kReach), [&](std::uint32_t slot) {
+    const QRectF near = bounds.adjusted(-kReach, -kReach, kReach, kReach);
+    scene.visitNodes(near, [&](std::uint32_t slot) {
         const NodeShape& shape = scene.nodes()[slot];
-        if (shape.kind == NodeShape::Kind::row || movedNodes.contains(shape.id)) return;
+        if (shape.kind == NodeShape::Kind::row || moved.nodes.contains(shape.id)) return;
         visit(shape.rect, shape.lane == lane);
+    });
+    if (!moved.nodes.empty()) return;
+    for (const QPointF end : moved.ends) visit(QRectF(end, QSizeF(0, 0)), true);
+    scene.visitDots(near, [&](const DotRef& ref, const DotShape& dot) {
+        if (!moved.dots.contains(ref)) visit(QRectF(dot.at, QSizeF(0, 0)), dot.dot.lane == lane);
     });
 }
 
@@ -59,25 +65,30 @@ void extend(std::vector<QLineF>& lines, const QLineF& line, bool isVertical) {
 
 } // namespace
 
-AlignmentGuides findGuides(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes,
-                           LaneId lane, double range) {
+QRectF around(const QRectF& a, const QRectF& b) noexcept {
+    return {QPointF(std::min(a.left(), b.left()), std::min(a.top(), b.top())),
+            QPointF(std::max(a.right(), b.right()), std::max(a.bottom(), b.bottom()))};
+}
+
+AlignmentGuides findGuides(const Scene& scene, const QRectF& bounds, const MovedThings& moved, LaneId lane,
+                           double range) {
     AlignmentGuides guides;
-    visitNeighbours(scene, moved, movedNodes, lane, [&](const QRectF& other, bool isOnLane) {
-        takeNearer(guides.x, columnsOf(moved), columnsOf(other), range);
-        if (isOnLane) takeNearer(guides.y, rowsOf(moved), rowsOf(other), range);
+    visitNeighbours(scene, bounds, moved, lane, [&](const QRectF& other, bool isOnLane) {
+        takeNearer(guides.x, columnsOf(bounds), columnsOf(other), range);
+        if (isOnLane) takeNearer(guides.y, rowsOf(bounds), rowsOf(other), range);
     });
     return guides;
 }
 
-std::vector<QLineF> guideLines(const Scene& scene, const QRectF& moved, const std::set<NodeId>& movedNodes,
+std::vector<QLineF> guideLines(const Scene& scene, const QRectF& bounds, const MovedThings& moved,
                                LaneId lane) {
     std::vector<QLineF> columns;
     std::vector<QLineF> rows;
-    visitNeighbours(scene, moved, movedNodes, lane, [&](const QRectF& other, bool isOnLane) {
-        const QRectF both = moved.united(other).adjusted(-kOverhang, -kOverhang, kOverhang, kOverhang);
-        if (const auto x = shared(columnsOf(moved), columnsOf(other)))
+    visitNeighbours(scene, bounds, moved, lane, [&](const QRectF& other, bool isOnLane) {
+        const QRectF both = around(bounds, other).adjusted(-kOverhang, -kOverhang, kOverhang, kOverhang);
+        if (const auto x = shared(columnsOf(bounds), columnsOf(other)))
             extend(columns, {*x, both.top(), *x, both.bottom()}, true);
-        const auto y = isOnLane ? shared(rowsOf(moved), rowsOf(other)) : std::nullopt;
+        const auto y = isOnLane ? shared(rowsOf(bounds), rowsOf(other)) : std::nullopt;
         if (y) extend(rows, {both.left(), *y, both.right(), *y}, false);
     });
     columns.insert(columns.end(), rows.begin(), rows.end());

@@ -126,6 +126,8 @@ void ConnectGesture::seek(const Pointer& pointer) {
     wire.output = side == PortSide::input ? root : hand;
     wire.input = side == PortSide::input ? hand : root;
     const PortRef source = m_fixedSide == PortSide::output ? m_fixed : m_preview.snapped.value_or(PortRef{});
+    if (const WireShape* lifted = m_preview.lifted ? scene.wire(*m_preview.lifted) : nullptr)
+        wire.dots = scene.shownDotsOf(*lifted);
     wire.kind = wireClassOf(m_host.document().analysis().typeOf(source));
     if (m_preview.snapped)
         wire.state = WirePreview::State::snapped;

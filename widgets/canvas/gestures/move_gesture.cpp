@@ -2,7 +2,6 @@
 
 #include "graph/folding.h"
 #include "graph/routes.h"
-#include "widgets/canvas/gestures/alignment_guides.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
 
 #include <QApplication>
@@ -11,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 namespace twb {
@@ -26,8 +26,9 @@ double leastY(const Node& node) { return node.op == "To" ? kLeastPillY : kLeastY
 double snapped(double at) { return std::round(at / kGrid) * kGrid; }
 
 std::string titleOf(const Graph& graph, const Selection& what) {
-    const std::size_t count = what.nodes.size() + what.notes.size();
-    if (count != 1) return fmt::format("Move {} {}", count, what.notes.empty() ? "nodes" : "things");
+    const std::size_t count = what.nodes.size() + what.notes.size() + what.dots.size();
+    if (count == what.dots.size()) return count == 1 ? "Move dot" : fmt::format("Move {} dots", count);
+    if (count != 1) return fmt::format("Move {} {}", count, count == what.nodes.size() ? "nodes" : "things");
     if (what.nodes.empty()) return "Move note";
     return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
 }
@@ -41,6 +42,25 @@ Delta withSplice(const Graph& graph, const Delta& move, const Splice& splice, No
     for (const Change<Node>& change : move.nodes) builder.change(*change.after);
     putInto(builder, splice.wire, in.to, out.from);
     return builder.take();
+}
+
+/// The dots to be moved: those that are chosen, and those on wires between moved nodes.
+std::set<DotRef> dotsWith(const Graph& graph, const std::set<NodeId>& nodes, const std::set<DotRef>& chosen) {
+    std::set<DotRef> dots = chosen;
+    for (const Route& route : graph.routes()) {
+        if (!nodes.contains(route.id.node) || !nodes.contains(graph.sourceOf(route.id)->node)) continue;
+        for (std::size_t i = 0; i < route.dots.size(); ++i) dots.insert({route.id, i});
+    }
+    return dots;
+}
+
+/// The way that a moved dot belongs to, in `routes`, which gets it when it is not there yet.
+Route& routeOf(const Graph& graph, std::map<PortRef, Route>& routes, PortRef wire) {
+    return routes.try_emplace(wire, *graph.routes().find(wire)).first->second;
+}
+
+void addChanges(const Graph& graph, const std::map<PortRef, Route>& routes, Delta& delta) {
+    for (const auto& [wire, route] : routes) delta.routes.push_back({*graph.routes().find(wire), route});
 }
 
 /// What is folded moves as a part of its card.
@@ -58,20 +78,40 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what
     for (NodeId id : cardsOf(graph, what.nodes)) {
         const Node* node = graph.find(id);
         if (!node) continue;
-        m_items.push_back({id, NoteId::none, node->lane, node->position, leastY(*node), {}, {}});
-        m_nodes.insert(id);
-        if (const NodeShape* shape = host.hostScene().node(id)) m_bounds |= shape->rect;
+        m_items.push_back({id, NoteId::none, {}, node->lane, node->position, leastY(*node), {}, {}});
+        m_moved.nodes.insert(id);
+        if (const NodeShape* shape = host.hostScene().node(id))
+            m_bounds = m_bounds.value_or(shape->rect) | shape->rect;
     }
     for (NoteId id : what.notes) {
         const Note* note = graph.find(id);
-        if (note) m_items.push_back({NodeId::none, id, note->lane, note->position, kLeastY, {}, {}});
+        if (note) m_items.push_back({NodeId::none, id, {}, note->lane, note->position, kLeastY, {}, {}});
+    }
+    addDots(what.dots);
+}
+
+void MoveGesture::addDots(const std::set<DotRef>& chosen) {
+    const Graph& graph = m_host.document().graph();
+    const Scene& scene = m_host.hostScene();
+    m_chosen = chosen;
+    m_moved.dots = dotsWith(graph, m_moved.nodes, chosen);
+    for (const DotRef& ref : m_moved.dots) {
+        const Dot& dot = graph.dots(ref.wire)[ref.index];
+        m_items.push_back({NodeId::none, NoteId::none, ref, dot.lane, dot.position, kLeastY, {}, {}});
+        const DotShape* shape = scene.dot(ref);
+        const WireShape* wire = scene.wire({*graph.sourceOf(ref.wire), ref.wire});
+        if (!m_moved.nodes.empty() || !shape || !wire) continue;
+        const QRectF point(shape->at, QSizeF(0, 0));
+        m_bounds = around(m_bounds.value_or(point), point);
+        m_moved.ends.push_back(wire->start);
+        m_moved.ends.push_back(wire->end);
     }
 }
 
 QPointF MoveGesture::lined(QPointF offset, LaneId lane, QPointF onGrid) const {
     constexpr std::size_t kMost = 200; // more than that is moved for other reasons
-    if (m_nodes.empty() || m_nodes.size() > kMost) return onGrid;
-    const AlignmentGuides guides = findGuides(m_host.hostScene(), m_bounds.translated(offset), m_nodes, lane,
+    if (!m_bounds || m_items.size() > kMost) return onGrid;
+    const AlignmentGuides guides = findGuides(m_host.hostScene(), m_bounds->translated(offset), m_moved, lane,
                                               kGuidePixels / m_host.zoom());
     return {guides.x ? offset.x() + *guides.x : onGrid.x(), guides.y ? offset.y() + *guides.y : onGrid.y()};
 }
@@ -122,17 +162,18 @@ void MoveGesture::settle(const Pointer& pointer) {
     // Nothing may end left of or above its lane; what goes together is pushed back together.
     for (Item& item : m_items) item.newAt = {item.newAt.x + shortX, item.newAt.y + shortY[item.newLane]};
     m_preview.guides.clear();
-    if (isFree || m_nodes.empty()) return;
+    if (isFree || !m_bounds) return;
     const LaneBand& home = lanes[static_cast<std::size_t>(indexOf(lead->lane))];
     const LaneBand& there = *m_host.hostScene().lane(lead->newLane);
     const QRectF moved =
-        m_bounds.translated(lead->newAt.x - lead->at.x, there.top + lead->newAt.y - home.top - lead->at.y);
-    m_preview.guides = guideLines(m_host.hostScene(), moved, m_nodes, under->id);
+        m_bounds->translated(lead->newAt.x - lead->at.x, there.top + lead->newAt.y - home.top - lead->at.y);
+    m_preview.guides = guideLines(m_host.hostScene(), moved, m_moved, under->id);
 }
 
 void MoveGesture::show() {
     std::vector<std::pair<NodeId, QPointF>> nodes;
     std::vector<std::pair<NoteId, QPointF>> notes;
+    std::vector<std::pair<DotRef, QPointF>> dots;
     std::vector<Device> devices;
     m_preview.lanes.clear();
     const Scene& scene = m_host.hostScene();
@@ -141,6 +182,10 @@ void MoveGesture::show() {
         const LaneBand* to = scene.lane(item.newLane);
         if (!from || !to) continue;
         const QPointF offset(item.newAt.x - item.at.x, to->top + item.newAt.y - from->top - item.at.y);
+        if (item.dot) {
+            dots.emplace_back(*item.dot, offset);
+            continue; // a wire may run through any lane
+        }
         if (item.node != NodeId::none) {
             nodes.emplace_back(item.node, offset);
             devices.push_back(to->device);
@@ -152,7 +197,7 @@ void MoveGesture::show() {
             m_preview.lanes.push_back(to->id);
     }
     const Graph& graph = m_host.document().graph();
-    m_host.hostScene().drag(graph, nodes, notes, devices);
+    m_host.hostScene().drag(graph, nodes, notes, devices, dots);
     m_preview.frame = FrameId::none;
     for (const Item& item : m_items) {
         const Node* node = graph.find(item.node);
@@ -265,11 +310,16 @@ void MoveGesture::finish(const Pointer& pointer) {
     m_preview.frame = FrameId::none;
     m_preview.splice.reset();
     Selection moved;
+    std::map<PortRef, Route> routes;
     Device device;
     bool changesDevice = false;
     for (const Item& item : m_items) {
         if (item.newLane == LaneId::none || (item.newLane == item.lane && item.newAt == item.at)) continue;
-        if (item.node != NodeId::none) {
+        if (item.dot) {
+            routeOf(graph, routes, item.dot->wire).dots[item.dot->index] = {item.newLane,
+                                                                            placeOf(item, graph)};
+            if (m_chosen.contains(*item.dot)) moved.dots.insert(*item.dot);
+        } else if (item.node != NodeId::none) {
             Node after = *graph.find(item.node);
             after.lane = item.newLane;
             after.position = placeOf(item, graph);
@@ -295,6 +345,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         }
     }
     if (!moved.empty()) {
+        addChanges(graph, routes, delta);
         delta.title = titleOf(graph, moved);
         if (changesDevice) delta.title += " to " + device.toString();
         if (const Frame* frame = graph.find(joined)) delta.title += " into " + frame->title;
@@ -318,7 +369,8 @@ Delta nudge(const Graph& graph, const Selection& selected, QPointF offset) {
     Delta delta;
     Selection what = selected;
     what.nodes = cardsOf(graph, selected.nodes);
-    if (what.nodes.empty() && what.notes.empty()) return delta;
+    if (what.nodes.empty() && what.notes.empty() && what.dots.empty()) return delta;
+    const std::set<DotRef> dots = dotsWith(graph, what.nodes, what.dots);
     // All or none: what is selected together does not squeeze up at the border.
     double dx = offset.x();
     double dy = offset.y();
@@ -332,7 +384,18 @@ Delta nudge(const Graph& graph, const Selection& selected, QPointF offset) {
         dx = std::max(dx, std::min(0.0, kLeastX - note.position.x));
         dy = std::max(dy, std::min(0.0, kLeastY - note.position.y));
     }
+    for (const DotRef& ref : dots) {
+        const Position at = graph.dots(ref.wire)[ref.index].position;
+        dx = std::max(dx, std::min(0.0, kLeastX - at.x));
+        dy = std::max(dy, std::min(0.0, kLeastY - at.y));
+    }
     if (dx == 0 && dy == 0) return delta;
+    std::map<PortRef, Route> routes;
+    for (const DotRef& ref : dots) {
+        Position& at = routeOf(graph, routes, ref.wire).dots[ref.index].position;
+        at = {at.x + dx, at.y + dy};
+    }
+    addChanges(graph, routes, delta);
     delta.title = titleOf(graph, what);
     for (NodeId id : what.nodes) {
         Node after = *graph.find(id);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "widgets/canvas/gestures/alignment_guides.h"
 #include "widgets/canvas/gestures/gesture.h"
 #include "widgets/wire_edits.h"
 
@@ -9,10 +10,10 @@
 
 namespace twb {
 
-/// Moves nodes and notes, within their lanes and to others: a node runs on the device of the lane it stands
-/// on. What stands together in one lane stays together; things from several lanes go up or down by the same
-/// number of lanes. What is moved lands where it lines up with a card near by, else on the grid, and with Alt
-/// where the hand leaves it.
+/// Moves nodes, notes and dots, within their lanes and to others: a node runs on the device of the lane it
+/// stands on. Dots on wires between moved nodes go along. What stands together in one lane stays together;
+/// things from several lanes go up or down by the same number of lanes. What is moved lands where it lines up
+/// with a card near by, else on the grid, and with Alt where the hand leaves it.
 class MoveGesture final : public Gesture {
 public:
     /// `grabbed` is the lane that the hand starts from, by which the others are led.
@@ -29,12 +30,14 @@ private:
     struct Item {
         NodeId node = NodeId::none;
         NoteId note = NoteId::none;
+        std::optional<DotRef> dot{};
         LaneId lane = LaneId::none; ///< before
         Position at;                ///< before
         double least = 0;           ///< the highest it may stand
         LaneId newLane = LaneId::none;
         Position newAt;
     };
+    void addDots(const std::set<DotRef>& chosen);
     void settle(const Pointer& pointer);
     /// Where the hand's offset brings the moved cards, but for what they line up with.
     QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
@@ -56,14 +59,15 @@ private:
     QPointF m_startPixel;
     LaneId m_grabbed;
     std::vector<Item> m_items;
-    std::set<NodeId> m_nodes;   ///< of the items
-    QRectF m_bounds;            ///< of their cards, where they stood
-    std::vector<LaneId> m_seen; ///< the lanes that the preview speaks of, by item
+    MovedThings m_moved;            ///< the items
+    std::set<DotRef> m_chosen;      ///< the dots that are moved for their own sake
+    std::optional<QRectF> m_bounds; ///< of the cards, or of the dots where there are none, where they stood
+    std::vector<LaneId> m_seen;     ///< the lanes that the preview speaks of, by item
     std::optional<Selection> m_onClick;
     bool m_moving = false;
 };
 
-/// The Delta that moves nodes and notes by `offset` within their lanes: the arrow keys.
+/// The Delta that moves nodes, notes and dots by `offset` within their lanes: the arrow keys.
 Delta nudge(const Graph& graph, const Selection& selected, QPointF offset);
 
 } // namespace twb

@@ -25,6 +25,7 @@ void RubberBandGesture::move(const Pointer& pointer) {
         if (const ModuleShape* module = scene.moduleOf(shape))
             m_selection->nodes.insert(module->nodes.begin(), module->nodes.end());
     });
+    scene.visitDots(band, [&](const DotRef& ref, const DotShape&) { m_selection->dots.insert(ref); });
     for (const NoteShape& note : scene.notes()) {
         if (note.rect.intersects(band)) m_selection->notes.insert(note.id);
     }

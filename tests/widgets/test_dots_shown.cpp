@@ -1,0 +1,189 @@
+#include "support/test_main.h"
+#include "widgets/led_chain.h"
+
+#include <QHelpEvent>
+#include <QToolTip>
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+/// Where dots are drawn, and where they are not.
+class TestDotsShown : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void theWireRunsSmoothlyThroughItsDots() {
+        LedChain g;
+        g.with({{g.cpu, {760, 180}}, {g.cuda, {660, 60}}, {g.cpu, {640, 8}}, {g.cpu, {640, 200}}});
+        WindowHand hand(g.graph);
+        const Scene& scene = hand.canvas.scene();
+        const WireShape& wire = *scene.wire(g.wire());
+        const WirePath way = scene.path(wire);
+        QCOMPARE(way.cubicCount(), 5);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const QPointF at = scene.dot({g.wire().to, i})->at;
+            QCOMPARE(way.endOf(int(i)), at);
+            QVERIFY(wire.bounds.contains(at));
+            // What comes in goes on in the same direction.
+            const double t = (double(i) + 1) / way.cubicCount();
+            const QPointF in = at - way.at(t - 1e-5);
+            const QPointF on = way.at(t + 1e-5) - at;
+            const double cosine =
+                QPointF::dotProduct(in, on) / (std::hypot(in.x(), in.y()) * std::hypot(on.x(), on.y()));
+            QVERIFY2(cosine > 0.999, qPrintable(QString::number(cosine)));
+        }
+        // It leaves and comes in as any wire.
+        QVERIFY(way.at(1e-4).x() > way.start().x());
+        QVERIFY(std::abs(way.at(1e-4).y() - way.start().y()) < 0.1);
+        QVERIFY(way.at(1 - 1e-4).x() < way.end().x());
+        QVERIFY(std::abs(way.at(1 - 1e-4).y() - way.end().y()) < 0.1);
+        // Where it is led away, the straight way is none of it.
+        QVERIFY(way.distanceTo((wire.start + wire.end) / 2) > 20);
+    }
+
+    void onACollapsedLaneADotIsNotShown() {
+        LedChain g;
+        g.with({{g.cpu, {700, 150}}, {g.cuda, {760, 60}}});
+        WindowHand hand(g.graph);
+        const DotRef hidden{g.wire().to, 1};
+        QVERIFY(hand.canvas.scene().dot(hidden));
+        const auto arrow = [&](LaneId lane) {
+            const LaneBand& band = *hand.canvas.scene().lane(lane);
+            const QRectF header(0, hand.canvas.toPixel({0, band.top}).y(),
+                                headerWidthFor(hand.canvas.width()), band.height * hand.canvas.zoom());
+            return chevronOf(header, hand.canvas.height()).center().toPoint();
+        };
+        hand.click(arrow(g.cuda));
+        QVERIFY(hand.graph().find(g.cuda)->collapsed);
+        QVERIFY(!hand.canvas.scene().dot(hidden));
+        QCOMPARE(hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire())).cubicCount(), 2);
+        // A new one comes behind the one that is shown, in front of the one that is not.
+        doubleClick(hand, hand.onWire(g.wire(), 0.75));
+        QCOMPARE(dotsOf(hand, g).size(), std::size_t(3));
+        QVERIFY(dotsOf(hand, g)[1].lane == g.cpu);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.click(arrow(g.cuda));
+        QVERIFY(hand.canvas.scene().dot(hidden));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot(hidden)->at));
+    }
+
+    void whatRunsOnAStripEndsThereByWayOfItsDots() {
+        LedChain g;
+        DeltaBuilder builder(g.graph, "make");
+        const NodeId far = addNode(builder, g.cuda, "Sqrt", "far", 880, 16);
+        builder.connect({{g.exp, 0}, {far, 0}});
+        builder.setDots({far, 0}, {{g.cpu, {720, 250}}});
+        Lane lane = *g.graph.find(g.cuda);
+        lane.collapsed = true;
+        builder.change(lane);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const Edge wire{{g.exp, 0}, {far, 0}};
+        QVERIFY(hand.canvas.scene().wire(wire)->toStub >= 0);
+        QVERIFY(hand.canvas.scene().dot({wire.to, 0}));
+        QVERIFY(runsThrough(hand, wire, hand.canvas.scene().dot({wire.to, 0})->at));
+    }
+
+    void aLaneIsHighEnoughForItsDots() {
+        LedChain g;
+        g.with({{g.last, {700, 60}}});
+        WindowHand hand(g.graph);
+        const double before = hand.canvas.scene().lane(g.last)->height;
+        hand.click(dotAt(hand, g, 0));
+        for (int i = 0; i < 4; ++i) hand.key(Qt::Key_Down, Qt::ControlModifier | Qt::ShiftModifier);
+        const LaneBand& band = *hand.canvas.scene().lane(g.last);
+        QVERIFY(band.height > before);
+        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0})->at.y() + kDotRadius < band.bottom());
+        QVERIFY(hand.canvas.scene().extent().bottom() >= band.bottom());
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(hand.canvas.scene().lane(g.last)->height, before);
+    }
+
+    void theImplicitCopyStandsOnItsStretch() {
+        LedChain g;
+        DeltaBuilder builder(g.graph, "make");
+        GraphInfo info;
+        info.policy = Policy::implicit;
+        builder.setInfo(info);
+        Node out = *g.graph.find(g.out);
+        out.lane = g.cuda;
+        builder.change(out);
+        builder.setDots(g.wire().to, {{g.cpu, {620, 240}}, {g.cuda, {850, 90}}});
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const Scene& scene = hand.canvas.scene();
+        QCOMPARE(scene.ghosts().size(), std::size_t(1));
+        const QRectF ghost = scene.ghosts()[0].rect;
+        const WirePath way = scene.path(*scene.wire(g.wire()));
+        for (std::size_t i = 0; i < 2; ++i) QVERIFY(way.distanceTo(scene.dot({g.wire().to, i})->at) < 0.01);
+        QVERIFY(way.distanceTo(ghost.center()) < 0.01);
+        QVERIFY(!hand.canvas.grab().isNull());
+    }
+
+    void insideAModuleOnlyItsOwnWiresHaveDots() {
+        LedChain g;
+        g.with({{g.cpu, {700, 150}}});
+        DeltaBuilder builder(g.graph, "make");
+        const FrameId module = builder.addFrame({FrameId::none, "m", FrameId::none});
+        for (const NodeId id : {g.relu, g.out}) {
+            Node node = *g.graph.find(id);
+            node.frame = module;
+            builder.change(node);
+        }
+        builder.setDots({g.relu, 0}, {{g.cpu, {420, 100}}});
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        QVERIFY(hand.canvas.scene().dot({{g.relu, 0}, 0}));
+        hand.click(dotAt(hand, g, 0));
+        hand.click(hand.pixel(hand.canvas.scene().dot({{g.relu, 0}, 0})->at), Qt::ControlModifier);
+        QCOMPARE(hand.document.selection().dots.size(), std::size_t(2));
+        hand.canvas.enter(module);
+        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
+        QVERIFY(!hand.canvas.scene().dot({{g.relu, 0}, 0}));
+        QVERIFY(hand.document.selection().dots == only(g, 0));
+        // A wire that leads out of it takes none.
+        doubleClick(hand, hand.onWire({{g.sum, 0}, {g.relu, 0}}));
+        QCOMPARE(hand.undoSteps(), 0);
+    }
+
+    void theTooltipSaysWhatItIs() {
+        LedChain g;
+        g.with({{g.cpu, {700, 150}}});
+        WindowHand hand(g.graph);
+        const QPoint at = dotAt(hand, g, 0);
+        QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
+        QApplication::sendEvent(&hand.canvas, &help);
+        QVERIFY2(QToolTip::text().contains(QStringLiteral("relu → out")), qPrintable(QToolTip::text()));
+        QVERIFY(QToolTip::text().contains(QStringLiteral("A dot of this wire")));
+        const QImage before = hand.canvas.grab().toImage();
+        hand.hover(at);
+        QVERIFY(hand.canvas.grab().toImage() != before);
+        QCOMPARE(hand.canvas.cursor().shape(), Qt::SizeAllCursor);
+    }
+
+    void aWireHasRoomForAHundred() {
+        LedChain g;
+        std::vector<Dot> dots;
+        for (int i = 0; i < int(kMostDots); ++i) dots.push_back({g.cpu, {600 + 2.0 * i, 150}});
+        g.with(dots);
+        WindowHand hand(g.graph);
+        hand.document.select({{}, {}, g.wire()});
+        hand.key(Qt::Key_Period);
+        QCOMPARE(dotsOf(hand, g).size(), kMostDots);
+        QCOMPARE(hand.undoSteps(), 0);
+        QVERIFY(!hand.canvas.grab().isNull());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestDotsShown)
+#include "test_dots_shown.moc"

@@ -1,0 +1,63 @@
+// Dots on wires: how they are put there, and the steps from one to the next.
+
+#include "widgets/canvas/canvas_widget.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace twb {
+
+bool CanvasWidget::addDot() {
+    const Selection& selection = m_document.selection();
+    const WireShape* under = m_hover.kind == Hit::Kind::wire ? m_scene.wire(m_hover.wire) : nullptr;
+    if (under) return addDot(*under, m_scene.placeNear(*under, m_view.toScene(m_lastPixel)));
+    std::optional<Edge> edge = selection.edge;
+    if (!edge && !selection.dots.empty()) {
+        const PortRef input = selection.dots.begin()->wire;
+        edge = Edge{*m_document.graph().sourceOf(input), input};
+    }
+    const WireShape* wire = edge ? m_scene.wire(*edge) : nullptr;
+    return wire && addDot(*wire, m_scene.placeAmid(*wire));
+}
+
+/// Selected, so that it can be moved by keys at once. On a strip nobody would see it.
+bool CanvasWidget::addDot(const WireShape& wire, const DotPlace& place) {
+    const LaneBand* band = m_scene.laneAt(place.at.y());
+    if (!m_scene.takesDots(wire) || !band || band->collapsed) return false;
+    const Dot dot{band->id, {std::round(place.at.x()), std::round(place.at.y() - band->top)}};
+    const PortRef input = wire.edge.to;
+    if (m_document.graph().dots(input).size() >= kMostDots) {
+        Q_EMIT failed(tr("A wire has room for %1 dots; take some off first.").arg(kMostDots));
+        return true;
+    }
+    apply(twb::addDot(m_document.graph(), wire.edge, place.index, dot));
+    m_document.select({{}, {}, std::nullopt, {{input, place.index}}});
+    return true;
+}
+
+/// From a wire on to its first dot, and from a dot to the next one or to the node where the wire ends.
+bool CanvasWidget::walkAlongDots(Way way) {
+    const Selection& selection = m_document.selection();
+    const bool isForward = way == Way::toConsumer;
+    const bool isOnDot = !selection.dots.empty() && selection.nodes.empty();
+    if ((!isForward && way != Way::toProducer) || (!isOnDot && !(selection.edge && isForward))) return false;
+    const PortRef input = isOnDot ? selection.dots.begin()->wire : selection.edge->to;
+    const auto count = std::ssize(m_document.graph().dots(input));
+    std::ptrdiff_t index = isOnDot ? std::ptrdiff_t(selection.dots.begin()->index) : -1;
+    do index += isForward ? 1 : -1;
+    while (index >= 0 && index < count && !m_scene.dot({input, std::size_t(index)}));
+    if (index >= 0 && index < count) {
+        const DotRef next{input, std::size_t(index)};
+        m_document.select({{}, {}, std::nullopt, {next}});
+        const QPointF at = m_scene.dot(next)->at;
+        if (!m_view.freeViewport().contains(at)) centerOn(at);
+        return true;
+    }
+    if (!isOnDot) return false; // the wire has none
+    const NodeId node = index < 0 ? m_document.graph().sourceOf(input)->node : input.node;
+    m_document.select({{node}, {}, std::nullopt});
+    bringIntoView(node);
+    return true;
+}
+
+} // namespace twb

@@ -1,0 +1,139 @@
+// The dots that wires run through.
+
+#include "widgets/canvas/scene.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace twb {
+
+const std::vector<DotShape>& Scene::dotsOf(const WireShape& wire) const noexcept {
+    static const std::vector<DotShape> none;
+    const auto found = m_dots.empty() ? m_dots.end() : m_dots.find(wire.edge.to);
+    return found == m_dots.end() ? none : found->second;
+}
+
+const DotShape* Scene::dot(const DotRef& ref) const noexcept {
+    const auto wire = m_wireInto.find(ref.wire);
+    if (wire == m_wireInto.end() || !m_wires[wire->second].showsDots) return nullptr;
+    const std::vector<DotShape>& dots = dotsOf(m_wires[wire->second]);
+    return ref.index < dots.size() && !dots[ref.index].isHidden ? &dots[ref.index] : nullptr;
+}
+
+void Scene::takeRoute(const Change<Route>& change) {
+    const PortRef input = change.after ? change.after->id : change.before->id;
+    if (const auto wire = m_wireInto.find(input); wire != m_wireInto.end()) m_restyle.push_back(wire->second);
+    m_dots.erase(input);
+    if (!change.after) return;
+    std::vector<DotShape>& dots = m_dots[input];
+    for (const Dot& dot : change.after->dots) dots.push_back({dot, {}, {}});
+}
+
+double Scene::lowestDotOn(LaneId lane) const noexcept {
+    double lowest = 0;
+    for (const auto& [input, dots] : m_dots) {
+        const auto wire = m_wireInto.find(input);
+        if (wire == m_wireInto.end() || isOutside(drawnSlot(m_wires[wire->second].from)) ||
+            isOutside(drawnSlot(m_wires[wire->second].to)))
+            continue;
+        for (const DotShape& dot : dots)
+            if (dot.dot.lane == lane) lowest = std::max(lowest, dot.dot.position.y + kDotRadius);
+    }
+    return lowest;
+}
+
+/// Gives all dots their places, now that the lanes have theirs.
+void Scene::layDots() {
+    std::unordered_map<LaneId, const LaneBand*> bands;
+    if (!m_dots.empty())
+        for (const LaneBand& band : m_lanes) bands[band.id] = &band;
+    for (auto& [input, dots] : m_dots) {
+        const auto wire = m_wireInto.find(input);
+        if (wire == m_wireInto.end()) continue;
+        // What lies under the card that stands for a collapsed module led through what is not shown.
+        std::array<const NodeShape*, 2> modules{};
+        const std::uint32_t ends[] = {m_wires[wire->second].from, m_wires[wire->second].to};
+        for (std::size_t side = 0; side < 2; ++side)
+            if (const std::uint32_t card = m_nodes[ends[side]].module; card != kNoSlot)
+                modules[side] = &m_nodes[card];
+        bool moved = false;
+        for (DotShape& dot : dots) {
+            const auto band = bands.find(dot.dot.lane);
+            if (band == bands.end()) continue;
+            const QPointF at(dot.dot.position.x + dot.drag.x(),
+                             band->second->top + dot.dot.position.y + dot.drag.y());
+            const bool isHidden = band->second->collapsed ||
+                                  std::any_of(modules.begin(), modules.end(),
+                                              [&](auto* card) { return card && card->rect.contains(at); });
+            moved = moved || at != dot.at || isHidden != dot.isHidden;
+            dot.at = at;
+            dot.isHidden = isHidden;
+        }
+        if (moved) m_restyle.push_back(wire->second);
+    }
+}
+
+void Scene::dragDots(std::span<const std::pair<DotRef, QPointF>> dots) {
+    for (const auto& [ref, offset] : dots) {
+        const auto found = m_dots.find(ref.wire);
+        if (found == m_dots.end() || ref.index >= found->second.size()) continue;
+        DotShape& dot = found->second[ref.index];
+        dot.at += offset - dot.drag;
+        dot.drag = offset;
+        if (const auto wire = m_wireInto.find(ref.wire); wire != m_wireInto.end())
+            m_restyle.push_back(wire->second);
+    }
+}
+
+bool Scene::takesDots(const WireShape& wire) const noexcept {
+    const auto isBeside = [this](std::int32_t stub) {
+        return stub >= 0 && m_stubs[static_cast<std::size_t>(stub)].kind != StubShape::Kind::onLane;
+    };
+    return !wire.hidden && !isBeside(wire.fromStub) && !isBeside(wire.toStub);
+}
+
+QVarLengthArray<QPointF, 16> Scene::shownDotsOf(const WireShape& wire) const {
+    QVarLengthArray<QPointF, 16> points;
+    if (!wire.showsDots) return points;
+    for (const DotShape& dot : dotsOf(wire))
+        if (!dot.isHidden) points.append(dot.at);
+    return points;
+}
+
+DotPlace Scene::placeNear(const WireShape& wire, QPointF point) const {
+    const WirePath way = path(wire);
+    const WirePath::Near near = way.nearest(point);
+    return placeIn(wire, way, near.cubic, near.at);
+}
+
+DotPlace Scene::placeAmid(const WireShape& wire) const {
+    const WirePath way = path(wire);
+    int longest = 0;
+    double most = -1;
+    for (int cubic = 0; cubic < way.cubicCount(); ++cubic) {
+        const QPointF stretch = way.endOf(cubic) - way.endOf(cubic - 1);
+        const double length = QPointF::dotProduct(stretch, stretch);
+        if (length > most) longest = cubic;
+        most = std::max(most, length);
+    }
+    return placeIn(wire, way, longest, way.at((longest + 0.5) / way.cubicCount()));
+}
+
+/// Behind the last of the shown dots that the way has come through before it enters the cubic.
+DotPlace Scene::placeIn(const WireShape& wire, const WirePath& way, int cubic, QPointF at) const {
+    DotPlace place{0, at};
+    if (!wire.showsDots) return place;
+    const std::vector<DotShape>& dots = dotsOf(wire);
+    int before = 0;
+    for (std::size_t i = 0; i < dots.size(); ++i) {
+        if (dots[i].isHidden) continue;
+        while (before < cubic && way.endOf(before) != dots[i].at) ++before;
+        if (before == cubic) break;
+        ++before;
+        place.index = i + 1;
+    }
+    return place;
+}
+
+} // namespace twb
