@@ -25,6 +25,7 @@ struct LedChain {
         out = addNode(builder, cpu, "Sqrt", "out", 880, 16);
         exp = addNode(builder, cpu, "Exp", "exp", 440, 208);
         builder.connect({{a, 0}, {sum, 0}});
+        builder.connect({{a, 0}, {sum, 1}});
         builder.connect({{sum, 0}, {relu, 0}});
         builder.connect({{relu, 0}, {out, 0}});
         graph.apply(builder.take());

@@ -156,6 +156,62 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 0);
     }
 
+    void underTheCardOfACollapsedModuleADotIsNotShown() {
+        LedChain g;
+        g.with({{g.cpu, {900, 53}}, {g.cpu, {700, 150}}});
+        DeltaBuilder builder(g.graph, "make");
+        const FrameId module = builder.addFrame({FrameId::none, "m", FrameId::none});
+        Node out = *g.graph.find(g.out);
+        out.frame = module;
+        builder.change(out);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
+        hand.click(hand.middle(g.out));
+        hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(hand.graph().find(module)->collapsed);
+        QVERIFY(!hand.canvas.scene().dot({g.wire().to, 0})); // it led around what is in the module
+        QVERIFY(hand.canvas.scene().dot({g.wire().to, 1}));
+        hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
+    }
+
+    void picturesShowThem() {
+        LedChain g;
+        g.with({{g.cpu, {700, 150}}});
+        WindowHand hand(g.graph);
+        const QImage picture = hand.canvas.renderImage(2);
+        DeltaBuilder builder(g.graph, "straight");
+        builder.setDots(g.wire().to, {});
+        Graph straight = g.graph;
+        straight.apply(builder.take());
+        hand.document.setGraph(straight, {}, QString());
+        const QImage without = hand.canvas.renderImage(2);
+        QCOMPARE(picture.size(), without.size());
+        // Around the dot the one has the wire's colour, the other none of it.
+        const double left = hand.canvas.scene().extent().left() - 24 - headerWidthFor(1e6);
+        const QPointF at = QPointF(700 - left, 150) * 2;
+        QCOMPARE(picture.pixelColor(at.toPoint()), Theme::current().floatWire);
+        QVERIFY(without.pixelColor(at.toPoint()) != Theme::current().floatWire);
+    }
+
+    void fromAfarTheWireStillRunsThere() {
+        LedChain g;
+        g.with({{g.cpu, {700, 280}}});
+        WindowHand hand(g.graph);
+        hand.canvas.show({hand.canvas.scene().dot({g.wire().to, 0})->at, 0.2});
+        const QPoint at = dotAt(hand, g, 0);
+        const QImage there = hand.canvas.grab().toImage();
+        const QColor ground = there.pixelColor(at + QPoint(0, 6));
+        bool found = false;
+        for (int y = -2; y <= 2; ++y) found = found || there.pixelColor(at + QPoint(0, y)) != ground;
+        QVERIFY(found);
+        // Too small to be drawn, it is not in the way either.
+        hand.click(at);
+        QVERIFY(hand.document.selection().dots.empty());
+        QVERIFY(hand.document.selection().edge == g.wire());
+    }
+
     void theTooltipSaysWhatItIs() {
         LedChain g;
         g.with({{g.cpu, {700, 150}}});
