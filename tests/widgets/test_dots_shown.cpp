@@ -48,6 +48,31 @@ private Q_SLOTS:
         QVERIFY(way.distanceTo((wire.start + wire.end) / 2) > 20);
     }
 
+    /// Straight at one height, hardly aside of two that are nearly so.
+    void betweenTwoDotsTheWireStaysThere() {
+        const auto farthest = [](double rise) {
+            LedChain g;
+            g.with({{g.cpu, {840, 150}}, {g.cpu, {600, 150 + rise}}}); // and on to the right
+            WindowHand hand(g.graph);
+            const WirePath way = hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire()));
+            double most = 0;
+            for (double t = 1; t <= 2; t += 1.0 / 64) {
+                const double y = way.at(t / way.cubicCount()).y();
+                most = std::max({most, 150 - y, y - 150 - rise});
+            }
+            return most;
+        };
+        QVERIFY(farthest(0) < 30);
+        QVERIFY(farthest(8) < 30);
+        QVERIFY(farthest(60) < 30);
+        LedChain g;
+        g.with({{g.cpu, {640, 150}}, {g.cpu, {800, 150}}});
+        WindowHand hand(g.graph);
+        const WirePath way = hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire()));
+        QCOMPARE(way.cubicCount(), 3);
+        for (double t = 1.0 / 3; t < 2.0 / 3; t += 0.01) QCOMPARE(way.at(t).y(), 150.0);
+    }
+
     void onACollapsedLaneADotIsNotShown() {
         LedChain g;
         g.with({{g.cpu, {700, 150}}, {g.cuda, {760, 60}}});

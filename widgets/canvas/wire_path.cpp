@@ -61,9 +61,15 @@ double between(double a, double b) { return a * b > 0 ? 2 * a * b / (a + b) : 0;
 
 /// How a wire runs through a dot.
 struct Passage {
-    QPointF direction; ///< of length 1
-    double reach = 0;  ///< how far it may run on so, to both sides
-    QPointF tangent(double length) const { return direction * std::min(length / 3, reach); }
+    QPointF direction;   ///< of length 1
+    double reach = 0;    ///< how far it may always run on so
+    bool isTurn = false; ///< and no further
+
+    /// For the stretch to or from a neighbour: no further than that one lies in this direction.
+    QPointF tangent(QPointF way) const {
+        const double along = isTurn ? 0 : std::abs(QPointF::dotProduct(way, direction));
+        return direction * std::min(std::hypot(way.x(), way.y()) / 3, std::max(along, reach));
+    }
 };
 
 /// A dot that is the highest, lowest, leftmost or rightmost of three is passed level or upright, so that the
@@ -75,14 +81,19 @@ Passage throughDot(QPointF before, QPointF dot, QPointF after) {
     const double out = distance(dot, after);
     const QPointF there = in > 0 ? (dot - before) / in : QPointF(1, 0);
     const QPointF on = out > 0 ? (after - dot) / out : there;
-    Passage passage{{between(there.x(), on.x()), between(there.y(), on.y())}, std::max(in, out)};
+    // Of the shorter stretch: where the wire goes on, turns a corner, and turns back by 180°.
+    constexpr double kOn = 0.25;
+    constexpr double kCorner = 0.15;
+    constexpr double kTurn = 0.4;
+    constexpr double kMost = 36;
+    Passage passage{{between(there.x(), on.x()), between(there.y(), on.y())}, kOn};
     if (passage.direction.isNull()) {
-        constexpr double kCorner = 0.15; // of a right angle; a turn by 180° may be wider
-        constexpr double kTurn = 0.4;
+        passage.isTurn = true;
         const double weight = std::clamp(1 + QPointF::dotProduct(there, on), 0.0, 1.0);
         passage.direction = there * std::pow(in, weight) + on * std::pow(out, weight);
-        passage.reach = std::min(in, out) * (kTurn + (kCorner - kTurn) * weight);
+        passage.reach = kTurn + (kCorner - kTurn) * weight;
     }
+    passage.reach = std::min(passage.reach * std::min(in, out), kMost);
     const double length = std::hypot(passage.direction.x(), passage.direction.y());
     passage.direction = length > 1e-9 ? passage.direction / length : QPointF(-there.y(), there.x());
     return passage;
@@ -203,11 +214,12 @@ void routeWire(WirePath& path, std::span<const QPointF> dots, QPointF end, const
     Passage passage; // through the last dot so far
     for (std::size_t i = 0; i <= dots.size(); ++i) {
         const QPointF next = i < dots.size() ? dots[i] : until;
-        const double length = distance(at, next);
-        const QPointF fromPort(portReach({next.x() - at.x(), next.y() - at.y()}), 0);
-        const QPointF out = i > 0 ? passage.tangent(length) : turnsOut ? back * length / 3 : fromPort;
+        const QPointF way = next - at;
+        const QPointF fromPort(portReach(way), 0);
+        const QPointF level = back * distance(at, next) / 3;
+        const QPointF out = i > 0 ? passage.tangent(way) : turnsOut ? level : fromPort;
         if (i < dots.size()) passage = throughDot(at, next, i + 1 < dots.size() ? dots[i + 1] : until);
-        const QPointF in = i < dots.size() ? passage.tangent(length) : turnsIn ? back * length / 3 : fromPort;
+        const QPointF in = i < dots.size() ? passage.tangent(way) : turnsIn ? level : fromPort;
         path.cubicTo(at + out, next - in, next);
         at = next;
     }
