@@ -217,8 +217,8 @@ void MainWindow::fillDotActions(QMenu& menu) {
     m_addDotAction = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(tr(".")), [this] {
         if (!m_canvas->addDot()) m_status->say(tr("Select a wire or a dot on it, or point at a wire."));
     });
-    m_addDotAction->setToolTip(
-        tr("The wire runs through its dots. A double click on a wire adds one there."));
+    m_addDotAction->setToolTip(tr("The wire runs through its dots. A double click on a wire puts one there, "
+                                  "a drag with Shift pulls one out."));
     m_addDotAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_addDotAction);
     m_straightenAction = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {

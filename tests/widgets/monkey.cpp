@@ -170,6 +170,7 @@ void Monkey::putDot() {
     const auto edge = anyWire();
     if (!edge) return;
     const QPoint at = m_hand.onWire(*edge, below(100) / 100.0);
+    if (oneIn(3)) return dragSomehow(at, anywhere(), kShift);
     m_hand.click(at);
     QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
     answerSearch(); // where the wire is not shown, nothing was there

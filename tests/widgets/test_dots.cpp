@@ -41,6 +41,46 @@ private Q_SLOTS:
         QVERIFY(hand.graph() == g.graph);
     }
 
+    void aDragWithShiftPullsADotOut() {
+        LedChain g;
+        g.with({{g.cpu, {640, 53}}});
+        WindowHand hand(g.graph);
+        const QPoint from = hand.onWire(g.wire(), 0.8);
+        const QPoint to = hand.pixel({723, 180});
+        hand.press(from, Qt::ShiftModifier);
+        hand.moveTo(hand.pixel({720, 100}), Qt::ShiftModifier);
+        hand.moveTo(to, Qt::ShiftModifier);
+        QVERIFY(!hand.canvas.grab().isNull());
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 1})->at));
+        QVERIFY(hand.graph() == g.graph); // until the button is let go
+        hand.release(to, Qt::ShiftModifier);
+        QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
+        QVERIFY(dotsOf(hand, g)[1].lane == g.cpu);
+        QCOMPARE(std::fmod(dotsOf(hand, g)[1].position.x, kGrid), 0.0);
+        QVERIFY(std::abs(dotsOf(hand, g)[1].position.y - 180) <= kGrid);
+        QVERIFY(hand.document.selection().dots == only(g, 1));
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(undoText(hand), QStringLiteral("Add dot"));
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(hand.graph() == g.graph);
+        // Given up, nothing is left of it; and a click alone pulls none.
+        hand.press(from, Qt::ShiftModifier);
+        hand.moveTo(to, Qt::ShiftModifier);
+        hand.key(Qt::Key_Escape);
+        hand.release(to, Qt::ShiftModifier);
+        hand.click(from, Qt::ShiftModifier);
+        QVERIFY(hand.graph() == g.graph);
+        QCOMPARE(hand.canvas.scene().dotsOf(*hand.canvas.scene().wire(g.wire())).size(), std::size_t(1));
+        // An undo on the way gives it up, too.
+        hand.key(Qt::Key_Y, Qt::ControlModifier);
+        hand.press(hand.onWire(g.wire(), 0.2), Qt::ShiftModifier);
+        hand.moveTo(to, Qt::ShiftModifier);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.release(to, Qt::ShiftModifier);
+        QVERIFY(hand.graph() == g.graph);
+        QCOMPARE(hand.canvas.scene().dotsOf(*hand.canvas.scene().wire(g.wire())).size(), std::size_t(1));
+    }
+
     void dotsAreDragged() {
         LedChain g;
         g.with({{g.cpu, {700, 53}}});

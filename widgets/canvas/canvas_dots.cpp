@@ -1,6 +1,7 @@
 // Dots on wires: how they are put there, and the steps from one to the next.
 
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/gestures/move_gesture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,17 +21,32 @@ bool CanvasWidget::addDot() {
     return wire && addDot(*wire, m_scene.placeAmid(*wire));
 }
 
-/// Selected, so that it can be moved by keys at once. On a strip nobody would see it.
+/// On a strip nobody would see it.
+std::optional<Dot> CanvasWidget::dotAt(const WireShape& wire, QPointF at) const {
+    const LaneBand* band = m_scene.laneAt(at.y());
+    if (!m_scene.takesDots(wire) || !band || band->collapsed) return std::nullopt;
+    return Dot{band->id, {std::round(at.x()), std::round(at.y() - band->top)}};
+}
+
+std::unique_ptr<Gesture> CanvasWidget::pullDot(const Edge& edge, const Pointer& pointer) {
+    const WireShape* wire = m_scene.wire(edge);
+    if (!wire || pointer.modifiers != Qt::ShiftModifier) return nullptr;
+    const DotPlace place = m_scene.placeNear(*wire, pointer.at);
+    const std::optional<Dot> dot = dotAt(*wire, place.at);
+    if (!dot || m_document.graph().dots(edge.to).size() >= kMostDots) return nullptr;
+    return std::make_unique<MoveGesture>(static_cast<GestureHost&>(*this), pointer, edge, place.index, *dot);
+}
+
+/// Selected, so that it can be moved by keys at once.
 bool CanvasWidget::addDot(const WireShape& wire, const DotPlace& place) {
-    const LaneBand* band = m_scene.laneAt(place.at.y());
-    if (!m_scene.takesDots(wire) || !band || band->collapsed) return false;
-    const Dot dot{band->id, {std::round(place.at.x()), std::round(place.at.y() - band->top)}};
+    const std::optional<Dot> dot = dotAt(wire, place.at);
+    if (!dot) return false;
     const PortRef input = wire.edge.to;
     if (m_document.graph().dots(input).size() >= kMostDots) {
         Q_EMIT failed(tr("A wire has room for %1 dots; take some off first.").arg(kMostDots));
         return true;
     }
-    apply(twb::addDot(m_document.graph(), wire.edge, place.index, dot));
+    apply(twb::addDot(m_document.graph(), wire.edge, place.index, *dot));
     m_document.select({{}, {}, std::nullopt, {{input, place.index}}});
     return true;
 }

@@ -136,6 +136,7 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
     case Hit::Kind::output:
         return std::make_unique<ConnectGesture>(host, pointer, PortSide::output, hit.port);
     case Hit::Kind::wire:
+        if (auto pull = pullDot(hit.wire, pointer)) return pull;
         return std::make_unique<ConnectGesture>(host, pointer, hit.wire);
     case Hit::Kind::nothing:
         return std::make_unique<RubberBandGesture>(host, pointer);

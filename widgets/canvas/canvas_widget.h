@@ -174,7 +174,11 @@ private:
     void showView();
     void readMemory();
     void activateStub(const StubShape& stub);
+    /// The dot itself; nothing where a wire shows none.
+    std::optional<Dot> dotAt(const WireShape& wire, QPointF at) const;
     bool addDot(const WireShape& wire, const DotPlace& place);
+    /// With Shift; null otherwise, and where the wire takes no dot.
+    std::unique_ptr<Gesture> pullDot(const Edge& edge, const Pointer& pointer);
     bool walkAlongDots(Way way);
     void placeMinimap();
     bool mayStandHere(const QRect& minimap) const;

@@ -365,6 +365,9 @@ public:
               std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices,
               std::span<const std::pair<DotRef, QPointF>> dots = {});
     void endDrag(const Graph& graph);
+    /// Shows a dot that is not in the graph, in front of the one that has its place, until dropHeldDot().
+    void holdDot(const DotRef& ref, const Dot& dot);
+    void dropHeldDot();
 
     /// Lays out the words of what `viewport` shows at `zoom`. Until then, and for the rest, nothing is
     /// written.
@@ -416,8 +419,7 @@ private:
     void routeTouched(const Graph& graph);
     void takeRoute(const Change<Route>& change);
     void layDots();
-    /// In the lane; 0 where there is none.
-    double lowestDotOn(LaneId lane) const noexcept;
+    void makeRoomForDots();
     void dragDots(std::span<const std::pair<DotRef, QPointF>> dots);
     DotPlace placeIn(const WireShape& wire, const WirePath& way, int cubic, QPointF at) const;
     void alignColumns();
@@ -450,6 +452,7 @@ private:
     std::vector<FrameShape> m_frames;
     std::vector<NoteShape> m_notes;
     std::unordered_map<PortRef, std::vector<DotShape>, PortHash> m_dots; ///< by the input the wire feeds
+    std::optional<DotRef> m_heldDot;
     std::vector<GhostShape> m_ghosts;
     std::vector<StubShape> m_stubs;
     std::unordered_map<std::uint64_t, std::int32_t> m_stubOf; ///< by what is hidden, and its side of the wire

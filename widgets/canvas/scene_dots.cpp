@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <utility>
 
 namespace twb {
 
@@ -30,17 +31,23 @@ void Scene::takeRoute(const Change<Route>& change) {
     for (const Dot& dot : change.after->dots) dots.push_back({dot, {}, {}});
 }
 
-double Scene::lowestDotOn(LaneId lane) const noexcept {
-    double lowest = 0;
+/// A lane is no lower than the dots on it.
+void Scene::makeRoomForDots() {
+    std::unordered_map<LaneId, double> lowest;
     for (const auto& [input, dots] : m_dots) {
         const auto wire = m_wireInto.find(input);
         if (wire == m_wireInto.end() || isOutside(drawnSlot(m_wires[wire->second].from)) ||
             isOutside(drawnSlot(m_wires[wire->second].to)))
             continue;
-        for (const DotShape& dot : dots)
-            if (dot.dot.lane == lane) lowest = std::max(lowest, dot.dot.position.y + kDotRadius);
+        for (const DotShape& dot : dots) {
+            double& y = lowest[dot.dot.lane];
+            y = std::max(y, dot.dot.position.y + kDotRadius);
+        }
     }
-    return lowest;
+    if (lowest.empty()) return;
+    for (LaneBand& band : m_lanes)
+        if (const auto y = lowest.find(band.id); y != lowest.end())
+            band.contentBottom = std::max(band.contentBottom, y->second);
 }
 
 /// Gives all dots their places, now that the lanes have theirs.
@@ -72,6 +79,29 @@ void Scene::layDots() {
         }
         if (moved) m_restyle.push_back(wire->second);
     }
+}
+
+void Scene::holdDot(const DotRef& ref, const Dot& dot) {
+    const auto wire = m_wireInto.find(ref.wire);
+    const LaneBand* band = lane(dot.lane);
+    if (wire == m_wireInto.end() || !band) return;
+    std::vector<DotShape>& dots = m_dots[ref.wire];
+    DotShape shape{dot, {}, {dot.position.x, band->top + dot.position.y}};
+    dots.insert(dots.begin() + static_cast<std::ptrdiff_t>(std::min(ref.index, dots.size())), shape);
+    m_heldDot = ref;
+    ++m_version;
+    routeWireOf(wire->second);
+}
+
+void Scene::dropHeldDot() {
+    if (!m_heldDot) return;
+    const DotRef ref = *std::exchange(m_heldDot, std::nullopt);
+    const auto found = m_dots.find(ref.wire);
+    if (found == m_dots.end() || ref.index >= found->second.size()) return;
+    found->second.erase(found->second.begin() + static_cast<std::ptrdiff_t>(ref.index));
+    if (found->second.empty()) m_dots.erase(found);
+    ++m_version;
+    if (const auto wire = m_wireInto.find(ref.wire); wire != m_wireInto.end()) routeWireOf(wire->second);
 }
 
 void Scene::dragDots(std::span<const std::pair<DotRef, QPointF>> dots) {

@@ -80,7 +80,7 @@ void Scene::stackLanes(const Graph& graph) {
         if (band == bands.end()) continue;
         band->second->contentBottom = std::max(band->second->contentBottom, note.at.y + note.rect.height());
     }
-    for (LaneBand& band : m_lanes) band.contentBottom = std::max(band.contentBottom, lowestDotOn(band.id));
+    makeRoomForDots();
     for (const StubShape& stub : m_stubs) {
         const auto band = bands.find(stub.lane);
         if (band == bands.end() || stub.kind == StubShape::Kind::onLane) continue;

@@ -90,6 +90,20 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what
     addDots(what.dots);
 }
 
+MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, const Edge& wire, std::size_t index,
+                         const Dot& dot)
+    : Gesture(host), m_start(start.at), m_startPixel(start.pixel), m_grabbed(dot.lane), m_pulledOut(wire) {
+    const DotRef ref{wire.to, index};
+    m_items.push_back({NodeId::none, NoteId::none, ref, dot.lane, dot.position, kLeastY, {}, {}});
+    m_moved.dots.insert(ref);
+    const Scene& scene = host.hostScene();
+    const LaneBand* band = scene.lane(dot.lane);
+    const WireShape* shape = scene.wire(wire);
+    if (!band || !shape) return;
+    m_bounds = QRectF(QPointF(dot.position.x, band->top + dot.position.y), QSizeF(0, 0));
+    m_moved.ends = {shape->start, shape->end};
+}
+
 void MoveGesture::addDots(const std::set<DotRef>& chosen) {
     const Graph& graph = m_host.document().graph();
     const Scene& scene = m_host.hostScene();
@@ -279,6 +293,8 @@ FrameId MoveGesture::parentFor(const Frame& frame) const {
 void MoveGesture::move(const Pointer& pointer) {
     if (!m_moving && (pointer.pixel - m_startPixel).manhattanLength() < QApplication::startDragDistance())
         return;
+    if (!m_moving && m_pulledOut)
+        m_host.hostScene().holdDot(*m_items.front().dot, {m_items.front().lane, m_items.front().at});
     m_moving = true;
     settle(pointer);
     show();
@@ -291,6 +307,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         return;
     }
     settle(pointer);
+    if (m_pulledOut) return putDot();
     show();
     const Graph& graph = m_host.document().graph();
     std::unordered_map<NodeId, FrameId> frames;
@@ -355,6 +372,17 @@ void MoveGesture::finish(const Pointer& pointer) {
     m_host.repaint();
 }
 
+/// Where the hand has pulled it.
+void MoveGesture::putDot() {
+    const Item item = m_items.front();
+    const Edge wire = *m_pulledOut;
+    cancel();
+    if (item.newLane == LaneId::none) return;
+    const Graph& graph = m_host.document().graph();
+    m_host.apply(addDot(graph, wire, item.dot->index, {item.newLane, placeOf(item, graph)}));
+    m_host.document().select({{}, {}, std::nullopt, {*item.dot}});
+}
+
 void MoveGesture::cancel() {
     m_preview.reason.clear();
     m_preview.lanes.clear();
@@ -362,6 +390,7 @@ void MoveGesture::cancel() {
     m_preview.frame = FrameId::none;
     m_preview.splice.reset();
     m_host.hostScene().endDrag(m_host.document().graph());
+    if (m_pulledOut) m_host.hostScene().dropHeldDot();
     m_host.repaint();
 }
 

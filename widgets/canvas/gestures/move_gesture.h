@@ -18,6 +18,8 @@ class MoveGesture final : public Gesture {
 public:
     /// `grabbed` is the lane that the hand starts from, by which the others are led.
     MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed);
+    /// Pulls a new dot out of a wire, which comes in front of the one that has its `index` now.
+    MoveGesture(GestureHost& host, const Pointer& start, const Edge& wire, std::size_t index, const Dot& dot);
     void move(const Pointer& pointer) override;
     void finish(const Pointer& pointer) override;
     void cancel() override;
@@ -38,6 +40,7 @@ private:
         Position newAt;
     };
     void addDots(const std::set<DotRef>& chosen);
+    void putDot();
     void settle(const Pointer& pointer);
     /// Where the hand's offset brings the moved cards, but for what they line up with.
     QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
@@ -59,10 +62,11 @@ private:
     QPointF m_startPixel;
     LaneId m_grabbed;
     std::vector<Item> m_items;
-    MovedThings m_moved;            ///< the items
-    std::set<DotRef> m_chosen;      ///< the dots that are moved for their own sake
-    std::optional<QRectF> m_bounds; ///< of the cards, or of the dots where there are none, where they stood
-    std::vector<LaneId> m_seen;     ///< the lanes that the preview speaks of, by item
+    MovedThings m_moved;             ///< the items
+    std::optional<Edge> m_pulledOut; ///< the wire of the dot that is new
+    std::set<DotRef> m_chosen;       ///< the dots that are moved for their own sake
+    std::optional<QRectF> m_bounds;  ///< of the cards, or of the dots where there are none, where they stood
+    std::vector<LaneId> m_seen;      ///< the lanes that the preview speaks of, by item
     std::optional<Selection> m_onClick;
     bool m_moving = false;
 };
