@@ -72,13 +72,13 @@ ExitCode place(const PlaceOptions& options) {
     } else {
         for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
         printResult(fmt::format(
-            "An iteration: {} now, {} then; all its steps and copies, one after the other: {} now, {} then.\n"
-            "Modelled. {}.\n",
+            "An iteration, modelled: {} now, {} then; all its steps and copies, one after the other: {} now, "
+            "{} then.\n{}.\n",
             formatMs(now.iterationNs), formatMs(then.iterationNs), formatMs(proposal.nsNow),
             formatMs(proposal.ns),
-            proposal.isExact
-                ? "No placement has a smaller sum"
-                : fmt::format("No placement has a smaller sum than {}", formatMs(proposal.atLeastNs))));
+            proposal.isExact ? "No placement has a smaller sum"
+                             : fmt::format("No placement has a smaller sum than {}, modelled",
+                                           formatMs(proposal.atLeastNs))));
     }
     for (const auto& use : then.devices)
         if (!use.fits())

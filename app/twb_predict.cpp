@@ -105,27 +105,27 @@ nlohmann::ordered_json toJson(const Case& each) {
 
 void print(const std::vector<Case>& cases) {
     using enum TextTable::Align;
-    TextTable table({left, right, right, right, right, right, right, left});
-    table.add({"on", "iteration", "alone", "compute", "transfer", "launches", "moved", "fits"});
+    TextTable table({left, right, right, right, right, right, right, left, left});
+    table.add({"on", "iteration", "alone", "compute", "transfer", "launches", "moved", "fits", ""});
     table.addRule();
     for (const Case& each : cases) {
         const Prediction& p = each.prediction;
         if (!each.plan) {
-            table.add({each.name, "", "", "", "", "", "", "no: " + each.problem});
+            table.add({each.name, "", "", "", "", "", "", "no: " + each.problem, ""});
             continue;
         }
         table.add({devicesOf(each), formatMs(p.iterationNs), formatMs(p.latencyNs),
                    fmt::format("{:.0f} %", share(p.critical.compute, p.latencyNs)),
                    fmt::format("{:.0f} %", share(p.critical.transfer, p.latencyNs)),
                    fmt::format("{:.0f} %", share(p.critical.overhead, p.latencyNs)),
-                   formatBytes(p.transferBytes), fitOf(p)});
+                   formatBytes(p.transferBytes), fitOf(p), "modelled"});
     }
     printResult(table.toString());
     const Case& first = cases.front();
     printResult(fmt::format("\nThe critical path of the first, {} of {} steps:\n",
                             first.prediction.criticalPath.size(), first.plan->steps.size()));
     constexpr std::size_t kMost = 12;
-    TextTable path({left, left, right}, 2);
+    TextTable path({left, left, right, left}, 2);
     std::vector<std::uint32_t> longest = first.prediction.criticalPath;
     if (longest.size() > kMost) {
         std::vector<std::uint32_t> byTime = longest;
@@ -138,7 +138,8 @@ void print(const std::vector<Case>& cases) {
     }
     for (const std::uint32_t s : longest) {
         const Step& step = first.plan->steps[s];
-        path.add({step.label, first.plan->streams[step.stream].label, formatMs(step.predictedNs)});
+        path.add(
+            {step.label, first.plan->streams[step.stream].label, formatMs(step.predictedNs), "modelled"});
     }
     if (longest.size() < first.prediction.criticalPath.size())
         path.add(

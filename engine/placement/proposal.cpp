@@ -107,7 +107,9 @@ std::string reasonOf(const Graph& graph, const PlacementMove& move) {
     if (!costs.empty())
         text += fmt::format("{}for {}", gains.empty() ? ": " : ", ", fmt::join(costs, " and "));
     if (gains.empty() && costs.empty()) text += ": goes along at no price";
-    return text;
+    const bool hasTime =
+        std::abs(move.stepNs) > kNoticed || move.copies > 0 || (move.copies == 0 && move.copyNs < -kNoticed);
+    return hasTime ? text + ", modelled" : text;
 }
 
 /// Brings the To nodes of a graph whose nodes have moved to what is needed: one for each device that reads a

@@ -40,6 +40,42 @@ void runSimulated(const Program& twb) {
     QVERIFY(twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"}).exit == 0);
 }
 
+/// One that runs, one with nodes that had better stand elsewhere, one whose move costs copies, one with a
+/// mismatch; and where they are compared, two reports.
+void saveForCommands(const Program& twb, const QString& command) {
+    twb.save(QStringLiteral("g.twb"), oddGraph());
+    GraphMaker moves;
+    const Attributes large{{"shape", Integers{512, 512}}};
+    const NodeId a = moves.node("RandomNormal", "a", "cpu", large);
+    const NodeId there = moves.node("To", "there", "cuda:0", {}, {a});
+    const NodeId product = moves.node("MatMul", "product", "cuda:0", {}, {there, there});
+    const NodeId back = moves.node("To", "back", "cpu", {}, {product});
+    const NodeId small = moves.node("Relu", "small", "cpu", {}, {back});
+    const NodeId again = moves.node("To", "again", "cuda:0", {}, {small});
+    const NodeId last = moves.node("MatMul", "last", "cuda:0", {}, {again, again});
+    moves.node("Probe", "seen", "cuda:0", {}, {last});
+    twb.save(QStringLiteral("moves.twb"), moves);
+    GraphMaker costs;
+    const NodeId x = costs.node("RandomNormal", "x", "cpu", {{"shape", Integers{64, 64}}});
+    NodeId y = x;
+    for (int i = 0; i < 3; ++i)
+        y = costs.node(
+            "MatMul", "m" + std::to_string(i), "cpu", {},
+            {y, costs.node("RandomNormal", "w" + std::to_string(i), "cpu", {{"shape", Integers{64, 64}}})});
+    const NodeId heavy = costs.node("RandomNormal", "heavy", "cpu", {{"shape", Integers{2048, 2048}}});
+    const NodeId squared = costs.node("MatMul", "squared", "cpu", {}, {heavy, heavy});
+    costs.node("Probe", "seen", "cpu", {}, {squared});
+    costs.node("Probe", "also", "cpu", {}, {y});
+    costs.lane("cuda:0");
+    twb.save(QStringLiteral("costs.twb"), costs);
+    twb.save(QStringLiteral("broken.twb"), crossingGraph(false));
+    if (command != QStringLiteral("compare")) return;
+    for (const auto& [report, profile] : {std::pair("a.json", "h200"), std::pair("r.json", "t4")})
+        QVERIFY(twb.run({"run", "g.twb", "--iterations", "7", "--report", report, "--device-map",
+                         QStringLiteral("cuda:0=simulated:%1").arg(QLatin1String(profile)), "--quiet"})
+                    .exit == 0);
+}
+
 /// Every object below `value` that has a "*_ms" of its own, or a rate.
 void visit(const json& value, const QString& place,
            const std::function<void(const json&, const QString&)>& see) {
@@ -130,6 +166,82 @@ private Q_SLOTS:
         }
         QVERIFY(slices >= 2);
         QVERIFY(page.contains(QStringLiteral("one iteration, median, modelled")));
+    }
+
+    /// What the commands print: a line with a time or a rate says what kind it is, and no figure of a
+    /// simulated device is without the word.
+    void everyLineSaysWhatItsTimesAre_data() {
+        QTest::addColumn<QStringList>("command");
+        const QString map = QStringLiteral("--device-map");
+        const QString t4 = QStringLiteral("cuda:0=simulated:t4");
+        const auto row = [&](const char* name, const QStringList& command) {
+            QTest::newRow(name) << command;
+        };
+        row("run", {"run", "g.twb", "--iterations", "5", map, t4});
+        row("predict", {"predict", "g.twb", map, t4, "--what-if", "cuda:0=simulated:h200"});
+        row("place", {"place", "moves.twb", map, t4});
+        row("place at a cost", {"place", "costs.twb", map, t4});
+        row("fix", {"fix", "broken.twb", map, t4});
+        row("check", {"check", "broken.twb", map, t4});
+        row("check, a note", {"check", "moves.twb", map, t4});
+        row("check, implicit", {"check", "broken.twb", "--policy", "implicit", map, t4});
+        row("compare", {"compare", "a.json", "r.json"});
+        row("batch", {"batch", "g.twb", "--quiet", map, t4});
+    }
+    void everyLineSaysWhatItsTimesAre() {
+        QFETCH(QStringList, command);
+        const Program twb;
+        saveForCommands(twb, command.front());
+        const Ended ended = twb.run(command);
+        QVERIFY2(ended.exit == 0 || ended.exit == 3, qPrintable(ended.err));
+        const QRegularExpression figure(QStringLiteral("[0-9] (ms|µs|s|GB/s)\\b"));
+        const QRegularExpression kind(QStringLiteral("modelled|measured|on this machine"));
+        int lines = 0;
+        for (const QString& line : (ended.out + ended.err).split(QLatin1Char('\n'))) {
+            if (!line.contains(figure)) continue;
+            QVERIFY2(line.contains(kind), qPrintable(line));
+            lines += line.contains(QStringLiteral("modelled"));
+        }
+        QVERIFY2(lines > 0, qPrintable(ended.out));
+    }
+
+    /// Beside a time, or in what holds it, there is "modelled"; of a pair of them both.
+    void everyTimeInJsonSaysWhatItIs_data() {
+        QTest::addColumn<QStringList>("command");
+        const auto row = [&](const char* name, const QStringList& command) {
+            QTest::newRow(name) << command + QStringList{"--json"};
+        };
+        row("predict", {"predict", "g.twb", "--what-if", "cuda:0=simulated:t4"});
+        row("place", {"place", "moves.twb"});
+        row("fix", {"fix", "broken.twb"});
+        row("check", {"check", "broken.twb", "moves.twb"});
+        row("compare", {"compare", "a.json", "r.json"});
+    }
+    void everyTimeInJsonSaysWhatItIs() {
+        QFETCH(QStringList, command);
+        const Program twb;
+        saveForCommands(twb, command.front());
+        const Ended ended = twb.run(command);
+        const json out = parsed(ended.out);
+        QVERIFY2(out.is_object(), qPrintable(ended.out + ended.err));
+        int labelled = 0;
+        std::function<void(const json&, bool, const QString&)> walk = [&](const json& value, bool isSaid,
+                                                                          const QString& place) {
+            if (value.is_object()) {
+                isSaid = isSaid || value.contains("modelled") ||
+                         (value.contains("before_modelled") && value.contains("after_modelled"));
+                const bool isPair = value.contains("before_modelled");
+                if (hasFigure(value) || isPair) {
+                    QVERIFY2(isSaid, qPrintable(place));
+                    ++labelled;
+                }
+            }
+            if (value.is_structured())
+                for (const auto& [key, member] : value.items())
+                    walk(member, isSaid, place + QLatin1Char('/') + QString::fromStdString(key));
+        };
+        walk(out, false, {});
+        QVERIFY(labelled > 0);
     }
 
     /// A module has no figures: what it takes elsewhere is not known.

@@ -37,7 +37,7 @@ private Q_SLOTS:
         const Ended ended = twb.run({"place", "a.twb", "-o", "b.twb"});
         QCOMPARE(ended.exit, 0);
         QVERIFY2(ended.out.contains("removes 2 copies"), qPrintable(ended.out));
-        QVERIFY(ended.out.contains("Modelled. "));
+        QVERIFY(ended.out.contains("An iteration, modelled: "));
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         QVERIFY(twb.run({"place", "b.twb"}).out.contains("no node would be better off on another lane"));
         const QJsonObject json =
