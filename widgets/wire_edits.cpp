@@ -2,6 +2,7 @@
 
 #include "graph/folding.h"
 #include "graph/routes.h"
+#include "widgets/graph_edits.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +57,9 @@ std::pair<Edge, Edge> edgesOf(const Splice& splice, const std::vector<NodeId>& n
 Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selection& selection) {
     const std::vector<NodeId> doomed = withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
     const std::set<NodeId> isDoomed(doomed.begin(), doomed.end());
-    if (doomed.empty()) return {};
+    if (doomed.empty())
+        return selection.dots.empty() ? Delta()
+                                      : removeSelection(graph, {{}, {}, std::nullopt, selection.dots});
     /// What stands in for an output once its node is gone, through as many as go with it.
     const auto standIn = [&](PortRef output) {
         std::optional<PortRef> at = output;

@@ -160,6 +160,11 @@ private Q_SLOTS:
         QCOMPARE(hand.graph().edgeCount(), g.graph.edgeCount());
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
+        hand.click(dotAt(hand, g, 1));
+        hand.key(Qt::Key_Delete, Qt::ControlModifier); // the wire stays either way
+        QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
+        QCOMPARE(undoText(hand), QStringLiteral("Delete dot"));
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.click(dotAt(hand, g, 0));
         hand.click(dotAt(hand, g, 2), Qt::ControlModifier);
         hand.click(hand.middle(g.exp), Qt::ControlModifier);
