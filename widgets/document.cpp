@@ -76,7 +76,9 @@ void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
     if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
-    if (reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get())) m_causes.reset();
+    std::optional<Revised> revised = reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get());
+    if (revised) m_causes.reset();
+    m_revised = std::move(revised).value_or(Revised());
     const Selection selected = m_selection;
     dropDeadSelection();
     Q_EMIT changed(delta);

@@ -38,6 +38,8 @@ public:
 
     const Graph& graph() const noexcept { return m_graph; }
     const Analysis& analysis() const noexcept { return m_analysis; }
+    /// The nodes of which the last change made it say something else, for those whom changed() tells.
+    const Revised& revised() const noexcept { return m_revised; }
     const DeviceMap& devices() const noexcept { return m_devices; }
     const ProfileLibrary& profiles() const noexcept { return *m_profiles; }
     std::shared_ptr<const ProfileLibrary> sharedProfiles() const noexcept { return m_profiles; }
@@ -105,6 +107,7 @@ private:
     DeviceMap m_devices;
     std::shared_ptr<const TensorFiles> m_files;
     Analysis m_analysis;
+    Revised m_revised;
     mutable std::optional<std::vector<Cause>> m_causes; ///< of it; nothing: not asked for yet
     Selection m_selection;
     QUndoStack m_undo;

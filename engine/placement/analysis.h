@@ -90,14 +90,20 @@ struct Analysis {
 /// nodes have unknown types.
 Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files);
 
+/// The nodes of which an analysis says something else than it did before a change.
+struct Revised {
+    bool all = false;
+    std::vector<NodeId> nodes; ///< where it is not all of them; those that are gone are not among them
+};
+
 /// Brings the analysis of a graph up to date with `graph`, which it became by `delta`: afterwards it says
 /// what analyze() would, but for the order of `nodes`. The time goes with how much a change touches: the
 /// nodes whose types, devices or words it alters and those around them. A change of lanes' devices, of the
-/// policy or of bodies, and any change of a graph that is not plain, is analysed whole. False, and nothing is
-/// done, for a change that the rules do not see: things move on the canvas, or notes, titles and colours
-/// change.
-bool reanalyze(Analysis& analysis, const Graph& graph, const Delta& delta, const DeviceMap& devices,
-               const TensorFiles* files);
+/// policy or of bodies, and any change of a graph that is not plain, is analysed whole. Nothing comes back,
+/// and nothing is done, for a change that the rules do not see: things move on the canvas, or notes, titles
+/// and colours change.
+std::optional<Revised> reanalyze(Analysis& analysis, const Graph& graph, const Delta& delta,
+                                 const DeviceMap& devices, const TensorFiles* files);
 
 /// What moving a tensor of `type` between two devices costs, by the profiles. Zero for the same device.
 Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinned, const DeviceMap& devices);

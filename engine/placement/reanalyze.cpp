@@ -54,6 +54,8 @@ public:
 
     /// False when so much is touched that all may as well be analysed anew: `analysis` is of no use then.
     bool run(const Delta& delta);
+    /// Afterwards.
+    Revised revised() const { return {false, {m_said.begin(), m_said.end()}}; }
 
 private:
     NodeFacts& factsOf(NodeId id) { return m_out.nodes[m_out.index.at(id)]; }
@@ -305,20 +307,22 @@ void Revalidation::say(std::vector<Diagnostic> before) {
 
 } // namespace
 
-bool reanalyze(Analysis& analysis, const Graph& graph, const Delta& delta, const DeviceMap& devices,
-               const TensorFiles* files) {
+std::optional<Revised> reanalyze(Analysis& analysis, const Graph& graph, const Delta& delta,
+                                 const DeviceMap& devices, const TensorFiles* files) {
     const bool around = changesPolicy(delta) || anyCounts(delta.lanes) || anyCounts(delta.frames);
     if (!around && delta.edgesAdded.empty() && delta.edgesRemoved.empty() && !anyCounts(delta.nodes))
-        return false;
+        return std::nullopt;
     const bool isPlain = analysis.isPlain && !around &&
                          std::none_of(delta.nodes.begin(), delta.nodes.end(), [](const Change<Node>& change) {
                              return change.after && change.after->disabled;
                          });
-    if (!isPlain || !Revalidation(analysis, graph, devices, files).run(delta)) {
-        const Policy policy = changesPolicy(delta) ? graph.info().policy : analysis.policy;
-        analysis = analyze(graph, devices, policy, files);
+    if (isPlain) {
+        Revalidation revalidation(analysis, graph, devices, files);
+        if (revalidation.run(delta)) return revalidation.revised();
     }
-    return true;
+    const Policy policy = changesPolicy(delta) ? graph.info().policy : analysis.policy;
+    analysis = analyze(graph, devices, policy, files);
+    return Revised{true, {}};
 }
 
 } // namespace twb
