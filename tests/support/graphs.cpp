@@ -3,7 +3,10 @@
 #include "backends/simulated/simulated_backend.h"
 #include "core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace twb::test {
@@ -219,6 +222,32 @@ Graph largeGraph(std::size_t nodes, bool crossLanes) {
             delta.edgesAdded.push_back({{before, 0}, {now, 0}});
         }
         before = now;
+    }
+    graph.apply(delta);
+    return graph;
+}
+
+Graph cardRows(int count) {
+    Graph graph;
+    Delta delta;
+    const int columns = std::max(1, static_cast<int>(std::sqrt(count) * 0.8));
+    for (int i = 0; i < 2; ++i)
+        delta.lanes.push_back({std::nullopt, Lane{graph.newLaneId(static_cast<std::uint64_t>(i)),
+                                                  i ? Device::cuda(0) : Device::cpu(), "", i, 0}});
+    const auto id = [&](int i) { return graph.newNodeId(static_cast<std::uint64_t>(i)); };
+    for (int i = 0; i < count; ++i) {
+        const int row = i / columns;
+        Node node;
+        node.id = id(i);
+        node.name = fmt::format("layer{}.{}", row, i % columns);
+        node.lane = delta.lanes[i < count / 2 ? 0 : 1].after->id;
+        const int top = i < count / 2 ? 0 : (count / 2) / columns;
+        node.position = {16.0 + (i % columns) * 200.0, 16.0 + (row - top) * 96.0};
+        const bool isFirst = i % columns == 0;
+        node.op = isFirst ? "Ones" : (i % 3 == 0 && i >= columns ? "Add" : "Relu");
+        if (!isFirst) delta.edgesAdded.push_back({{id(i - 1), 0}, {node.id, 0}});
+        if (node.op == "Add") delta.edgesAdded.push_back({{id(i - columns), 0}, {node.id, 1}});
+        delta.nodes.push_back({std::nullopt, std::move(node)});
     }
     graph.apply(delta);
     return graph;

@@ -36,6 +36,9 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random);
 /// A layered network of `nodes` nodes on cpu and cuda:0 with To nodes where it crosses: what big graphs look
 /// like.
 Graph largeGraph(std::size_t nodes, bool crossLanes);
+/// Rows of cards as close as people would set them, on two lanes, each fed by its neighbour and some by the
+/// row above.
+Graph cardRows(int count);
 
 /// Tensor files in memory.
 class MemoryFiles final : public TensorFiles {

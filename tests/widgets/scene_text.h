@@ -26,7 +26,11 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
         text += "node " + std::to_string(value(node.id)) + " ";
         put(shape->rect);
         text += shape->device.toString() + (shape->hasError ? " error " : " ") +
-                std::to_string(shape->inputs) + " " + std::to_string(shape->outputs) + "\n";
+                (shape->hasWarning ? "warning " : "") + (shape->isPinned ? "pinned " : "") +
+                (shape->isDisabled ? "disabled " : "") + (shape->isStaged ? "staged " : "") +
+                (shape->isHidden ? "hidden " : "") + (shape->breakpoint ? "breakpoint " : "") +
+                std::to_string(static_cast<int>(shape->kind)) + " " + std::to_string(shape->inputs) + " " +
+                std::to_string(shape->outputs) + " " + std::to_string(shape->folded) + "\n";
     }
     for (const Edge& edge : graph.edges()) {
         const WireShape* wire = scene.wire(edge);
@@ -42,6 +46,7 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
         put(frame.rect);
         put(frame.titleRect);
     }
+    put(scene.extent());
     for (const NoteShape& note : scene.notes()) put(note.rect);
     for (const GhostShape& ghost : scene.ghosts()) put(ghost.rect);
     for (const StubShape& stub : scene.stubs()) {

@@ -71,11 +71,11 @@ private Q_SLOTS:
         Scene scene;
         scene.rebuild(source());
         connect(&document, &Document::changed, this,
-                [&](const Delta& delta) { scene.update(source(), delta); });
+                [&](const Delta& delta) { scene.update(source(), delta, document.revised()); });
         static constexpr const char* kOps[] = {"Ones", "Add",    "Relu",      "MatMul",
                                                "To",   "Concat", "ReduceSum", "NoSuchOp"};
         int undone = 0;
-        for (int step = 0; step < 300; ++step) {
+        for (int step = 0; step < 500; ++step) {
             const Graph& graph = document.graph();
             std::vector<NodeId> nodes;
             for (const Node& node : graph.nodes()) nodes.push_back(node.id);
@@ -84,7 +84,45 @@ private Q_SLOTS:
             const double x = static_cast<double>(below(120)) * 8;
             const double y = static_cast<double>(below(40)) * 8;
             DeltaBuilder builder(graph, "step");
-            switch (below(10)) {
+            const auto change = [&](const auto& how) {
+                if (nodes.empty()) return;
+                Node node = *graph.find(nodes[below(nodes.size())]);
+                how(node);
+                builder.change(node);
+            };
+            switch (below(16)) {
+            case 10:
+                change([&](Node& node) {
+                    node.name = "a longer name for the node of step " + std::to_string(step);
+                    node.breakpoint = below(2) ? std::optional(Breakpoint()) : std::nullopt;
+                });
+                break;
+            case 11:
+                change([&](Node& node) {
+                    node.attributes.set("shape", std::vector<std::int64_t>{std::int64_t(below(9)), 3});
+                });
+                break;
+            case 12:
+                change([&](Node& node) { node.disabled = below(3) == 0; });
+                break;
+            case 13:
+                change([&](Node& node) { node.pinned = !node.pinned; });
+                break;
+            case 14:
+                if (!graph.frames().empty()) {
+                    Frame frame = *graph.frames().begin();
+                    frame.collapsed = !frame.collapsed;
+                    frame.title = "module of step " + std::to_string(step);
+                    builder.change(frame);
+                }
+                break;
+            case 15: {
+                Lane changed = *graph.find(lane);
+                changed.collapsed = below(4) == 0;
+                changed.height = static_cast<double>(below(500));
+                builder.change(changed);
+                break;
+            }
             case 0:
             case 1:
                 addNode(builder, lane, kOps[below(std::size(kOps))], "n" + std::to_string(step), x, y);
@@ -134,7 +172,14 @@ private Q_SLOTS:
             fresh.rebuild(source());
             const std::string now = textOf(scene, document.graph());
             const std::string wanted = textOf(fresh, document.graph());
-            QVERIFY2(now == wanted, qPrintable(QStringLiteral("step %1").arg(step)));
+            const auto differs = std::mismatch(now.begin(), now.end(), wanted.begin(), wanted.end());
+            const auto at = static_cast<std::size_t>(differs.first - now.begin());
+            const std::size_t from = now.rfind('\n', at) + 1;
+            QVERIFY2(now == wanted, qPrintable(QStringLiteral("step %1, %2: %3 is wanted to be %4")
+                                                   .arg(step)
+                                                   .arg(document.undoStack().undoText())
+                                                   .arg(QString::fromStdString(now.substr(from, 160)),
+                                                        QString::fromStdString(wanted.substr(from, 160)))));
         }
     }
 

@@ -68,7 +68,7 @@ void CanvasWidget::documentChanged(const Delta& delta) {
     if (leaves)
         m_scene.rebuild(source());
     else
-        m_scene.update(source(), delta);
+        m_scene.update(source(), delta, m_document.revised());
     m_heatIsOld = true;
     setHover({});
     if (leaves) {

@@ -14,6 +14,7 @@
 #include <QVarLengthArray>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -92,10 +93,13 @@ struct NodeShape {
     bool placed = false;      ///< in the grid
     double ownWidth = 0;      ///< what its words need; it is as wide as the widest card of its column
     std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
-    std::uint32_t module = kNoSlot; ///< the slot of the collapsed module's card that it is part of
-    std::uint32_t card = kNoSlot;   ///< of a row: the slot of the card that it is on
-    std::int32_t row = 0;           ///< of a row: its number from the top
-    std::uint64_t signature = 0;    ///< of everything that its looks depend on
+    std::uint32_t module = kNoSlot;    ///< the slot of the collapsed module's card that it is part of
+    std::uint32_t card = kNoSlot;      ///< of a row: the slot of the card that it is on
+    std::int32_t row = 0;              ///< of a row: its number from the top
+    std::uint64_t signature = 0;       ///< of everything that its looks depend on
+    std::uint64_t column = 0;          ///< the cards it lines up with; 0: none
+    LaneId contentLane = LaneId::none; ///< which has to be `contentBottom` high for it; none: no lane has
+    double contentBottom = 0;
 };
 
 enum class PortSide : std::uint8_t { input, output };
@@ -266,8 +270,9 @@ class Scene {
 public:
     /// Starts over.
     void rebuild(const SceneSource& source);
-    /// Follows a change that `source` already has.
-    void update(const SceneSource& source, const Delta& delta);
+    /// Follows a change that `source` already has. `revised`: what it changed in the analysis; the time goes
+    /// with it and with the Delta, but where modules or lanes are collapsed or a module is open.
+    void update(const SceneSource& source, const Delta& delta, const Revised& revised = {true, {}});
     /// Follows new facts (types, devices, diagnostics) about the same graph.
     void refresh(const SceneSource& source) { update(source, {}); }
     /// Grows when something that is drawn has moved, come or gone.
@@ -380,7 +385,7 @@ public:
 private:
     std::uint32_t addNode(const Node& node);
     void removeNode(NodeId id);
-    void readFolds(const Graph& graph);
+    void readFolds(const Graph& graph, std::span<const NodeId> around);
     void readModules(const SceneSource& source);
     ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vector<NodeId> nodes) const;
     std::uint32_t drawnSlot(std::uint32_t slot) const noexcept {
@@ -403,8 +408,17 @@ private:
     QPointF endOf(PortRef port, PortSide side, std::int32_t stub) const noexcept;
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
     void place(std::uint32_t slot);
+    void lift(std::uint32_t slot);
+    void put(std::uint32_t slot);
+    void ask(std::uint32_t slot);
     void touch(std::uint32_t slot);
+    void askAbout(const SceneSource& source, const Delta& delta, const Revised& revised);
+    void readMarks(const SceneSource& source);
+    void askNode(const SceneSource& source, std::uint32_t slot);
+    void restyleTouched(const SceneSource& source);
     void readLanes(const SceneSource& source);
+    void countContent(std::uint32_t slot);
+    void countHidden();
     void stackLanes(const Graph& graph);
     void readNotes(const Graph& graph);
     void readFrames(const Graph& graph);
@@ -422,6 +436,7 @@ private:
     void makeRoomForDots();
     void dragDots(std::span<const std::pair<DotRef, QPointF>> dots);
     DotPlace placeIn(const WireShape& wire, const WirePath& way, int cubic, QPointF at) const;
+    void leaveColumn(std::uint32_t slot);
     void alignColumns();
     void finish(const SceneSource& source);
     bool isFree(const QRectF& rect) const;
@@ -459,10 +474,21 @@ private:
     FrameId m_open = FrameId::none;
     std::unordered_set<FrameId> m_inside; ///< the module that is open, and those in it; empty: none is
     bool m_hasHidden = false;
+    mutable QRectF m_nodesExtent; ///< all rects of nodes
+    mutable bool m_extentIsOld = false;
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
-    std::vector<std::uint32_t> m_touched; ///< nodes whose place or looks changed in this update
+    /// Nodes whose looks may have changed in this update, and those whose looks or place did.
+    std::vector<std::uint32_t> m_asked;
+    std::vector<bool> m_isAsked;
+    std::vector<std::uint32_t> m_touched;
     std::vector<bool> m_isTouched;
+    /// The worst that the rules say of a node, a warning or an error.
+    std::unordered_map<NodeId, Severity> m_marks;
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> m_columns; ///< of cards one below the other
+    std::vector<std::uint64_t> m_oldColumns;                     ///< that may not line up any more
+    std::unordered_map<LaneId, std::map<double, int>> m_bottoms; ///< by lane: how many nodes end there
+    bool m_framesAreOld = true;                                  ///< something in one of them may have moved
     std::vector<std::uint32_t> m_restyle; ///< wires to route anew though their nodes stand still
     std::unordered_map<PortRef, std::string, PortHash> m_mismatches; ///< diagnostic's code, by input
     std::unordered_map<PortRef, std::int32_t, PortHash> m_ghostOf;   ///< by input

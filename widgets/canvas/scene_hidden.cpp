@@ -62,6 +62,7 @@ void Scene::readHidden(const SceneSource& source) {
         if (isHidden == shape.isHidden) continue;
         shape.isHidden = isHidden;
         shape.signature = 0;
+        ask(slot);
         touch(slot);
     }
 }
@@ -122,7 +123,7 @@ void Scene::readStubs(const SceneSource& source) {
     std::vector<std::uint32_t> slots;
     for (const auto& [slot, wires] : onStrips) slots.push_back(slot);
     const auto order = [this](std::uint32_t slot) {
-        return std::tuple(value(m_nodes[slot].lane), m_nodes[slot].at.x, slot);
+        return std::tuple(value(m_nodes[slot].lane), m_nodes[slot].at.x, value(m_nodes[slot].id));
     };
     std::sort(slots.begin(), slots.end(), [&](auto a, auto b) { return order(a) < order(b); });
     double first = 0;

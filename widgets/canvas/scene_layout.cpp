@@ -6,6 +6,7 @@
 #include <QTextDocument>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -21,6 +22,11 @@ constexpr double kFrameTitle = 18;
 constexpr double kNotePadding = 12;
 
 QString toQt(const std::string& text) { return QString::fromStdString(text); }
+
+/// Never 0.
+std::uint64_t columnOf(const NodeShape& shape) {
+    return (value(shape.lane) * 0x9E3779B97F4A7C15ULL ^ std::bit_cast<std::uint64_t>(shape.at.x)) | 1U;
+}
 
 } // namespace
 
@@ -56,24 +62,89 @@ double Scene::leastHeightOf(const LaneBand& band) noexcept {
     return std::max(band.contentBottom + kLaneMargin, kLeastLane);
 }
 
-void Scene::stackLanes(const Graph& graph) {
-    std::unordered_map<LaneId, LaneBand*> bands;
-    for (LaneBand& band : m_lanes) bands[band.id] = &band;
+void Scene::leaveColumn(std::uint32_t slot) {
+    const std::uint64_t key = std::exchange(m_nodes[slot].column, 0);
+    if (key == 0) return;
+    std::vector<std::uint32_t>& column = m_columns.at(key);
+    column.erase(std::find(column.begin(), column.end(), slot));
+    if (column.empty())
+        m_columns.erase(key);
+    else
+        m_oldColumns.push_back(key);
+}
+
+/// Cards that stand one below the other in a lane have one width, so that both their sides line up.
+void Scene::alignColumns() {
+    for (const std::uint32_t slot : m_touched) {
+        NodeShape& shape = m_nodes[slot];
+        const bool isCard = shape.id != NodeId::none && shape.kind == NodeShape::Kind::card;
+        const std::uint64_t key = isCard ? columnOf(shape) : 0;
+        if (shape.column != key) {
+            leaveColumn(slot);
+            if (key != 0) m_columns[key].push_back(slot);
+            shape.column = key;
+        }
+        if (key != 0) m_oldColumns.push_back(key);
+    }
+    std::sort(m_oldColumns.begin(), m_oldColumns.end());
+    m_oldColumns.erase(std::unique(m_oldColumns.begin(), m_oldColumns.end()), m_oldColumns.end());
+    for (const std::uint64_t key : m_oldColumns) {
+        const auto column = m_columns.find(key);
+        if (column == m_columns.end()) continue;
+        double width = 0;
+        for (const std::uint32_t slot : column->second) width = std::max(width, m_nodes[slot].ownWidth);
+        for (const std::uint32_t slot : column->second) {
+            NodeShape& shape = m_nodes[slot];
+            if (shape.rect.width() == width) continue;
+            lift(slot);
+            shape.rect.setWidth(width);
+            m_cards.erase(slot);
+            touch(slot);
+        }
+    }
+    m_oldColumns.clear();
+}
+
+/// Keeps the book of where the content of its lane ends.
+void Scene::countContent(std::uint32_t slot) {
+    NodeShape& shape = m_nodes[slot];
+    if (const auto lane = m_bottoms.find(shape.contentLane); lane != m_bottoms.end()) {
+        const auto bottom = lane->second.find(shape.contentBottom);
+        if (--bottom->second == 0) lane->second.erase(bottom);
+    }
+    shape.contentLane = LaneId::none;
+    if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) return;
+    if (shape.kind == NodeShape::Kind::hidden) return;
+    double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
+    if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
+    if (shape.isStaged) room += kLabelRoom - kLaneMargin / 2;
+    shape.contentLane = shape.lane;
+    shape.contentBottom = shape.at.y + shape.rect.height() + room;
+    ++m_bottoms[shape.lane][shape.contentBottom];
+}
+
+/// What a collapsed lane hides; it says how much that is.
+void Scene::countHidden() {
+    std::unordered_map<LaneId, LaneBand*> collapsed;
+    for (LaneBand& band : m_lanes)
+        if (band.collapsed) collapsed[band.id] = &band;
+    if (collapsed.empty()) return;
     for (std::uint32_t slot = 0; slot < m_nodes.size(); ++slot) {
         const NodeShape& shape = m_nodes[slot];
-        const auto band = bands.find(shape.lane);
-        if (shape.id == NodeId::none || band == bands.end()) continue;
-        if (band->second->collapsed && !isOutside(drawnSlot(slot))) {
-            ++band->second->hiddenNodes;
-            band->second->hidesErrors = band->second->hidesErrors || shape.hasError;
-        }
-        if (shape.kind == NodeShape::Kind::row) continue;
-        if (shape.kind == NodeShape::Kind::hidden) continue;
-        double room = shape.frame != FrameId::none ? kFramePadding : 0.0;
-        if (shape.kind == NodeShape::Kind::pill) room = kLabelRoom - kLaneMargin;
-        if (shape.isStaged) room += kLabelRoom - kLaneMargin / 2;
-        band->second->contentBottom =
-            std::max(band->second->contentBottom, shape.at.y + shape.rect.height() + room);
+        const auto band = collapsed.find(shape.lane);
+        if (shape.id == NodeId::none || band == collapsed.end() || isOutside(drawnSlot(slot))) continue;
+        ++band->second->hiddenNodes;
+        band->second->hidesErrors = band->second->hidesErrors || shape.hasError;
+    }
+}
+
+void Scene::stackLanes(const Graph& graph) {
+    std::unordered_map<LaneId, LaneBand*> bands;
+    for (LaneBand& band : m_lanes) {
+        bands[band.id] = &band;
+        const auto bottoms = m_bottoms.find(band.id);
+        if (bottoms != m_bottoms.end() && !bottoms->second.empty())
+            band.contentBottom = std::max(0.0, bottoms->second.rbegin()->first);
     }
     for (const NoteShape& note : m_notes) {
         const auto band = bands.find(note.lane);
@@ -105,22 +176,39 @@ void Scene::stackLanes(const Graph& graph) {
 
 void Scene::place(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
-    if (shape.kind == NodeShape::Kind::row) return placeRows(shape.card);
+    if (isRow(slot)) return placeRows(shape.card);
     const LaneBand* band = lane(shape.lane);
     if (shape.id == NodeId::none || !band) return;
-    if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
-    shape.placed = false;
+    lift(slot);
     if (shape.kind == NodeShape::Kind::hidden) {
         // On a strip it can still be gone to.
         const bool isCard = shape.module == kNoSlot || shape.module == slot;
         if (band->collapsed && isCard && !isOutside(slot))
             shape.rect = {shape.at.x, band->top, card::minWidth, band->height};
-        return;
+        m_nodesExtent |= shape.rect;
+    } else {
+        shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
+        put(slot);
     }
-    shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
-    m_nodeGrid.insert(slot, shape.rect);
-    shape.placed = true;
-    if (shape.kind != NodeShape::Kind::module) placeRows(slot);
+    placeRows(slot);
+}
+
+/// Out of the grid, before its rect changes.
+void Scene::lift(std::uint32_t slot) {
+    NodeShape& shape = m_nodes[slot];
+    const QRectF& all = m_nodesExtent;
+    const bool isAtRim = shape.rect.left() <= all.left() || shape.rect.right() >= all.right() ||
+                         shape.rect.top() <= all.top() || shape.rect.bottom() >= all.bottom();
+    m_extentIsOld = m_extentIsOld || (isAtRim && !shape.rect.isNull());
+    if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
+    shape.placed = false;
+}
+
+/// Into the grid, where its rect is now.
+void Scene::put(std::uint32_t slot) {
+    m_nodeGrid.insert(slot, m_nodes[slot].rect);
+    m_nodes[slot].placed = true;
+    m_nodesExtent |= m_nodes[slot].rect;
 }
 
 void Scene::readNotes(const Graph& graph) {
@@ -148,6 +236,7 @@ void Scene::readNotes(const Graph& graph) {
 }
 
 void Scene::readFrames(const Graph& graph) {
+    if (!std::exchange(m_framesAreOld, false)) return;
     const std::vector<FrameShape> before = std::exchange(m_frames, {});
     layOutFrames(graph);
     const bool same = std::equal(m_frames.begin(), m_frames.end(), before.begin(), before.end(),

@@ -173,6 +173,7 @@ void Scene::readModules(const SceneSource& source) {
         for (const NodeId id : nodes) cards[m_slotOf.at(id)] = card;
         m_modules[card] = makeModule(source, *graph.find(frame), std::move(nodes));
     }
+    std::vector<NodeId> changed;
     for (const Node& node : graph.nodes()) {
         const std::uint32_t slot = m_slotOf.at(node.id);
         NodeShape& shape = m_nodes[slot];
@@ -183,8 +184,11 @@ void Scene::readModules(const SceneSource& source) {
         shape.module = module;
         shape.at = node.position;
         shape.signature = 0;
+        changed.push_back(node.id);
+        ask(slot);
         touch(slot);
     }
+    readFolds(graph, changed); // the card of a module has no rows
     // The card stands where the corner of what is in it would be.
     for (const auto& [slot, module] : m_modules) {
         NodeShape& shape = m_nodes[slot];

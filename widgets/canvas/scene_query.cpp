@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -57,10 +58,13 @@ const LaneBand* Scene::laneAt(double y) const noexcept {
 }
 
 QRectF Scene::extent() const {
-    QRectF all;
-    for (const NodeShape& shape : m_nodes) {
-        if (shape.id != NodeId::none) all |= shape.rect;
+    // What stood at the rim has moved or gone: then all are looked at again.
+    if (std::exchange(m_extentIsOld, false)) {
+        m_nodesExtent = {};
+        for (const NodeShape& shape : m_nodes)
+            if (shape.id != NodeId::none) m_nodesExtent |= shape.rect;
     }
+    QRectF all = m_nodesExtent;
     for (const NoteShape& note : m_notes) all |= note.rect;
     for (const FrameShape& frame : m_frames) all |= frame.rect;
     for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;

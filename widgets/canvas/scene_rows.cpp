@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -40,54 +41,64 @@ bool Scene::isMismatch(const NodeShape& row) const noexcept {
     return ports && at != m_wireInto.end() && m_wires[at->second].mismatch;
 }
 
-/// Which node is drawn as a row of which card. What changed by it is measured anew.
-void Scene::readFolds(const Graph& graph) {
-    const auto& nodes = graph.nodes();
-    const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.folded; });
-    if (!any && m_rowsOf.empty()) return;
-    m_rowsOf.clear();
-    std::unordered_map<std::uint32_t, std::uint64_t> ports;
-    for (const Node& node : nodes) {
-        const auto known = m_slotOf.find(node.id);
-        if (known == m_slotOf.end()) continue;
-        NodeShape& shape = m_nodes[known->second];
-        const auto into = foldedInto(graph, node);
+/// Which of these nodes are drawn as rows, and of which cards. What changed by it is measured anew.
+void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
+    std::vector<std::uint32_t> cards; ///< whose rows may be others
+    const auto reconsider = [&](std::uint32_t slot) {
+        m_nodes[slot].signature = 0;
+        ask(slot);
+    };
+    for (const NodeId id : around) {
+        const auto known = m_slotOf.find(id);
+        const Node* node = graph.find(id);
+        if (known == m_slotOf.end() || !node) continue;
+        const auto into = foldedInto(graph, *node);
         const auto reader = into ? m_slotOf.find(into->node) : m_slotOf.end();
         const std::uint32_t card = reader == m_slotOf.end() ? kNoSlot : reader->second;
-        if (shape.card != card) shape.signature = 0;
-        shape.card = card;
-        if (card == kNoSlot) continue;
-        ports[card] |= std::uint64_t{1} << static_cast<unsigned>(into->port);
+        std::uint32_t& own = m_nodes[known->second].card;
+        cards.push_back(known->second);
+        for (const std::uint32_t at : {own, card})
+            if (at != kNoSlot) cards.push_back(at);
+        if (std::exchange(own, card) != card) reconsider(known->second);
     }
-    for (const Node& node : nodes) {
-        const auto known = m_slotOf.find(node.id);
-        if (known == m_slotOf.end()) continue;
-        NodeShape& shape = m_nodes[known->second];
-        const auto rows = ports.find(known->second);
-        const std::uint64_t folded = rows == ports.end() ? 0 : rows->second;
-        if (shape.folded != folded) shape.signature = 0;
-        shape.folded = folded;
-        int number = 0;
-        for (std::uint64_t rest = folded; rest; rest &= rest - 1) {
-            const auto source = graph.sourceOf({node.id, std::countr_zero(rest)});
-            const std::uint32_t row = m_slotOf.at(source->node);
-            m_nodes[row].row = number++;
-            m_rowsOf[known->second].push_back(row);
+    std::sort(cards.begin(), cards.end());
+    cards.erase(std::unique(cards.begin(), cards.end()), cards.end());
+    for (const std::uint32_t card : cards) {
+        const NodeId reader = m_nodes[card].id;
+        std::uint64_t folded = 0;
+        std::vector<std::uint32_t> rows;
+        const std::size_t ports = std::min<std::size_t>(graph.inputs(reader).size(), kMostFoldedPorts);
+        for (std::size_t port = 0; port < ports; ++port) {
+            const auto& from = graph.inputs(reader)[port];
+            const auto at = from ? m_slotOf.find(from->node) : m_slotOf.end();
+            if (at == m_slotOf.end() || m_nodes[at->second].card != card) continue;
+            folded |= std::uint64_t{1} << port;
+            m_nodes[at->second].row = static_cast<std::int32_t>(rows.size());
+            rows.push_back(at->second);
         }
+        if (std::exchange(m_nodes[card].folded, folded) != folded) reconsider(card);
+        if (rows.empty())
+            m_rowsOf.erase(card);
+        else
+            m_rowsOf[card] = std::move(rows);
     }
 }
 
+/// On their card, or with it on the strip of a collapsed lane. Nowhere, where it is part of a module's card.
 void Scene::placeRows(std::uint32_t slot) {
     const auto rows = m_rowsOf.find(slot);
-    if (rows == m_rowsOf.end() || !m_nodes[slot].placed) return;
+    if (rows == m_rowsOf.end()) return;
+    const bool isShown = m_nodes[slot].placed && m_nodes[slot].kind == NodeShape::Kind::card;
     for (const std::uint32_t row : rows->second) {
         NodeShape& shape = m_nodes[row];
-        if (shape.placed) m_nodeGrid.remove(row, shape.rect);
-        const QRectF rect = rowRect(m_nodes[slot], shape.row);
+        if (!isRow(row)) continue;
+        lift(row);
+        QRectF rect;
+        if (shape.kind == NodeShape::Kind::hidden) rect = m_nodes[slot].rect;
+        if (shape.kind == NodeShape::Kind::row && isShown) rect = rowRect(m_nodes[slot], shape.row);
         if (rect.size() != shape.rect.size()) m_cards.erase(row); // its words have another room
         shape.rect = rect;
-        m_nodeGrid.insert(row, shape.rect);
-        shape.placed = true;
+        if (shape.kind == NodeShape::Kind::row && isShown) put(row);
     }
 }
 

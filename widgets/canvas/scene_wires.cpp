@@ -189,6 +189,7 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
         }
     }
     dragDots(dots);
+    m_framesAreOld = true;
     readFrames(graph);
     for (const std::uint32_t wire : m_restyle) routeWireOf(wire);
     m_restyle.clear();
