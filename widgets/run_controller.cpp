@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -418,14 +419,35 @@ void RunController::forget() {
 /// Every edge that crosses lanes has a price before anything ran: by the profiles of what stands behind them.
 /// What a run found out stays until the next run or a change of the graph.
 void RunController::predict() {
+    const std::map<Edge, EdgeRun> before = std::exchange(m_state.edges, {});
+    for (const NodeFacts& facts : m_document.analysis().nodes) predictInto(facts);
+    if (!m_state.stale)
+        for (auto& [edge, run] : m_state.edges)
+            if (const auto known = before.find(edge); known != before.end() && !known->second.predicted)
+                run = known->second;
+    Q_EMIT stateChanged();
+}
+
+/// The same for what a change has touched.
+void RunController::predict(const Delta& delta, const Revised& revised) {
+    for (const Edge& edge : delta.edgesRemoved) m_state.edges.erase(edge);
+    for (const Change<Node>& change : delta.nodes)
+        if (change.before) m_state.edges.erase(stagingOf(change.before->id));
+    for (const NodeId id : revised.nodes) {
+        m_state.edges.erase(stagingOf(id));
+        const auto& inputs = m_document.graph().inputs(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            if (inputs[port]) m_state.edges.erase({*inputs[port], {id, std::int32_t(port)}});
+        if (const NodeFacts* facts = m_document.analysis().find(id)) predictInto(*facts);
+    }
+    Q_EMIT stateChanged();
+}
+
+/// The price of every copy that a node's inputs take.
+void RunController::predictInto(const NodeFacts& facts) {
+    if (facts.disabled) return;
     const Analysis& analysis = m_document.analysis();
-    std::map<Edge, EdgeRun> edges;
     const auto add = [&](const Edge& edge, Device from, Device to, bool pinned) {
-        const auto known = m_state.edges.find(edge);
-        if (!m_state.stale && known != m_state.edges.end() && !known->second.predicted) {
-            edges.insert(*known);
-            return;
-        }
         const std::optional<TensorType>& type = analysis.typeOf(edge.from);
         if (!type || !type->isKnown()) return;
         const Price price = priceOfTransfer(*type, from, to, pinned, m_document.devices());
@@ -434,35 +456,34 @@ void RunController::predict() {
         run.ns = price.ns;
         run.gbPerSecond = price.ns > 0 ? run.bytes / price.ns : 0;
         run.modelled = price.modelled;
-        edges.emplace(edge, run);
+        m_state.edges[edge] = run;
     };
-    for (const NodeFacts& facts : analysis.nodes) {
-        if (facts.disabled) continue;
-        if (isStaged(facts)) add(stagingOf(facts.id), Device::cpu(), facts.device, false);
-        for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
-            if (!facts.inputs[port]) continue;
-            const PortRef from = *facts.inputs[port];
-            const NodeFacts* source = analysis.find(from.node);
-            if (!source || source->disabled || source->device == facts.device) continue;
-            if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
-            const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.fine &&
-                                facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
-            const PortRef to{facts.id, std::int32_t(port)};
-            add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, facts.device, pinned);
-        }
+    if (isStaged(facts)) add(stagingOf(facts.id), Device::cpu(), facts.device, false);
+    for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+        if (!facts.inputs[port]) continue;
+        const PortRef from = *facts.inputs[port];
+        const NodeFacts* source = analysis.find(from.node);
+        if (!source || source->disabled || source->device == facts.device) continue;
+        if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
+        const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.fine &&
+                            facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
+        const PortRef to{facts.id, std::int32_t(port)};
+        add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, facts.device, pinned);
     }
-    m_state.edges = std::move(edges);
-    Q_EMIT stateChanged();
 }
 
 void RunController::documentChanged(const Delta& delta) {
     if (isRunning() && !m_looking && !delta.nodes.empty())
         m_executor.setBreakpoints(breakpointsOf(m_document.graph()));
     if (!affectsRun(delta)) return;
-    if (m_figures) m_state.stale = true;
+    const bool wasStale = std::exchange(m_state.stale, m_state.stale || m_figures);
     for (const Change<Node>& change : delta.nodes)
         if (change.before && !change.after) m_state.nodes.erase(change.before->id);
-    predict();
+    // What a run has measured is no longer so.
+    if (m_document.revised().all || m_state.stale != wasStale)
+        predict();
+    else
+        predict(delta, m_document.revised());
 }
 
 } // namespace twb

@@ -102,6 +102,8 @@ private:
     void readProbes();
     void forget();
     void predict();
+    void predict(const Delta& delta, const Revised& revised);
+    void predictInto(const NodeFacts& facts);
     void documentChanged(const Delta& delta);
     void log(Severity severity, const QString& sentence) { Q_EMIT logged(severity, sentence); }
 

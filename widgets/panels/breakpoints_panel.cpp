@@ -108,7 +108,12 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
             [this](const QModelIndex& index) { Q_EMIT nodeChosen(nodeAt(index)); });
     connect(m_table, &QTableView::doubleClicked, this,
             [this](const QModelIndex& index) { Q_EMIT conditionWanted(nodeAt(index)); });
-    connect(&m_document, &Document::changed, this, &BreakpointsPanel::refresh);
+    connect(&m_document, &Document::changed, this, [this](const Delta& delta) {
+        const auto has = [](const std::optional<Node>& node) { return node && node->breakpoint; };
+        if (std::any_of(delta.nodes.begin(), delta.nodes.end(),
+                        [&](const Change<Node>& change) { return has(change.before) || has(change.after); }))
+            refresh();
+    });
     connect(&m_document, &Document::reset, this, &BreakpointsPanel::refresh);
     const auto repaintRows = [this] { m_table->viewport()->update(); };
     connect(&runs, &RunController::stopped, this, repaintRows);
