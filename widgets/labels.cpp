@@ -55,6 +55,29 @@ void drawElided(QPainter& painter, const QRect& room, int alignment, const QStri
     painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));
 }
 
+Paragraph::Paragraph(const QString& text, TextRole type, const QString& role, QWidget* parent)
+    : QLabel(text, parent) {
+    setFont(twb::font(type));
+    if (!role.isEmpty()) setProperty("role", role);
+    setWordWrap(true);
+    setTextFormat(Qt::PlainText);
+}
+
+int Paragraph::heightForWidth(int width) const {
+    if (m_measured != text()) {
+        m_heights.clear();
+        m_measured = text();
+    }
+    const auto [at, isNew] = m_heights.try_emplace(width);
+    if (isNew) at->second = QLabel::heightForWidth(width);
+    return at->second;
+}
+
+void Paragraph::changeEvent(QEvent* event) {
+    m_heights.clear(); // the font or the style is another one
+    QLabel::changeEvent(event);
+}
+
 ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     setTextFormat(Qt::PlainText);

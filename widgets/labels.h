@@ -7,6 +7,8 @@
 #include <QLabel>
 #include <QStyleOptionViewItem>
 
+#include <map>
+
 namespace twb {
 
 /// A label of the type scale. `role`: "secondary", "caps", "error"… as in the style sheet; empty for plain
@@ -41,6 +43,23 @@ protected:
 
 private:
     Qt::TextElideMode m_mode = Qt::ElideRight;
+};
+
+/// A text that wraps. Layouts ask for its height at the same few widths again and again, and each answer
+/// would lay out the text: the last ones are kept.
+class Paragraph : public QLabel {
+    Q_OBJECT
+
+public:
+    Paragraph(const QString& text, TextRole type, const QString& role = {}, QWidget* parent = nullptr);
+    int heightForWidth(int width) const override;
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    mutable QString m_measured; ///< the text that these are of
+    mutable std::map<int, int> m_heights;
 };
 
 /// A device's name in its colour.

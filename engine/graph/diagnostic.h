@@ -20,6 +20,7 @@ struct Price {
     double ns = 0;
     bool modelled = true; ///< false once a calibrated profile of a real device stands behind it
     bool isKnown = false; ///< false when the size of the tensor is not known before the run
+    bool operator==(const Price&) const = default;
 };
 
 /// A way out of a diagnostic: a recipe that toDelta (placement/fixes.h) turns into a Delta of the graph as it
@@ -44,6 +45,7 @@ struct Fix {
     std::string attribute;
     std::optional<AttributeValue> value;
     Price price;
+    bool operator==(const Fix&) const = default;
 };
 
 /// One operand of a node with a mismatch, as the table under the message shows it.
@@ -52,6 +54,7 @@ struct Operand {
     std::string label;    ///< "images"
     Device device;
     std::string origin; ///< "from File \"test_images.npy\", created on cpu"; empty when on the right device
+    bool operator==(const Operand&) const = default;
 };
 
 /// Something to know about a graph before it runs. A value.
@@ -69,6 +72,7 @@ struct Diagnostic {
     std::string message;      ///< one sentence, searchable
     std::vector<Operand> operands;
     std::vector<Fix> fixes;
+    bool operator==(const Diagnostic&) const = default;
 };
 
 /// An error; `node` and `port` may be none and -1.

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -76,7 +77,10 @@ void FixButton::paintEvent(QPaintEvent*) {
 
 ProblemCards::ProblemCards(QWidget* parent)
     : QWidget(parent), m_heading(makeHeading({})),
-      m_badge(makeLabel({}, TextRole::small, QStringLiteral("badge"))), m_cards(new QVBoxLayout) {
+      m_badge(makeLabel({}, TextRole::small, QStringLiteral("badge"))), m_cards(new QVBoxLayout),
+      m_more(new QPushButton) {
+    m_more->setProperty("role", QStringLiteral("link"));
+    connect(m_more, &QPushButton::clicked, this, &ProblemCards::allRequested);
     auto* header = new QHBoxLayout;
     header->setContentsMargins(0, 0, 0, 0);
     header->setSpacing(8);
@@ -90,15 +94,10 @@ ProblemCards::ProblemCards(QWidget* parent)
     layout->setSpacing(8);
     layout->addLayout(header);
     layout->addLayout(m_cards);
+    layout->addWidget(m_more);
 }
 
 void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
-    while (QLayoutItem* item = m_cards->takeAt(0)) {
-        // Its own button may be the one that asked for the change.
-        item->widget()->hide();
-        item->widget()->deleteLater();
-        delete item;
-    }
     // Notes are counted only where there is nothing worse.
     const auto notes = std::count_if(problems.begin(), problems.end(),
                                      [](const Diagnostic* d) { return d->severity == Severity::note; });
@@ -109,13 +108,27 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
     m_badge->setText(grouped(worse > 0 ? worse : notes));
     setStyleProperty(m_badge, "severity", severityName(worst));
     setVisible(!problems.empty());
-    for (std::size_t i = 0; i < std::min(problems.size(), kMostCards); ++i)
-        m_cards->addWidget(makeCard(*problems[i]));
-    if (problems.size() <= kMostCards) return;
-    auto* more = new QPushButton(tr("%1 more").arg(grouped(qint64(problems.size() - kMostCards))));
-    more->setProperty("role", QStringLiteral("link"));
-    connect(more, &QPushButton::clicked, this, &ProblemCards::allRequested);
-    m_cards->addWidget(more);
+    const std::size_t count = std::min(problems.size(), kMostCards);
+    m_more->setVisible(problems.size() > count);
+    m_more->setText(tr("%1 more").arg(grouped(qint64(problems.size() - count))));
+    // Most edits change what is said of few nodes: the other cards stay.
+    std::vector<Card> before = std::exchange(m_shown, {});
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto known = std::find_if(before.begin(), before.end(), [&](const Card& card) {
+            return card.widget && card.problem == *problems[i];
+        });
+        const bool isNew = known == before.end();
+        QWidget* card = isNew ? makeCard(*problems[i]) : std::exchange(known->widget, nullptr);
+        if (m_cards->indexOf(card) != int(i)) m_cards->insertWidget(int(i), card);
+        m_shown.push_back({*problems[i], card});
+    }
+    for (const Card& card : before) {
+        if (!card.widget) continue;
+        // Its own button may be the one that asked for the change.
+        m_cards->removeWidget(card.widget);
+        card.widget->hide();
+        card.widget->deleteLater();
+    }
 }
 
 void ProblemCards::setHeadingVisible(bool visible) {
@@ -133,20 +146,15 @@ QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
     layout->setSpacing(6);
 
     const bool isNote = problem.severity == Severity::note;
-    auto* message = makeLabel(toQt(problem.message), isNote ? TextRole::body : TextRole::strong);
-    message->setWordWrap(true);
-    message->setTextFormat(Qt::PlainText);
+    auto* message = new Paragraph(toQt(problem.message), isNote ? TextRole::body : TextRole::strong);
     message->setTextInteractionFlags(Qt::TextSelectableByMouse);
     layout->addWidget(message);
     for (const Operand& operand : problem.operands) {
         if (operand.origin.empty()) continue;
         QString origin = toQt(operand.origin);
         if (origin.startsWith(QLatin1String("from "))) origin.remove(0, 5);
-        auto* line = makeLabel(QStringLiteral("%1 ← %2").arg(toQt(operand.label), origin), TextRole::small,
-                               QStringLiteral("secondary"));
-        line->setWordWrap(true);
-        line->setTextFormat(Qt::PlainText);
-        layout->addWidget(line);
+        layout->addWidget(new Paragraph(QStringLiteral("%1 ← %2").arg(toQt(operand.label), origin),
+                                        TextRole::small, QStringLiteral("secondary")));
     }
     if (!problem.fixes.empty()) layout->addSpacing(2);
     for (const Fix& fix : problem.fixes) {

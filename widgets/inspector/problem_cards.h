@@ -56,7 +56,13 @@ private:
 
     QLabel* m_heading;
     QLabel* m_badge;
+    struct Card {
+        Diagnostic problem;
+        QWidget* widget;
+    };
     QVBoxLayout* m_cards;
+    std::vector<Card> m_shown; ///< in it, from the top
+    QPushButton* m_more;
 };
 
 } // namespace twb
