@@ -3,6 +3,7 @@
 // the window's memory, what the rules found included, 2 KiB a node beyond the graph's.
 #include "graph/delta.h"
 #include "profile/profiles.h"
+#include "support/graphs.h"
 #include "widgets/canvas/canvas_widget.h"
 
 #include <QApplication>
@@ -11,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <malloc.h>
@@ -31,34 +31,6 @@ double now() {
 double heapBytes() {
     const auto info = mallinfo2();
     return static_cast<double>(info.uordblks + info.hblkhd);
-}
-
-/// Rows of cards as close as people would set them, on two lanes, each fed by its neighbour and some by the
-/// row above.
-Graph cards(int count) {
-    Graph graph;
-    Delta delta;
-    const int columns = std::max(1, static_cast<int>(std::sqrt(count) * 0.8));
-    for (int i = 0; i < 2; ++i)
-        delta.lanes.push_back({std::nullopt, Lane{graph.newLaneId(static_cast<std::uint64_t>(i)),
-                                                  i ? Device::cuda(0) : Device::cpu(), "", i, 0}});
-    const auto id = [&](int i) { return graph.newNodeId(static_cast<std::uint64_t>(i)); };
-    for (int i = 0; i < count; ++i) {
-        const int row = i / columns;
-        Node node;
-        node.id = id(i);
-        node.name = fmt::format("layer{}.{}", row, i % columns);
-        node.lane = delta.lanes[i < count / 2 ? 0 : 1].after->id;
-        const int top = i < count / 2 ? 0 : (count / 2) / columns;
-        node.position = {16.0 + (i % columns) * 200.0, 16.0 + (row - top) * 96.0};
-        const bool isFirst = i % columns == 0;
-        node.op = isFirst ? "Ones" : (i % 3 == 0 && i >= columns ? "Add" : "Relu");
-        if (!isFirst) delta.edgesAdded.push_back({{id(i - 1), 0}, {node.id, 0}});
-        if (node.op == "Add") delta.edgesAdded.push_back({{id(i - columns), 0}, {node.id, 1}});
-        delta.nodes.push_back({std::nullopt, std::move(node)});
-    }
-    graph.apply(delta);
-    return graph;
 }
 
 struct Percentiles {
@@ -100,7 +72,7 @@ int main(int argc, char** argv) {
         canvas.resize(1600, 1000);
         canvas.show();
         const double empty = heapBytes();
-        Graph graph = cards(count);
+        Graph graph = test::cardRows(count);
         const double withGraph = heapBytes();
         document.setGraph(std::move(graph), {}, QString());
         const auto report = [&](const std::string& view, int repeats) {
