@@ -335,7 +335,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
     const std::scoped_lock lock(world().mutex);
     if (from->completed < from->submitted || to->completed < to->submitted) return say(cudaErrorNotReady);
-    *ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    const std::chrono::duration<double, std::milli> passed = to->time - from->time;
+    *ms = static_cast<float>(passed.count() * world().machine.eventScale);
     return cudaSuccess;
 }
 

@@ -16,6 +16,7 @@ struct Machine {
     int driver = CUDART_VERSION; ///< 0: none
     std::size_t memoryBytes = std::size_t{64} << 20;
     int mostDelayUs = 0;      ///< before each command, at random
+    double eventScale = 1;    ///< what events measure of the time that goes by
     bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
     bool noCompiler = false;  ///< chains of ops cannot be made ready
     enum class Graphs { work, failToCapture, failToBeMade, failToLaunch } graphs = Graphs::work;
