@@ -379,7 +379,10 @@ std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
 std::optional<QPointF> TransferPlot::pixelOf(int row, std::uint32_t iteration) const {
     if (row < 0 || row >= int(m_curves.size()) || !m_curves[std::size_t(row)].line) return std::nullopt;
     const QCPGraphDataContainer& data = *m_curves[std::size_t(row)].line->data();
-    const std::size_t point = iteration / m_series->cell();
+    // As wide as points were when these were laid: in a paused plot they stay while the series joins two to
+    // one.
+    const double cell = data.size() > 1 ? data.at(1)->key - data.at(0)->key : m_series->cell();
+    const auto point = std::size_t(iteration / cell);
     if (point >= std::size_t(data.size()) || std::isnan(data.at(int(point))->value)) return std::nullopt;
     return QPointF(xAxis->coordToPixel(data.at(int(point))->key),
                    yAxis->coordToPixel(data.at(int(point))->value));
