@@ -72,7 +72,7 @@ std::set<NodeId> cardsOf(const Graph& graph, const std::set<NodeId>& nodes) {
 
 } // namespace
 
-MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed)
+MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, const Selection& what, LaneId grabbed)
     : Gesture(host), m_start(start.at), m_startPixel(start.pixel), m_grabbed(grabbed) {
     const Graph& graph = host.document().graph();
     for (NodeId id : cardsOf(graph, what.nodes)) {

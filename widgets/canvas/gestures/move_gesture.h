@@ -17,7 +17,7 @@ namespace twb {
 class MoveGesture final : public Gesture {
 public:
     /// `grabbed` is the lane that the hand starts from, by which the others are led.
-    MoveGesture(GestureHost& host, const Pointer& start, Selection what, LaneId grabbed);
+    MoveGesture(GestureHost& host, const Pointer& start, const Selection& what, LaneId grabbed);
     /// Pulls a new dot out of a wire, which comes in front of the one that has its `index` now.
     MoveGesture(GestureHost& host, const Pointer& start, const Edge& wire, std::size_t index, const Dot& dot);
     void move(const Pointer& pointer) override;
