@@ -45,7 +45,7 @@ using BufferPtr = std::shared_ptr<Buffer>;
 /// Bytes of one device, as its allocator counts them.
 struct MemoryStats {
     std::size_t used = 0;   ///< handed out
-    std::size_t peak = 0;   ///< the most ever handed out
+    std::size_t peak = 0;   ///< the most handed out since beginPeak(), or ever
     std::size_t cached = 0; ///< kept for reuse
     std::size_t total = 0;  ///< what the device has
 };
@@ -58,6 +58,8 @@ public:
     /// the bytes asked and the bytes free, after the cache was emptied and the request tried again.
     virtual BufferPtr allocate(std::size_t bytes, MemoryKind kind) = 0;
     virtual MemoryStats stats() const = 0;
+    /// From now on stats().peak is the most that was handed out since now.
+    virtual void beginPeak() = 0;
     /// Gives cached memory back to the system.
     virtual void trim() = 0;
 };

@@ -50,6 +50,11 @@ public:
         return {m_used, m_peak, m_cached, m_budget};
     }
 
+    void beginPeak() noexcept {
+        const std::scoped_lock lock(m_mutex);
+        m_peak = m_used;
+    }
+
 private:
     class Block;
     void trimLocked() noexcept;
@@ -171,6 +176,7 @@ BufferPtr CachingAllocator::allocate(std::size_t bytes, MemoryKind kind) {
     return m_pool->allocate(bytes, kind);
 }
 MemoryStats CachingAllocator::stats() const { return m_pool->stats(); }
+void CachingAllocator::beginPeak() { m_pool->beginPeak(); }
 void CachingAllocator::trim() { m_pool->trim(); }
 
 } // namespace twb

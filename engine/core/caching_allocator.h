@@ -19,6 +19,7 @@ public:
 
     BufferPtr allocate(std::size_t bytes, MemoryKind kind) override;
     MemoryStats stats() const override;
+    void beginPeak() override;
     void trim() override;
 
 private:

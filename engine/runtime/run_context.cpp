@@ -68,6 +68,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
 RunContext::~RunContext() = default;
 
 void RunContext::allocate() {
+    for (const Device device : m_plan->devices.devices()) m_plan->devices.at(device).memory().beginPeak();
     // By slot: the first step that writes to it, which an allocation that fails belongs to.
     std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
     for (const Step& step : m_plan->steps)

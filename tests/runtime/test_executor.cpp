@@ -28,6 +28,7 @@ private Q_SLOTS:
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
     void whatDoesNotNeedAPlaceholderRuns();
+    void thePeakIsThatOfTheRun();
 };
 
 void TestExecutor::runsOnBothKindsOfDevice() {
@@ -284,6 +285,28 @@ void TestExecutor::whatDoesNotNeedAPlaceholderRuns() {
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(floats(result, before, map), (std::vector<float>{-1, -1}));
     QVERIFY(!result.tensor({after, 0}));
+}
+
+/// Whatever another run of the same devices has needed before.
+void TestExecutor::thePeakIsThatOfTheRun() {
+    const DeviceMap map = simulatedMap();
+    const auto peakOf = [&](std::int64_t size, Device device) {
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{size, size}}});
+        const NodeId there = g.node("To", "there", "cuda:0", {}, {x});
+        g.node("Neg", "y", "cuda:0", {}, {there});
+        const RunResult result = runToEnd(planOf(g.graph(), map), {.iterations = 2});
+        for (const auto& [of, memory] : result.memory)
+            if (of == device) return memory.peak;
+        return std::size_t{0};
+    };
+    for (const Device device : {Device::cpu(), Device::cuda(0)}) {
+        const std::size_t small = peakOf(8, device);
+        const std::size_t large = peakOf(2048, device);
+        QVERIFY(large >= std::size_t{2048} * 2048 * 4);
+        QVERIFY2(peakOf(8, device) < large / 4, "the peak of a run before it");
+        QVERIFY(small > 0);
+    }
 }
 
 TWB_TEST_MAIN(TestExecutor)

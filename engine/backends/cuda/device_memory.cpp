@@ -135,6 +135,11 @@ void DeviceMemory::releaseOn(cudaStream_t stream, void* memory) noexcept {
     cudaFreeAsync(memory, stream);
 }
 
+void DeviceMemory::beginPeak() {
+    const std::scoped_lock lock(m_mutex);
+    m_peak = m_used;
+}
+
 MemoryStats DeviceMemory::stats() const {
     const std::scoped_lock lock(m_mutex);
     MemoryStats stats;

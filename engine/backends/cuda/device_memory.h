@@ -26,6 +26,7 @@ public:
 
     BufferPtr allocate(std::size_t bytes, MemoryKind kind) override;
     MemoryStats stats() const override;
+    void beginPeak() override;
     void trim() override;
     /// What the driver has free, and what the pool keeps.
     std::size_t freeBytes();

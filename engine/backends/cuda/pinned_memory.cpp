@@ -90,6 +90,11 @@ void PinnedMemory::release(void* memory, std::size_t size) noexcept {
     }
 }
 
+void PinnedMemory::beginPeak() {
+    const std::scoped_lock lock(m_mutex);
+    m_peak = m_used;
+}
+
 MemoryStats PinnedMemory::stats() const {
     const std::scoped_lock lock(m_mutex);
     return {m_used, m_peak, m_cached, m_limit};
