@@ -13,7 +13,9 @@
 #include <QString>
 #include <QVarLengthArray>
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -91,6 +93,7 @@ struct NodeShape {
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool isHidden = false;    ///< on a collapsed lane, or outside of the module that is open
     bool placed = false;      ///< in the grid
+    bool isCounted = false;   ///< among those that reach as far as the scene does
     double ownWidth = 0;      ///< what its words need; it is as wide as the widest card of its column
     std::uint64_t folded = 0; ///< bits: inputs that have a row each, in the order of the ports
     std::uint32_t module = kNoSlot;    ///< the slot of the collapsed module's card that it is part of
@@ -407,9 +410,15 @@ private:
     std::int32_t stubOf(std::uint32_t slot, PortSide side) const noexcept;
     QPointF endOf(PortRef port, PortSide side, std::int32_t stub) const noexcept;
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
+    /// How far shapes reach to one side, and how many reach as far; 0: it has to be found out again.
+    struct Reach {
+        double farthest = -std::numeric_limits<double>::infinity();
+        int count = 0;
+    };
     void place(std::uint32_t slot);
     void lift(std::uint32_t slot);
     void put(std::uint32_t slot);
+    static void count(std::array<Reach, 4>& reach, const QRectF& rect);
     void ask(std::uint32_t slot);
     void touch(std::uint32_t slot);
     void askAbout(const SceneSource& source, const Delta& delta, const Revised& revised);
@@ -474,8 +483,7 @@ private:
     FrameId m_open = FrameId::none;
     std::unordered_set<FrameId> m_inside; ///< the module that is open, and those in it; empty: none is
     bool m_hasHidden = false;
-    mutable QRectF m_nodesExtent; ///< all rects of nodes
-    mutable bool m_extentIsOld = false;
+    mutable std::array<Reach, 4> m_reach; ///< to the left and the top (negated), the right and the bottom
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
     /// Nodes whose looks may have changed in this update, and those whose looks or place did.

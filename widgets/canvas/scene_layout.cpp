@@ -6,6 +6,7 @@
 #include <QTextDocument>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -185,30 +186,54 @@ void Scene::place(std::uint32_t slot) {
         const bool isCard = shape.module == kNoSlot || shape.module == slot;
         if (band->collapsed && isCard && !isOutside(slot))
             shape.rect = {shape.at.x, band->top, card::minWidth, band->height};
-        m_nodesExtent |= shape.rect;
     } else {
         shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
-        put(slot);
     }
+    put(slot);
     placeRows(slot);
+}
+
+namespace {
+
+/// To the left, the top, the right and the bottom: more is farther.
+std::array<double, 4> reachOf(const QRectF& rect) {
+    return {-rect.left(), -rect.top(), rect.right(), rect.bottom()};
+}
+
+} // namespace
+
+void Scene::count(std::array<Reach, 4>& reach, const QRectF& rect) {
+    const std::array<double, 4> own = reachOf(rect);
+    for (std::size_t side = 0; side < own.size(); ++side) {
+        auto& [farthest, count] = reach[side];
+        if (own[side] > farthest || (own[side] == farthest && count == 0)) {
+            farthest = own[side];
+            count = 1;
+        } else if (own[side] == farthest) {
+            ++count;
+        }
+    }
 }
 
 /// Out of the grid, before its rect changes.
 void Scene::lift(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
-    const QRectF& all = m_nodesExtent;
-    const bool isAtRim = shape.rect.left() <= all.left() || shape.rect.right() >= all.right() ||
-                         shape.rect.top() <= all.top() || shape.rect.bottom() >= all.bottom();
-    m_extentIsOld = m_extentIsOld || (isAtRim && !shape.rect.isNull());
+    if (std::exchange(shape.isCounted, false)) {
+        const std::array<double, 4> own = reachOf(shape.rect);
+        for (std::size_t side = 0; side < own.size(); ++side)
+            if (own[side] == m_reach[side].farthest && m_reach[side].count > 0) --m_reach[side].count;
+    }
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
     shape.placed = false;
 }
 
-/// Into the grid, where its rect is now.
+/// Into the grid, where its rect is now; hidden shapes have a place, but none in the grid.
 void Scene::put(std::uint32_t slot) {
-    m_nodeGrid.insert(slot, m_nodes[slot].rect);
-    m_nodes[slot].placed = true;
-    m_nodesExtent |= m_nodes[slot].rect;
+    NodeShape& shape = m_nodes[slot];
+    shape.isCounted = !shape.rect.isNull();
+    if (shape.isCounted) count(m_reach, shape.rect);
+    shape.placed = shape.kind != NodeShape::Kind::hidden;
+    if (shape.placed) m_nodeGrid.insert(slot, shape.rect);
 }
 
 void Scene::readNotes(const Graph& graph) {

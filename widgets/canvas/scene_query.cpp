@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace twb {
 namespace {
@@ -58,13 +57,16 @@ const LaneBand* Scene::laneAt(double y) const noexcept {
 }
 
 QRectF Scene::extent() const {
-    // What stood at the rim has moved or gone: then all are looked at again.
-    if (std::exchange(m_extentIsOld, false)) {
-        m_nodesExtent = {};
+    // Whatever reached farthest has gone: all are looked at again.
+    if (std::any_of(m_reach.begin(), m_reach.end(), [](const Reach& reach) { return reach.count == 0; })) {
+        m_reach = {};
         for (const NodeShape& shape : m_nodes)
-            if (shape.id != NodeId::none) m_nodesExtent |= shape.rect;
+            if (shape.isCounted) count(m_reach, shape.rect);
     }
-    QRectF all = m_nodesExtent;
+    QRectF all;
+    const auto& [left, top, right, bottom] = m_reach;
+    if (left.count > 0)
+        all = QRectF(QPointF(-left.farthest, -top.farthest), QPointF(right.farthest, bottom.farthest));
     for (const NoteShape& note : m_notes) all |= note.rect;
     for (const FrameShape& frame : m_frames) all |= frame.rect;
     for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;

@@ -98,7 +98,7 @@ void Scene::placeRows(std::uint32_t slot) {
         if (shape.kind == NodeShape::Kind::row && isShown) rect = rowRect(m_nodes[slot], shape.row);
         if (rect.size() != shape.rect.size()) m_cards.erase(row); // its words have another room
         shape.rect = rect;
-        if (shape.kind == NodeShape::Kind::row && isShown) put(row);
+        if (isShown || shape.kind == NodeShape::Kind::hidden) put(row);
     }
 }
 
