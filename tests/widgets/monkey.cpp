@@ -418,7 +418,11 @@ void Monkey::zoomAndPan() {
     if (oneIn(2)) m_hand.key(Qt::Key_0, kCtrl);
 }
 
-void Monkey::save() { m_hand.key(Qt::Key_S, kCtrl); }
+void Monkey::save() {
+    // A search that is open takes all keys.
+    if (QWidget* popup = QApplication::activePopupWidget()) popup->close();
+    m_hand.key(Qt::Key_S, kCtrl);
+}
 
 void Monkey::runAndWait() {
     m_hand.key(Qt::Key_F5);
