@@ -377,8 +377,7 @@ void CudaStream::issueCopy(const Copy& copy) {
 /// that the GPU then rests until it is passed costs little of its time, and a cancel has not two to wait for.
 void CudaStream::stayClose(double nextNs) {
     dropPassed();
-    while (m_ahead.size() >= m_mostAhead ||
-           (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead))
+    while (m_ahead.size() >= m_mostAhead || (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead))
         waitForFirst();
 }
 
