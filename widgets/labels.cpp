@@ -2,8 +2,10 @@
 
 #include "widgets/text.h"
 
+#include <QHeaderView>
 #include <QPainter>
 #include <QStyle>
+#include <QTableView>
 
 namespace twb {
 
@@ -53,6 +55,17 @@ void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option) {
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode) {
     painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));
+}
+
+void dressTable(QTableView& table, int rowHeight) {
+    table.setShowGrid(false);
+    table.setFrameShape(QFrame::NoFrame);
+    table.setSelectionBehavior(QAbstractItemView::SelectRows);
+    table.setEditTriggers(QAbstractItemView::NoEditTriggers);
+    table.verticalHeader()->hide();
+    table.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table.verticalHeader()->setDefaultSectionSize(rowHeight);
+    table.horizontalHeader()->setHighlightSections(false);
 }
 
 Paragraph::Paragraph(const QString& text, TextRole type, const QString& role, QWidget* parent)

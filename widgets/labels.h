@@ -9,6 +9,8 @@
 
 #include <map>
 
+class QTableView;
+
 namespace twb {
 
 /// A label of the type scale. `role`: "secondary", "caps", "error"… as in the style sheet; empty for plain
@@ -28,6 +30,10 @@ void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
 /// One line in the painter's font and pen, cut with "…" where it is wider.
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);
+
+/// The looks that tables of rows have in common: no grid, no frame, whole rows of one height, nothing edited
+/// in place.
+void dressTable(QTableView& table, int rowHeight);
 
 /// One line that ends in "…" where it does not fit; the whole text is its tool tip then.
 class ElidedLabel : public QLabel {

@@ -34,16 +34,9 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     table->setObjectName(QStringLiteral("reviewTable"));
     table->setAccessibleName(content.title);
     table->setHorizontalHeaderLabels(content.columns);
-    table->setShowGrid(false);
-    table->setFrameShape(QFrame::NoFrame);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    dressTable(*table, kRowHeight);
     table->setWordWrap(false);
     const Qt::Alignment side = content.areWords ? Qt::AlignLeft : Qt::AlignRight;
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-    table->horizontalHeader()->setHighlightSections(false);
     for (int row = 0; row < table->rowCount(); ++row)
         for (int column = 0; column < table->columnCount(); ++column) {
             auto* cell = new QTableWidgetItem(content.rows[std::size_t(row)].value(column));

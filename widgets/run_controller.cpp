@@ -207,8 +207,8 @@ void RunController::tick() {
     } else {
         m_done = events.done;
         m_figures->add(events.records);
-        if (events.end) m_figures->finish();
         if (events.end) {
+            m_figures->finish();
             m_stop.reset();
             m_state.stop.reset();
         }

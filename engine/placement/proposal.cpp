@@ -93,22 +93,24 @@ std::string reasonOf(const Graph& graph, const PlacementMove& move) {
     std::vector<std::string> gains;
     std::vector<std::string> costs;
     constexpr double kNoticed = 1; // ns
+    bool hasTime = false;
+    const auto time = [&](double ns) {
+        hasTime = true;
+        return formatMs(ns);
+    };
     if (move.copies < 0)
         gains.push_back(fmt::format("removes {}", copyWords(-move.copies)));
     else if (move.copyNs < -kNoticed)
-        gains.push_back(fmt::format("its copies take {} less", formatMs(-move.copyNs)));
-    if (move.stepNs < -kNoticed)
-        gains.push_back(fmt::format("its steps take {} less", formatMs(-move.stepNs)));
+        gains.push_back(fmt::format("its copies take {} less", time(-move.copyNs)));
+    if (move.stepNs < -kNoticed) gains.push_back(fmt::format("its steps take {} less", time(-move.stepNs)));
     if (move.copies > 0)
-        costs.push_back(fmt::format("{} more ({})", copyWords(move.copies), formatMs(move.copyNs)));
-    if (move.stepNs > kNoticed) costs.push_back(fmt::format("{} more for its steps", formatMs(move.stepNs)));
+        costs.push_back(fmt::format("{} more ({})", copyWords(move.copies), time(move.copyNs)));
+    if (move.stepNs > kNoticed) costs.push_back(fmt::format("{} more for its steps", time(move.stepNs)));
     std::string text = fmt::format("{} to {}", namesOf(graph, move.nodes), move.to.toString());
     if (!gains.empty()) text += fmt::format(": {}", fmt::join(gains, ", "));
     if (!costs.empty())
         text += fmt::format("{}for {}", gains.empty() ? ": " : ", ", fmt::join(costs, " and "));
     if (gains.empty() && costs.empty()) text += ": goes along at no price";
-    const bool hasTime =
-        std::abs(move.stepNs) > kNoticed || move.copies > 0 || (move.copies == 0 && move.copyNs < -kNoticed);
     return hasTime ? text + ", modelled" : text;
 }
 

@@ -1,6 +1,7 @@
 // Frames of the canvas on the raster paint engine, as a window of 1600×1000 paints them: all in view and at
 // 100 %. The budget of a frame is 16.7 ms at the 95th percentile for 10,000 nodes with their edges; that of
 // the window's memory, what the rules found included, 2 KiB a node beyond the graph's.
+#include "bench/cpu_time.h"
 #include "graph/delta.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
@@ -12,20 +13,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <malloc.h>
 
 using namespace twb;
 
 namespace {
-
-/// The processor's time of this thread in ms. Painting is all on it, so a busy machine does not count.
-double now() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
 
 /// What this process has of the heap.
 double heapBytes() {
@@ -47,9 +40,9 @@ Percentiles frames(CanvasWidget& canvas, int count) {
         // centerOn means the middle of what the lane headers leave free.
         const double step = (headerWidthFor(canvas.width()) / 2 + (i % 2 ? 1 : -1)) / canvas.zoom();
         canvas.centerOn(canvas.viewport().center() + QPointF(step, 0));
-        const double start = now();
+        const double start = cpuMs();
         canvas.render(&image);
-        times.push_back(now() - start);
+        times.push_back(cpuMs() - start);
     }
     std::sort(times.begin(), times.end());
     return {times[times.size() / 2], times[times.size() * 95 / 100]};
@@ -99,9 +92,9 @@ int main(int argc, char** argv) {
 
         const auto print = [&](const char* what, double since) {
             fmt::print("{:>8} {:>8} {:>24} {:>12.2f}\n", count, document.graph().edgeCount(), what,
-                       now() - since);
+                       cpuMs() - since);
         };
-        double since = now();
+        double since = cpuMs();
         Scene scene;
         scene.rebuild({document.graph(), document.analysis(), document.devices()});
         print("scene built anew", since);
@@ -112,19 +105,19 @@ int main(int argc, char** argv) {
             return delta;
         };
         const Delta move = change(NodeId(5), [](Node& node) { node.position.x += 8; });
-        since = now();
+        since = cpuMs();
         scene.update({document.graph(), document.analysis(), document.devices()}, move);
         print("one node moved", since);
         // The whole of an edit: the graph, the rules, the canvas that follows.
-        since = now();
+        since = cpuMs();
         document.apply(move);
         print("moved in the document", since);
         const Delta set =
             change(NodeId(1), [](Node& node) { node.attributes.set("shape", std::vector<std::int64_t>{4}); });
-        since = now();
+        since = cpuMs();
         document.apply(set);
         print("an attribute set there", since);
-        since = now();
+        since = cpuMs();
         const Analysis analysis = analyze(document.graph(), document.devices(), Policy::strict, nullptr);
         print("of it, the rules", since);
     }

@@ -2,6 +2,7 @@
 // it, what is laid out and painted until the next frame is there. Of connect, disconnect and undo the budget
 // is 2 ms at 100,000 nodes. `bench_edit [NODES] [NAME]`: only the edits whose names contain it, over and
 // over, for a profiler.
+#include "bench/cpu_time.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
 #include "widgets/main_window.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,13 +21,6 @@
 using namespace twb;
 
 namespace {
-
-/// The processor's time of the window's thread in ms: a busy machine does not count.
-double now() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
 
 double medianOf(std::vector<double> times) {
     std::sort(times.begin(), times.end());
@@ -94,9 +87,9 @@ int main(int argc, char** argv) {
         std::vector<double> again;
         std::vector<double> frame;
         const auto timed = [](std::vector<double>& times, const auto& act) {
-            const double start = now();
+            const double start = cpuMs();
             act();
-            times.push_back(now() - start);
+            times.push_back(cpuMs() - start);
         };
         for (int i = 0; i < (only.empty() ? 11 : 101); ++i) {
             DeltaBuilder builder(document.graph(), edit.name);

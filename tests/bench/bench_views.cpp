@@ -2,6 +2,7 @@
 // of 1,000,000 events, and the ledger of 10,000 edges, during a run and after it. Of each gesture the time of
 // the window's thread until what it changed is painted; the budget is 16.7 ms at the 95th percentile.
 // `bench_views [timeline|ledger]…`: both, unless said otherwise.
+#include "bench/cpu_time.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
 #include "widgets/main_window.h"
@@ -22,7 +23,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -36,12 +36,6 @@ namespace {
 constexpr double kBudgetMs = 16.7;
 constexpr std::size_t kEvents = 1'000'000;
 constexpr int kEdges = 10'000;
-
-double cpuMs() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
 
 /// Everything that is posted, painting included; Qt delays a window's update by up to 5 ms.
 void settle(int ms = 12) {

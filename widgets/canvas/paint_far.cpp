@@ -19,7 +19,7 @@ void paintFarNodes(const Pass& pass) {
     static thread_local std::vector<ColorBatch> batches;
     static thread_local std::vector<QRectF> errors;
     static thread_local std::vector<QRectF> selected;
-    batches.clear();
+    for (auto& batch : batches) batch.rects.clear(); // their memory serves the next frame
     errors.clear();
     selected.clear();
     const auto& nodes = pass.scene.nodes();

@@ -53,8 +53,7 @@ void paintStop(const Pass& pass, const QRectF& card, bool after) {
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(theme.warning, 2.5 * scale));
     painter.drawRoundedRect(ring, metrics::cardRadius + kRingGap, metrics::cardRadius + kRingGap);
-    const QPointF tip((after ? ring.right() : ring.left()) + (after ? kArrow : 0.0) * scale + 1,
-                      card.center().y() - (after ? 0 : 0));
+    const QPointF tip((after ? ring.right() + kArrow * scale : ring.left()) + 1, card.center().y());
     QPainterPath arrow(tip);
     arrow.lineTo(tip + QPointF(-kArrow * 0.6, -kArrow / 2) * scale);
     arrow.lineTo(tip + QPointF(-kArrow * 1.3, -kArrow / 2) * scale);

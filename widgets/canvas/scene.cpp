@@ -129,6 +129,12 @@ void Scene::ask(std::uint32_t slot) {
     m_asked.push_back(slot);
 }
 
+/// Asks a node whose looks are to be worked out anew whatever comes out.
+void Scene::measure(std::uint32_t slot) {
+    m_nodes[slot].signature = 0;
+    ask(slot);
+}
+
 void Scene::touch(std::uint32_t slot) {
     if (m_nodes[slot].frame != FrameId::none) m_framesAreOld = true;
     if (m_isTouched[slot]) return;

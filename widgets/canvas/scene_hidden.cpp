@@ -61,8 +61,7 @@ void Scene::readHidden(const SceneSource& source) {
         const bool isHidden = collapsed.contains(m_nodes[at].lane) || isOutside(at);
         if (isHidden == shape.isHidden) continue;
         shape.isHidden = isHidden;
-        shape.signature = 0;
-        ask(slot);
+        measure(slot);
         touch(slot);
     }
 }

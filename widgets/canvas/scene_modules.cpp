@@ -183,9 +183,8 @@ void Scene::readModules(const SceneSource& source) {
         if (shape.module == module && module != slot) continue;
         shape.module = module;
         shape.at = node.position;
-        shape.signature = 0;
         changed.push_back(node.id);
-        ask(slot);
+        measure(slot);
         touch(slot);
     }
     readFolds(graph, changed); // the card of a module has no rows

@@ -44,10 +44,6 @@ bool Scene::isMismatch(const NodeShape& row) const noexcept {
 /// Which of these nodes are drawn as rows, and of which cards. What changed by it is measured anew.
 void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
     std::vector<std::uint32_t> cards; ///< whose rows may be others
-    const auto reconsider = [&](std::uint32_t slot) {
-        m_nodes[slot].signature = 0;
-        ask(slot);
-    };
     for (const NodeId id : around) {
         const auto known = m_slotOf.find(id);
         const Node* node = graph.find(id);
@@ -59,7 +55,7 @@ void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
         cards.push_back(known->second);
         for (const std::uint32_t at : {own, card})
             if (at != kNoSlot) cards.push_back(at);
-        if (std::exchange(own, card) != card) reconsider(known->second);
+        if (std::exchange(own, card) != card) measure(known->second);
     }
     std::sort(cards.begin(), cards.end());
     cards.erase(std::unique(cards.begin(), cards.end()), cards.end());
@@ -76,7 +72,7 @@ void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
             m_nodes[at->second].row = static_cast<std::int32_t>(rows.size());
             rows.push_back(at->second);
         }
-        if (std::exchange(m_nodes[card].folded, folded) != folded) reconsider(card);
+        if (std::exchange(m_nodes[card].folded, folded) != folded) measure(card);
         if (rows.empty())
             m_rowsOf.erase(card);
         else

@@ -45,12 +45,8 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
         shape.at = change.after->position;
         shape.drag = {};
         shape.dragged = false;
-        shape.signature = 0; // name and attributes may be others: measure it again
-        if (shape.card != kNoSlot) {
-            m_nodes[shape.card].signature = 0;
-            ask(shape.card);
-        }
-        ask(slot);
+        measure(slot); // name and attributes may be others
+        if (shape.card != kNoSlot) measure(shape.card);
         touch(slot);
     }
     for (const Edge& edge : delta.edgesAdded) addWire(edge);

@@ -25,10 +25,6 @@ void fitEditor(QWidget& editor);
 /// Edits one attribute: a check box, a list of choices or a line of text, whatever its type wants. What
 /// cannot be a value is refused on the spot, with the reason below it, and never leaves the editor. Of
 /// several nodes it edits what they have in common.
-/// Beside a name in the inspector: wide where there is room, so that the name is legible where there is
-/// little.
-void fitEditor(QWidget& editor);
-
 class AttributeEditor : public QWidget {
     Q_OBJECT
 

@@ -85,14 +85,7 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     m_table->setObjectName(QStringLiteral("breakpointTable"));
     m_table->setAccessibleName(tr("Breakpoints"));
     m_table->setModel(m_model);
-    m_table->setShowGrid(false);
-    m_table->setFrameShape(QFrame::NoFrame);
-    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-    m_table->horizontalHeader()->setHighlightSections(false);
+    dressTable(*m_table, kRowHeight);
     m_table->horizontalHeader()->setStretchLastSection(true);
     m_table->setColumnWidth(int(Column::node), 200);
     m_table->setColumnWidth(int(Column::when), 176);

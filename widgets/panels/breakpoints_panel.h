@@ -4,7 +4,7 @@
 #include "widgets/run_controller.h"
 
 class QLabel;
-class QPushButton;
+class QTableView;
 
 namespace twb {
 

@@ -127,15 +127,8 @@ QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name)
     auto* table = new QTableView(this);
     table->setAccessibleName(name);
     table->setModel(model);
-    table->setShowGrid(false);
-    table->setFrameShape(QFrame::NoFrame);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    dressTable(*table, kRowHeight);
     table->setSelectionMode(QAbstractItemView::SingleSelection);
-    table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-    table->horizontalHeader()->setHighlightSections(false);
     table->horizontalHeader()->setStretchLastSection(true);
     table->setColumnWidth(0, 128);
     return table;

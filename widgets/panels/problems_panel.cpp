@@ -109,17 +109,10 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     m_table->setObjectName(QStringLiteral("problemsTable"));
     m_table->setAccessibleName(tr("Problems of the graph"));
     m_table->setModel(m_model);
-    m_table->setShowGrid(false);
-    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    dressTable(*m_table, kRowHeight);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_table->setFrameShape(QFrame::NoFrame);
     m_table->setIconSize({14, 14});
     m_table->setWordWrap(false);
-    m_table->verticalHeader()->hide();
-    m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
-    m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setStretchLastSection(true);
     const int widths[] = {76, 128, 80};
     for (int column = 0; column < 3; ++column) m_table->setColumnWidth(column, widths[column]);
