@@ -208,7 +208,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     if (options.allowTf32 && !command.quiet && !hasRealGpu(*plan))
         printMessage("warning: --allow-tf32 changes nothing: no step of this run is on a real GPU");
     if (command.failOnNan)
-        for (const Node& node : graph.nodes()) options.breakpoints[node.id].kind = Breakpoint::Kind::nanOrInf;
+        for (const Node& node : graph.nodes()) options.breakpoints[node.id] = *parseBreakpoints("nan or inf");
     Interrupts interrupts;
     RunWatch watch(plan, !command.trace.empty(), interrupts);
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);

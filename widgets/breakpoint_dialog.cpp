@@ -11,6 +11,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <cmath>
 
 namespace twb {
@@ -20,11 +21,19 @@ constexpr int kLimitWidth = 120;
 
 } // namespace
 
-BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start, QWidget* parent)
-    : QDialog(parent), m_statistic(new QComboBox), m_relation(new QComboBox), m_limit(new QLineEdit),
+BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start, bool hasInputs,
+                                   QWidget* parent)
+    : QDialog(parent), m_place(new QComboBox), m_statistic(new QComboBox), m_relation(new QComboBox),
+      m_limit(new QLineEdit),
       m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
     setObjectName(QStringLiteral("breakpoint"));
     setWindowTitle(tr("Stop on a condition"));
+    using Kind = Breakpoint::Kind;
+    m_place->addItem(tr("after it, by its output"), int(Kind::condition));
+    if (hasInputs) m_place->addItem(tr("before it, by any of its inputs"), int(Kind::input));
+    m_place->setObjectName(QStringLiteral("place"));
+    m_place->setAccessibleName(tr("Where it stops"));
+    m_place->setCurrentIndex(std::max(0, m_place->findData(int(start.kind))));
     using Statistic = Breakpoint::Statistic;
     const std::pair<Statistic, QString> statistics[] = {{Statistic::min, tr("minimum")},
                                                         {Statistic::max, tr("maximum")},
@@ -37,7 +46,7 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     for (int i = 0; i <= int(Breakpoint::Relation::greater); ++i)
         m_relation->addItem(toQt(name(Breakpoint::Relation(i))), i);
     m_statistic->setObjectName(QStringLiteral("statistic"));
-    m_statistic->setAccessibleName(tr("Statistic of the output"));
+    m_statistic->setAccessibleName(tr("Statistic of the tensor"));
     m_statistic->setCurrentIndex(m_statistic->findData(int(start.statistic)));
     m_relation->setObjectName(QStringLiteral("relation"));
     m_relation->setAccessibleName(tr("How it compares"));
@@ -50,8 +59,7 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     m_limit->selectAll();
 
     auto* sentence =
-        makeLabel(tr("The run stops after %1 in each iteration in which, of its output, the").arg(node),
-                  TextRole::body);
+        makeLabel(tr("At %1 the run stops in each iteration in which this holds:").arg(node), TextRole::body);
     sentence->setWordWrap(true);
     auto* remark = makeLabel(tr("Minimum, maximum, mean, standard deviation and magnitude are of the finite "
                                 "elements."),
@@ -66,6 +74,7 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     layout->setContentsMargins(16, 16, 16, 16);
     layout->setSpacing(12);
     layout->addWidget(sentence);
+    layout->addWidget(m_place);
     layout->addLayout(row);
     layout->addWidget(remark);
     layout->addStretch(1);
@@ -88,7 +97,7 @@ void BreakpointDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setE
 
 Breakpoint BreakpointDialog::breakpoint() const {
     Breakpoint out;
-    out.kind = Breakpoint::Kind::condition;
+    out.kind = Breakpoint::Kind(m_place->currentData().toInt());
     out.statistic = Breakpoint::Statistic(m_statistic->currentData().toInt());
     out.relation = Breakpoint::Relation(m_relation->currentData().toInt());
     out.limit = limit().value_or(0);

@@ -3,12 +3,17 @@
 #include "widgets/text.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 
 #include <algorithm>
 #include <functional>
 
 namespace twb {
 namespace {
+
+constexpr const char* kRemove = "Remove breakpoint of ";
+constexpr const char* kEnable = "Enable breakpoint of ";
+constexpr const char* kDisable = "Disable breakpoint of ";
 
 /// For translators.
 struct Words {
@@ -38,6 +43,7 @@ std::string verbOf(const Breakpoint& breakpoint) {
         return "Stop after ";
     case Breakpoint::Kind::nanOrInf:
         return "Stop on NaN or inf of ";
+    case Breakpoint::Kind::input:
     case Breakpoint::Kind::condition:
         break;
     }
@@ -46,41 +52,77 @@ std::string verbOf(const Breakpoint& breakpoint) {
 
 } // namespace
 
-Delta setBreakpoint(const Graph& graph, const std::set<NodeId>& nodes,
-                    const std::optional<Breakpoint>& breakpoint) {
-    return changed(graph, nodes, breakpoint ? verbOf(*breakpoint) : "Remove breakpoint of ",
-                   [&](Node& node) { node.breakpoint = breakpoint; });
+Delta addBreakpoint(const Graph& graph, const std::set<NodeId>& nodes, const Breakpoint& breakpoint) {
+    return changed(graph, nodes, verbOf(breakpoint), [&](Node& node) { put(node.breakpoints, breakpoint); });
 }
 
 Delta toggleBreakpoint(const Graph& graph, const std::set<NodeId>& nodes, const Breakpoint& breakpoint) {
     const bool all = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
         const Node* node = graph.find(id);
-        if (!node || !node->breakpoint) return false;
-        Breakpoint present = *node->breakpoint;
-        present.enabled = breakpoint.enabled;
-        return present == breakpoint;
+        return node && hasBreakpoint(*node, breakpoint);
     });
-    return setBreakpoint(graph, nodes, all ? std::nullopt : std::optional(breakpoint));
+    if (!all) return addBreakpoint(graph, nodes, breakpoint);
+    return changed(graph, nodes, kRemove, [&](Node& node) { take(node.breakpoints, breakpoint); });
+}
+
+Delta changeBreakpoint(const Graph& graph, const NodeBreakpoint& before, const Breakpoint& after) {
+    const std::string verb = !before.breakpoint.isSameStop(after) ? verbOf(after)
+                             : after.enabled                      ? kEnable
+                                                                  : kDisable;
+    return changed(graph, {before.node}, verb, [&](Node& node) {
+        take(node.breakpoints, before.breakpoint);
+        put(node.breakpoints, after);
+    });
+}
+
+Delta removeBreakpoints(const Graph& graph, const std::vector<NodeBreakpoint>& breakpoints) {
+    std::set<NodeId> nodes;
+    for (const NodeBreakpoint& one : breakpoints) nodes.insert(one.node);
+    return changed(graph, nodes, kRemove, [&](Node& node) {
+        for (const NodeBreakpoint& one : breakpoints)
+            if (one.node == node.id) take(node.breakpoints, one.breakpoint);
+    });
 }
 
 Delta enableBreakpoints(const Graph& graph, const std::set<NodeId>& nodes, bool enabled) {
-    return changed(graph, nodes, enabled ? "Enable breakpoint of " : "Disable breakpoint of ",
-                   [&](Node& node) {
-                       if (node.breakpoint) node.breakpoint->enabled = enabled;
-                   });
+    return changed(graph, nodes, enabled ? kEnable : kDisable, [&](Node& node) {
+        for (const Breakpoint& one : Breakpoints(node.breakpoints)) {
+            Breakpoint other = one;
+            other.enabled = enabled;
+            put(node.breakpoints, other);
+        }
+    });
 }
 
-std::map<NodeId, Breakpoint> breakpointsOf(const Graph& graph) {
-    std::map<NodeId, Breakpoint> out;
+std::map<NodeId, Breakpoints> breakpointsOf(const Graph& graph) {
+    std::map<NodeId, Breakpoints> out;
     for (const Node& node : graph.nodes())
-        if (node.breakpoint) out.emplace(node.id, *node.breakpoint);
+        if (!node.breakpoints.empty()) out.emplace(node.id, node.breakpoints);
     return out;
 }
 
+std::vector<NodeBreakpoint> allBreakpoints(const Graph& graph) {
+    std::vector<NodeBreakpoint> out;
+    for (const Node& node : graph.nodes())
+        for (const Breakpoint& one : node.breakpoints) out.push_back({node.id, one});
+    return out;
+}
+
+bool hasBreakpoint(const Node& node, const Breakpoint& breakpoint) {
+    return std::any_of(node.breakpoints.begin(), node.breakpoints.end(),
+                       [&](const Breakpoint& one) { return one.isSameStop(breakpoint); });
+}
+
 QString breakpointText(const Breakpoint& breakpoint) {
+    const QString condition = QStringLiteral("%1 %2").arg(
+        toQt(name(breakpoint.relation)),
+        QLocale::c().toString(breakpoint.limit, 'g', QLocale::FloatingPointShortest));
+    const QString statistic = toQt(name(breakpoint.statistic));
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:
         return Words::tr("before it");
+    case Breakpoint::Kind::input:
+        return Words::tr("before it, when %1 of an input %2").arg(statistic, condition);
     case Breakpoint::Kind::after:
         return Words::tr("after it");
     case Breakpoint::Kind::nanOrInf:
@@ -88,9 +130,7 @@ QString breakpointText(const Breakpoint& breakpoint) {
     case Breakpoint::Kind::condition:
         break;
     }
-    Breakpoint enabled = breakpoint;
-    enabled.enabled = true;
-    return Words::tr("when %1").arg(toQt(enabled.toString()));
+    return Words::tr("when %1 %2").arg(statistic, condition);
 }
 
 } // namespace twb

@@ -88,9 +88,12 @@ private:
         if (from != to) changes << QStringLiteral("%1 → %2").arg(from, to);
         if (before->disabled != after.disabled)
             changes << (after.disabled ? Words::tr("disabled") : Words::tr("enabled"));
-        if (before->breakpoint != after.breakpoint)
-            changes << (after.breakpoint ? Words::tr("stops %1").arg(breakpointText(*after.breakpoint))
-                                         : Words::tr("stops no more"));
+        if (before->breakpoints != after.breakpoints) {
+            QStringList stops;
+            for (const Breakpoint& one : after.breakpoints) stops << breakpointText(one);
+            changes << (stops.empty() ? Words::tr("stops no more")
+                                      : Words::tr("stops %1").arg(stops.join(Words::tr(" and "))));
+        }
         if (before->folded != after.folded)
             changes << (after.folded ? Words::tr("folded") : Words::tr("unfolded"));
         if (!changes.isEmpty())

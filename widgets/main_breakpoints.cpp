@@ -38,35 +38,48 @@ void MainWindow::fillBreakpointMenu(QMenu& menu) {
         addAction(menu, tr("Stop on a &condition…"), QKeySequence(tr("Alt+Shift+B")), [this] {
             if (!m_document.selection().nodes.empty()) askForCondition(selectedNodes());
         });
-    condition->setCheckable(true);
-    m_breakpointKinds.push_back({Kind::condition, condition});
     m_needSelection.push_back(condition);
     menu.addSeparator();
-    m_breakpointEnable = addAction(menu, tr("&Disable breakpoint"), QKeySequence(tr("Ctrl+Alt+V")), [this] {
-        const std::set<NodeId>& nodes = m_document.selection().nodes;
-        const bool anyOn = std::any_of(nodes.begin(), nodes.end(), [this](NodeId id) {
-            const auto& breakpoint = m_document.graph().find(id)->breakpoint;
-            return breakpoint && breakpoint->enabled;
-        });
-        edit(enableBreakpoints(m_document.graph(), nodes, !anyOn));
+    m_breakpointEnable = addAction(menu, tr("&Disable breakpoints"), QKeySequence(tr("Ctrl+Alt+V")), [this] {
+        const std::vector<Breakpoint> all = breakpointsAtHand();
+        const bool anyOn = std::any_of(all.begin(), all.end(), [](const Breakpoint& b) { return b.enabled; });
+        edit(enableBreakpoints(m_document.graph(), m_document.selection().nodes, !anyOn));
     });
-    addAction(menu, tr("&Remove all breakpoints"), QKeySequence(tr("Ctrl+Alt+X")), [this] {
-        std::set<NodeId> nodes;
-        for (const auto& [id, breakpoint] : breakpointsOf(m_document.graph())) nodes.insert(id);
-        edit(setBreakpoint(m_document.graph(), nodes, std::nullopt));
-    });
+    addAction(menu, tr("&Remove all breakpoints"), QKeySequence(tr("Ctrl+Alt+X")),
+              [this] { edit(removeBreakpoints(m_document.graph(), allBreakpoints(m_document.graph()))); });
 }
 
-/// One condition for all of them; what the first has is what the dialog begins with.
+/// Of what is selected.
+std::vector<Breakpoint> MainWindow::breakpointsAtHand() const {
+    std::vector<Breakpoint> out;
+    for (const NodeId id : m_document.selection().nodes) {
+        const Breakpoints& these = m_document.graph().find(id)->breakpoints;
+        out.insert(out.end(), these.begin(), these.end());
+    }
+    return out;
+}
+
+/// One more for all of them; the list is where one is changed.
 void MainWindow::askForCondition(const std::vector<NodeId>& nodes) {
-    const Node* first = m_document.graph().find(nodes.front());
-    const bool has = first->breakpoint && first->breakpoint->kind == Breakpoint::Kind::condition;
-    const QString name =
-        nodes.size() == 1 ? toQt(first->name) : tr("each of %1 nodes").arg(grouped(qint64(nodes.size())));
-    BreakpointDialog dialog(name, has ? *first->breakpoint : Breakpoint(), this);
-    const bool accepted = dialog.exec() == QDialog::Accepted;
-    if (accepted) edit(setBreakpoint(m_document.graph(), {nodes.begin(), nodes.end()}, dialog.breakpoint()));
+    if (const auto condition = conditionFor(nodes, Breakpoint()))
+        edit(addBreakpoint(m_document.graph(), {nodes.begin(), nodes.end()}, *condition));
     refreshBreakpointActions(); // a click has turned its mark over
+}
+
+std::optional<Breakpoint> MainWindow::conditionFor(const std::vector<NodeId>& nodes,
+                                                   const Breakpoint& start) {
+    const Graph& graph = m_document.graph();
+    const QString name = nodes.size() == 1 ? toQt(graph.find(nodes.front())->name)
+                                           : tr("each of %1 nodes").arg(grouped(qint64(nodes.size())));
+    const bool hasInputs = std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+        const std::vector<std::optional<PortRef>>& inputs = graph.inputs(id);
+        return std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.has_value(); });
+    });
+    BreakpointDialog dialog(name, start, hasInputs || start.kind == Breakpoint::Kind::input, this);
+    if (dialog.exec() != QDialog::Accepted) return std::nullopt;
+    Breakpoint out = dialog.breakpoint();
+    out.enabled = start.enabled;
+    return out;
 }
 
 BreakpointsPanel* MainWindow::makeBreakpointsPanel() {
@@ -75,11 +88,15 @@ BreakpointsPanel* MainWindow::makeBreakpointsPanel() {
         m_document.select({{id}, {}, std::nullopt});
         m_canvas->reveal(id);
     });
-    connect(panel, &BreakpointsPanel::conditionWanted, this, [this](NodeId id) { askForCondition({id}); });
+    connect(panel, &BreakpointsPanel::changeWanted, this, [this](const NodeBreakpoint& one) {
+        if (!one.breakpoint.looks() || one.breakpoint.kind == Breakpoint::Kind::nanOrInf) return;
+        if (const auto other = conditionFor({one.node}, one.breakpoint))
+            edit(changeBreakpoint(m_document.graph(), one, *other));
+    });
     connect(panel, &BreakpointsPanel::filled, this,
             [this, panel](bool some) { m_bottom->setTabVisible(panel, some); });
-    connect(panel, &BreakpointsPanel::removed, this, [this](const std::set<NodeId>& nodes) {
-        edit(setBreakpoint(m_document.graph(), nodes, std::nullopt));
+    connect(panel, &BreakpointsPanel::removed, this, [this](const std::vector<NodeBreakpoint>& these) {
+        edit(removeBreakpoints(m_document.graph(), these));
     });
     connect(&m_runs, &RunController::stopped, this, &MainWindow::showStop);
     connect(&m_runs, &RunController::stopped, this, &MainWindow::refreshActions);
@@ -102,20 +119,16 @@ void MainWindow::showStop() {
 
 void MainWindow::refreshBreakpointActions() {
     const std::set<NodeId>& nodes = m_document.selection().nodes;
-    const auto all = [&](auto holds) {
-        return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-            const std::optional<Breakpoint>& breakpoint = m_document.graph().find(id)->breakpoint;
-            return breakpoint && holds(*breakpoint);
-        });
-    };
     for (const auto& [kind, action] : m_breakpointKinds)
-        action->setChecked(all([kind = kind](const Breakpoint& b) { return b.kind == kind; }));
-    const bool some = std::any_of(nodes.begin(), nodes.end(), [this](NodeId id) {
-        return m_document.graph().find(id)->breakpoint.has_value();
-    });
-    const bool off = all([](const Breakpoint& b) { return !b.enabled; });
-    m_breakpointEnable->setEnabled(some);
-    m_breakpointEnable->setText(off ? tr("&Enable breakpoint") : tr("&Disable breakpoint"));
+        action->setChecked(!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+            const Breakpoints& these = m_document.graph().find(id)->breakpoints;
+            return std::any_of(these.begin(), these.end(),
+                               [&](const Breakpoint& one) { return one.kind == kind; });
+        }));
+    const std::vector<Breakpoint> all = breakpointsAtHand();
+    const bool off = std::none_of(all.begin(), all.end(), [](const Breakpoint& b) { return b.enabled; });
+    m_breakpointEnable->setEnabled(!all.empty());
+    m_breakpointEnable->setText(off && !all.empty() ? tr("&Enable breakpoints") : tr("&Disable breakpoints"));
     m_stepAction->setEnabled(m_runs.isStopped());
     m_runAction->setEnabled(!m_runs.isRunning() || m_runs.isStopped());
     m_runAction->setText(m_runs.isStopped() ? tr("&Continue") : tr("&Run"));

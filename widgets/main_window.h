@@ -98,7 +98,9 @@ private:
     // main_breakpoints.cpp
     void fillBreakpointMenu(QMenu& menu);
     BreakpointsPanel* makeBreakpointsPanel();
+    std::vector<Breakpoint> breakpointsAtHand() const;
     void askForCondition(const std::vector<NodeId>& nodes);
+    std::optional<Breakpoint> conditionFor(const std::vector<NodeId>& nodes, const Breakpoint& start);
     void showStop();
     void refreshBreakpointActions();
     // main_analysis.cpp

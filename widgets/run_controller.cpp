@@ -86,6 +86,7 @@ std::shared_ptr<const Plan> RunController::compilePlan(const Graph& graph, const
     options.revision = m_document.revision();
     options.policy = graph.info().policy;
     if (keep) options.keep = outputsWithin(analysis, kKeptBytes);
+    options.fuse = !keep; // of what is looked at each op has its own output
     return compile(graph, analysis, m_document.devices(), m_document.files(), options);
 }
 
@@ -127,9 +128,10 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     }
     const bool once = iterations == 1;
     // Who stops looks around: memory is not shared then, and most tensors are there.
-    const std::map<NodeId, Breakpoint> breakpoints = breakpointsOf(m_document.graph());
+    const std::map<NodeId, Breakpoints> breakpoints = breakpointsOf(m_document.graph());
+    const std::vector<NodeBreakpoint> all = allBreakpoints(m_document.graph());
     const bool stops =
-        std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& b) { return b.second.enabled; });
+        std::any_of(all.begin(), all.end(), [](const NodeBreakpoint& one) { return one.breakpoint.enabled; });
     try {
         const Analysis analysis = analysisOf(m_document.graph());
         m_leanPlan = compilePlan(m_document.graph(), analysis, false);

@@ -93,9 +93,9 @@ QComboBox QAbstractItemView { background: @raised; border: 1px solid @border; pa
 QComboBox QAbstractItemView::item { min-height: 24px; padding: 0 8px; border-radius: 4px; }
 
 QCheckBox { spacing: 8px; }
-QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
-QCheckBox::indicator:hover { border-color: @accent; }
-QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
+QCheckBox::indicator, QTableView::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
+QCheckBox::indicator:hover, QTableView::indicator:hover { border-color: @accent; }
+QCheckBox::indicator:checked, QTableView::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
 QCheckBox:focus { color: @accent; }
 
 QScrollBar { background: transparent; border: none; margin: 0; }

@@ -123,7 +123,7 @@ void writeNode(Writer& w, const Node& node) {
     if (node.frame != FrameId::none) w.raw(", \"frame\": ").id(node.frame);
     if (node.pinned) w.raw(", \"pinned\": true");
     if (node.disabled) w.raw(", \"disabled\": true");
-    if (node.breakpoint) w.raw(", \"breakpoint\": ").text(node.breakpoint->toString());
+    if (!node.breakpoints.empty()) w.raw(", \"breakpoint\": ").text(toString(node.breakpoints));
     if (!node.attributes.empty()) {
         const char* separator = ", \"attributes\": {";
         for (const auto& [name, value] : node.attributes) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -11,6 +12,8 @@ namespace twb {
 namespace {
 
 constexpr std::string_view kOff = "off ";
+constexpr std::string_view kInput = "input ";
+constexpr std::string_view kNext = "; ";
 constexpr std::string_view kNanOrInf = "nan or inf";
 constexpr std::array<std::string_view, 7> kStatistics{"min", "max", "mean", "std", "absmax", "nan", "inf"};
 constexpr std::array<std::string_view, 6> kRelations{"<", "<=", "==", "!=", ">=", ">"};
@@ -94,10 +97,12 @@ std::string Breakpoint::toString() const {
         return fmt::format("{}after", off);
     case Kind::nanOrInf:
         return fmt::format("{}{}", off, kNanOrInf);
+    case Kind::input:
     case Kind::condition:
         break;
     }
-    return fmt::format("{}{} {} {}", off, name(statistic), name(relation), limit);
+    return fmt::format("{}{}{} {} {}", off, kind == Kind::input ? kInput : "", name(statistic),
+                       name(relation), limit);
 }
 
 std::optional<Breakpoint> Breakpoint::parse(std::string_view text) {
@@ -110,6 +115,11 @@ std::optional<Breakpoint> Breakpoint::parse(std::string_view text) {
         out.kind = text == "before" ? Kind::before : text == "after" ? Kind::after : Kind::nanOrInf;
         return out;
     }
+    out.kind = Kind::condition;
+    if (text.starts_with(kInput)) {
+        out.kind = Kind::input;
+        text.remove_prefix(kInput.size());
+    }
     const std::size_t first = text.find(' ');
     const std::size_t second = first == std::string_view::npos ? first : text.find(' ', first + 1);
     if (second == std::string_view::npos) return std::nullopt;
@@ -117,7 +127,6 @@ std::optional<Breakpoint> Breakpoint::parse(std::string_view text) {
     const auto relation = named<Relation>(kRelations, text.substr(first + 1, second - first - 1));
     const auto limit = number(text.substr(second + 1));
     if (!statistic || !relation || !limit) return std::nullopt;
-    out.kind = Kind::condition;
     out.statistic = *statistic;
     out.relation = *relation;
     out.limit = *limit;
@@ -130,10 +139,48 @@ std::optional<std::string> Breakpoint::found(const TensorStatistics& s) const {
         return fmt::format("{} NaN, {} inf", s.nan, s.infinite);
     }
     const bool counts = statistic == Statistic::nan || statistic == Statistic::inf;
-    if (kind != Kind::condition || (!counts && s.finite == 0)) return std::nullopt;
+    if (!looks() || (!counts && s.finite == 0)) return std::nullopt;
     const double value = valueOf(statistic, s);
     if (!holds(value, relation, limit)) return std::nullopt;
-    return fmt::format("{} is {:.6g}", name(statistic), value);
+    return fmt::format("{}{} is {:.6g}", name(statistic), kind == Kind::input ? " of an input" : "", value);
+}
+
+bool Breakpoint::isSameStop(const Breakpoint& other) const noexcept {
+    Breakpoint alike = other;
+    alike.enabled = enabled;
+    return alike == *this;
+}
+
+void take(Breakpoints& breakpoints, const Breakpoint& breakpoint) {
+    std::erase_if(breakpoints, [&](const Breakpoint& b) { return b.isSameStop(breakpoint); });
+}
+
+void put(Breakpoints& breakpoints, const Breakpoint& breakpoint) {
+    take(breakpoints, breakpoint);
+    const auto inOrder = [](const Breakpoint& a, const Breakpoint& b) { return a < b; };
+    breakpoints.insert(std::upper_bound(breakpoints.begin(), breakpoints.end(), breakpoint, inOrder),
+                       breakpoint);
+}
+
+std::string toString(const Breakpoints& breakpoints) {
+    std::string out;
+    for (const Breakpoint& breakpoint : breakpoints) {
+        if (!out.empty()) out += kNext;
+        out += breakpoint.toString();
+    }
+    return out;
+}
+
+std::optional<Breakpoints> parseBreakpoints(std::string_view text) {
+    Breakpoints out;
+    while (true) {
+        const std::size_t end = text.find(kNext);
+        const std::optional<Breakpoint> one = Breakpoint::parse(text.substr(0, end));
+        if (!one) return std::nullopt;
+        put(out, *one);
+        if (end == std::string_view::npos) return out;
+        text.remove_prefix(end + kNext.size());
+    }
 }
 
 } // namespace twb

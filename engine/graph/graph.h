@@ -48,10 +48,10 @@ struct Node {
     FrameId frame = FrameId::none; ///< the module it belongs to
     Attributes attributes;         ///< those that are set; defaults come from the op table
     Position position;
-    bool folded = false;   ///< drawn within the node that reads it, where it can be: see folding.h
-    bool pinned = false;   ///< stays on its lane when a placement is proposed
-    bool disabled = false; ///< has no part in a run; what reads it reads what it reads, where that fits
-    std::optional<Breakpoint> breakpoint{}; ///< changes nothing that is computed
+    bool folded = false;       ///< drawn within the node that reads it, where it can be: see folding.h
+    bool pinned = false;       ///< stays on its lane when a placement is proposed
+    bool disabled = false;     ///< has no part in a run; what reads it reads what it reads, where that fits
+    Breakpoints breakpoints{}; ///< change nothing that is computed
     bool operator==(const Node&) const = default;
 };
 

@@ -79,7 +79,7 @@ public:
         return m_context && !m_ended;
     }
 
-    void setBreakpoints(const std::map<NodeId, Breakpoint>& breakpoints) {
+    void setBreakpoints(const std::map<NodeId, Breakpoints>& breakpoints) {
         const std::scoped_lock lock(m_mutex);
         if (m_context) m_context->stops().set(breakpoints);
     }
@@ -151,7 +151,7 @@ std::uint64_t Executor::start(std::shared_ptr<const Plan> plan, const RunOptions
 }
 void Executor::cancel() { m_impl->cancel(); }
 bool Executor::isRunning() const { return m_impl->isRunning(); }
-void Executor::setBreakpoints(const std::map<NodeId, Breakpoint>& b) { m_impl->setBreakpoints(b); }
+void Executor::setBreakpoints(const std::map<NodeId, Breakpoints>& b) { m_impl->setBreakpoints(b); }
 void Executor::proceed() { m_impl->goOn(false); }
 void Executor::step() { m_impl->goOn(true); }
 std::optional<Tensor> Executor::tensorAtStop(PortRef output) const { return m_impl->tensorAtStop(output); }

@@ -76,7 +76,7 @@ struct RunStop {
     std::uint32_t step = 0;
     std::int64_t iteration = 0; ///< 0 also for setup steps
     bool after = false;         ///< the step has run; else it comes next
-    std::string found;          ///< by a breakpoint that looks: "max is 3.2"
+    std::string found;          ///< by a breakpoint that looks: "max is 3.2"; the first, where several do
     /// By step, of this iteration: pending what is still to come. Setup steps stay as they ended.
     std::vector<StepState> states;
 };
@@ -112,7 +112,7 @@ struct RunOptions {
     /// Let GPUs launch stretches of steps that repeat as CUDA graphs (stretches.h).
     bool cudaGraphs = true;
     /// Disabled ones do not count. A run with any uses no cached results, so that it comes by.
-    std::map<NodeId, Breakpoint> breakpoints{};
+    std::map<NodeId, Breakpoints> breakpoints{};
 };
 
 /// Runs plans on a thread of its own, one at a time. start() and cancel() return at once; the destructor
@@ -129,7 +129,7 @@ public:
     void cancel();
     bool isRunning() const;
     /// From now on these are the run's breakpoints. Without effect while no run is on.
-    void setBreakpoints(const std::map<NodeId, Breakpoint>& breakpoints);
+    void setBreakpoints(const std::map<NodeId, Breakpoints>& breakpoints);
     /// From a stop to the next breakpoint.
     void proceed();
     /// From a stop to the end of the next step, whatever it is.

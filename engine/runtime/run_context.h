@@ -100,7 +100,10 @@ private:
     void stopBefore(std::uint32_t step);
     void stopAfter(std::uint32_t step);
     void standStill(std::uint32_t step, bool after, std::string found);
-    std::optional<std::string> lookAt(const Step& step, const Breakpoint& breakpoint) const;
+    std::optional<std::string> decide(const Breakpoints& breakpoints,
+                                      const std::vector<std::uint32_t>& values);
+    std::optional<std::string> lookAt(const std::vector<std::uint32_t>& values,
+                                      const Breakpoint& breakpoint) const;
     bool isReached(std::uint32_t step) const;
     std::optional<Tensor> onHost(std::uint32_t value) const;
     // In run_control.cpp.

@@ -12,10 +12,12 @@
 
 namespace twb {
 
-void RunStops::set(const std::map<NodeId, Breakpoint>& breakpoints) {
+void RunStops::set(const std::map<NodeId, Breakpoints>& breakpoints) {
     const std::scoped_lock lock(m_mutex);
     m_breakpoints = breakpoints;
-    std::erase_if(m_breakpoints, [](const auto& entry) { return !entry.second.enabled; });
+    for (auto& [node, all] : m_breakpoints)
+        std::erase_if(all, [](const Breakpoint& breakpoint) { return !breakpoint.enabled; });
+    std::erase_if(m_breakpoints, [](const auto& entry) { return entry.second.empty(); });
     arm();
 }
 
@@ -24,15 +26,18 @@ bool RunStops::isStepping() const {
     return m_steps;
 }
 
-std::optional<Breakpoint> RunStops::at(const Step& step) const {
+Breakpoints RunStops::at(const Step& step, bool before) const {
     const std::scoped_lock lock(m_mutex);
-    const auto find = [&](NodeId node) -> std::optional<Breakpoint> {
+    Breakpoints out;
+    const auto add = [&](NodeId node) {
         const auto found = m_breakpoints.find(node);
-        return found == m_breakpoints.end() ? std::nullopt : std::optional(found->second);
+        if (found == m_breakpoints.end()) return;
+        for (const Breakpoint& breakpoint : found->second)
+            if (breakpoint.isBefore() == before) put(out, breakpoint);
     };
-    for (const NodeId member : step.members)
-        if (const auto found = find(member)) return found;
-    return find(step.node);
+    for (const NodeId member : step.members) add(member);
+    add(step.node);
+    return out;
 }
 
 void RunStops::begin() {
@@ -66,35 +71,52 @@ void RunStops::release() noexcept {
 
 void RunContext::stopBefore(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
-    const std::optional<Breakpoint> here = m_stops.at(step);
+    const Breakpoints here = m_stops.at(step, true);
     // One that steps stops after it.
-    if (!here || here->kind != Breakpoint::Kind::before || m_stops.isStepping()) return;
+    if (here.empty() || m_stops.isStepping()) return;
     if (m_plan->stepsOf(step.node).front() != index) return; // within a node of several steps
     synchronizeAll();
-    if (!m_guard.isCancelled() && m_guard.state(index) == StepState::done) standStill(index, false, {});
+    if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
+    if (const std::optional<std::string> found = decide(here, step.inputs)) standStill(index, false, *found);
 }
 
 void RunContext::stopAfter(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
-    const std::optional<Breakpoint> here = m_stops.at(step);
-    const bool isLast = here && step.node != NodeId::none && m_plan->stepsOf(step.node).back() == index;
-    const bool mayStop = isLast && here->kind != Breakpoint::Kind::before;
+    Breakpoints here = m_stops.at(step, false);
+    if (step.node == NodeId::none || (!here.empty() && m_plan->stepsOf(step.node).back() != index))
+        here.clear();
     const bool isStepping = m_stops.isStepping();
-    if (!mayStop && !isStepping) return;
+    if (here.empty() && !isStepping) return;
     synchronizeAll();
     if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
-    const std::int64_t since = steadyNs();
-    const std::optional<std::string> found = mayStop && here->looks() ? lookAt(step, *here) : std::nullopt;
-    m_stoppedNs += steadyNs() - since;
-    if (isStepping || !here->looks() || found) standStill(index, true, found.value_or(std::string()));
+    const std::optional<std::string> found = decide(here, step.outputs);
+    if (isStepping || found) standStill(index, true, found.value_or(std::string()));
 }
 
-/// What a breakpoint finds in the first output that has something of the kind.
-std::optional<std::string> RunContext::lookAt(const Step& step, const Breakpoint& breakpoint) const {
-    for (const std::uint32_t v : step.outputs) {
+/// Whether the run stops at one of them, and what the first that looks has found in `values`. The time that
+/// looking takes is in no figure.
+std::optional<std::string> RunContext::decide(const Breakpoints& breakpoints,
+                                              const std::vector<std::uint32_t>& values) {
+    const std::int64_t since = steadyNs();
+    std::optional<std::string> out;
+    for (const Breakpoint& breakpoint : breakpoints) {
+        if (out && !out->empty()) break;
+        const std::optional<std::string> found =
+            breakpoint.looks() ? lookAt(values, breakpoint) : std::string();
+        if (found) out = found;
+    }
+    m_stoppedNs += steadyNs() - since;
+    return out;
+}
+
+/// What a breakpoint finds in the first of these that has something of the kind.
+std::optional<std::string> RunContext::lookAt(const std::vector<std::uint32_t>& values,
+                                              const Breakpoint& breakpoint) const {
+    for (const std::uint32_t v : values) {
+        if (v == kNone) continue;
         try {
-            const std::optional<Tensor> output = onHost(v);
-            const auto found = output ? breakpoint.found(statisticsOf(*output)) : std::nullopt;
+            const std::optional<Tensor> tensor = onHost(v);
+            const auto found = tensor ? breakpoint.found(statisticsOf(*tensor)) : std::nullopt;
             if (found) return found;
         } catch (const Error& error) {
             return error.what(); // whoever set the breakpoint learns that it could not look

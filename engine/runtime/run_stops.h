@@ -7,21 +7,21 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
 
 namespace twb {
 
 /// Where a run stops, and the wait there. All but begin() and wait() from any thread.
 class RunStops {
 public:
-    explicit RunStops(const std::map<NodeId, Breakpoint>& breakpoints) { set(breakpoints); }
+    explicit RunStops(const std::map<NodeId, Breakpoints>& breakpoints) { set(breakpoints); }
 
-    void set(const std::map<NodeId, Breakpoint>& breakpoints);
+    void set(const std::map<NodeId, Breakpoints>& breakpoints);
     /// Whether anything may stop it: asked before and after each step.
     bool isArmed() const noexcept { return m_armed.load(std::memory_order_relaxed); }
     bool isStepping() const;
-    /// The enabled one of a step's node, or of one of the nodes that the step is for.
-    std::optional<Breakpoint> at(const Step& step) const;
+    /// The enabled ones of a step's node, and of the nodes that the step is for: those before it, or those
+    /// after it.
+    Breakpoints at(const Step& step, bool before) const;
 
     /// From here until wait() returns the run stands still.
     void begin();
@@ -41,8 +41,8 @@ private:
 
     mutable std::mutex m_mutex;
     std::condition_variable m_woken;
-    std::map<NodeId, Breakpoint> m_breakpoints; ///< enabled ones
-    bool m_steps = false;                       ///< it stops after the next step
+    std::map<NodeId, Breakpoints> m_breakpoints; ///< enabled ones
+    bool m_steps = false;                        ///< it stops after the next step
     bool m_isStill = false;
     bool m_released = false;
     std::atomic<bool> m_armed{false};

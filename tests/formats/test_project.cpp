@@ -45,8 +45,11 @@ public:
             Node node{
                 NodeId::none, "Op" + text(), text(), lanes[pick(4)], frames[pick(frames.size())], {}, {}};
             node.position = {real(), real()};
-            constexpr std::array kBreakpoints{"", "after", "off before", "nan or inf", "absmax >= 0.5"};
-            node.breakpoint = Breakpoint::parse(kBreakpoints[pick(kBreakpoints.size())]);
+            constexpr std::array kBreakpoints{
+                "",           "after",         "off before",
+                "nan or inf", "absmax >= 0.5", "before; input max > 3; off min < 0"};
+            if (const auto these = parseBreakpoints(kBreakpoints[pick(kBreakpoints.size())]))
+                node.breakpoints = *these;
             for (std::size_t n = pick(4); n > 0; --n) node.attributes.set(fmt::format("a{}", n), value());
             ids.push_back(b.addNode(node));
         }

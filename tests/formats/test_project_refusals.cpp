@@ -69,8 +69,8 @@ private Q_SLOTS:
             "iterations is 0; it must lie between 1 and");
         row("policy", with("\"strict\"", "\"loose\""), "policy must be \"strict\", \"implicit\" or \"guard:");
         row("breakpoint", with("\"frame\": 1", "\"breakpoint\": \"max => 3\""),
-            "nodes[1].breakpoint must be before, after, \"nan or inf\" or a condition such as \"max > 3\", "
-            "but is \"max => 3\"");
+            "nodes[1].breakpoint must be before, after, \"nan or inf\" or a condition such as \"max > 3\" "
+            "or \"input max > 3\", or several with \"; \" between them, but is \"max => 3\"");
         row("nodes an object",
             with("\"notes\": [{\"id\": 1, \"lane\": 1, \"text\": \"hello\"}]", "\"notes\": {}"),
             "notes must be a list, not an object");

@@ -51,11 +51,12 @@ private Q_SLOTS:
         const FrameId inner = b.addFrame({FrameId::none, "inner", outer});
         Attributes attributes{{"i", std::int64_t(1)}, {"d", std::nan("")}, {"r", RawJson{"{\"a\":[null]}"}}};
         const NodeId a = b.addNode({NodeId::none, "Op", "", lane, inner, attributes, {-1.5, 2}});
-        for (const char* text : {"off after", "nan or inf", "mean <= -1.5e-07", "max > 1e+30", "nan != 12"}) {
+        for (const char* text : {"off after", "nan or inf", "mean <= -1.5e-07", "max > 1e+30", "nan != 12",
+                                 "before; off input std < 2; after; nan or inf"}) {
             Node stops;
             stops.op = "Op";
             stops.lane = lane;
-            stops.breakpoint = Breakpoint::parse(text);
+            stops.breakpoints = *parseBreakpoints(text);
             b.addNode(std::move(stops));
         }
         b.connect({{a, 3}, {a, 64}});
@@ -92,6 +93,10 @@ private Q_SLOTS:
         row("/nodes/0/breakpoint", "true");
         row("/nodes/0/breakpoint", "\"on\"");
         row("/nodes/0/breakpoint", "\"max > nan\"");
+        row("/nodes/0/breakpoint", "\"\"");
+        row("/nodes/0/breakpoint", "\"before;after\"");
+        row("/nodes/0/breakpoint", "\"before; \"");
+        row("/nodes/0/breakpoint", "\"input after\"");
         row("/nodes/0/breakpoint", "\"max > 03\"");
         row("/lanes/0/device", "\"tpu\"");
         row("/lanes/0/device", "\"cuda:64\"");

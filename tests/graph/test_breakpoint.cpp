@@ -11,9 +11,9 @@ class TestBreakpoint : public QObject {
 
 private Q_SLOTS:
     void textsRoundTrip() {
-        for (const char* text :
-             {"before", "after", "nan or inf", "off after", "off nan or inf", "max > 3", "min <= -0.5",
-              "mean == 0", "std != 1", "absmax >= 1e+30", "nan > 0", "off inf < 12", "max > -1e-07"}) {
+        for (const char* text : {"before", "after", "nan or inf", "off after", "off nan or inf", "max > 3",
+                                 "min <= -0.5", "mean == 0", "std != 1", "absmax >= 1e+30", "nan > 0",
+                                 "off inf < 12", "max > -1e-07", "input max > 3", "off input nan > 0"}) {
             const auto parsed = Breakpoint::parse(text);
             QVERIFY2(parsed, text);
             QCOMPARE(parsed->toString(), std::string(text));
@@ -22,11 +22,54 @@ private Q_SLOTS:
     }
 
     void othersAreRefused() {
-        for (const char* text :
-             {"",          "off",       "off ",      "never",    "max",        "max >",       "max > ",
-              "max > a",   "max > nan", "max > inf", "max => 3", "median > 3", "max > 3 ",    "max  > 3",
-              "max > 0x3", "max > 03",  "max > +3",  "max > .5", "max > 5.",   "max > 1e999", "After"})
+        for (const char* text : {"",
+                                 "off",
+                                 "off ",
+                                 "never",
+                                 "max",
+                                 "max >",
+                                 "max > ",
+                                 "max > a",
+                                 "max > nan",
+                                 "max > inf",
+                                 "max => 3",
+                                 "median > 3",
+                                 "max > 3 ",
+                                 "max  > 3",
+                                 "max > 0x3",
+                                 "max > 03",
+                                 "max > +3",
+                                 "max > .5",
+                                 "max > 5.",
+                                 "max > 1e999",
+                                 "After",
+                                 "input",
+                                 "input after",
+                                 "input nan or inf",
+                                 "input off max > 3",
+                                 "inputmax > 3"})
             QVERIFY2(!Breakpoint::parse(text), text);
+    }
+
+    /// One text for one set of them, in whatever order they came.
+    void severalHaveOneText() {
+        const std::string canonical = "before; input max > 3; after; off nan or inf; min < 0; min < 1";
+        const auto all = parseBreakpoints(canonical);
+        QVERIFY(all && all->size() == 6);
+        QCOMPARE(toString(*all), canonical);
+        QCOMPARE(
+            toString(*parseBreakpoints("min < 1; min < 0; off nan or inf; after; input max > 3; before")),
+            canonical);
+        QCOMPARE(toString(*parseBreakpoints("after; off after")), std::string("off after")); // the last word
+        QCOMPARE(toString({}), std::string());
+        for (const char* text : {"", "; after", "after;", "after; ", "after;before", "after, before"})
+            QVERIFY2(!parseBreakpoints(text), text);
+        Breakpoints some = *all;
+        put(some, *Breakpoint::parse("nan or inf"));
+        QCOMPARE(some.size(), std::size_t(6));
+        QVERIFY(toString(some).find("; nan or inf") != std::string::npos);
+        take(some, *Breakpoint::parse("off before"));
+        QCOMPARE(toString(some), std::string("input max > 3; after; nan or inf; min < 0; min < 1"));
     }
 
     void theOutputDecides_data() {
@@ -53,6 +96,8 @@ private Q_SLOTS:
         row("nan > 1", {kNan}, "");
         row("nan > 1", {kNan, kNan}, "nan is 2");
         row("inf == 1", {-kInf}, "inf is 1");
+        row("input max >= 3", {1, 3}, "max of an input is 3");
+        row("input max > 3", {1, 3}, "");
         row("max < 3", {kNan}, ""); // of no finite element there is no max
         row("max < 3", {}, "");
     }

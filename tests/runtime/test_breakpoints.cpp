@@ -49,9 +49,7 @@ private:
     std::condition_variable m_changed;
 };
 
-using Breakpoints = std::map<NodeId, Breakpoint>;
-
-Breakpoint at(const char* text) { return *Breakpoint::parse(text); }
+Breakpoints at(const char* text) { return *parseBreakpoints(text); }
 
 /// x = 1 on cuda:0 -> doubled = x + x -> home on the cpu -> root = sqrt(home) -> minus = -root.
 struct Line {
@@ -86,6 +84,8 @@ private Q_SLOTS:
     void itStopsBeforeAndAfterANode();
     void stepsGoFromOneToTheNext();
     void aConditionDecides();
+    void anInputDecides();
+    void severalAtOneNode();
     void whatIsSetDuringTheRunCounts();
     void inALoopEachTimeCounts();
     void cancelAtAStopEndsAtOnce();
@@ -180,6 +180,48 @@ void TestBreakpoints::aConditionDecides() {
     QCOMPARE(stopsOf("inf > 3").size(), std::size_t(0));
     QCOMPARE(stopsOf("max < 0").size(), std::size_t(0)); // nothing finite
     QCOMPARE(stopsOf("off nan or inf").size(), std::size_t(0));
+}
+
+/// Before the step, by what it is about to read: on whatever device that lies.
+void TestBreakpoints::anInputDecides() {
+    const Line line;
+    const auto stopsOf = [&](NodeId node, const char* text) {
+        Stopper stopper;
+        stopper.answer = AtStop::goOn;
+        runToEnd(line.plan, {.iterations = 3, .breakpoints = {{node, at(text)}}}, &stopper);
+        return stopper.stops;
+    };
+    const std::vector<RunStop> stops = stopsOf(line.root, "input max > 1.5");
+    QCOMPARE(stops.size(), std::size_t(3));
+    QVERIFY(!stops[0].after);
+    QCOMPARE(line.label(stops[0]), std::string("root"));
+    QCOMPARE(stops[0].states[stops[0].step], StepState::pending);
+    QCOMPARE(stops[0].found, std::string("max of an input is 2"));
+    QCOMPARE(stopsOf(line.root, "input max > 2").size(), std::size_t(0));
+    QCOMPARE(stopsOf(line.doubled, "input min == 1").size(), std::size_t(3)); // a source's, on cuda:0
+    QCOMPARE(stopsOf(line.home, "input mean == 2").size(), std::size_t(3));   // of a copy
+    QCOMPARE(stopsOf(line.x, "input max > 0").size(), std::size_t(0));        // it has none
+    QCOMPARE(stopsOf(line.root, "off input max > 1.5").size(), std::size_t(0));
+}
+
+/// Before it once, after it once, whichever of them holds; what was found is told.
+void TestBreakpoints::severalAtOneNode() {
+    const Line line;
+    const auto stopsOf = [&](const char* text) {
+        Stopper stopper;
+        stopper.answer = AtStop::goOn;
+        runToEnd(line.plan, {.iterations = 2, .breakpoints = {{line.minus, at(text)}}}, &stopper);
+        std::vector<std::pair<bool, std::string>> out;
+        for (const RunStop& stop : stopper.stops) out.emplace_back(stop.after, stop.found);
+        return out;
+    };
+    using Stops = std::vector<std::pair<bool, std::string>>;
+    const Stops both{{false, ""}, {true, "min is -1.41421"}, {false, ""}, {true, "min is -1.41421"}};
+    QCOMPARE(stopsOf("before; after; max > 0; min < 0"), both);
+    QCOMPARE(stopsOf("before; max > 0; min < 0"), both);
+    QCOMPARE(stopsOf("off before; nan or inf; max > 0"), Stops{});
+    QCOMPARE(stopsOf("input max > 9; off after; input min > 0"),
+             (Stops{{false, "min of an input is 1.41421"}, {false, "min of an input is 1.41421"}}));
 }
 
 void TestBreakpoints::whatIsSetDuringTheRunCounts() {
@@ -295,7 +337,7 @@ void TestBreakpoints::modelledTimesAreThoseWithoutStops() {
     const NodeId mm = g.node("MatMul", "mm", "cuda:0", {}, {m, m});
     g.node("Relu", "relu", "cuda:0", {}, {mm});
     const auto plan = planOf(g.graph(), simulatedMap());
-    const auto timesOf = [&](const Breakpoints& breakpoints) {
+    const auto timesOf = [&](const std::map<NodeId, Breakpoints>& breakpoints) {
         Stopper stopper;
         stopper.answer = AtStop::goOn;
         runToEnd(plan, {.iterations = 4, .breakpoints = breakpoints}, &stopper);

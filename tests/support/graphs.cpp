@@ -141,7 +141,7 @@ Delta randomDelta(const Graph& graph, std::mt19937_64& random) {
             bool* const marks[] = {&marked.disabled, &marked.disabled, &marked.pinned, &marked.folded};
             bool& mark = *marks[below(std::size(marks))];
             mark = !mark;
-            if (below(4) == 0) marked.breakpoint = Breakpoint{};
+            if (below(4) == 0) put(marked.breakpoints, Breakpoint{});
             builder.change(marked);
         }
         break;

@@ -28,9 +28,10 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
         text += shape->device.toString() + (shape->hasError ? " error " : " ") +
                 (shape->hasWarning ? "warning " : "") + (shape->isPinned ? "pinned " : "") +
                 (shape->isDisabled ? "disabled " : "") + (shape->isStaged ? "staged " : "") +
-                (shape->isHidden ? "hidden " : "") + (shape->breakpoint ? "breakpoint " : "") +
-                std::to_string(static_cast<int>(shape->kind)) + " " + std::to_string(shape->inputs) + " " +
-                std::to_string(shape->outputs) + " " + std::to_string(shape->folded) + "\n";
+                (shape->isHidden ? "hidden " : "") + "stops " + std::to_string(shape->stops.present) + " " +
+                std::to_string(shape->stops.enabled) + " " + std::to_string(static_cast<int>(shape->kind)) +
+                " " + std::to_string(shape->inputs) + " " + std::to_string(shape->outputs) + " " +
+                std::to_string(shape->folded) + "\n";
     }
     for (const Edge& edge : graph.edges()) {
         const WireShape* wire = scene.wire(edge);

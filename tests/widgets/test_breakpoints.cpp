@@ -1,3 +1,4 @@
+#include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/panels/breakpoints_panel.h"
@@ -45,6 +46,8 @@ bool waitForStop(WindowHand& hand) {
 
 QString status(WindowHand& hand) { return find<QLabel>(*hand.window, "status")->text(); }
 
+std::string stopsOf(WindowHand& hand, NodeId id) { return toString(hand.node(id).breakpoints); }
+
 StepState stateOf(WindowHand& hand, NodeId id) { return hand.window->runs().state().nodes.at(id).state; }
 
 } // namespace
@@ -63,18 +66,20 @@ private Q_SLOTS:
         WindowHand hand(line.graph);
         hand.click(hand.middle(line.root));
         hand.key(Qt::Key_B);
-        QCOMPARE(hand.node(line.root).breakpoint->toString(), std::string("after"));
+        QCOMPARE(stopsOf(hand, line.root), "after");
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Stop after root"));
-        QVERIFY(hand.shape(line.root).breakpoint);
+        QVERIFY(hand.shape(line.root).stops.present);
         QVERIFY(action(*hand.window, QStringLiteral("Stop after the node"))->isChecked());
         hand.key(Qt::Key_B, Qt::ShiftModifier);
-        QCOMPARE(hand.node(line.root).breakpoint->toString(), std::string("before"));
+        QCOMPARE(stopsOf(hand, line.root), "before; after"); // beside each other
+        hand.key(Qt::Key_B);
+        QCOMPARE(stopsOf(hand, line.root), "before");
         hand.key(Qt::Key_B, Qt::ShiftModifier);
-        QVERIFY(!hand.node(line.root).breakpoint);
+        QCOMPARE(stopsOf(hand, line.root), "");
         hand.document.undoStack().setIndex(0);
         QVERIFY(hand.graph() == line.graph);
-        QVERIFY(!hand.shape(line.root).breakpoint);
+        QVERIFY(!hand.shape(line.root).stops.present);
     }
 
     void theMenuOfANodeHasIt() {
@@ -99,7 +104,7 @@ private Q_SLOTS:
                                 hand.canvas.mapToGlobal(hand.middle(line.plus)));
         QApplication::sendEvent(&hand.canvas, &event);
         QVERIFY(menu);
-        QCOMPARE(hand.node(line.plus).breakpoint->toString(), std::string("nan or inf"));
+        QCOMPARE(stopsOf(hand, line.plus), "nan or inf");
     }
 
     void aRunStopsThereStepsAndGoesOn() {
@@ -173,7 +178,7 @@ private Q_SLOTS:
         });
         hand.key(Qt::Key_B, Qt::AltModifier | Qt::ShiftModifier);
         QVERIFY(answer.answered());
-        QCOMPARE(hand.node(line.root).breakpoint->toString(), std::string("max > 3"));
+        QCOMPARE(stopsOf(hand, line.root), "max > 3");
         hand.window->activateWindow(); // which a dialog offscreen does not give back
         QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
         hand.key(Qt::Key_F5);
@@ -201,7 +206,8 @@ private Q_SLOTS:
         // A click on the box turns it off, and the run goes by.
         const QRect cell = table->visualRect(table->model()->index(0, 0));
         QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, QPoint(cell.left() + 10, cell.center().y()));
-        QVERIFY(!hand.node(line.plus).breakpoint->enabled);
+        QCOMPARE(stopsOf(hand, line.plus), "off after");
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Disable breakpoint of plus"));
         QCOMPARE(table->model()->index(0, 3).data().toString(), QStringLiteral("off"));
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
@@ -213,10 +219,116 @@ private Q_SLOTS:
         QTest::keyClick(table, Qt::Key_Delete);
         QCOMPARE(table->model()->rowCount(), 1);
         QVERIFY(hand.graph().find(line.root));
-        QVERIFY(!hand.node(line.root).breakpoint);
+        QCOMPARE(stopsOf(hand, line.root), "");
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         QCOMPARE(hand.window->runs().result()->status, RunStatus::finished);
+    }
+
+    /// A row each: one is changed by a double click, off by its box, gone by Delete, and the others stay.
+    void severalOfANodeAreRowsOfTheirOwn() {
+        const Line line;
+        WindowHand hand(line.graph);
+        hand.click(hand.middle(line.root));
+        hand.key(Qt::Key_B);
+        const auto ask = [](const char* place, const char* limit) {
+            return [place, limit](QDialog& dialog) {
+                auto* where = dialog.findChild<QComboBox*>(QStringLiteral("place"));
+                where->setFocus();
+                QTest::keyClicks(where, QString::fromLatin1(place));
+                auto* number = dialog.findChild<QLineEdit*>(QStringLiteral("limit"));
+                number->selectAll();
+                QTest::keyClicks(number, QString::fromLatin1(limit));
+            };
+        };
+        {
+            DialogAnswer answer("breakpoint", QDialogButtonBox::Ok, ask("before", "6"));
+            hand.key(Qt::Key_B, Qt::AltModifier | Qt::ShiftModifier);
+            QVERIFY(answer.answered());
+        }
+        QCOMPARE(stopsOf(hand, line.root), "input max > 6; after");
+        hand.window->bottom().showPage(QStringLiteral("breakpoints"));
+        auto* table = find<QTableView>(*hand.window, "breakpointTable");
+        QCOMPARE(table->model()->rowCount(), 2);
+        QCOMPARE(table->model()->index(0, 1).data().toString(),
+                 QStringLiteral("before it, when max of an input > 6"));
+        {
+            DialogAnswer answer("breakpoint", QDialogButtonBox::Ok, ask("before", "7.5"));
+            const QPoint at = table->visualRect(table->model()->index(0, 1)).center();
+            QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at);
+            QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at);
+            QVERIFY(answer.answered());
+        }
+        QCOMPARE(stopsOf(hand, line.root), "input max > 7.5; after");
+        hand.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForStop(hand));
+        QVERIFY2(status(hand).contains(QLatin1String("before root, iteration 1: max of an input is 10")),
+                 qPrintable(status(hand)));
+        QVERIFY(table->model()->index(0, 3).data().toString().contains(QLatin1String("stands here")));
+        QVERIFY(table->model()->index(1, 3).data().toString().isEmpty());
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForStop(hand));
+        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stands here")));
+        table->setFocus();
+        table->selectRow(1);
+        QTest::keyClick(table, Qt::Key_Delete);
+        QCOMPARE(stopsOf(hand, line.root), "input max > 7.5");
+        hand.key(Qt::Key_F5, Qt::ShiftModifier);
+        QVERIFY(waitForRun(*hand.window));
+    }
+
+    /// What is folded into a card, or hidden in a collapsed module, still shows that the run stops there.
+    void whatIsDrawnForANodeHasItsMarks() {
+        const Line line;
+        WindowHand hand(line.graph);
+        const auto mark = [&](NodeId id, Qt::KeyboardModifiers modifiers = {}) {
+            hand.click(hand.middle(id));
+            hand.key(Qt::Key_B, modifiers);
+        };
+        mark(line.root);
+        mark(line.minus, Qt::ShiftModifier);
+        hand.document.select({{line.root, line.minus}, {}, std::nullopt});
+        action(*hand.window, QStringLiteral("Make module from selection"))->trigger();
+        hand.document.select({{line.root}, {}, std::nullopt});
+        action(*hand.window, QStringLiteral("Collapse module"))->trigger();
+        const NodeShape* card = hand.canvas.scene().drawn(line.root);
+        QVERIFY(card && card->kind == NodeShape::Kind::module);
+        QCOMPARE(int(card->stops.present), int(StopMarks::before | StopMarks::after));
+        hand.document.select({});
+        const auto corner = [&](const NodeShape& shape) {
+            const QPoint at = hand.pixel(shape.rect.bottomLeft());
+            return hand.canvas.grab(QRect(at - QPoint(9, 12), QSize(60, 24))).toImage();
+        };
+        const QImage both = corner(*card);
+        action(*hand.window, QStringLiteral("Remove all breakpoints"))->trigger();
+        QVERIFY(corner(*hand.canvas.scene().drawn(line.root)) != both);
+
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4, 4}}});
+        const NodeId weight = g.node("Ones", "weight", "cpu", {{"shape", std::vector<std::int64_t>{4, 4}}});
+        g.node("MatMul", "mm", "cpu", {}, {x, weight});
+        Graph graph = g.graph();
+        DeltaBuilder builder(graph, "fold");
+        Node node = *graph.find(weight);
+        node.folded = true;
+        builder.change(node);
+        graph.apply(builder.take());
+        WindowHand folded(graph);
+        const NodeShape& row = folded.shape(weight);
+        QVERIFY(row.kind == NodeShape::Kind::row);
+        const auto leftEnd = [&] {
+            const QPoint at = folded.pixel(QPointF(row.rect.left(), row.rect.center().y()));
+            return folded.canvas.grab(QRect(at - QPoint(8, 8), QSize(16, 16))).toImage();
+        };
+        folded.document.select({});
+        const QImage none = leftEnd();
+        folded.click(folded.pixel(row.rect.center()));
+        folded.key(Qt::Key_B);
+        folded.document.select({});
+        QCOMPARE(stopsOf(folded, weight), "after");
+        QVERIFY(leftEnd() != none);
     }
 
     void itIsSavedWithTheProject() {
@@ -224,11 +336,12 @@ private Q_SLOTS:
         WindowHand hand(line.graph);
         hand.click(hand.middle(line.root));
         hand.key(Qt::Key_B, Qt::ShiftModifier);
+        hand.key(Qt::Key_Q, Qt::ControlModifier | Qt::AltModifier);
         QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("g.twb"));
         hand.document.save(path);
         hand.window->load(path);
-        QCOMPARE(hand.node("root")->breakpoint->toString(), std::string("before"));
+        QCOMPARE(toString(hand.node("root")->breakpoints), std::string("before; nan or inf"));
     }
 
     void theWindowClosesAndOpensWhileItStands() {
@@ -273,7 +386,7 @@ private Q_SLOTS:
         QVERIFY(set != none);
         hand.click(hand.middle(line.root));
         hand.key(Qt::Key_V, Qt::ControlModifier | Qt::AltModifier);
-        QVERIFY(!hand.node(line.root).breakpoint->enabled);
+        QCOMPARE(stopsOf(hand, line.root), "off after");
         hand.document.select({});
         const QImage off = corner();
         QVERIFY(off != none && off != set);

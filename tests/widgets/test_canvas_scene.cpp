@@ -94,7 +94,7 @@ private Q_SLOTS:
             case 10:
                 change([&](Node& node) {
                     node.name = "a longer name for the node of step " + std::to_string(step);
-                    node.breakpoint = below(2) ? std::optional(Breakpoint()) : std::nullopt;
+                    node.breakpoints = below(2) ? Breakpoints{Breakpoint()} : Breakpoints();
                 });
                 break;
             case 11:

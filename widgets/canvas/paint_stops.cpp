@@ -9,6 +9,7 @@ namespace twb {
 namespace {
 
 constexpr double kRadius = 7.5;     ///< of a breakpoint's mark
+constexpr double kOfRow = 0.75;     ///< of it, on a folded parameter
 constexpr double kRingGap = 5;      ///< from a card to the ring around it
 constexpr double kArrow = 15;       ///< its height
 constexpr double kLeastZoom = 0.45; ///< below it a mark keeps its size on the screen
@@ -24,24 +25,37 @@ QPolygonF octagon(QPointF middle, double radius) {
 }
 
 /// Filled while it is enabled. Before, after, on what is found: a bar to the left, a bar to the right, a "?".
-void paintBreakpoint(QPainter& painter, const Theme& theme, const Breakpoint& breakpoint, QPointF at,
-                     double scale) {
+void paintMark(QPainter& painter, const Theme& theme, StopMarks::Mark mark, bool isEnabled, QPointF at,
+               double scale) {
     const QColor color = theme.frame(FrameColor::purple);
-    const QColor ink = breakpoint.enabled ? theme.raised : color;
-    painter.setPen(QPen(breakpoint.enabled ? theme.raised : color, 1.5 * scale));
-    painter.setBrush(breakpoint.enabled ? color : theme.raised);
+    const QColor ink = isEnabled ? theme.raised : color;
+    painter.setPen(QPen(isEnabled ? theme.raised : color, 1.5 * scale));
+    painter.setBrush(isEnabled ? color : theme.raised);
     painter.drawPolygon(octagon(at, kRadius * scale));
     painter.setPen(QPen(ink, 1.8 * scale, Qt::SolidLine, Qt::RoundCap));
     painter.setBrush(Qt::NoBrush);
-    if (breakpoint.looks()) {
+    if (mark == StopMarks::looks) {
         painter.drawArc(QRectF(at + QPointF(-2.2, -4.1) * scale, QSizeF(4.4, 4.4) * scale), -90 * 16,
                         250 * 16);
         painter.drawPoint(at + QPointF(0, 3.4) * scale);
         return;
     }
-    const double side = breakpoint.kind == Breakpoint::Kind::before ? -2.4 : 2.4;
+    const double side = mark == StopMarks::before ? -2.4 : 2.4;
     painter.drawLine(at + QPointF(side, -3) * scale, at + QPointF(side, 3) * scale);
     painter.drawPoint(at + QPointF(-side, 0) * scale);
+}
+
+/// Beside the ports of a card, at the left end of a row.
+void paintMarks(const Pass& pass, const NodeShape& shape) {
+    const bool isRow = shape.kind == NodeShape::Kind::row;
+    const double scale = (isRow ? kOfRow : 1) * std::max(1.0, kLeastZoom / pass.zoom);
+    QPointF at = isRow ? QPointF(shape.rect.left() - 3, shape.rect.center().y())
+                       : QPointF(shape.rect.left() + 16, shape.rect.bottom());
+    for (const auto mark : {StopMarks::before, StopMarks::after, StopMarks::looks}) {
+        if (!(shape.stops.present & mark)) continue;
+        paintMark(pass.painter, pass.theme(), mark, shape.stops.enabled & mark, at, scale);
+        at.rx() += 2.3 * kRadius * scale;
+    }
 }
 
 /// A ring around the card, and an arrow into it (it comes next) or out of it (it has run).
@@ -67,20 +81,26 @@ void paintStop(const Pass& pass, const QRectF& card, bool after) {
 
 } // namespace
 
+void StopMarks::add(const Breakpoints& breakpoints) noexcept {
+    for (const Breakpoint& one : breakpoints) {
+        const Mark mark = one.kind == Breakpoint::Kind::before  ? before
+                          : one.kind == Breakpoint::Kind::after ? after
+                                                                : looks;
+        present |= mark;
+        if (one.enabled) enabled |= mark;
+    }
+}
+
 void paintStops(const Pass& pass) {
     const Scene& scene = pass.scene;
-    const double scale = std::max(1.0, kLeastZoom / pass.zoom);
     pass.useCanvasUnits();
+    const bool stands = pass.state.run && pass.state.run->stop;
+    const NodeShape* here = stands ? scene.drawn(pass.state.run->stop->node) : nullptr;
+    if (here) paintStop(pass, here->rect, pass.state.run->stop->after);
     scene.visitNodes(pass.viewport.adjusted(-16, -16, 16, 16), [&](std::uint32_t slot) {
         const NodeShape& shape = scene.nodes()[slot];
-        const bool isDrawn = shape.kind == NodeShape::Kind::card || shape.kind == NodeShape::Kind::pill;
-        if (!shape.breakpoint || !isDrawn) return;
-        paintBreakpoint(pass.painter, pass.theme(), *shape.breakpoint,
-                        {shape.rect.left() + 16, shape.rect.bottom()}, scale); // beside the ports
+        if (shape.stops.present && shape.kind != NodeShape::Kind::hidden) paintMarks(pass, shape);
     });
-    const bool stands = pass.state.run && pass.state.run->stop;
-    const NodeShape* shape = stands ? scene.drawn(pass.state.run->stop->node) : nullptr;
-    if (shape) paintStop(pass, shape->rect, pass.state.run->stop->after);
     pass.usePixels();
 }
 

@@ -46,6 +46,15 @@ struct LaneBand {
 
 inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 
+/// The breakpoints of a node, or of the nodes of a module, as they are drawn: a mark for each kind, filled
+/// where one of it is enabled.
+struct StopMarks {
+    enum Mark : std::uint8_t { before = 1, after = 2, looks = 4 };
+    std::uint8_t present = 0;
+    std::uint8_t enabled = 0;
+    void add(const Breakpoints& breakpoints) noexcept;
+};
+
 /// Where one node is drawn. A slot of the scene; free slots have no id.
 struct NodeShape {
     /// A row is a folded parameter, on the card of the node that reads it. Of a collapsed module one node's
@@ -66,7 +75,7 @@ struct NodeShape {
     bool hasWarning = false;
     bool isPinned = false; ///< to its lane
     bool isDisabled = false;
-    std::optional<Breakpoint> breakpoint;
+    StopMarks stops;
     bool dragged = false;
     bool isStaged = false;    ///< a File whose tensor is copied to its lane's device: priced under its card
     bool isHidden = false;    ///< on a collapsed lane, or outside of the module that is open

@@ -122,10 +122,13 @@ void Scene::askNode(const SceneSource& source, std::uint32_t slot) {
     shape.hasWarning = mark != m_marks.end() && mark->second == Severity::warning;
     shape.isPinned = node->pinned;
     shape.isDisabled = node->disabled;
-    shape.breakpoint = node->breakpoint;
-    if (const auto module = m_modules.find(slot); module != m_modules.end())
+    shape.stops = {};
+    shape.stops.add(node->breakpoints);
+    if (const auto module = m_modules.find(slot); module != m_modules.end()) {
         shape.isDisabled = std::all_of(module->second.nodes.begin(), module->second.nodes.end(),
                                        [&](NodeId id) { return source.graph.find(id)->disabled; });
+        for (const NodeId id : module->second.nodes) shape.stops.add(source.graph.find(id)->breakpoints);
+    }
     const NodeFacts* facts = source.analysis.find(shape.id);
     std::uint64_t signature = mixed(1, std::hash<Device>()(shape.device));
     signature = mixed(

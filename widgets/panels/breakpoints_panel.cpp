@@ -26,47 +26,45 @@ BreakpointModel::BreakpointModel(Document& document, const RunController& runs, 
     : RowsModel(document, {tr("node"), tr("stops"), tr("device"), tr("now")}, parent), m_editable(document),
       m_runs(runs) {}
 
-std::vector<NodeId> BreakpointModel::read() const {
-    std::vector<NodeId> ids;
-    for (const auto& [id, breakpoint] : breakpointsOf(m_document.graph())) ids.push_back(id);
-    return ids;
-}
+std::vector<NodeBreakpoint> BreakpointModel::read() const { return allBreakpoints(m_document.graph()); }
 
-QString BreakpointModel::text(const NodeId& id, int column) const {
-    const Node* node = m_document.graph().find(id);
-    if (!node || !node->breakpoint) return {};
-    const NodeFacts* facts = m_document.analysis().find(id);
+QString BreakpointModel::text(const NodeBreakpoint& row, int column) const {
+    const Node* node = m_document.graph().find(row.node);
+    if (!node) return {};
+    const NodeFacts* facts = m_document.analysis().find(row.node);
     switch (Column(column)) {
     case Column::node:
         return toQt(node->name);
     case Column::when:
-        return breakpointText(*node->breakpoint);
+        return breakpointText(row.breakpoint);
     case Column::device:
         return toQt((facts ? facts->device : m_document.graph().deviceOf(*node)).toString());
     case Column::state:
         break;
     }
     const std::optional<RunState::Stop>& stop = m_runs.state().stop;
-    if (stop && stop->node == id) return tr("the run stands here: %1").arg(m_runs.stopSentence());
-    if (!node->breakpoint->enabled) return tr("off");
+    if (stop && stop->node == row.node && stop->after != row.breakpoint.isBefore() && row.breakpoint.enabled)
+        return tr("the run stands here: %1").arg(m_runs.stopSentence());
+    if (!row.breakpoint.enabled) return tr("off");
     if (node->disabled) return tr("never: the node is disabled");
     const RunFigures* figures = m_runs.figures();
     const bool runs = figures && !m_runs.state().stale;
-    return runs && figures->plan().stepsOf(id).empty() ? tr("never: the node makes no step of its own")
-                                                       : QString();
+    return runs && figures->plan().stepsOf(row.node).empty() ? tr("never: the node makes no step of its own")
+                                                             : QString();
 }
 
 QVariant BreakpointModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::CheckStateRole) return RowsModel::data(index, role);
     if (Column(index.column()) != Column::node) return {};
-    const Node* node = m_document.graph().find(rows()[std::size_t(index.row())]);
-    return int(node && node->breakpoint && node->breakpoint->enabled ? Qt::Checked : Qt::Unchecked);
+    return int(rows()[std::size_t(index.row())].breakpoint.enabled ? Qt::Checked : Qt::Unchecked);
 }
 
 bool BreakpointModel::setData(const QModelIndex& index, const QVariant& value, int role) {
     if (role != Qt::CheckStateRole) return false;
-    m_editable.apply(enableBreakpoints(m_document.graph(), {rows()[std::size_t(index.row())]},
-                                       value.toInt() == Qt::Checked));
+    const NodeBreakpoint before = rows()[std::size_t(index.row())];
+    Breakpoint after = before.breakpoint;
+    after.enabled = value.toInt() == Qt::Checked;
+    m_editable.apply(changeBreakpoint(m_document.graph(), before, after));
     return true;
 }
 
@@ -98,11 +96,11 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     layout->addWidget(m_table, 1);
     layout->addWidget(m_empty, 1);
     connect(m_table, &QTableView::clicked, this,
-            [this](const QModelIndex& index) { Q_EMIT nodeChosen(nodeAt(index)); });
+            [this](const QModelIndex& index) { Q_EMIT nodeChosen(at(index).node); });
     connect(m_table, &QTableView::doubleClicked, this,
-            [this](const QModelIndex& index) { Q_EMIT conditionWanted(nodeAt(index)); });
+            [this](const QModelIndex& index) { Q_EMIT changeWanted(NodeBreakpoint(at(index))); });
     connect(&m_document, &Document::changed, this, [this](const Delta& delta) {
-        const auto has = [](const std::optional<Node>& node) { return node && node->breakpoint; };
+        const auto has = [](const std::optional<Node>& node) { return node && !node->breakpoints.empty(); };
         if (std::any_of(delta.nodes.begin(), delta.nodes.end(),
                         [&](const Change<Node>& change) { return has(change.before) || has(change.after); }))
             refresh();
@@ -115,7 +113,7 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     refresh();
 }
 
-NodeId BreakpointsPanel::nodeAt(const QModelIndex& index) const {
+const NodeBreakpoint& BreakpointsPanel::at(const QModelIndex& index) const {
     return m_model->rows()[std::size_t(index.row())];
 }
 
@@ -134,10 +132,9 @@ bool BreakpointsPanel::eventFilter(QObject* watched, QEvent* event) {
     const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
     if (isKey && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Delete)) {
         event->accept();
-        std::set<NodeId> nodes;
-        for (const QModelIndex& index : m_table->selectionModel()->selectedRows())
-            nodes.insert(nodeAt(index));
-        if (event->type() == QEvent::KeyPress && !nodes.empty()) Q_EMIT removed(nodes);
+        std::vector<NodeBreakpoint> these;
+        for (const QModelIndex& index : m_table->selectionModel()->selectedRows()) these.push_back(at(index));
+        if (event->type() == QEvent::KeyPress && !these.empty()) Q_EMIT removed(these);
         return true;
     }
     return QWidget::eventFilter(watched, event);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "widgets/breakpoint_edits.h"
 #include "widgets/panels/node_table.h"
 #include "widgets/run_controller.h"
 
@@ -8,8 +9,8 @@ class QTableView;
 
 namespace twb {
 
-/// The nodes at which a run stops, when, and whether they do at present.
-class BreakpointModel : public RowsModel<NodeId> {
+/// The nodes at which a run stops, when, and whether they do at present; a row a breakpoint.
+class BreakpointModel : public RowsModel<NodeBreakpoint> {
     Q_OBJECT
 
 public:
@@ -19,8 +20,8 @@ public:
     Qt::ItemFlags flags(const QModelIndex& index) const override;
 
 private:
-    std::vector<NodeId> read() const override;
-    QString text(const NodeId& id, int column) const override;
+    std::vector<NodeBreakpoint> read() const override;
+    QString text(const NodeBreakpoint& row, int column) const override;
 
     Document& m_editable;
     const RunController& m_runs;
@@ -35,16 +36,16 @@ public:
 
 Q_SIGNALS:
     void nodeChosen(twb::NodeId node);
-    void conditionWanted(twb::NodeId node);
+    void changeWanted(const twb::NodeBreakpoint& breakpoint);
     void filled(bool some); ///< whether there are any
-    void removed(const std::set<twb::NodeId>& nodes);
+    void removed(const std::vector<twb::NodeBreakpoint>& breakpoints);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void refresh();
-    NodeId nodeAt(const QModelIndex& index) const;
+    const NodeBreakpoint& at(const QModelIndex& index) const;
 
     Document& m_document;
     BreakpointModel* m_model;
