@@ -5,12 +5,15 @@
 #include "app/terminal.h"
 #include "app/writable.h"
 #include "core/format.h"
+#include "profile/prediction.h"
 #include "profile/report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
 namespace twb {
 namespace {
@@ -54,11 +57,16 @@ JunitCase caseOf(const std::string& file, const std::vector<Diagnostic>& diagnos
     return out;
 }
 
+bool hasPrice(const Diagnostic& d) {
+    return std::any_of(d.fixes.begin(), d.fixes.end(), [](const Fix& fix) { return fix.price.ns > 0; });
+}
+
 ExitCode check(const CheckOptions& options) {
     if (!options.junit.empty()) checkWritable(options.junit, "--junit");
     std::vector<JunitCase> cases;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     Counts counts;
+    std::set<std::string> figures; ///< that times of fixes come from
     ExitCode exit = ExitCode::fine;
     for (const std::string& file : options.files) {
         try {
@@ -66,15 +74,19 @@ ExitCode check(const CheckOptions& options) {
             const Graph& graph = placed.graph;
             const Analysis& analysis = placed.analysis;
             count(analysis.diagnostics, counts);
+            const std::string from = sourcesOf(placed.devices);
             cases.push_back(caseOf(file, analysis.diagnostics));
             if (options.json) {
                 results.push_back(
                     nlohmann::ordered_json::parse(diagnosticsToJson(file, analysis.diagnostics, graph)));
+                results.back()["from"] = from;
                 continue;
             }
             for (const Diagnostic& d : analysis.diagnostics)
                 printResult(
                     fmt::format("{}: {}[{}]: {}", printable(file), name(d.severity), d.code, toText(d)));
+            if (std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(), hasPrice))
+                figures.insert(from);
             if (analysis.diagnostics.empty())
                 printResult(
                     fmt::format("{}: fine, {}\n", printable(file), plural(graph.nodes().size(), "node")));
@@ -98,6 +110,7 @@ ExitCode check(const CheckOptions& options) {
                                          {"files", results}};
         printJson(out);
     } else {
+        for (const std::string& from : figures) printResult(fmt::format("Modelled, {}.\n", from));
         printResult(fmt::format("{}, {}, {}{}\n", plural(options.files.size(), "graph"),
                                 plural(counts.errors, "error"), plural(counts.warnings, "warning"),
                                 counts.unreadable ? fmt::format(", {} not checked", counts.unreadable) : ""));

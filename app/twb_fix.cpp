@@ -9,6 +9,7 @@
 #include "placement/causes.h"
 #include "placement/fix_set.h"
 #include "placement/fixes.h"
+#include "profile/prediction.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,7 @@ nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, cons
             {"iteration_ms_with_to_on_each", set.insertingNs / 1e6},
             {"at_least_ms", set.atLeastNs / 1e6},
             {"exact", set.isExact},
+            {"from", sourcesOf(placed.devices)},
             {"modelled", true}};
 }
 
@@ -78,10 +80,10 @@ ExitCode fix(const FixOptions& options) {
             table.add({each.title, each.price.bytes ? formatExactBytes(each.price.bytes) : "",
                        each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
         printResult(table.toString());
-        printResult(
-            fmt::format("All steps and copies of an iteration, modelled and one after the other, then "
-                        "take {}; {}. With a To on each such edge: {}.\n",
-                        formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs)));
+        printResult(fmt::format(
+            "All steps and copies of an iteration, modelled and one after the other, then "
+            "take {}; {}. With a To on each such edge: {}.\nModelled, {}.\n",
+            formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs), sourcesOf(placed.devices)));
     }
     if (options.output.empty()) return ExitCode::fine;
     placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));

@@ -49,6 +49,7 @@ nlohmann::ordered_json toJson(const Graph& graph, const PlacementProposal& propo
             {"fits", then.fits()},
             {"iteration_ms_now", now.iterationNs / 1e6},
             {"iteration_ms", then.iterationNs / 1e6},
+            {"from", now.sources},
             {"modelled", true}};
 }
 
@@ -73,12 +74,13 @@ ExitCode place(const PlaceOptions& options) {
         for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
         printResult(fmt::format(
             "An iteration, modelled: {} now, {} then; all its steps and copies, one after the other: {} now, "
-            "{} then.\n{}.\n",
+            "{} then.\n{}.\nModelled, {}.\n",
             formatMs(now.iterationNs), formatMs(then.iterationNs), formatMs(proposal.nsNow),
             formatMs(proposal.ns),
             proposal.isExact ? "No placement has a smaller sum"
                              : fmt::format("No placement has a smaller sum than {}, modelled",
-                                           formatMs(proposal.atLeastNs))));
+                                           formatMs(proposal.atLeastNs)),
+            now.sources));
     }
     for (const auto& use : then.devices)
         if (!use.fits())

@@ -57,6 +57,24 @@ void drawElided(QPainter& painter, const QRect& room, int alignment, const QStri
     painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));
 }
 
+QStringList wrapped(const QString& words, const QFont& font, double width, int lines) {
+    const QFontMetricsF metrics(font);
+    QStringList out;
+    QString rest = words;
+    while (int(out.size()) < lines && !rest.isEmpty()) {
+        QString now = rest;
+        if (metrics.horizontalAdvance(rest) > width && int(out.size()) + 1 < lines) {
+            qsizetype cut = rest.size();
+            while (cut > 0 && metrics.horizontalAdvance(rest.left(cut)) > width)
+                cut = rest.lastIndexOf(QLatin1Char(' '), cut - 1);
+            if (cut > 0) now = rest.left(cut);
+        }
+        rest = rest.mid(now.size()).trimmed();
+        out << metrics.elidedText(now, Qt::ElideRight, width);
+    }
+    return out;
+}
+
 void dressTable(QTableView& table, int rowHeight) {
     table.setShowGrid(false);
     table.setFrameShape(QFrame::NoFrame);

@@ -31,6 +31,9 @@ void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);
 
+/// Words in at most so many lines of a width, broken at spaces; the last one ends in "…" where it must.
+QStringList wrapped(const QString& words, const QFont& font, double width, int lines);
+
 /// The looks that tables of rows have in common: no grid, no frame, whole rows of one height, nothing edited
 /// in place.
 void dressTable(QTableView& table, int rowHeight);

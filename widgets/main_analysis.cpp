@@ -88,10 +88,11 @@ void MainWindow::reviewFixes() {
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark = tr("All steps and copies of an iteration, one after the other, then take %1; with a To "
                         "on each such edge "
-                        "%2. %3. Modelled.")
+                        "%2. %3. Modelled, %4.")
                          .arg(ms(set.ns), ms(set.insertingNs),
                               set.isExact ? tr("No set of fixes leaves less")
-                                          : tr("No set of fixes leaves less than %1").arg(ms(set.atLeastNs)));
+                                          : tr("No set of fixes leaves less than %1").arg(ms(set.atLeastNs)),
+                              toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
     if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
     attempt(tr("The fixes cannot be made"),
@@ -133,11 +134,12 @@ void MainWindow::reviewPlacement() {
                                     change(move.stepNs), change(move.stepNs + move.copyNs)});
         }
         content.remark =
-            tr("All steps and copies, one after the other: %1 now, %2 then. %3.")
+            tr("All steps and copies, one after the other: %1 now, %2 then. %3. Modelled, %4.")
                 .arg(ms(proposal.nsNow), ms(proposal.ns),
                      proposal.isExact
                          ? tr("No placement has a smaller sum")
-                         : tr("No placement has a smaller sum than %1").arg(ms(proposal.atLeastNs)));
+                         : tr("No placement has a smaller sum than %1").arg(ms(proposal.atLeastNs)),
+                     toQt(now.sources));
         if (!then.fits()) content.remark += QLatin1Char(' ') + tr("It would not fit the devices' memory.");
         content.apply = tr("Apply");
         if (ReviewDialog(content, this).exec() == QDialog::Accepted) edit(proposal.delta);

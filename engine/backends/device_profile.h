@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace twb {
@@ -23,6 +24,13 @@ struct Cost {
 };
 
 enum class CopyDirection : std::uint8_t { hostToDevice, deviceToHost, peer };
+
+/// How far the times by a profile were from those measured on the device: |predicted - measured| / measured.
+struct KnownError {
+    double median = 0;
+    double worst = 0;
+    int count = 0; ///< of times compared
+};
 
 /// A device's figures, from a datasheet or a calibration, in the units that datasheets use.
 struct DeviceProfile {
@@ -43,6 +51,10 @@ struct DeviceProfile {
     double linkLatencyUs = 0;    ///< of one copy, pinned
     double pageableLatencyUs = 0;
     double peerGBps = 0; ///< device↔device; 0 when copies are staged through the host
+
+    /// Where somebody compared it with the device; a datasheet's figures were compared with nothing.
+    std::optional<KnownError> copyError;
+    std::optional<KnownError> kernelError;
 
     /// Roofline: launch + max(flops / peak, bytes / memory bandwidth). Unit: nanoseconds.
     /// Williams, Waterman, Patterson: Roofline (CACM 2009).

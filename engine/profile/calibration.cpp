@@ -49,6 +49,11 @@ public:
         measureMemory();
         measureProducts();
         measureLaunches();
+        p.copyError = errorOf(m_copies, [&p](const MeasuredCopy& copy) {
+            return p.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.kind);
+        });
+        p.kernelError =
+            errorOf(m_kernels, [&p](const MeasuredKernel& kernel) { return p.kernelNs(kernel.cost); });
         return std::move(m_out);
     }
 
@@ -63,6 +68,30 @@ private:
                 id += '-';
         }
         return id + (id.ends_with('-') ? "measured" : "-measured");
+    }
+
+    struct MeasuredCopy {
+        std::size_t bytes = 0;
+        CopyDirection direction{};
+        MemoryKind kind{};
+        double ns = 0;
+    };
+    struct MeasuredKernel {
+        Cost cost;
+        double ns = 0;
+    };
+
+    /// How far the finished profile is from each of the times that it was made of.
+    template <class Measured, class Predict>
+    static std::optional<KnownError> errorOf(const std::vector<Measured>& all, Predict&& predict) {
+        if (all.empty()) return {};
+        std::vector<double> errors;
+        for (const Measured& one : all) {
+            const double ns = std::max(one.ns, 1.0);
+            errors.push_back(std::abs(predict(one) - ns) / ns);
+        }
+        std::sort(errors.begin(), errors.end());
+        return KnownError{errors[errors.size() / 2], errors.back(), static_cast<int>(errors.size())};
     }
 
     void add(CalibrationRow row) { m_out.rows.push_back(std::move(row)); }
@@ -129,6 +158,7 @@ private:
                 rate = static_cast<double>(bytes) / std::max(row.ns, 1.0);
                 row.figure = formatRate(rate);
                 if (bytes == kLeastCopy) least = row.ns;
+                m_copies.push_back({bytes, direction, kind, row.ns});
                 add(std::move(row));
             }
             gbPerSecond += rate / 2;
@@ -147,18 +177,23 @@ private:
         return bestOf(times);
     }
 
-    /// Both reading and writing count, as in the roofline.
+    /// Both reading and writing count, as in the roofline. The rate is that of the largest; what smaller
+    /// ones take, which caches may hold, is in the error.
     void measureMemory() {
-        const std::size_t bytes = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
+        const std::size_t most = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
         require("Neg", DType::f32);
-        const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{static_cast<std::int64_t>(bytes / 4)}}});
-        CalibrationRow row;
-        row.what = "memory, read and written";
-        row.size = formatBytes(static_cast<double>(bytes));
-        row.ns = bestLaunch(bench, row.count);
-        m_out.profile.memoryGBps = bench.launch().cost.bytes / row.ns;
-        row.figure = formatRate(m_out.profile.memoryGBps);
-        add(std::move(row));
+        for (std::size_t bytes = kLeastCopy;; bytes = std::min(bytes * 16, most)) {
+            const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{static_cast<std::int64_t>(bytes / 4)}}});
+            CalibrationRow row;
+            row.what = "memory, read and written";
+            row.size = formatBytes(static_cast<double>(bytes));
+            row.ns = bestLaunch(bench, row.count);
+            m_out.profile.memoryGBps = bench.launch().cost.bytes / row.ns;
+            row.figure = formatRate(m_out.profile.memoryGBps);
+            m_kernels.push_back({bench.launch().cost, row.ns});
+            add(std::move(row));
+            if (bytes >= most) break;
+        }
     }
 
     /// Square products, larger until they take 20 ms or get no faster.
@@ -177,6 +212,7 @@ private:
                 const LoneOp bench(m_backend, op, {{dtype, Shape{n, n}}, {dtype, Shape{n, n}}});
                 CalibrationRow row;
                 row.ns = bestLaunch(bench, row.count);
+                m_kernels.push_back({bench.launch().cost, row.ns});
                 const double gflops = 2.0 * std::pow(static_cast<double>(n), 3) / row.ns;
                 if (gflops > peak) {
                     peak = gflops;
@@ -234,6 +270,8 @@ private:
     const std::string m_source;
     KeptFailure m_failures; ///< a failed launch is a figure that cannot be had
     Calibration m_out;
+    std::vector<MeasuredCopy> m_copies;
+    std::vector<MeasuredKernel> m_kernels;
 };
 
 } // namespace

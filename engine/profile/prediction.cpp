@@ -1,5 +1,7 @@
 #include "profile/prediction.h"
 
+#include "profile/profiles.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,17 +16,17 @@ constexpr int kIterations = 6;
 /// Sizes are found, or turns taken, only by the run.
 bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
 
-std::string sourcesOf(const Plan& plan) {
+} // namespace
+
+std::string sourcesOf(const DeviceMap& devices) {
     std::vector<std::string> names;
-    for (const Device device : plan.devices.devices()) {
-        const DeviceProfile& profile = plan.devices.at(device).profile();
-        names.push_back(profile.source.empty() ? profile.name
-                                               : fmt::format("{} ({})", profile.name, profile.source));
+    for (const Device device : devices.devices()) {
+        const DeviceProfile& profile = devices.at(device).profile();
+        names.push_back(fmt::format("{} ({}{}{})", profile.name, profile.source,
+                                    profile.source.empty() ? "" : "; ", errorsText(profile)));
     }
     return fmt::format("by the figures of {}", fmt::join(names, ", "));
 }
-
-} // namespace
 
 bool Prediction::fits() const noexcept {
     return std::all_of(devices.begin(), devices.end(), [](const DeviceUse& use) { return use.fits(); });
@@ -102,7 +104,7 @@ Prediction predict(const Plan& plan) {
         const DeviceInfo& info = plan.devices.at(device).info();
         out.devices.push_back({device, info.name, plan.bytesOn(device), info.memoryBytes, busy[device]});
     }
-    out.sources = sourcesOf(plan);
+    out.sources = sourcesOf(plan.devices);
     return out;
 }
 

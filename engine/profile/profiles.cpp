@@ -66,6 +66,27 @@ public:
         return *at;
     }
 
+    /// "known_error", which may be missing, has one of these for copies and one for kernels.
+    std::optional<KnownError> knownError(const std::string& key) {
+        m_seen.insert("known_error");
+        const auto errors = m_document.find("known_error");
+        if (errors == m_document.end()) return {};
+        if (!errors->is_object()) fail("\"known_error\" must be an object with \"copies\" and \"kernels\"");
+        const auto at = errors->find(key);
+        if (at == errors->end()) return {};
+        const std::string place = "known_error." + key;
+        if (!at->is_object()) fail(fmt::format("\"{}\" must be an object", place));
+        const auto part = [&](const char* name, bool mayBeZero) {
+            const auto found = at->find(name);
+            if (found == at->end()) fail(fmt::format("\"{}.{}\" is missing", place, name));
+            return number(*found, fmt::format("{}.{}", place, name), mayBeZero);
+        };
+        const double count = part("count", false);
+        if (count != std::floor(count) || count > 1e9)
+            fail(fmt::format("\"{}.count\" must be a whole number", place));
+        return KnownError{part("median", true), part("worst", true), static_cast<int>(count)};
+    }
+
     void source(const std::string& figure) {
         const auto at = m_sources->find(figure);
         if (at == m_sources->end() || !at->is_string() || at->get_ref<const std::string&>().empty())
@@ -165,9 +186,31 @@ DeviceProfile parseProfile(const std::string& text, const std::string& origin) {
     profile.linkLatencyUs = reader.figure("link_latency_us");
     profile.pageableLatencyUs = reader.figure("pageable_latency_us");
     profile.peerGBps = reader.figure("peer_gb_per_s", true);
+    profile.copyError = reader.knownError("copies");
+    profile.kernelError = reader.knownError("kernels");
     reader.refuseUnknown();
     profile.sources = reader.sources();
     return profile;
+}
+
+nlohmann::ordered_json errorsJson(const DeviceProfile& profile) {
+    nlohmann::ordered_json out;
+    const auto add = [&out](const char* what, const std::optional<KnownError>& error) {
+        if (error) out[what] = {{"median", error->median}, {"worst", error->worst}, {"count", error->count}};
+    };
+    add("copies", profile.copyError);
+    add("kernels", profile.kernelError);
+    return out;
+}
+
+std::string errorsText(const DeviceProfile& profile) {
+    const auto part = [](const char* what, const std::optional<KnownError>& error) {
+        return error ? fmt::format("{} off by {:.0f} %, at most {:.0f} %", what, 100 * error->median,
+                                   100 * error->worst)
+                     : fmt::format("error of {} not known", what);
+    };
+    if (!profile.copyError && !profile.kernelError) return "error not known";
+    return part("copies", profile.copyError) + ", " + part("kernels", profile.kernelError);
 }
 
 std::string profileJson(const DeviceProfile& profile) {
@@ -175,21 +218,23 @@ std::string profileJson(const DeviceProfile& profile) {
     for (const DType dtype : kAllDTypes)
         if (const double gflops = profile.peakGflops[static_cast<std::size_t>(dtype)]; gflops > 0)
             peaks[std::string(name(dtype))] = gflops / 1e3;
-    const nlohmann::ordered_json document{{"schema", kProfileSchema},
-                                          {"id", profile.id},
-                                          {"name", profile.name},
-                                          {"source", profile.source},
-                                          {"peak_tflops", std::move(peaks)},
-                                          {"memory_gb_per_s", profile.memoryGBps},
-                                          {"memory_bytes", profile.memoryBytes},
-                                          {"launch_us", profile.launchUs},
-                                          {"link", profile.link},
-                                          {"link_pinned_gb_per_s", profile.linkPinnedGBps},
-                                          {"link_pageable_gb_per_s", profile.linkPageableGBps},
-                                          {"link_latency_us", profile.linkLatencyUs},
-                                          {"pageable_latency_us", profile.pageableLatencyUs},
-                                          {"peer_gb_per_s", profile.peerGBps},
-                                          {"sources", profile.sources}};
+    nlohmann::ordered_json document{{"schema", kProfileSchema},
+                                    {"id", profile.id},
+                                    {"name", profile.name},
+                                    {"source", profile.source},
+                                    {"peak_tflops", std::move(peaks)},
+                                    {"memory_gb_per_s", profile.memoryGBps},
+                                    {"memory_bytes", profile.memoryBytes},
+                                    {"launch_us", profile.launchUs},
+                                    {"link", profile.link},
+                                    {"link_pinned_gb_per_s", profile.linkPinnedGBps},
+                                    {"link_pageable_gb_per_s", profile.linkPageableGBps},
+                                    {"link_latency_us", profile.linkLatencyUs},
+                                    {"pageable_latency_us", profile.pageableLatencyUs},
+                                    {"peer_gb_per_s", profile.peerGBps},
+                                    {"sources", profile.sources}};
+    if (nlohmann::ordered_json errors = errorsJson(profile); !errors.is_null())
+        document["known_error"] = std::move(errors);
     return document.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

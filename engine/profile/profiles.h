@@ -4,6 +4,8 @@
 #include "backends/device_profile.h"
 #include "graph/graph.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -29,6 +31,12 @@ DeviceProfile parseProfile(const std::string& json, const std::string& origin);
 
 /// A profile as parseProfile reads it.
 std::string profileJson(const DeviceProfile& profile);
+
+/// Its known errors as profiles and reports have them: "copies" and "kernels", each with "median", "worst"
+/// and "count"; null where nothing is known.
+nlohmann::ordered_json errorsJson(const DeviceProfile& profile);
+/// "error not known", "copies off by 4 %, at most 31 %, kernels off by 12 %, at most 60 %".
+std::string errorsText(const DeviceProfile& profile);
 
 /// Reads and parses one. Throws Error(io) or Error(badFile) naming the file and the field.
 DeviceProfile readProfile(const std::filesystem::path& path);

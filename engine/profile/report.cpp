@@ -1,5 +1,6 @@
 #include "profile/report.h"
 
+#include "profile/profiles.h"
 #include "profile/report_parts.h"
 #include "profile/transfer_figures.h"
 
@@ -85,7 +86,11 @@ Json toJson(const std::vector<Diagnostic>& diagnostics, const Graph* graph) {
 }
 
 Json profileOf(const DeviceProfile& profile) {
-    return {{"id", profile.id}, {"name", profile.name}, {"link", profile.link}, {"source", profile.source}};
+    return {{"id", profile.id},
+            {"name", profile.name},
+            {"link", profile.link},
+            {"source", profile.source},
+            {"known_error", errorsJson(profile)}};
 }
 
 /// A figure that may mean nothing.

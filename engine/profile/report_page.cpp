@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "core/markup.h"
+#include "profile/profiles.h"
 #include "profile/report_pictures.h"
 #include "profile/saved_report.h"
 
@@ -131,6 +132,21 @@ std::string headOf(const Json& report) {
     return out + "</div>\n";
 }
 
+/// "NVIDIA L4 datasheet; error not known"; of a report of an older version only the source.
+std::string predictionsFrom(const Json& profile) {
+    const std::string source = profile.at("source");
+    if (!profile.contains("known_error")) return source;
+    const Json& errors = profile["known_error"];
+    const auto read = [&errors](const char* what) -> std::optional<KnownError> {
+        if (!errors.is_object() || !errors.contains(what)) return {};
+        return KnownError{errors[what].at("median"), errors[what].at("worst"), errors[what].at("count")};
+    };
+    DeviceProfile of;
+    of.copyError = read("copies");
+    of.kernelError = read("kernels");
+    return source + (source.empty() ? "" : "; ") + errorsText(of);
+}
+
 std::string devicesOf(const Json& report) {
     Table table({"device", "is", "times are", "predictions from", "planned", "peak"}, 4);
     for (const Json& device : report.at("devices")) {
@@ -139,7 +155,7 @@ std::string devicesOf(const Json& report) {
         const std::string detail = device.at("detail");
         table.text(device.at("name").get<std::string>() + (detail.empty() ? "" : ", " + detail));
         table.text(clockOf(device.at("simulated")));
-        table.text(device.contains("profile") ? device["profile"].at("source").get<std::string>() : "");
+        table.text(device.contains("profile") ? predictionsFrom(device["profile"]) : "");
         table.figure(formatBytes(device.at("planned_bytes")), device.at("planned_bytes"));
         if (device.contains("peak_bytes"))
             table.figure(formatBytes(device["peak_bytes"]), device["peak_bytes"]);

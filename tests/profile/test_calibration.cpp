@@ -5,6 +5,8 @@
 
 #include <QObject>
 
+#include <cmath>
+
 using namespace twb;
 
 class TestCalibration : public QObject {
@@ -23,8 +25,14 @@ private Q_SLOTS:
         QVERIFY(p.launchUs > 0.001 && p.launchUs < 10'000);
         for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i8})
             QVERIFY2(p.peakGflops[static_cast<std::size_t>(dtype)] > 0, std::string(name(dtype)).c_str());
-        // 4 KiB to 1 MiB in fours, two kinds of memory, two directions; memory, five products, launches.
-        QCOMPARE(measured.rows.size(), std::size_t{5 * 2 * 2 + 1 + 5 + 1});
+        // 4 KiB to 1 MiB in fours, two kinds of memory, two directions; memory in sixteens, five products,
+        // launches.
+        QCOMPARE(measured.rows.size(), std::size_t{5 * 2 * 2 + 3 + 5 + 1});
+        // Of the largest copies and products the profile's figures are made.
+        QCOMPARE(p.copyError->count, 5 * 2 * 2);
+        QCOMPARE(p.kernelError->count, 3 + 5);
+        for (const auto& error : {p.copyError, p.kernelError})
+            QVERIFY(error->median >= 0 && error->median <= error->worst && std::isfinite(error->worst));
         for (const CalibrationRow& row : measured.rows) QVERIFY(row.ns > 0 && row.count > 0);
     }
 };

@@ -1,5 +1,7 @@
+#include "backends/simulated/simulated_backend.h"
 #include "core/error.h"
 #include "graph/delta.h"
+#include "profile/prediction.h"
 #include "profile/profiles.h"
 #include "profile/resource_path.h"
 #include "support/test_main.h"
@@ -240,6 +242,44 @@ private Q_SLOTS:
             QCOMPARE(after.pageableLatencyUs, before.pageableLatencyUs);
             QVERIFY(after.sources == before.sources);
         }
+    }
+
+    void aKnownErrorIsWrittenReadAndSaid() {
+        DeviceProfile measured = ProfileLibrary(kDevices).at("t4");
+        const auto saidOf = [](const DeviceProfile& profile) {
+            DeviceMap map;
+            map.set(Device::cuda(0), makeSimulatedBackend(Device::cuda(0), profile), true);
+            return QString::fromStdString(sourcesOf(map));
+        };
+        QVERIFY(saidOf(measured).contains(
+            QLatin1String("NVIDIA T4 (NVIDIA T4 Tensor Core GPU datasheet; error not known)")));
+        measured.copyError = KnownError{0.04, 0.314, 36};
+        QVERIFY(saidOf(measured).contains(
+            QLatin1String("; copies off by 4 %, at most 31 %, error of kernels not known)")));
+        measured.kernelError = KnownError{0.125, 2.5, 9};
+        const DeviceProfile read = parseProfile(profileJson(measured), "here");
+        QCOMPARE(read.copyError->median, 0.04);
+        QCOMPARE(read.copyError->worst, 0.314);
+        QCOMPARE(read.copyError->count, 36);
+        QCOMPARE(read.kernelError->worst, 2.5);
+        QVERIFY(saidOf(read).contains(
+            QLatin1String("; copies off by 4 %, at most 31 %, kernels off by 12 %, at most 250 %)")));
+
+        const auto refused = [&](const char* path, const json& value) {
+            json document = json::parse(profileJson(measured));
+            document[json::json_pointer(path)] = value;
+            return refusal([&] { parseProfile(document.dump(), "here"); }, ErrorCode::badFile);
+        };
+        QCOMPARE(refused("/known_error", 3),
+                 QStringLiteral("here: \"known_error\" must be an object with \"copies\" and \"kernels\""));
+        QCOMPARE(refused("/known_error/copies", "4 %"),
+                 QStringLiteral("here: \"known_error.copies\" must be an object"));
+        QCOMPARE(refused("/known_error/copies/median", -1),
+                 QStringLiteral("here: \"known_error.copies.median\" must be a number above 0, but is -1"));
+        QCOMPARE(refused("/known_error/kernels/count", 1.5),
+                 QStringLiteral("here: \"known_error.kernels.count\" must be a whole number"));
+        QCOMPARE(refused("/known_error/kernels", json::object()),
+                 QStringLiteral("here: \"known_error.kernels.count\" is missing"));
     }
 
     void aProfileMayBeAFile() {

@@ -323,12 +323,37 @@ private Q_SLOTS:
         QVERIFY(csv.startsWith("edge,kind,iteration,"));
         QCOMPARE(csv.count("\r\n"), 1 + 2 * 20);
         QCOMPARE(csv.count(",modelled\r\n"), 2 * 20);
+        // Both of an iteration and the three parameters that are staged once; of these the filter asks.
+        QTest::mouseClick(find<QPushButton>(*bench.window, "wholeLedger"), Qt::LeftButton);
+        QTest::keyClicks(find<QLineEdit>(*bench.window, "ledgerFilter"), QStringLiteral("explicit"));
+        const QByteArray ledger = exported("csv", Qt::Key_S, ".csv");
+        QVERIFY(ledger.startsWith("edge,kind,setup,count,bytes_of_one,bytes,"));
+        QCOMPARE(ledger.count("\r\n"), 1 + 2);
+        QVERIFY(ledger.contains("\r\nimages → cuda:0,explicit,false,20,92160,1843200,"));
+        QCOMPARE(ledger.count(",modelled\r\n"), 2);
+        find<QLineEdit>(*bench.window, "ledgerFilter")->clear();
+        QVERIFY(exported("csv", Qt::Key_S, ".csv").contains(",staging,true,1,"));
         const QByteArray svg = exported("SVG", Qt::Key_E, ".svg");
         QVERIFY(svg.contains("modelled"));
         QVERIFY(svg.contains("images"));
         QVERIFY(svg.count("<poly") + svg.count("<path") > 4);
         const QImage image = QImage::fromData(exported("PNG", Qt::Key_E, ".png"));
         QVERIFY(image.width() > 2000);
+    }
+
+    void aLaneSaysWhereItsTimesComeFrom() {
+        WindowHand hand(manyTransfers(1));
+        for (const LaneBand& band : hand.canvas.scene().lanes()) {
+            const QPoint at(40, int(hand.canvas.toPixel({0, band.top + band.height / 2}).y()));
+            QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
+            QApplication::sendEvent(&hand.canvas, &help);
+            QVERIFY2(QToolTip::text().contains(
+                         band.simulated
+                             ? QStringLiteral("Its times are modelled: NVIDIA H200 Tensor Core GPU "
+                                              "datasheet (SXM); error not known.")
+                             : QStringLiteral("Predictions for it: ")),
+                     qPrintable(QToolTip::text()));
+        }
     }
 
     void aWireTellsOfItsTensorsJourney() {

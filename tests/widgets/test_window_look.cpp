@@ -69,6 +69,12 @@ private Q_SLOTS:
         fix.price = {4096, 12'300, true, true};
         FixButton button(fix);
         QVERIFY(button.heightForWidth(200) > button.heightForWidth(600));
+        for (const int width : {600, 240, 180, 150}) {
+            const QString all = button.lines(width).join(QLatin1Char('|'));
+            QVERIFY2(!all.contains(QStringLiteral("…")), qPrintable(all));
+            QVERIFY2(all.endsWith(QStringLiteral("modelled")), qPrintable(all));
+        }
+        QCOMPARE(button.lines(150).size(), 4);
     }
 
     void aNoteIsNoProblem() {

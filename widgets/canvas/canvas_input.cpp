@@ -473,7 +473,7 @@ bool CanvasWidget::event(QEvent* event) {
         else if (!isHeader(QPointF(help->pos())))
             text = tooltipFor(m_scene.hitTest(m_view.toScene(help->pos()), zoom()));
         else if (const LaneBand* band = m_scene.lane(laneAt(help->pos())))
-            text = toQt(m_document.devices().remark(band->device));
+            text = laneTooltip(band->device);
         if (text.isEmpty())
             QToolTip::hideText();
         else

@@ -1,4 +1,5 @@
 #include "placement/journey.h"
+#include "profile/profiles.h"
 #include "profile/report.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/caption.h"
@@ -55,6 +56,21 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
 }
 
 } // namespace
+
+QString CanvasWidget::laneTooltip(Device device) const {
+    const Backend* backend = m_document.devices().find(device);
+    if (!backend) return {};
+    const DeviceProfile& profile = backend->profile();
+    QStringList lines;
+    if (const std::string remark = m_document.devices().remark(device); !remark.empty())
+        lines << escaped(remark);
+    QStringList from;
+    if (!profile.source.empty()) from << escaped(profile.source);
+    from << escaped(errorsText(profile));
+    lines << (backend->info().simulated ? tr("Its times are modelled: %1.") : tr("Predictions for it: %1."))
+                 .arg(from.join(QStringLiteral("; ")));
+    return lines.join(QStringLiteral("<br>"));
+}
 
 QString CanvasWidget::tooltipFor(const Hit& hit) const {
     const Graph& graph = m_document.graph();

@@ -308,14 +308,16 @@ void CanvasWidget::setMinimapVisible(bool visible) {
 }
 
 /// Where the map would cover a note, or any part of a graph that is in view as a whole, it helps nobody.
-bool CanvasWidget::mayStandHere(const QRect& minimap) const {
+bool CanvasWidget::mayStandHere(const QRect& minimap, bool onWires) const {
     const QRectF under(m_view.toScene(minimap.topLeft()), QSizeF(minimap.size()) / zoom());
     bool isFree = true;
     for (const NoteShape& note : m_scene.notes()) isFree = isFree && !note.rect.intersects(under);
     for (const StubShape& stub : m_scene.stubs()) isFree = isFree && !stub.rect.intersects(under);
     const QRectF all = m_inside == FrameId::none ? content() : m_scene.shownExtent();
-    if (m_view.freeViewport().contains(all.adjusted(0, 1, 0, -1)))
+    if (m_view.freeViewport().contains(all.adjusted(0, 1, 0, -1))) {
         m_scene.visitNodes(under, [&](std::uint32_t) { isFree = false; });
+        if (!onWires) m_scene.visitWires(under, [&](std::uint32_t) { isFree = false; });
+    }
     return isFree;
 }
 
@@ -328,8 +330,11 @@ void CanvasWidget::placeMinimap() {
     const int bottom = height() - size.height() - kMargin;
     const QPoint corners[] = {{right, kMargin}, {right, bottom}, {left, bottom}, {left, kMargin}};
     const bool hasRoom = width() > 3 * size.width() && height() > 3 * size.height();
-    const auto* corner = std::find_if(std::begin(corners), std::end(corners),
-                                      [&](QPoint at) { return mayStandHere(QRect(at, size)); });
+    const QPoint* corner = std::end(corners);
+    for (const bool onWires : {false, true})
+        if (corner == std::end(corners))
+            corner = std::find_if(std::begin(corners), std::end(corners),
+                                  [&](QPoint at) { return mayStandHere(QRect(at, size), onWires); });
     const bool isFound = corner != std::end(corners);
     if (isFound) m_minimap->setGeometry(QRect(*corner, size));
     m_minimap->setVisible(m_minimapWanted && hasRoom && isFound);

@@ -181,9 +181,11 @@ private:
     std::unique_ptr<Gesture> pullDot(const Edge& edge, const Pointer& pointer);
     bool walkAlongDots(Way way);
     void placeMinimap();
-    bool mayStandHere(const QRect& minimap) const;
+    bool mayStandHere(const QRect& minimap, bool onWires) const;
     const QRectF& content() const;
     QString tooltipFor(const Hit& hit) const;
+    /// Where the times of what stands behind it come from.
+    QString laneTooltip(Device device) const;
 
     Document& m_document;
     Scene m_scene;

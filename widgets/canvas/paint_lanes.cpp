@@ -1,6 +1,7 @@
 #include "core/format.h"
 #include "widgets/canvas/note_text.h"
 #include "widgets/canvas/paint_parts.h"
+#include "widgets/labels.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
@@ -86,18 +87,8 @@ double paintWrapped(QPainter& painter, const QString& words, TextRole role, cons
     const QFontMetricsF metrics(font(role));
     painter.setFont(font(role));
     double y = room.top();
-    QString rest = words;
-    for (int line = 0; line < lines && !rest.isEmpty(); ++line) {
-        QString now = rest;
-        if (metrics.horizontalAdvance(rest) > room.width() && line + 1 < lines) {
-            qsizetype cut = rest.size();
-            while (cut > 0 && metrics.horizontalAdvance(rest.left(cut)) > room.width())
-                cut = rest.lastIndexOf(QLatin1Char(' '), cut - 1);
-            if (cut > 0) now = rest.left(cut);
-        }
-        rest = rest.mid(now.size()).trimmed();
-        painter.drawText(QPointF(room.left(), y + metrics.ascent()),
-                         metrics.elidedText(now, Qt::ElideRight, room.width()));
+    for (const QString& line : wrapped(words, font(role), room.width(), lines)) {
+        painter.drawText(QPointF(room.left(), y + metrics.ascent()), line);
         y += std::ceil(metrics.height()) + 1;
     }
     return y - room.top();

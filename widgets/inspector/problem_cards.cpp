@@ -20,7 +20,9 @@ namespace {
 constexpr std::size_t kMostCards = 12;
 constexpr int kPadding = 8;
 constexpr int kLine = 30;
-constexpr int kTwoLines = 44;
+constexpr int kAbove = 5; ///< the first of several lines
+constexpr int kWordsLine = 17;
+constexpr int kPriceLine = 16;
 
 QString severityName(Severity severity) { return toQt(name(severity)); }
 
@@ -43,10 +45,9 @@ QSize FixButton::sizeHint() const { return {240, heightForWidth(240)}; }
 QSize FixButton::minimumSizeHint() const { return {120, kLine}; }
 
 bool FixButton::isOneLine(int width) const {
-    if (m_price.isEmpty()) return true;
-    const QFontMetrics strong(twb::font(TextRole::strong));
-    const QFontMetrics small(priceFont());
-    return strong.horizontalAdvance(text()) + small.horizontalAdvance(m_price) + 4 * kPadding <= width;
+    const int words = QFontMetrics(twb::font(TextRole::strong)).horizontalAdvance(text()) + 2 * kPadding;
+    if (m_price.isEmpty()) return words <= width;
+    return words + QFontMetrics(priceFont()).horizontalAdvance(m_price) + 2 * kPadding <= width;
 }
 
 /// Figures stand below each other; words alone are narrower in the font of words.
@@ -54,7 +55,26 @@ QFont FixButton::priceFont() const {
     return twb::font(m_fix.price.bytes > 0 ? TextRole::smallFigure : TextRole::small);
 }
 
-int FixButton::heightForWidth(int width) const { return isOneLine(width) ? kLine : kTwoLines; }
+/// Its kind, which is its last word, goes to a line of its own where there is no room.
+QStringList FixButton::priceLines(int width) const {
+    if (m_price.isEmpty()) return {};
+    const qsizetype kind = m_price.lastIndexOf(QStringLiteral(" · "));
+    const bool fits = QFontMetrics(priceFont()).horizontalAdvance(m_price) <= width - 2 * kPadding;
+    if (fits) return {m_price};
+    if (kind < 0) return wrapped(m_price, priceFont(), width - 2 * kPadding, 2);
+    return {m_price.left(kind), m_price.mid(kind + 3)};
+}
+
+QStringList FixButton::lines(int width) const {
+    if (isOneLine(width)) return {text(), m_price};
+    return wrapped(text(), twb::font(TextRole::strong), width - 2 * kPadding, 2) + priceLines(width);
+}
+
+int FixButton::heightForWidth(int width) const {
+    if (isOneLine(width)) return kLine;
+    const auto below = int(priceLines(width).size());
+    return 2 * kAbove + kWordsLine * (int(lines(width).size()) - below) + kPriceLine * below;
+}
 
 void FixButton::paintEvent(QPaintEvent*) {
     QPainter painter(this);
@@ -64,15 +84,27 @@ void FixButton::paintEvent(QPaintEvent*) {
     style()->drawControl(QStyle::CE_PushButton, &option, &painter, this);
     const Theme& theme = Theme::current();
     const QRect room = rect().adjusted(kPadding, 0, -kPadding, 0);
-    const bool oneLine = isOneLine(width());
-    const QRect upper = oneLine ? room : QRect(room.left(), 5, room.width(), 18);
-    const QRect lower = oneLine ? room : QRect(room.left(), 23, room.width(), 16);
-    painter.setFont(priceFont());
-    painter.setPen(theme.secondaryText);
-    drawElided(painter, lower, (oneLine ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, m_price);
-    painter.setFont(twb::font(TextRole::strong));
-    painter.setPen(theme.accent);
-    drawElided(painter, upper, Qt::AlignLeft | Qt::AlignVCenter, text());
+    if (isOneLine(width())) {
+        painter.setFont(priceFont());
+        painter.setPen(theme.secondaryText);
+        painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, m_price);
+        painter.setFont(twb::font(TextRole::strong));
+        painter.setPen(theme.accent);
+        drawElided(painter, room, Qt::AlignLeft | Qt::AlignVCenter, text());
+        return;
+    }
+    const QStringList all = lines(width());
+    const qsizetype words = all.size() - priceLines(width()).size();
+    int y = kAbove;
+    for (qsizetype i = 0; i < all.size(); ++i) {
+        const bool isPrice = i >= words;
+        const int height = isPrice ? kPriceLine : kWordsLine;
+        painter.setFont(isPrice ? priceFont() : twb::font(TextRole::strong));
+        painter.setPen(isPrice ? theme.secondaryText : theme.accent);
+        painter.drawText(QRect(room.left(), y, room.width(), height), Qt::AlignLeft | Qt::AlignVCenter,
+                         all[i]);
+        y += height;
+    }
 }
 
 ProblemCards::ProblemCards(QWidget* parent)

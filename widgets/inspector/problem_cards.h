@@ -24,6 +24,8 @@ public:
     QSize minimumSizeHint() const override;
     bool hasHeightForWidth() const override { return true; }
     int heightForWidth(int width) const override;
+    /// What it says when it is so wide: its words, then its price. A price is never cut.
+    QStringList lines(int width) const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -31,6 +33,7 @@ protected:
 private:
     /// Whether the price has room beside the words; below them otherwise.
     bool isOneLine(int width) const;
+    QStringList priceLines(int width) const;
     QFont priceFont() const;
 
     Fix m_fix;

@@ -2,6 +2,7 @@
 #include "formats/project.h"
 #include "widgets/ask_for_path.h"
 #include "widgets/panels/export_plot.h"
+#include "widgets/panels/ledger_csv.h"
 #include "widgets/panels/ledger_view.h"
 #include "widgets/panels/transfers_panel.h"
 
@@ -59,6 +60,7 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
     menu.addSeparator();
     add(menu, tr("Export pict&ure…"), QKeySequence(tr("Alt+Shift+E")), [this] { exportPicture(); });
     add(menu, tr("Export C&SV…"), QKeySequence(tr("Alt+Shift+C")), [this] { exportCsv(); });
+    add(menu, tr("E&xport ledger as CSV…"), QKeySequence(tr("Alt+Shift+S")), [this] { exportLedger(); });
 }
 
 void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
@@ -115,10 +117,18 @@ void TransfersPanel::exportPicture() {
 }
 
 void TransfersPanel::exportCsv() {
-    const QString path = askForFile(tr("Export the transfers"), {tr("Table (*.csv)")});
+    exportTable(tr("Export the transfers"), [this] { return toCsv(*m_runs.figures()->series()); });
+}
+
+void TransfersPanel::exportLedger() {
+    exportTable(tr("Export the ledger"), [this] { return toCsv(*m_model, *m_rows); });
+}
+
+void TransfersPanel::exportTable(const QString& title, const std::function<std::string()>& table) {
+    const QString path = askForFile(title, {tr("Table (*.csv)")});
     if (path.isEmpty()) return;
     try {
-        writeFileAtomically(path.toStdString(), toCsv(*m_runs.figures()->series()));
+        writeFileAtomically(path.toStdString(), table());
     } catch (const Error& error) {
         Q_EMIT failed(tr("The table cannot be written"), QString::fromUtf8(error.what()));
     }

@@ -52,6 +52,8 @@ private:
     void fillCurvesMenu(QMenu& menu, const AddAction& add);
     void exportPicture();
     void exportCsv();
+    void exportLedger();
+    void exportTable(const QString& title, const std::function<std::string()>& table);
     QString askForFile(const QString& title, const QStringList& filters);
 
     void runStarted();

@@ -1,0 +1,36 @@
+#include "widgets/panels/ledger_csv.h"
+
+#include "core/csv.h"
+#include "widgets/panels/ledger_model.h"
+
+#include <fmt/format.h>
+
+namespace twb {
+
+std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
+    std::string out =
+        csvLine({"edge", "kind", "setup", "count", "bytes_of_one", "bytes", "last_ms", "min_ms", "median_ms",
+                 "p95_ms", "total_ms", "gb_per_s", "of_peak_percent", "memory", "queue_wait_ms",
+                 "overlapped_percent", "predicted_ms", "prediction_error_percent", "times"});
+    const auto number = [](double figure) { return fmt::format("{}", figure); };
+    const auto ms = [](double ns) { return ns > 0 ? fmt::format("{}", ns / 1e6) : std::string(); };
+    const auto optional = [&](const std::optional<double>& figure, double unit = 1) {
+        return figure ? number(*figure / unit) : std::string();
+    };
+    for (int at = 0; at < rows.rowCount(); ++at) {
+        const auto source = std::size_t(rows.mapToSource(rows.index(at, 0)).row());
+        const LedgerModel::Row& row = model.rows()[source];
+        const bool isPeer = row.figures.direction == CopyDirection::peer;
+        const char* times = row.predicted ? "predicted" : row.modelled ? "modelled" : "measured";
+        out += csvLine({row.name.toStdString(), std::string(name(row.kind)) + (isPeer ? ", peer" : ""),
+                        row.setup ? "true" : "false", std::to_string(row.count), number(row.bytes),
+                        number(row.moved), ms(row.lastNs), ms(row.minNs), ms(row.medianNs), ms(row.p95Ns),
+                        ms(row.totalNs), row.rate > 0 ? number(row.rate) : "",
+                        optional(row.figures.ofPeakPercent), row.pinned ? "pinned" : "pageable",
+                        optional(row.figures.queueWaitNs, 1e6), optional(row.figures.overlapPercent),
+                        ms(row.predictedNs), optional(row.figures.errorPercent), times});
+    }
+    return out;
+}
+
+} // namespace twb
