@@ -20,15 +20,20 @@ class TestExamplesLook : public QObject {
 private Q_SLOTS:
     void initTestCase_data() {
         QTest::addColumn<QString>("file");
+        QTest::addColumn<QSize>("size");
         for (const QString& file : QDir(kExamples).entryList({QStringLiteral("*.twb")}))
-            QTest::newRow(qPrintable(file)) << file;
+            QTest::newRow(qPrintable(file)) << kExamples + file << QSize(1080, 640);
+        QTest::newRow("twenty mismatches")
+            << QStringLiteral(TWB_SOURCE_DIR "/resources/screenshots/twenty-mismatches.twb")
+            << QSize(2000, 900);
     }
 
     void init() {
         m_canvas = std::make_unique<ShownCanvas>(Graph());
         QFETCH_GLOBAL(QString, file);
-        m_canvas->canvas.resize(1080, 640);
-        m_canvas->document.open(kExamples + file);
+        QFETCH_GLOBAL(QSize, size);
+        m_canvas->canvas.resize(size);
+        m_canvas->document.open(file);
         m_run = {};
         for (const Node& node : m_canvas->document.graph().nodes()) {
             const bool simulated = m_canvas->document.devices().isSimulated(m_canvas->shape(node.id).device);
@@ -70,14 +75,22 @@ private Q_SLOTS:
                     QCOMPARE(a.rect.width(), b.rect.width());
     }
 
+    void noLabelHidesACardOrAnother() {
+        const Scene& scene = m_canvas->canvas.scene();
+        std::vector<QRectF> labels = labelsOfNodes();
+        for (std::uint32_t slot = 0; slot < scene.wires().size(); ++slot)
+            if (const PriceLabel* label = scene.wireLabel(slot)) labels.push_back(label->rect);
+        std::erase_if(labels, [](const QRectF& label) { return label.isEmpty(); });
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            for (const NodeShape& shape : scene.nodes())
+                if (shape.kind != NodeShape::Kind::row) QVERIFY(!labels[i].intersects(shape.rect));
+            for (std::size_t j = 0; j < i; ++j) QVERIFY(!labels[i].intersects(labels[j]));
+        }
+    }
+
     void noPriceHidesAWire() {
         const Scene& scene = m_canvas->canvas.scene();
-        std::vector<QRectF> labels;
-        for (std::uint32_t slot = 0; slot < scene.nodes().size(); ++slot)
-            if (const PriceLabel* label = scene.nodeLabel(slot)) labels.push_back(label->rect);
-        for (std::size_t i = 0; i < scene.ghosts().size(); ++i)
-            if (const PriceLabel* label = scene.ghostLabel(i)) labels.push_back(label->rect);
-        for (const QRectF& label : labels) {
+        for (const QRectF& label : labelsOfNodes()) {
             std::vector<QPointF> points;
             for (const WireShape& wire : scene.wires())
                 if (!wire.free && !wire.hidden) scene.path(wire).sampleIn(label, points);
@@ -94,6 +107,17 @@ private Q_SLOTS:
     }
 
 private:
+    /// And of the copies that the policy makes.
+    std::vector<QRectF> labelsOfNodes() const {
+        const Scene& scene = m_canvas->canvas.scene();
+        std::vector<QRectF> labels;
+        for (std::uint32_t slot = 0; slot < scene.nodes().size(); ++slot)
+            if (const PriceLabel* label = scene.nodeLabel(slot)) labels.push_back(label->rect);
+        for (std::size_t i = 0; i < scene.ghosts().size(); ++i)
+            if (const PriceLabel* label = scene.ghostLabel(i)) labels.push_back(label->rect);
+        return labels;
+    }
+
     std::unique_ptr<ShownCanvas> m_canvas;
     RunState m_run;
 };

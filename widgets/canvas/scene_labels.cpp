@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kGap = 4;         ///< between a pill and its price
 constexpr double kClear = 3;       ///< between a price and a wire
+constexpr double kAside = 160;     ///< how far from its wire a price may end
 constexpr double kHidesCard = 1e3; ///< against a wire's point, of which there is one every few pixels
 
 } // namespace
@@ -61,7 +62,7 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         found.taken.emplace_back(dot.at.x() - kDotRadius, dot.at.y() - kDotRadius, 2 * kDotRadius,
                                  2 * kDotRadius);
     });
-    visitWires(area, [&](std::uint32_t slot) {
+    visitWires(area.adjusted(-kAside, -kAside, kAside, kAside), [&](std::uint32_t slot) {
         if (slot == own) return;
         addLabel(m_wireLabels, slot);
         path(m_wires[slot]).sampleIn(area, found.lines);
@@ -118,22 +119,26 @@ void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
     constexpr double kFar = 400;
     const QRectF near(middle.x() - kFar, middle.y() - kFar, 2 * kFar, 2 * kFar);
     const Surroundings& rest = surroundings(
-        way.bounds().intersected(near).adjusted(-label.rect.width(), -40, label.rect.width(), 40), kNoSlot,
+        way.bounds().intersected(near).adjusted(-label.rect.width(), -60, label.rect.width(), 60), kNoSlot,
         slot);
+    const double beside = label.rect.width() / 2 + 8;
     QRectF best;
     double least = std::numeric_limits<double>::max();
-    // As near to the middle as the rest allows; failing that a little above or below the wire.
-    for (const double aside : {0.0, -16.0, 16.0}) {
+    // As near to the middle as the rest allows; failing that a little above or below the wire, then to its
+    // sides, then farther off.
+    for (const QPointF aside : {QPointF(0, 0), QPointF(0, -16), QPointF(0, 16), QPointF(beside, 0),
+                                QPointF(-beside, 0), QPointF(0, -34), QPointF(0, 34)}) {
         for (int step = 0; step <= 14; ++step) {
             const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
-            label.rect.moveCenter(way.at(0.5 + turn * 0.06) + QPointF(0, aside));
+            label.rect.moveCenter(way.at(0.5 + turn * 0.06) + aside);
             const double hidden = rest.hiddenBy(label.rect.adjusted(-4, -3, 4, 3));
             if (hidden < least) best = label.rect;
             least = std::min(least, hidden);
             if (hidden == 0) return;
         }
     }
-    label.rect = best;
+    // What is wrong the wire shows, too, and its tool tip says: no card is hidden for it.
+    label.rect = label.isError && least >= kHidesCard ? QRectF() : best;
 }
 
 } // namespace twb
