@@ -2,7 +2,7 @@
 // of 1,000,000 events, and the ledger of 10,000 edges, during a run and after it. Of each gesture the time of
 // the window's thread until what it changed is painted; the budget is 16.7 ms at the 95th percentile.
 // `bench_views [timeline|ledger]…`: both, unless said otherwise.
-#include "bench/cpu_time.h"
+#include "bench/watched_window.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
 #include "widgets/main_window.h"
@@ -30,88 +30,18 @@
 #include <vector>
 
 using namespace twb;
+using namespace twb::bench;
 
 namespace {
 
-constexpr double kBudgetMs = 16.7;
 constexpr std::size_t kEvents = 1'000'000;
 constexpr int kEdges = 10'000;
-
-/// Everything that is posted, painting included; Qt delays a window's update by up to 5 ms.
-void settle(int ms = 12) {
-    QElapsedTimer timer;
-    timer.start();
-    do {
-        QApplication::processEvents();
-        std::this_thread::sleep_for(std::chrono::microseconds(500));
-    } while (timer.elapsed() < ms);
-}
 
 template <class Done> bool waitUntil(Done done, double seconds) {
     QElapsedTimer timer;
     timer.start();
     while (!done() && static_cast<double>(timer.elapsed()) < seconds * 1e3) settle();
     return done();
-}
-
-/// Adds up the processor's time of all events of the window's thread.
-class Watched : public QApplication {
-public:
-    using QApplication::QApplication;
-    bool notify(QObject* receiver, QEvent* event) override {
-        const double start = cpuMs();
-        ++m_depth;
-        const bool result = QApplication::notify(receiver, event);
-        if (--m_depth == 0) m_sum += cpuMs() - start;
-        return result;
-    }
-    /// Since the last call.
-    double takeMs() { return std::exchange(m_sum, 0.0); }
-
-private:
-    double m_sum = 0;
-    int m_depth = 0;
-};
-
-/// The frames of one kind of gesture.
-class Frames {
-public:
-    Frames(Watched& application, std::string what) : m_application(application), m_what(std::move(what)) {}
-    void take(const std::function<void()>& gesture) {
-        settle(); // what was before
-        const double start = cpuMs();
-        gesture();
-        const double handled = cpuMs() - start;
-        m_application.takeMs();
-        settle(); // and is painted
-        m_times.push_back(handled + m_application.takeMs());
-    }
-    void add(double ms) { m_times.push_back(ms); }
-    /// False where it is over the budget.
-    bool report() {
-        std::sort(m_times.begin(), m_times.end());
-        if (m_times.empty()) return true;
-        const double p95 = m_times[m_times.size() * 95 / 100];
-        fmt::print("{:<36} {:>5} frames  median {:>7.2f}  p95 {:>7.2f}  most {:>7.2f} ms{}\n", m_what,
-                   m_times.size(), m_times[m_times.size() / 2], p95, m_times.back(),
-                   p95 > kBudgetMs ? "  OVER" : "");
-        return p95 <= kBudgetMs;
-    }
-
-private:
-    Watched& m_application;
-    std::string m_what;
-    std::vector<double> m_times;
-};
-
-void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons) {
-    QMouseEvent event(type, at, widget.mapToGlobal(at), button, buttons, {});
-    QApplication::sendEvent(&widget, &event);
-}
-
-void click(QWidget& widget, QPointF at) {
-    mouse(widget, QEvent::MouseButtonPress, at, Qt::LeftButton, Qt::LeftButton);
-    mouse(widget, QEvent::MouseButtonRelease, at, Qt::LeftButton, Qt::NoButton);
 }
 
 void wheel(QWidget& widget, QPointF at, int delta) {

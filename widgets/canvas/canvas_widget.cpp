@@ -315,8 +315,8 @@ bool CanvasWidget::mayStandHere(const QRect& minimap, bool onWires) const {
     for (const StubShape& stub : m_scene.stubs()) isFree = isFree && !stub.rect.intersects(under);
     const QRectF all = m_inside == FrameId::none ? content() : m_scene.shownExtent();
     if (m_view.freeViewport().contains(all.adjusted(0, 1, 0, -1))) {
-        m_scene.visitNodes(under, [&](std::uint32_t) { isFree = false; });
-        if (!onWires) m_scene.visitWires(under, [&](std::uint32_t) { isFree = false; });
+        isFree = isFree && !m_scene.hasNodeIn(under);
+        isFree = isFree && (onWires || !m_scene.hasWireIn(under));
     }
     return isFree;
 }

@@ -119,12 +119,12 @@ public:
     }
     template <class Visit> void visitWires(const QRectF& rect, Visit&& visit) const {
         m_wireGrid.query(rect, [&](std::uint32_t slot) {
-            const QRectF& b = m_wires[slot].bounds;
-            if (b.left() <= rect.right() && b.right() >= rect.left() && b.top() <= rect.bottom() &&
-                b.bottom() >= rect.top())
-                visit(slot);
+            if (touches(m_wires[slot], rect)) visit(slot);
         });
     }
+    /// Whether there is a node, or a wire, for which visitNodes, or visitWires, would call.
+    bool hasNodeIn(const QRectF& rect) const;
+    bool hasWireIn(const QRectF& rect) const;
     /// Calls visit(ref, shape) for all dots that are shown within `rect`.
     template <class Visit> void visitDots(const QRectF& rect, Visit&& visit) const {
         if (m_dots.empty()) return;
@@ -162,6 +162,12 @@ public:
     const PriceLabel* ghostLabel(std::size_t ghost) const noexcept;
 
 private:
+    /// Unlike QRectF::intersects also where the wire is a straight line.
+    static bool touches(const WireShape& wire, const QRectF& rect) noexcept {
+        const QRectF& b = wire.bounds;
+        return b.left() <= rect.right() && b.right() >= rect.left() && b.top() <= rect.bottom() &&
+               b.bottom() >= rect.top();
+    }
     std::uint32_t addNode(const Node& node);
     void removeNode(NodeId id);
     void readFolds(const Graph& graph, std::span<const NodeId> around);

@@ -127,6 +127,14 @@ std::vector<NodeId> Scene::nodesOf(FrameId frame, const Graph& graph) const {
     return inside;
 }
 
+bool Scene::hasNodeIn(const QRectF& rect) const {
+    return m_nodeGrid.any(rect, [&](std::uint32_t slot) { return m_nodes[slot].rect.intersects(rect); });
+}
+
+bool Scene::hasWireIn(const QRectF& rect) const {
+    return m_wireGrid.any(rect, [&](std::uint32_t slot) { return touches(m_wires[slot], rect); });
+}
+
 Hit Scene::hitTest(QPointF point, double zoom) const {
     // In view far out nothing is as large as a finger or a pixel; reaches grow with the distance.
     const double scale = 1 / std::clamp(zoom, 0.05, 1.0);

@@ -38,6 +38,14 @@ public:
     }
 
     template <class Visit> void query(const QRectF& rect, Visit&& visit) const {
+        any(rect, [&](std::uint32_t item) {
+            visit(item);
+            return false;
+        });
+    }
+
+    /// Whether `test` holds of one of them; none is looked at after that one.
+    template <class Test> bool any(const QRectF& rect, Test&& test) const {
         for (std::size_t l = 0; l < kLevels; ++l) {
             const auto& level = m_levels[l];
             if (level.empty()) continue;
@@ -55,7 +63,7 @@ public:
                     const auto x = static_cast<std::int32_t>(key >> 32);
                     const auto y = static_cast<std::int32_t>(key & 0xffffffffU);
                     if (x < left || x > right || y < top || y > bottom) continue;
-                    for (std::uint32_t item : items) visit(item);
+                    if (std::any_of(items.begin(), items.end(), test)) return true;
                 }
                 continue;
             }
@@ -63,10 +71,11 @@ public:
                 for (std::int32_t x = left; x <= right; ++x) {
                     const auto cell = level.find(key(x, y));
                     if (cell == level.end()) continue;
-                    for (std::uint32_t item : cell->second) visit(item);
+                    if (std::any_of(cell->second.begin(), cell->second.end(), test)) return true;
                 }
             }
         }
+        return false;
     }
 
 private:

@@ -71,9 +71,13 @@ QStringList FixButton::lines(int width) const {
 }
 
 int FixButton::heightForWidth(int width) const {
-    if (isOneLine(width)) return kLine;
-    const auto below = int(priceLines(width).size());
-    return 2 * kAbove + kWordsLine * (int(lines(width).size()) - below) + kPriceLine * below;
+    if (const auto known = m_heights.find(width); known != m_heights.end()) return known->second;
+    int height = kLine;
+    if (!isOneLine(width)) {
+        const auto below = int(priceLines(width).size());
+        height = 2 * kAbove + kWordsLine * (int(lines(width).size()) - below) + kPriceLine * below;
+    }
+    return m_heights[width] = height;
 }
 
 void FixButton::paintEvent(QPaintEvent*) {

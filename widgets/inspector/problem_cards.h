@@ -6,6 +6,7 @@
 #include <QPushButton>
 #include <QWidget>
 
+#include <map>
 #include <vector>
 
 class QLabel;
@@ -38,6 +39,7 @@ private:
 
     Fix m_fix;
     QString m_price;
+    mutable std::map<int, int> m_heights; ///< by width: layouts ask again and again, and each lays out text
 };
 
 /// Diagnostics as cards, the form that they have everywhere: the message, where the trouble comes from, and

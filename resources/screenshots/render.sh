@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Renders the pictures of this folder, in both themes and two sizes:
+#   bash resources/screenshots/render.sh BIN RESNET18.onnx
+# BIN: the folder of the programs. RESNET18.onnx: torchvision's resnet18, exported by torch.onnx.export.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export QT_QPA_PLATFORM=offscreen
+export XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work XDG_RUNTIME_DIR=$work
+
+cat > "$work/untitled.twb" <<'TWB'
+{"format": "tensor-workbench", "version": 1,
+ "lanes": [{"id": 1, "device": "cpu", "order": 0}, {"id": 2, "device": "cuda:0", "order": 1}],
+ "nodes": [], "edges": []}
+TWB
+cp "$2" "$work/resnet18.onnx"
+
+for theme in dark light; do
+    for size in 1280x800 2560x1440; do
+        render() { # NAME [OPTION…]
+            "$bin/tensor-workbench" --screenshot "$here/$1-$theme-$size.png" --size "$size" --theme "$theme" "${@:2}"
+        }
+        render start
+        render empty "$work/untitled.twb"
+        render digits --run 200 --select fc1 "$here/../examples/digits.twb"
+        render resnet18 "$work/resnet18.onnx"
+        render mismatches --tab problems "$here/twenty-mismatches.twb"
+    done
+done
