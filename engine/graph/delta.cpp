@@ -69,19 +69,35 @@ template <class T> void DeltaBuilder::apply(std::vector<Change<T>> Delta::*list,
     record(m_delta.*list, std::move((delta.*list).front()));
 }
 
+/// Where `list` has it; the list's size where it has it not. All nodes of a large graph may be changed at
+/// once.
+template <class T, class Id>
+std::size_t DeltaBuilder::placeOf(const std::vector<Change<T>>& list, Id id) const {
+    if constexpr (std::is_same_v<T, Node>) {
+        const auto known = m_nodeAt.find(id);
+        return known == m_nodeAt.end() ? list.size() : known->second;
+    } else {
+        return static_cast<std::size_t>(
+            std::find_if(list.begin(), list.end(), [&](const auto& known) { return idOf(known) == id; }) -
+            list.begin());
+    }
+}
+
 template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
-    // What is added has an id that nobody had before, but for a route: its id is the input's.
     const auto id = idOf(change);
-    const auto at =
-        change.before || std::is_same_v<T, Route>
-            ? std::find_if(list.rbegin(), list.rend(), [&](const auto& known) { return idOf(known) == id; })
-            : list.rend();
-    if (at == list.rend()) {
+    const std::size_t at = placeOf(list, id);
+    if (at == list.size()) {
+        if constexpr (std::is_same_v<T, Node>) m_nodeAt.emplace(id, at);
         list.push_back(std::move(change));
         return;
     }
-    at->after = std::move(change.after);
-    if (at->before == at->after) list.erase(std::next(at).base());
+    list[at].after = std::move(change.after);
+    if (list[at].before != list[at].after) return;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+    if constexpr (std::is_same_v<T, Node>) {
+        m_nodeAt.erase(id);
+        for (auto& [other, place] : m_nodeAt) place -= place > at ? 1 : 0;
+    }
 }
 
 NodeId DeltaBuilder::addNode(Node node) {

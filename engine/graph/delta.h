@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace twb {
@@ -67,11 +68,13 @@ public:
 private:
     template <class T> void apply(std::vector<Change<T>> Delta::*list, Change<T> change);
     template <class T> void record(std::vector<Change<T>>& list, Change<T> change);
+    template <class T, class Id> std::size_t placeOf(const std::vector<Change<T>>& list, Id id) const;
     void step(const Delta& delta);
     void dropRoute(Delta& delta, PortRef input) const;
 
     Graph m_now;
     Delta m_delta;
+    std::unordered_map<NodeId, std::size_t> m_nodeAt; ///< where m_delta has them
 };
 
 /// A self-contained piece of a graph: nodes, the edges among them with their dots, frames, notes. What copy

@@ -3,11 +3,13 @@
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/labels.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/problems_panel.h"
 #include "widgets/window_fixture.h"
 
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSet>
 
 using namespace twb;
@@ -61,6 +63,26 @@ private Q_SLOTS:
         window->bottom().showPage(QStringLiteral("log"));
         QCoreApplication::processEvents();
         QCOMPARE(visibleFixes(*window).size(), std::size_t(3));
+    }
+
+    /// Twenty operands on a wrong device that two causes explain.
+    void problemsAreCountedByCauseEverywhere() {
+        const auto window = makeWindow();
+        window->load(sourcePath("resources/screenshots/twenty-mismatches.twb"));
+        QCoreApplication::processEvents();
+        ProblemCards* cards = nullptr;
+        for (ProblemCards* each : window->findChildren<ProblemCards*>())
+            if (each->isVisible()) cards = each;
+        QVERIFY(cards);
+        const QStringList words = visibleLabels(*cards);
+        QVERIFY2(words.contains(QStringLiteral("2")), qPrintable(words.join(QLatin1Char('|'))));
+        QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral("2 problems")));
+        QPushButton* more = nullptr;
+        for (QPushButton* button : cards->findChildren<QPushButton*>())
+            if (button->isVisible() && button->text() == QStringLiteral("18 more")) more = button;
+        QVERIFY(more);
+        QTest::mouseClick(more, Qt::LeftButton);
+        QVERIFY(window->findChild<ProblemsPanel*>()->isVisible());
     }
 
     void aPriceHasRoomOfItsOwnWhereTheButtonIsNarrow() {

@@ -190,13 +190,20 @@ void Inspector::refresh() {
     refreshFigures();
 
     std::vector<const Diagnostic*> problems;
-    for (const Diagnostic& d : m_document.analysis().diagnostics) {
-        const bool mine = selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge) ||
-                          (d.edge && selection.nodes.contains(d.edge->from.node));
-        if (selection.empty() || mine) problems.push_back(&d);
+    const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
+    if (m_problemsElsewhere) {
+        // The panel below has them.
+    } else if (selection.empty()) {
+        for (const Cause& cause : m_document.causes()) problems.push_back(&all[cause.diagnostics.front()]);
+    } else {
+        for (const Diagnostic& d : all)
+            if (selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge) ||
+                (d.edge && selection.nodes.contains(d.edge->from.node)))
+                problems.push_back(&d);
     }
-    if (m_problemsElsewhere) problems.clear();
-    m_problems->setProblems(problems);
+    // Of the whole graph a problem is a cause, as in the status line.
+    m_problems->setProblems(problems,
+                            selection.empty() && !problems.empty() ? all.size() - problems.size() : 0);
     m_problemsSection->setVisible(!problems.empty());
 }
 

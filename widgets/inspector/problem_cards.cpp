@@ -133,7 +133,7 @@ ProblemCards::ProblemCards(QWidget* parent)
     layout->addWidget(m_more);
 }
 
-void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
+void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others) {
     // Notes are counted only where there is nothing worse.
     const auto notes = std::count_if(problems.begin(), problems.end(),
                                      [](const Diagnostic* d) { return d->severity == Severity::note; });
@@ -145,8 +145,9 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems) {
     setStyleProperty(m_badge, "severity", severityName(worst));
     setVisible(!problems.empty());
     const std::size_t count = std::min(problems.size(), kMostCards);
-    m_more->setVisible(problems.size() > count);
-    m_more->setText(tr("%1 more").arg(grouped(qint64(problems.size() - count))));
+    const std::size_t left = problems.size() - count + others;
+    m_more->setVisible(left > 0);
+    m_more->setText(tr("%1 more").arg(grouped(qint64(left))));
     // Most edits change what is said of few nodes: the other cards stay.
     std::vector<Card> before = std::exchange(m_shown, {});
     for (std::size_t i = 0; i < count; ++i) {

@@ -49,7 +49,8 @@ class ProblemCards : public QWidget {
 
 public:
     explicit ProblemCards(QWidget* parent = nullptr);
-    void setProblems(const std::vector<const Diagnostic*>& problems);
+    /// `others`: how many more there are that these stand for.
+    void setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others = 0);
     void setHeadingVisible(bool visible);
 
 Q_SIGNALS:
