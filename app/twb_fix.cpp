@@ -80,10 +80,11 @@ ExitCode fix(const FixOptions& options) {
             table.add({each.title, each.price.bytes ? formatExactBytes(each.price.bytes) : "",
                        each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
         printResult(table.toString());
-        printResult(fmt::format(
-            "All steps and copies of an iteration, modelled and one after the other, then "
-            "take {}; {}. With a To on each such edge: {}.\nModelled, {}.\n",
-            formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs), sourcesOf(placed.devices)));
+        printResult(
+            fmt::format("All steps and copies of an iteration, modelled and one after the other, then "
+                        "take {}; {}. With a To on each such edge: {}.\nModelled, {}.\n",
+                        formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
+                        printable(sourcesOf(placed.devices))));
     }
     if (options.output.empty()) return ExitCode::fine;
     placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));

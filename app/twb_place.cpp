@@ -80,7 +80,7 @@ ExitCode place(const PlaceOptions& options) {
             proposal.isExact ? "No placement has a smaller sum"
                              : fmt::format("No placement has a smaller sum than {}, modelled",
                                            formatMs(proposal.atLeastNs)),
-            now.sources));
+            printable(now.sources)));
     }
     for (const auto& use : then.devices)
         if (!use.fits())

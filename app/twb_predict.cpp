@@ -147,7 +147,8 @@ void print(const std::vector<Case>& cases) {
     printResult(path.toString());
     for (const Case& each : cases)
         if (each.plan)
-            printResult(fmt::format("{}: modelled, {}.\n", devicesOf(each), each.prediction.sources));
+            printResult(
+                fmt::format("{}: modelled, {}.\n", devicesOf(each), printable(each.prediction.sources)));
     if (!first.prediction.isComplete)
         printResult("Sizes or turns that only the run knows count nothing here.\n");
 }

@@ -77,10 +77,13 @@ Delta changeBreakpoint(const Graph& graph, const NodeBreakpoint& before, const B
 
 Delta removeBreakpoints(const Graph& graph, const std::vector<NodeBreakpoint>& breakpoints) {
     std::set<NodeId> nodes;
-    for (const NodeBreakpoint& one : breakpoints) nodes.insert(one.node);
+    std::map<NodeId, Breakpoints> byNode;
+    for (const NodeBreakpoint& one : breakpoints) {
+        nodes.insert(one.node);
+        byNode[one.node].push_back(one.breakpoint);
+    }
     return changed(graph, nodes, kRemove, [&](Node& node) {
-        for (const NodeBreakpoint& one : breakpoints)
-            if (one.node == node.id) take(node.breakpoints, one.breakpoint);
+        for (const Breakpoint& one : byNode[node.id]) take(node.breakpoints, one);
     });
 }
 

@@ -63,7 +63,6 @@ std::vector<Breakpoint> MainWindow::breakpointsAtHand() const {
 void MainWindow::askForCondition(const std::vector<NodeId>& nodes) {
     if (const auto condition = conditionFor(nodes, Breakpoint()))
         edit(addBreakpoint(m_document.graph(), {nodes.begin(), nodes.end()}, *condition));
-    refreshBreakpointActions(); // a click has turned its mark over
 }
 
 std::optional<Breakpoint> MainWindow::conditionFor(const std::vector<NodeId>& nodes,

@@ -85,7 +85,9 @@ std::size_t DeltaBuilder::placeOf(const std::vector<Change<T>>& list, Id id) con
 
 template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
     const auto id = idOf(change);
-    const std::size_t at = placeOf(list, id);
+    // What is added has an id that nobody had before, but for a route: its id is the input's.
+    const bool mayBeKnown = change.before || std::is_same_v<T, Route>;
+    const std::size_t at = mayBeKnown ? placeOf(list, id) : list.size();
     if (at == list.size()) {
         if constexpr (std::is_same_v<T, Node>) m_nodeAt.emplace(id, at);
         list.push_back(std::move(change));
@@ -218,7 +220,10 @@ void DeltaBuilder::setDots(PortRef input, std::vector<Dot> dots) {
     apply(&Delta::routes, std::move(change));
 }
 
-Delta DeltaBuilder::take() { return std::move(m_delta); }
+Delta DeltaBuilder::take() {
+    m_nodeAt.clear();
+    return std::move(m_delta);
+}
 
 Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) {
     Fragment out;

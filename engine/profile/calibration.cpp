@@ -188,7 +188,7 @@ private:
             row.what = "memory, read and written";
             row.size = formatBytes(static_cast<double>(bytes));
             row.ns = bestLaunch(bench, row.count);
-            m_out.profile.memoryGBps = bench.launch().cost.bytes / row.ns;
+            m_out.profile.memoryGBps = bench.launch().cost.bytes / std::max(row.ns, 1.0);
             row.figure = formatRate(m_out.profile.memoryGBps);
             m_kernels.push_back({bench.launch().cost, row.ns});
             add(std::move(row));

@@ -55,7 +55,8 @@ public:
     double number(const json& value, const std::string& key, bool mayBeZero) const {
         const double figure = value.is_number() ? value.get<double>() : -1;
         if (!std::isfinite(figure) || figure < 0 || (figure == 0 && !mayBeZero))
-            fail(fmt::format("\"{}\" must be a number above 0, but is {}", key, value.dump()));
+            fail(fmt::format("\"{}\" must be a number {} 0, but is {}", key,
+                             mayBeZero ? "of at least" : "above", value.dump()));
         return figure;
     }
 
@@ -72,10 +73,12 @@ public:
         const auto errors = m_document.find("known_error");
         if (errors == m_document.end()) return {};
         if (!errors->is_object()) fail("\"known_error\" must be an object with \"copies\" and \"kernels\"");
+        refuseOthers(*errors, {"copies", "kernels"}, "known_error");
         const auto at = errors->find(key);
         if (at == errors->end()) return {};
         const std::string place = "known_error." + key;
         if (!at->is_object()) fail(fmt::format("\"{}\" must be an object", place));
+        refuseOthers(*at, {"median", "worst", "count"}, place);
         const auto part = [&](const char* name, bool mayBeZero) {
             const auto found = at->find(name);
             if (found == at->end()) fail(fmt::format("\"{}.{}\" is missing", place, name));
@@ -85,6 +88,12 @@ public:
         if (count != std::floor(count) || count > 1e9)
             fail(fmt::format("\"{}.count\" must be a whole number", place));
         return KnownError{part("median", true), part("worst", true), static_cast<int>(count)};
+    }
+
+    void refuseOthers(const json& object, const std::set<std::string>& keys, const std::string& place) const {
+        for (const auto& [key, value] : object.items())
+            if (!keys.contains(key))
+                fail(fmt::format("\"{}.{}\" is not a field of a device profile", place, key));
     }
 
     void source(const std::string& figure) {

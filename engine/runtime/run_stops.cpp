@@ -29,14 +29,16 @@ bool RunStops::isStepping() const {
 Breakpoints RunStops::at(const Step& step, bool before) const {
     const std::scoped_lock lock(m_mutex);
     Breakpoints out;
-    const auto add = [&](NodeId node) {
+    const auto add = [&](NodeId node, bool mayLook) {
         const auto found = m_breakpoints.find(node);
         if (found == m_breakpoints.end()) return;
         for (const Breakpoint& breakpoint : found->second)
-            if (breakpoint.isBefore() == before) put(out, breakpoint);
+            if (breakpoint.isBefore() == before && (mayLook || !breakpoint.looks())) put(out, breakpoint);
     };
-    for (const NodeId member : step.members) add(member);
-    add(step.node);
+    // Of a chain only the last one's output is anywhere, and its inputs are those of all.
+    for (const NodeId member : step.members)
+        if (member != step.node) add(member, false);
+    add(step.node, step.members.empty() || !before);
     return out;
 }
 
@@ -69,6 +71,21 @@ void RunStops::release() noexcept {
     m_woken.notify_all();
 }
 
+namespace {
+
+/// What a step's node reads itself: of an If, Loop or Scan not also what its bodies read from outside.
+std::vector<std::uint32_t> ownInputs(const Plan& plan, const Step& step) {
+    if (step.control == kNone) return step.inputs;
+    const PlanControl& control = plan.controls[step.control];
+    std::vector<std::uint32_t> out{control.trips, control.condition};
+    for (const PlanBody& body : control.bodies)
+        for (const PlanState& state : body.states)
+            if (state.kind != PlanState::Kind::iteration) out.push_back(state.from);
+    return out;
+}
+
+} // namespace
+
 void RunContext::stopBefore(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     const Breakpoints here = m_stops.at(step, true);
@@ -77,7 +94,8 @@ void RunContext::stopBefore(std::uint32_t index) {
     if (m_plan->stepsOf(step.node).front() != index) return; // within a node of several steps
     synchronizeAll();
     if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
-    if (const std::optional<std::string> found = decide(here, step.inputs)) standStill(index, false, *found);
+    if (const std::optional<std::string> found = decide(here, ownInputs(*m_plan, step)))
+        standStill(index, false, *found);
 }
 
 void RunContext::stopAfter(std::uint32_t index) {

@@ -51,6 +51,10 @@ public:
                   Qt::NoButton);
         });
         end.report();
+        if (m_window.document().undoStack().undoText().isEmpty()) {
+            fmt::print("nothing was moved\n");
+            return false;
+        }
         m_window.document().undoStack().undo();
         m_window.document().select({});
         return isWithin;

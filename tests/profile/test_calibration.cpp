@@ -28,11 +28,11 @@ private Q_SLOTS:
         // 4 KiB to 1 MiB in fours, two kinds of memory, two directions; memory in sixteens, five products,
         // launches.
         QCOMPARE(measured.rows.size(), std::size_t{5 * 2 * 2 + 3 + 5 + 1});
-        // Of the largest copies and products the profile's figures are made.
         QCOMPARE(p.copyError->count, 5 * 2 * 2);
         QCOMPARE(p.kernelError->count, 3 + 5);
+        // No machine is as regular as a latency and a rate.
         for (const auto& error : {p.copyError, p.kernelError})
-            QVERIFY(error->median >= 0 && error->median <= error->worst && std::isfinite(error->worst));
+            QVERIFY(error->median > 0 && error->median < error->worst && std::isfinite(error->worst));
         for (const CalibrationRow& row : measured.rows) QVERIFY(row.ns > 0 && row.count > 0);
     }
 };

@@ -274,8 +274,13 @@ private Q_SLOTS:
                  QStringLiteral("here: \"known_error\" must be an object with \"copies\" and \"kernels\""));
         QCOMPARE(refused("/known_error/copies", "4 %"),
                  QStringLiteral("here: \"known_error.copies\" must be an object"));
-        QCOMPARE(refused("/known_error/copies/median", -1),
-                 QStringLiteral("here: \"known_error.copies.median\" must be a number above 0, but is -1"));
+        QCOMPARE(
+            refused("/known_error/copies/median", -1),
+            QStringLiteral("here: \"known_error.copies.median\" must be a number of at least 0, but is -1"));
+        QCOMPARE(refused("/known_error/kernel", 1),
+                 QStringLiteral("here: \"known_error.kernel\" is not a field of a device profile"));
+        QCOMPARE(refused("/known_error/kernels/medain", 1),
+                 QStringLiteral("here: \"known_error.kernels.medain\" is not a field of a device profile"));
         QCOMPARE(refused("/known_error/kernels/count", 1.5),
                  QStringLiteral("here: \"known_error.kernels.count\" must be a whole number"));
         QCOMPARE(refused("/known_error/kernels", json::object()),

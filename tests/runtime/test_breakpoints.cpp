@@ -85,6 +85,7 @@ private Q_SLOTS:
     void stepsGoFromOneToTheNext();
     void aConditionDecides();
     void anInputDecides();
+    void whatABodyReadsIsNoInput();
     void severalAtOneNode();
     void whatIsSetDuringTheRunCounts();
     void inALoopEachTimeCounts();
@@ -202,6 +203,29 @@ void TestBreakpoints::anInputDecides() {
     QCOMPARE(stopsOf(line.home, "input mean == 2").size(), std::size_t(3));   // of a copy
     QCOMPARE(stopsOf(line.x, "input max > 0").size(), std::size_t(0));        // it has none
     QCOMPARE(stopsOf(line.root, "off input max > 1.5").size(), std::size_t(0));
+}
+
+/// Of an If or a Loop the condition and what it begins with are, and not what is read inside from outside.
+void TestBreakpoints::whatABodyReadsIsNoInput() {
+    using Ints = std::vector<std::int64_t>;
+    GraphMaker g;
+    const NodeId cond =
+        g.node("Full", "cond", "cpu", {{"value", 1.0}, {"shape", Ints{}}, {"dtype", std::string("bool")}});
+    const NodeId a = g.node("Full", "a", "cpu", {{"value", 3.0}, {"shape", Ints{2}}});
+    const NodeId then = g.node("Neg", "then", "cpu", {}, {a});
+    const NodeId other = g.node("Exp", "other", "cpu", {}, {a});
+    const NodeId choice = g.node("If", "choice", "cpu", {}, {cond, then, other});
+    g.body(choice, "then_branch", {then});
+    g.body(choice, "else_branch", {other});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keepAll = true});
+    const auto stopsOf = [&](const char* text) {
+        Stopper stopper;
+        stopper.answer = AtStop::goOn;
+        runToEnd(plan, {.iterations = 2, .breakpoints = {{choice, at(text)}}}, &stopper);
+        return stopper.stops.size();
+    };
+    QCOMPARE(stopsOf("input max > 2"), std::size_t(0));
+    QCOMPARE(stopsOf("input max == 1"), std::size_t(2));
 }
 
 /// Before it once, after it once, whichever of them holds; what was found is told.

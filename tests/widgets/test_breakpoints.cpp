@@ -207,6 +207,7 @@ private Q_SLOTS:
         const QRect cell = table->visualRect(table->model()->index(0, 0));
         QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, QPoint(cell.left() + 10, cell.center().y()));
         QCOMPARE(stopsOf(hand, line.plus), "off after");
+        QCOMPARE(hand.document.selection().nodes, (std::set{line.root})); // as before: the row is made anew
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Disable breakpoint of plus"));
         QCOMPARE(table->model()->index(0, 3).data().toString(), QStringLiteral("off"));
         hand.key(Qt::Key_F5);

@@ -4,6 +4,7 @@
 #include "widgets/labels.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/problems_panel.h"
+#include "widgets/price.h"
 #include "widgets/window_fixture.h"
 
 #include <QComboBox>
@@ -79,7 +80,8 @@ private Q_SLOTS:
         QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral("2 problems")));
         QPushButton* more = nullptr;
         for (QPushButton* button : cards->findChildren<QPushButton*>())
-            if (button->isVisible() && button->text() == QStringLiteral("18 more")) more = button;
+            if (button->isVisible() && button->text() == QStringLiteral("18 more of the same causes"))
+                more = button;
         QVERIFY(more);
         QTest::mouseClick(more, Qt::LeftButton);
         QVERIFY(window->findChild<ProblemsPanel*>()->isVisible());
@@ -91,10 +93,16 @@ private Q_SLOTS:
         fix.price = {4096, 12'300, true, true};
         FixButton button(fix);
         QVERIFY(button.heightForWidth(200) > button.heightForWidth(600));
-        for (const int width : {600, 240, 180, 150}) {
+        for (const int width : {600, 240, 180, 150, 120}) {
             const QString all = button.lines(width).join(QLatin1Char('|'));
             QVERIFY2(!all.contains(QStringLiteral("…")), qPrintable(all));
-            QVERIFY2(all.endsWith(QStringLiteral("modelled")), qPrintable(all));
+            if (width == 600) continue; // both in one line
+            const QFontMetrics words(twb::font(TextRole::strong));
+            const QFontMetrics figures(twb::font(TextRole::smallFigure));
+            for (const QString& line : button.lines(width)) {
+                const bool isWords = fixText(fix).contains(line);
+                QVERIFY2((isWords ? words : figures).horizontalAdvance(line) <= width - 16, qPrintable(line));
+            }
         }
         QCOMPARE(button.lines(150).size(), 4);
     }

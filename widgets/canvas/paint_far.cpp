@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace twb {
 namespace {
@@ -19,7 +20,7 @@ void paintFarNodes(const Pass& pass) {
     static thread_local std::vector<ColorBatch> batches;
     static thread_local std::vector<QRectF> errors;
     static thread_local std::vector<QRectF> selected;
-    for (auto& batch : batches) batch.rects.clear(); // their memory serves the next frame
+    std::size_t used = 0; // what is behind them keeps its memory for the next frame
     errors.clear();
     selected.clear();
     const auto& nodes = pass.scene.nodes();
@@ -37,15 +38,20 @@ void paintFarNodes(const Pass& pass) {
         if (isWrong || isRow) return;
         const QColor color =
             pass.state.heat ? cardGround(pass, slot) : withAlpha(pass.theme().device(shape.device), 0.9);
-        auto batch = std::find_if(batches.begin(), batches.end(),
-                                  [&](const ColorBatch& b) { return b.color == color; });
-        if (batch == batches.end()) batch = batches.insert(batch, {color, {}});
-        batch->rects.push_back(rect);
+        const auto end = batches.begin() + static_cast<std::ptrdiff_t>(used);
+        const auto known =
+            std::find_if(batches.begin(), end, [&](const ColorBatch& b) { return b.color == color; });
+        const auto batch = static_cast<std::size_t>(known - batches.begin());
+        if (batch == used) {
+            if (used == batches.size()) batches.emplace_back();
+            batches[used].color = color;
+            batches[used++].rects.clear();
+        }
+        batches[batch].rects.push_back(rect);
     });
     QPainter& painter = pass.painter;
     painter.setPen(Qt::NoPen);
-    for (const auto& batch : batches) {
-        if (batch.rects.empty()) continue;
+    for (const ColorBatch& batch : std::span(batches).first(used)) {
         painter.setBrush(batch.color);
         painter.drawRects(batch.rects.data(), static_cast<int>(batch.rects.size()));
     }

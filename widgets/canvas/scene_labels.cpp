@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kGap = 4;         ///< between a pill and its price
 constexpr double kClear = 3;       ///< between a price and a wire
-constexpr double kAside = 160;     ///< how far from its wire a price may end
+constexpr double kAside = 160;     ///< how far from its wire a label may end, at scale 1
 constexpr double kHidesCard = 1e3; ///< against a wire's point, of which there is one every few pixels
 
 } // namespace
@@ -62,7 +62,8 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         found.taken.emplace_back(dot.at.x() - kDotRadius, dot.at.y() - kDotRadius, 2 * kDotRadius,
                                  2 * kDotRadius);
     });
-    visitWires(area.adjusted(-kAside, -kAside, kAside, kAside), [&](std::uint32_t slot) {
+    const double aside = kAside * m_labelScale;
+    visitWires(area.adjusted(-aside, -aside, aside, aside), [&](std::uint32_t slot) {
         if (slot == own) return;
         addLabel(m_wireLabels, slot);
         path(m_wires[slot]).sampleIn(area, found.lines);

@@ -55,14 +55,21 @@ QFont FixButton::priceFont() const {
     return twb::font(m_fix.price.bytes > 0 ? TextRole::smallFigure : TextRole::small);
 }
 
-/// Its kind, which is its last word, goes to a line of its own where there is no room.
+/// As many of its figures and words in a line as there is room for.
 QStringList FixButton::priceLines(int width) const {
     if (m_price.isEmpty()) return {};
-    const qsizetype kind = m_price.lastIndexOf(QStringLiteral(" · "));
-    const bool fits = QFontMetrics(priceFont()).horizontalAdvance(m_price) <= width - 2 * kPadding;
-    if (fits) return {m_price};
-    if (kind < 0) return wrapped(m_price, priceFont(), width - 2 * kPadding, 2);
-    return {m_price.left(kind), m_price.mid(kind + 3)};
+    const QFontMetrics metrics(priceFont());
+    const QString dot = QStringLiteral(" · ");
+    const QStringList parts = m_price.split(dot);
+    if (parts.size() == 1) return wrapped(m_price, priceFont(), width - 2 * kPadding, 2);
+    QStringList out{parts.front()};
+    for (const QString& part : parts.mid(1)) {
+        if (metrics.horizontalAdvance(out.back() + dot + part) <= width - 2 * kPadding)
+            out.back() += dot + part;
+        else
+            out << part;
+    }
+    return out;
 }
 
 QStringList FixButton::lines(int width) const {
@@ -147,7 +154,9 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     const std::size_t count = std::min(problems.size(), kMostCards);
     const std::size_t left = problems.size() - count + others;
     m_more->setVisible(left > 0);
-    m_more->setText(tr("%1 more").arg(grouped(qint64(left))));
+    const bool ofTheseCauses = left == others;
+    m_more->setText(
+        (ofTheseCauses ? tr("%1 more of the same causes") : tr("%1 more")).arg(grouped(qint64(left))));
     // Most edits change what is said of few nodes: the other cards stay.
     std::vector<Card> before = std::exchange(m_shown, {});
     for (std::size_t i = 0; i < count; ++i) {

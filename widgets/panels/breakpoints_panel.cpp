@@ -95,8 +95,10 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     layout->setContentsMargins(4, 4, 0, 0);
     layout->addWidget(m_table, 1);
     layout->addWidget(m_empty, 1);
-    connect(m_table, &QTableView::clicked, this,
-            [this](const QModelIndex& index) { Q_EMIT nodeChosen(at(index).node); });
+    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex& index) {
+        // A click on a box has changed the list, and that row is none of it any more.
+        if (index.isValid()) Q_EMIT nodeChosen(at(index).node);
+    });
     connect(m_table, &QTableView::doubleClicked, this,
             [this](const QModelIndex& index) { Q_EMIT changeWanted(NodeBreakpoint(at(index))); });
     connect(&m_document, &Document::changed, this, [this](const Delta& delta) {

@@ -21,14 +21,21 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
         const auto source = std::size_t(rows.mapToSource(rows.index(at, 0)).row());
         const LedgerModel::Row& row = model.rows()[source];
         const bool isPeer = row.figures.direction == CopyDirection::peer;
-        const char* times = row.predicted ? "predicted" : row.modelled ? "modelled" : "measured";
+        // What nothing has run over has a prediction and no time of its own.
+        const double medianNs = row.predicted ? 0 : row.medianNs;
+        const double rate = row.predicted ? 0 : row.rate;
+        const std::string times = std::string(row.predicted ? "predicted" : "") +
+                                  (row.predicted && row.modelled ? ", " : "") +
+                                  (row.modelled    ? "modelled"
+                                   : row.predicted ? ""
+                                                   : "measured");
         out += csvLine({row.name.toStdString(), std::string(name(row.kind)) + (isPeer ? ", peer" : ""),
                         row.setup ? "true" : "false", std::to_string(row.count), number(row.bytes),
-                        number(row.moved), ms(row.lastNs), ms(row.minNs), ms(row.medianNs), ms(row.p95Ns),
-                        ms(row.totalNs), row.rate > 0 ? number(row.rate) : "",
-                        optional(row.figures.ofPeakPercent), row.pinned ? "pinned" : "pageable",
-                        optional(row.figures.queueWaitNs, 1e6), optional(row.figures.overlapPercent),
-                        ms(row.predictedNs), optional(row.figures.errorPercent), times});
+                        number(row.moved), ms(row.lastNs), ms(row.minNs), ms(medianNs), ms(row.p95Ns),
+                        ms(row.totalNs), rate > 0 ? number(rate) : "", optional(row.figures.ofPeakPercent),
+                        row.pinned ? "pinned" : "pageable", optional(row.figures.queueWaitNs, 1e6),
+                        optional(row.figures.overlapPercent), ms(row.predictedNs),
+                        optional(row.figures.errorPercent), times});
     }
     return out;
 }

@@ -94,18 +94,22 @@ void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
     });
 }
 
-QString TransfersPanel::askForFile(const QString& title, const QStringList& filters) {
-    if (!m_runs.figures()) {
-        Q_EMIT failed(title, tr("There is nothing to export yet: run the graph first."));
-        return {};
-    }
-    const QString name = QFileInfo(m_document.title()).completeBaseName() + tr(" transfers");
+QString TransfersPanel::askForFile(const QString& title, const QString& what, const QStringList& filters) {
+    const QString name = QFileInfo(m_document.title()).completeBaseName() + QLatin1Char(' ') + what;
     return askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
 }
 
+bool TransfersPanel::hasRun(const QString& title) {
+    if (m_runs.figures()) return true;
+    Q_EMIT failed(title, tr("There is nothing to export yet: run the graph first."));
+    return false;
+}
+
 void TransfersPanel::exportPicture() {
+    const QString ask = tr("Export the transfer plot");
+    if (!hasRun(ask)) return;
     const QString path =
-        askForFile(tr("Export the transfer plot"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)")});
+        askForFile(ask, tr("transfers"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)")});
     if (path.isEmpty()) return;
     chooseCurves();
     const QString title = tr("Transfers of %1").arg(m_document.title());
@@ -117,15 +121,20 @@ void TransfersPanel::exportPicture() {
 }
 
 void TransfersPanel::exportCsv() {
-    exportTable(tr("Export the transfers"), [this] { return toCsv(*m_runs.figures()->series()); });
+    const QString ask = tr("Export the transfers");
+    if (hasRun(ask)) exportTable(ask, tr("transfers"), [this] { return toCsv(*m_runs.figures()->series()); });
 }
 
 void TransfersPanel::exportLedger() {
-    exportTable(tr("Export the ledger"), [this] { return toCsv(*m_model, *m_rows); });
+    exportTable(tr("Export the ledger"), tr("ledger"), [this] {
+        m_model->refresh(); // it is not kept up while nobody sees it
+        return toCsv(*m_model, *m_rows);
+    });
 }
 
-void TransfersPanel::exportTable(const QString& title, const std::function<std::string()>& table) {
-    const QString path = askForFile(title, {tr("Table (*.csv)")});
+void TransfersPanel::exportTable(const QString& title, const QString& what,
+                                 const std::function<std::string()>& table) {
+    const QString path = askForFile(title, what, {tr("Table (*.csv)")});
     if (path.isEmpty()) return;
     try {
         writeFileAtomically(path.toStdString(), table());

@@ -53,8 +53,9 @@ private:
     void exportPicture();
     void exportCsv();
     void exportLedger();
-    void exportTable(const QString& title, const std::function<std::string()>& table);
-    QString askForFile(const QString& title, const QStringList& filters);
+    void exportTable(const QString& title, const QString& what, const std::function<std::string()>& table);
+    bool hasRun(const QString& title);
+    QString askForFile(const QString& title, const QString& what, const QStringList& filters);
 
     void runStarted();
     void refresh();
