@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "core/format.h"
+#include "formats/project.h"
 #include "graph/delta.h"
 #include "placement/device_rule.h"
 #include "placement/fix_set.h"
@@ -17,7 +18,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace twb {
@@ -41,6 +44,18 @@ QString guardText(const Policy& guard) {
     };
     return MainWindow::tr("%1 from host to device, %2 from device to host, %3 from device to device")
         .arg(of(Direction::hostToDevice), of(Direction::deviceToHost), of(Direction::deviceToDevice));
+}
+
+/// Of the file, where the document has been edited since: what the edits would change.
+std::optional<Prediction> predictSaved(const Document& document) {
+    if (!document.isModified() || document.path().isEmpty()) return std::nullopt;
+    try {
+        const Graph saved = loadProject(std::filesystem::path(document.path().toStdU16String()));
+        return predict(saved, makeDeviceMap(saved, document.deviceChoices(), document.profiles()),
+                       document.files());
+    } catch (const Error&) {
+        return std::nullopt; // the file is gone, or could not run as it is: there is nothing to compare with
+    }
 }
 
 } // namespace
@@ -155,7 +170,8 @@ void MainWindow::showWhatIf() {
         ReviewDialog::Content content;
         content.title = tr("What if");
         content.sentence =
-            tr("One iteration of this graph, were every cuda lane on another GPU. Nothing is run.");
+            tr("One iteration of this graph as it is, as it was saved, and were every cuda lane on another "
+               "GPU. Nothing is run.");
         content.columns = {tr("on"),       tr("iteration"), tr("alone"), tr("transfers"),
                            tr("launches"), tr("needs"),     tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
@@ -173,6 +189,7 @@ void MainWindow::showWhatIf() {
         workWaiting(tr("Predicting…"), this, [&] {
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
             add(tr("as now"), now);
+            if (const auto saved = predictSaved(m_document)) add(tr("as saved"), *saved);
             std::vector<Device> gpus;
             for (const Lane& lane : m_document.graph().lanes()) {
                 const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;

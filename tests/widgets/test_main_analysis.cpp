@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QTabBar>
 #include <QTableWidget>
+#include <QTemporaryDir>
 
 using namespace twb;
 using namespace twb::test;
@@ -92,6 +93,39 @@ private Q_SLOTS:
         QVERIFY(!window->document().analysis().hasErrors());
         window->document().undoStack().undo(); // one step
         QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
+    }
+
+    /// Nodes dragged elsewhere stand beside the graph as it was saved.
+    void whatIfComparesWithTheFile() {
+        const QTemporaryDir folder;
+        GraphMaker g;
+        const Attributes shape{{"shape", std::vector<std::int64_t>{512, 512}}};
+        const NodeId a = g.node("RandomNormal", "a", "cuda:0", shape);
+        const NodeId b = g.node("MatMul", "b", "cuda:0", {}, {a, a});
+        const NodeId c = g.node("Relu", "c", "cuda:0", {}, {b});
+        const LaneId cpu = g.lane("cpu");
+        const auto window = makeWindow();
+        window->document().setGraph(g.graph(), {}, {});
+        window->document().save(folder.filePath(QStringLiteral("g.twb")));
+        const auto rows = [&] {
+            Reviewer reviewer(false);
+            press(*window, Qt::Key_W, Qt::ControlModifier | Qt::AltModifier);
+            return reviewer.rows;
+        };
+        const QStringList before = rows();
+        QVERIFY(!before.isEmpty() && before[0].startsWith(QStringLiteral("as now|")));
+        QVERIFY(before.filter(QStringLiteral("as saved")).isEmpty());
+        DeltaBuilder builder(window->document().graph(), "move");
+        for (const NodeId id : {a, b, c}) {
+            Node node = *g.graph().find(id);
+            node.lane = cpu;
+            builder.change(node);
+        }
+        window->document().apply(builder.take());
+        const QStringList after = rows();
+        QCOMPARE(after[1].section(QLatin1Char('|'), 1), before[0].section(QLatin1Char('|'), 1));
+        QVERIFY(after[1].startsWith(QStringLiteral("as saved|")));
+        QVERIFY(after[0].section(QLatin1Char('|'), 1, 1) != after[1].section(QLatin1Char('|'), 1, 1));
     }
 
     void oneCauseIsOneRow() {
