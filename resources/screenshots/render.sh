@@ -25,7 +25,9 @@ for theme in dark light; do
         }
         render start
         render empty "$work/untitled.twb"
-        render digits --run 200 --select fc1 "$here/../examples/digits.twb"
+        # In the small window the whole graph is shown rather than the selected node at 100 %.
+        if [[ $size == 1280x800 ]]; then select=(); else select=(--select fc1); fi
+        render digits --run 200 "${select[@]}" "$here/../examples/digits.twb"
         render resnet18 "$work/resnet18.onnx"
         render mismatches --tab problems "$here/twenty-mismatches.twb"
     done
