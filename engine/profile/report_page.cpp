@@ -134,7 +134,7 @@ std::string headOf(const Json& report) {
 
 /// "NVIDIA L4 datasheet; error not known"; of a report of an older version only the source.
 std::string predictionsFrom(const Json& profile) {
-    const std::string source = profile.at("source");
+    std::string source = profile.at("source");
     if (!profile.contains("known_error")) return source;
     const Json& errors = profile["known_error"];
     const auto read = [&errors](const char* what) -> std::optional<KnownError> {

@@ -134,7 +134,7 @@ std::optional<std::string> RunContext::lookAt(const std::vector<std::uint32_t>& 
         if (v == kNone) continue;
         try {
             const std::optional<Tensor> tensor = onHost(v);
-            const auto found = tensor ? breakpoint.found(statisticsOf(*tensor)) : std::nullopt;
+            auto found = tensor ? breakpoint.found(statisticsOf(*tensor)) : std::nullopt;
             if (found) return found;
         } catch (const Error& error) {
             return error.what(); // whoever set the breakpoint learns that it could not look
@@ -198,7 +198,7 @@ std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
     return m_stops.whileStill([&]() -> std::optional<Tensor> {
         const std::uint32_t v = m_plan->valueOf(output);
         if (v == kNone || !lies(v)) return std::nullopt;
-        const std::optional<Tensor> here = onHost(v);
+        std::optional<Tensor> here = onHost(v);
         if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
         // What goes on writes to that memory again.
         const Tensor copy = Tensor::onHost(here->type());

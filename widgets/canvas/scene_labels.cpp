@@ -80,10 +80,12 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         found.taken.push_back(frame.titleRect);
         const QRectF seen = frame.rect.intersected(area);
         constexpr double kStep = 8;
-        for (double x = seen.left(); x < seen.right(); x += kStep)
-            for (const double y : {frame.rect.top(), frame.rect.bottom()}) found.lines.emplace_back(x, y);
-        for (double y = seen.top(); y < seen.bottom(); y += kStep)
-            for (const double x : {frame.rect.left(), frame.rect.right()}) found.lines.emplace_back(x, y);
+        for (int i = 0; i * kStep < seen.width(); ++i)
+            for (const double y : {frame.rect.top(), frame.rect.bottom()})
+                found.lines.emplace_back(seen.left() + i * kStep, y);
+        for (int i = 0; i * kStep < seen.height(); ++i)
+            for (const double x : {frame.rect.left(), frame.rect.right()})
+                found.lines.emplace_back(x, seen.top() + i * kStep);
     }
     return found;
 }
