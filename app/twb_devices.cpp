@@ -20,16 +20,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json toJson(const DeviceProfile& profile) {
-    Json peaks = Json::object();
-    for (const DType dtype : kAllDTypes)
-        if (const double gflops = profile.peakGflops[static_cast<std::size_t>(dtype)]; gflops > 0)
-            peaks[std::string(name(dtype))] = gflops / 1e3;
     return {{"id", profile.id},
             {"name", profile.name},
             {"link", profile.link},
             {"memory_bytes", profile.memoryBytes},
             {"memory_gb_per_s", profile.memoryGBps},
-            {"peak_tflops", std::move(peaks)},
+            {"peak_tflops", peaksJson(profile)},
             {"link_pinned_gb_per_s", profile.linkPinnedGBps},
             {"link_pageable_gb_per_s", profile.linkPageableGBps},
             {"source", profile.source}};

@@ -89,11 +89,7 @@ Delta removeBreakpoints(const Graph& graph, const std::vector<NodeBreakpoint>& b
 
 Delta enableBreakpoints(const Graph& graph, const std::set<NodeId>& nodes, bool enabled) {
     return changed(graph, nodes, enabled ? kEnable : kDisable, [&](Node& node) {
-        for (const Breakpoint& one : Breakpoints(node.breakpoints)) {
-            Breakpoint other = one;
-            other.enabled = enabled;
-            put(node.breakpoints, other);
-        }
+        for (Breakpoint& one : node.breakpoints) one.enabled = enabled; // the least of their order
     });
 }
 

@@ -129,9 +129,9 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     const bool once = iterations == 1;
     // Who stops looks around: memory is not shared then, and most tensors are there.
     const std::map<NodeId, Breakpoints> breakpoints = breakpointsOf(m_document.graph());
-    const std::vector<NodeBreakpoint> all = allBreakpoints(m_document.graph());
-    const bool stops =
-        std::any_of(all.begin(), all.end(), [](const NodeBreakpoint& one) { return one.breakpoint.enabled; });
+    const bool stops = std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& of) {
+        return std::any_of(of.second.begin(), of.second.end(), [](const Breakpoint& b) { return b.enabled; });
+    });
     try {
         const Analysis analysis = analysisOf(m_document.graph());
         m_leanPlan = compilePlan(m_document.graph(), analysis, false);

@@ -182,9 +182,8 @@ void set(Node& node, Field field, const Scalar& value) {
         if (std::optional<Breakpoints> breakpoints = parseBreakpoints(text(value)))
             node.breakpoints = std::move(*breakpoints);
         else
-            wrong("must be before, after, \"nan or inf\" or a condition such as \"max > 3\" or \"input max > "
-                  "3\", "
-                  "or several with \"; \" between them, but is " +
+            wrong("must be before, after, \"nan or inf\" or a condition such as \"max > 3\" or "
+                  "\"input max > 3\", or several with \"; \" between them, but is " +
                   quoted(*value.text));
         break;
     default:

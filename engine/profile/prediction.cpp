@@ -22,8 +22,7 @@ std::string sourcesOf(const DeviceMap& devices) {
     std::vector<std::string> names;
     for (const Device device : devices.devices()) {
         const DeviceProfile& profile = devices.at(device).profile();
-        names.push_back(fmt::format("{} ({}{}{})", profile.name, profile.source,
-                                    profile.source.empty() ? "" : "; ", errorsText(profile)));
+        names.push_back(fmt::format("{} ({})", profile.name, sourceText(profile)));
     }
     return fmt::format("by the figures of {}", fmt::join(names, ", "));
 }

@@ -212,26 +212,31 @@ nlohmann::ordered_json errorsJson(const DeviceProfile& profile) {
     return out;
 }
 
-std::string errorsText(const DeviceProfile& profile) {
+std::string sourceText(const DeviceProfile& profile) {
+    const std::string source = profile.source + (profile.source.empty() ? "" : "; ");
     const auto part = [](const char* what, const std::optional<KnownError>& error) {
         return error ? fmt::format("{} off by {:.0f} %, at most {:.0f} %", what, 100 * error->median,
                                    100 * error->worst)
                      : fmt::format("error of {} not known", what);
     };
-    if (!profile.copyError && !profile.kernelError) return "error not known";
-    return part("copies", profile.copyError) + ", " + part("kernels", profile.kernelError);
+    if (!profile.copyError && !profile.kernelError) return source + "error not known";
+    return source + part("copies", profile.copyError) + ", " + part("kernels", profile.kernelError);
 }
 
-std::string profileJson(const DeviceProfile& profile) {
+nlohmann::ordered_json peaksJson(const DeviceProfile& profile) {
     nlohmann::ordered_json peaks = nlohmann::ordered_json::object();
     for (const DType dtype : kAllDTypes)
         if (const double gflops = profile.peakGflops[static_cast<std::size_t>(dtype)]; gflops > 0)
             peaks[std::string(name(dtype))] = gflops / 1e3;
+    return peaks;
+}
+
+std::string profileJson(const DeviceProfile& profile) {
     nlohmann::ordered_json document{{"schema", kProfileSchema},
                                     {"id", profile.id},
                                     {"name", profile.name},
                                     {"source", profile.source},
-                                    {"peak_tflops", std::move(peaks)},
+                                    {"peak_tflops", peaksJson(profile)},
                                     {"memory_gb_per_s", profile.memoryGBps},
                                     {"memory_bytes", profile.memoryBytes},
                                     {"launch_us", profile.launchUs},

@@ -134,17 +134,17 @@ std::string headOf(const Json& report) {
 
 /// "NVIDIA L4 datasheet; error not known"; of a report of an older version only the source.
 std::string predictionsFrom(const Json& profile) {
-    std::string source = profile.at("source");
-    if (!profile.contains("known_error")) return source;
+    DeviceProfile of;
+    of.source = profile.at("source");
+    if (!profile.contains("known_error")) return of.source;
     const Json& errors = profile["known_error"];
     const auto read = [&errors](const char* what) -> std::optional<KnownError> {
         if (!errors.is_object() || !errors.contains(what)) return {};
         return KnownError{errors[what].at("median"), errors[what].at("worst"), errors[what].at("count")};
     };
-    DeviceProfile of;
     of.copyError = read("copies");
     of.kernelError = read("kernels");
-    return source + (source.empty() ? "" : "; ") + errorsText(of);
+    return sourceText(of);
 }
 
 std::string devicesOf(const Json& report) {

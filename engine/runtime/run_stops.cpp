@@ -11,6 +11,20 @@
 // waited is taken off the times of whatever is submitted later, so that no figure has it.
 
 namespace twb {
+namespace {
+
+/// What a step's node reads itself: of an If, Loop or Scan not also what its bodies read from outside.
+std::vector<std::uint32_t> ownInputs(const Plan& plan, const Step& step) {
+    if (step.control == kNone) return step.inputs;
+    const PlanControl& control = plan.controls[step.control];
+    std::vector<std::uint32_t> out{control.trips, control.condition};
+    for (const PlanBody& body : control.bodies)
+        for (const PlanState& state : body.states)
+            if (state.kind != PlanState::Kind::iteration) out.push_back(state.from);
+    return out;
+}
+
+} // namespace
 
 void RunStops::set(const std::map<NodeId, Breakpoints>& breakpoints) {
     const std::scoped_lock lock(m_mutex);
@@ -70,21 +84,6 @@ void RunStops::release() noexcept {
     arm();
     m_woken.notify_all();
 }
-
-namespace {
-
-/// What a step's node reads itself: of an If, Loop or Scan not also what its bodies read from outside.
-std::vector<std::uint32_t> ownInputs(const Plan& plan, const Step& step) {
-    if (step.control == kNone) return step.inputs;
-    const PlanControl& control = plan.controls[step.control];
-    std::vector<std::uint32_t> out{control.trips, control.condition};
-    for (const PlanBody& body : control.bodies)
-        for (const PlanState& state : body.states)
-            if (state.kind != PlanState::Kind::iteration) out.push_back(state.from);
-    return out;
-}
-
-} // namespace
 
 void RunContext::stopBefore(std::uint32_t index) {
     const Step& step = m_plan->steps[index];

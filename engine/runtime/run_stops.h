@@ -20,7 +20,7 @@ public:
     bool isArmed() const noexcept { return m_armed.load(std::memory_order_relaxed); }
     bool isStepping() const;
     /// The enabled ones of a step's node, and of the nodes that the step is for: those before it, or those
-    /// after it.
+    /// after it; without those that would look at a tensor that a step for several nodes has not.
     Breakpoints at(const Step& step, bool before) const;
 
     /// From here until wait() returns the run stands still.

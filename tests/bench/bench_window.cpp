@@ -2,6 +2,7 @@
 // iterations a second. Budgets: the window's thread takes 15 % of a core, a frame 16.7 ms at the 95th
 // percentile, memory does not grow, and nothing is lost in the ledger. `bench_window [SECONDS] [PAGE]`: 60 of
 // them on "transfers", unless said otherwise.
+#include "bench/watched_window.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
 #include "widgets/main_window.h"
@@ -23,15 +24,16 @@
 #include <vector>
 
 using namespace twb;
+using namespace twb::bench;
 
 namespace {
 
 constexpr int kTransfers = 200;
 constexpr double kWantedRate = 1000; // iterations a second
 
-double secondsOf(clockid_t clock) {
+double wallSeconds() {
     timespec time{};
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
@@ -60,33 +62,6 @@ Graph transfers(std::int64_t pace) {
     return g.graph();
 }
 
-/// Adds up the processor's time of all events of the window's thread between two frames of the run.
-class Bench : public QApplication {
-public:
-    using QApplication::QApplication;
-    bool notify(QObject* receiver, QEvent* event) override {
-        if (m_depth++ > 0) {
-            const bool result = QApplication::notify(receiver, event);
-            --m_depth;
-            return result;
-        }
-        const double start = secondsOf(CLOCK_THREAD_CPUTIME_ID);
-        const bool result = QApplication::notify(receiver, event);
-        m_frame += secondsOf(CLOCK_THREAD_CPUTIME_ID) - start;
-        --m_depth;
-        return result;
-    }
-    void endFrame() {
-        frames.push_back(1e3 * m_frame);
-        m_frame = 0;
-    }
-    std::vector<double> frames; ///< ms
-
-private:
-    double m_frame = 0;
-    int m_depth = 0;
-};
-
 /// Lets the window live for so long.
 void live(double seconds) {
     QEventLoop loop;
@@ -110,7 +85,8 @@ double rateOf(MainWindow& window, std::int64_t pace) {
 
 int main(int argc, char** argv) {
     qputenv("QT_QPA_PLATFORM", "offscreen");
-    Bench app(argc, argv);
+    Watched app(argc, argv);
+    std::vector<double> frames; // ms of the window's thread
     const double seconds = argc > 1 ? std::atof(argv[1]) : 60;
     const QString page = argc > 2 ? QString::fromLocal8Bit(argv[2]) : QStringLiteral("transfers");
     Theme::apply(app, Theme::dark());
@@ -131,11 +107,12 @@ int main(int argc, char** argv) {
     window.document().setGraph(transfers(pace), {}, {});
     window.runContinuously();
     live(2);
-    QObject::connect(&window.runs(), &RunController::frame, &window, [&app] { app.endFrame(); });
-    app.frames.clear();
+    QObject::connect(&window.runs(), &RunController::frame, &window, [&] { frames.push_back(app.takeMs()); });
+    frames.clear();
+    app.takeMs();
     const std::int64_t doneBefore = window.runs().done();
-    const double cpuBefore = secondsOf(CLOCK_THREAD_CPUTIME_ID);
-    const double wallBefore = secondsOf(CLOCK_MONOTONIC);
+    const double cpuBefore = cpuMs() / 1e3;
+    const double wallBefore = wallSeconds();
     std::size_t early = 0;
     for (int part = 1; part <= 6; ++part) {
         live(seconds / 6);
@@ -144,11 +121,10 @@ int main(int argc, char** argv) {
         // By the third part every buffer that is bounded has met its bound.
         if (part == 3) early = resident();
     }
-    const double cpu = secondsOf(CLOCK_THREAD_CPUTIME_ID) - cpuBefore;
-    const double wall = secondsOf(CLOCK_MONOTONIC) - wallBefore;
+    const double cpu = cpuMs() / 1e3 - cpuBefore;
+    const double wall = wallSeconds() - wallBefore;
     const std::int64_t done = window.runs().done() - doneBefore;
     const std::size_t late = resident();
-    std::vector<double> frames = app.frames;
     window.runs().stop();
     while (window.runs().isRunning()) live(0.02);
 

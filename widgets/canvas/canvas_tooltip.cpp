@@ -60,15 +60,11 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
 QString CanvasWidget::laneTooltip(Device device) const {
     const Backend* backend = m_document.devices().find(device);
     if (!backend) return {};
-    const DeviceProfile& profile = backend->profile();
     QStringList lines;
     if (const std::string remark = m_document.devices().remark(device); !remark.empty())
         lines << escaped(remark);
-    QStringList from;
-    if (!profile.source.empty()) from << escaped(profile.source);
-    from << escaped(errorsText(profile));
     lines << (backend->info().simulated ? tr("Its times are modelled: %1.") : tr("Predictions for it: %1."))
-                 .arg(from.join(QStringLiteral("; ")));
+                 .arg(escaped(sourceText(backend->profile())));
     return lines.join(QStringLiteral("<br>"));
 }
 

@@ -24,18 +24,15 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
         // What nothing has run over has a prediction and no time of its own.
         const double medianNs = row.predicted ? 0 : row.medianNs;
         const double rate = row.predicted ? 0 : row.rate;
-        const std::string times = std::string(row.predicted ? "predicted" : "") +
-                                  (row.predicted && row.modelled ? ", " : "") +
-                                  (row.modelled    ? "modelled"
-                                   : row.predicted ? ""
-                                                   : "measured");
+        const char* own = row.modelled ? "modelled" : "measured";
+        const char* foreseen = row.modelled ? "predicted, modelled" : "predicted";
         out += csvLine({row.name.toStdString(), std::string(name(row.kind)) + (isPeer ? ", peer" : ""),
                         row.setup ? "true" : "false", std::to_string(row.count), number(row.bytes),
                         number(row.moved), ms(row.lastNs), ms(row.minNs), ms(medianNs), ms(row.p95Ns),
                         ms(row.totalNs), rate > 0 ? number(rate) : "", optional(row.figures.ofPeakPercent),
                         row.pinned ? "pinned" : "pageable", optional(row.figures.queueWaitNs, 1e6),
                         optional(row.figures.overlapPercent), ms(row.predictedNs),
-                        optional(row.figures.errorPercent), times});
+                        optional(row.figures.errorPercent), row.predicted ? foreseen : own});
     }
     return out;
 }
