@@ -2,7 +2,9 @@
 
 #include "backends/cpu/gemm.h"
 #include "backends/cuda/kernels/gemm.h"
+#include "ops/activation_functions.h"
 #include "ops/dispatch.h"
+#include "support/host_queue.h"
 
 #include <stdexcept>
 #include <vector>
@@ -60,6 +62,23 @@ void multiply(Queue&, const Product& p) {
     }
 }
 
-bool multiplyAndEnd(Queue&, const Product&, const ProductEnd&) { return false; }
+Ended multiplyAndEnd(Queue& queue, const Product& p, const ProductEnd& end) {
+    const auto* const host = dynamic_cast<const test::HostQueue*>(&queue);
+    if (!host || host->endsProducts == Ended::none || p.dtype != DType::f32) return Ended::none;
+    // As the library: an end without an activation is all of it.
+    const bool activates = end.activation != Activation::none;
+    const Ended done = activates ? host->endsProducts : Ended::all;
+    if (done == Ended::row && !end.row) return Ended::none;
+    multiply(queue, p);
+    for (std::int64_t r = 0; r < p.m; ++r)
+        for (std::int64_t c = 0; c < p.n; ++c) {
+            float& element = static_cast<float*>(p.c)[r * p.cStride + c];
+            if (end.row) element += static_cast<const float*>(end.row)[c];
+            if (done == Ended::row || !activates) continue;
+            if (end.activation == Activation::relu) element = element::Relu{}(element);
+            if (end.activation == Activation::geluTanh) element = element::GeluTanh{}(element);
+        }
+    return done;
+}
 
 } // namespace twb::cuda

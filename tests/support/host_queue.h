@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/kernel_table.h"
 
 namespace twb::test {
@@ -12,12 +13,15 @@ public:
     void* stream() override { return nullptr; }
     void* blasHandle() override { return nullptr; }
     void* blasLtHandle() override { return nullptr; }
+    cuda::Workspace blasWorkspace() override { return {}; }
     bool allowsTf32() const override { return false; }
     int multiprocessors() const override { return 2; }
     void* allocate(std::size_t bytes) override;
     void release(void* memory) noexcept override;
     void upload(void* target, const void* source, std::size_t bytes) override;
     cuda::Fault* fault() override { return &m_fault; }
+    /// What the stand-in for the library does of a product's end.
+    cuda::Ended endsProducts = cuda::Ended::none;
 
 private:
     const char* m_op;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cuda/gpu.h"
+#include "backends/cuda/kernels/queue.h"
 
 #include <memory>
 #include <mutex>
@@ -8,10 +9,12 @@
 
 namespace twb::cuda {
 
-/// A cublasHandle_t and a cublasLtHandle_t of one GPU.
+/// A cublasHandle_t and a cublasLtHandle_t of one GPU, and the memory that both work in, one after the other.
+/// Were it the library's own, each product that is captured in a CUDA graph would allocate anew.
 struct BlasPair {
     void* blas = nullptr;
     void* blasLt = nullptr;
+    Workspace workspace{};
 };
 
 /// cuBLAS handles to lend to streams: making one takes long, and runs come and go. Thread-safe.

@@ -30,6 +30,7 @@ public:
     void* stream() override { return m_stream; }
     void* blasHandle() override { return m_blas.blas; }
     void* blasLtHandle() override { return m_blas.blasLt; }
+    Workspace blasWorkspace() override { return m_blas.workspace; }
     bool allowsTf32() const override { return m_allowsTf32; }
     int multiprocessors() const override { return m_gpu.multiprocessors; }
     void* allocate(std::size_t bytes) override { return m_gpu.memory->allocateOn(m_stream, bytes); }

@@ -44,8 +44,11 @@ struct ProductEnd {
     Activation activation = Activation::none;
 };
 
-/// Both in one launch, where the library has that and gives ONNX's numbers; false, and nothing done, where
-/// not. Only of one product with beta 0 and k > 0.
-bool multiplyAndEnd(Queue& queue, const Product& product, const ProductEnd& end);
+/// How much of a product and its end is done: nothing, the product and its row, or all of it.
+enum class Ended : std::uint8_t { none, row, all };
+
+/// In one launch as much as the library has and gives ONNX's numbers for. Only of one product with beta 0 and
+/// k > 0; none of others.
+Ended multiplyAndEnd(Queue& queue, const Product& product, const ProductEnd& end);
 
 } // namespace twb::cuda

@@ -91,15 +91,15 @@ void set(const Queue& queue, cublasLtMatmulDesc_t description, cublasLtMatmulDes
     check(queue, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)));
 }
 
-constexpr std::size_t kWorkspace = std::size_t{8} << 20;
+/// What the choice of an algorithm follows from, the GPU first; choosing takes longer than a small product.
+using Key = std::tuple<int, DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
+                       std::int64_t, bool, cublasLtEpilogue_t, std::uint32_t, bool, std::size_t>;
 
-/// What the choice of an algorithm follows from; choosing takes longer than a small product.
-using Key = std::tuple<DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
-                       std::int64_t, bool, cublasLtEpilogue_t, std::uint32_t, bool, const void*>;
-
-Key keyOf(const Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std::uint32_t alignment,
-          const void* handle) {
-    return {p.dtype,
+Key keyOf(Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std::uint32_t alignment) {
+    int gpu = 0;
+    if (cudaGetDevice(&gpu) != cudaSuccess) gpu = -1;
+    return {gpu,
+            p.dtype,
             p.result,
             p.m,
             p.n,
@@ -111,7 +111,32 @@ Key keyOf(const Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std
             epilogue,
             alignment,
             queue.allowsTf32(),
-            handle};
+            queue.blasWorkspace().bytes};
+}
+
+using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
+
+/// The algorithms that were chosen; nothing where the library has none. Thread-safe.
+class Choices {
+public:
+    std::optional<Algorithm> find(const Key& key) const {
+        const std::scoped_lock lock(m_mutex);
+        const auto known = m_all.find(key);
+        return known == m_all.end() ? std::nullopt : std::optional(known->second);
+    }
+    void keep(const Key& key, const Algorithm& algorithm) {
+        const std::scoped_lock lock(m_mutex);
+        m_all.insert_or_assign(key, algorithm);
+    }
+
+private:
+    mutable std::mutex m_mutex;
+    std::map<Key, Algorithm> m_all;
+};
+
+Choices& choices() {
+    static Choices all;
+    return all;
 }
 
 cublasLtEpilogue_t epilogueOf(const ProductEnd& end) {
@@ -131,6 +156,32 @@ std::uint32_t alignmentOf(std::initializer_list<const void*> addresses) {
     std::uintptr_t all = 256;
     for (const void* address : addresses) all |= reinterpret_cast<std::uintptr_t>(address);
     return std::uint32_t{1} << std::countr_zero(all);
+}
+
+/// The library's first choice; nothing where it has none.
+Algorithm choose(Queue& queue, const Product& p, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t b,
+                 cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t c, std::uint32_t alignment) {
+    cublasLtMatmulPreference_t made = nullptr;
+    check(queue, cublasLtMatmulPreferenceCreate(&made));
+    const Preference preference(made);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+        check(queue, cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof(value)));
+    };
+    const std::uint64_t most = queue.blasWorkspace().bytes;
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
+    for (const auto operand :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+        prefer(operand, alignment);
+    // Where k is cut, the parts' sums are added up in f32, not in what C is stored in.
+    const std::uint32_t reductions =
+        isHalfWidth(p.result) ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK;
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
+    cublasLtMatmulHeuristicResult_t best{};
+    int count = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        static_cast<cublasLtHandle_t>(queue.blasLtHandle()), product, b, a, c, c, made, 1, &best, &count);
+    return status == CUBLAS_STATUS_SUCCESS && count > 0 ? Algorithm(best.algo) : std::nullopt;
 }
 
 /// One launch of a product with its end; false where the library has none for it.
@@ -153,31 +204,21 @@ bool launchWithEnd(Queue& queue, const Product& p, const ProductEnd& end) {
                                     : layoutOf(queue, p.dtype, p.k, p.m, p.a.stride);
     const Layout c = layoutOf(queue, p.result, p.n, p.m, p.cStride);
     const std::uint32_t alignment = alignmentOf({p.a.data, p.b.data, p.c, end.row});
-    thread_local std::map<Key, std::optional<cublasLtMatmulAlgo_t>> chosen;
-    const auto [at, isNew] = chosen.try_emplace(keyOf(queue, p, epilogue, alignment, handle));
-    if (isNew) {
-        cublasLtMatmulPreference_t made = nullptr;
-        check(queue, cublasLtMatmulPreferenceCreate(&made));
-        const Preference preference(made);
-        check(queue, cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                          &kWorkspace, sizeof(kWorkspace)));
-        for (const auto attribute :
-             {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-              CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-            check(queue,
-                  cublasLtMatmulPreferenceSetAttribute(made, attribute, &alignment, sizeof(alignment)));
-        cublasLtMatmulHeuristicResult_t best{};
-        int count = 0;
-        const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-            handle, created, b.get(), a.get(), c.get(), c.get(), made, 1, &best, &count);
-        if (status == CUBLAS_STATUS_SUCCESS && count > 0) at->second = best.algo;
+    const Key key = keyOf(queue, p, epilogue, alignment);
+    std::optional<Algorithm> algorithm = choices().find(key);
+    if (!algorithm) {
+        algorithm = choose(queue, p, created, b.get(), a.get(), c.get(), alignment);
+        choices().keep(key, *algorithm);
     }
-    if (!at->second) return false;
-    const Scratch workspace(queue, kWorkspace);
-    check(queue, cublasLtMatmul(handle, created, factors.alpha(), p.b.data, b.get(), p.a.data, a.get(),
-                                factors.beta(), p.c, c.get(), p.c, c.get(), &*at->second, workspace.data(),
-                                kWorkspace, static_cast<cudaStream_t>(queue.stream())));
-    return true;
+    if (!*algorithm) return false;
+    const Workspace workspace = queue.blasWorkspace();
+    const cublasStatus_t done =
+        cublasLtMatmul(handle, created, factors.alpha(), p.b.data, b.get(), p.a.data, a.get(), factors.beta(),
+                       p.c, c.get(), p.c, c.get(), &**algorithm, workspace.data, workspace.bytes,
+                       static_cast<cudaStream_t>(queue.stream()));
+    if (done == CUBLAS_STATUS_SUCCESS) return true;
+    choices().keep(key, std::nullopt); // the plain way says what is wrong, if that fails as well
+    return false;
 }
 
 // What the library's activations make of a NaN, and which Gelu its own is, its documentation leaves open.
@@ -232,12 +273,12 @@ bool givesOnnxNumbers(Queue& queue, DType dtype, Activation activation) {
     int gpu = 0;
     if (cudaGetDevice(&gpu) != cudaSuccess) return false;
     const std::scoped_lock lock(mutex);
-    const auto [at, isNew] = known.try_emplace({gpu, dtype, activation, queue.allowsTf32()}, false);
-    if (isNew)
-        withStoredFloat(dtype, [&](auto zero) {
-            at->second = givesOnnxNumbersIn<decltype(zero)>(queue, dtype, activation);
-        });
-    return at->second;
+    const std::tuple key{gpu, dtype, activation, queue.allowsTf32()};
+    if (const auto at = known.find(key); at != known.end()) return at->second;
+    bool gives = false;
+    withStoredFloat(dtype,
+                    [&](auto zero) { gives = givesOnnxNumbersIn<decltype(zero)>(queue, dtype, activation); });
+    return known[key] = gives;
 }
 
 } // namespace
@@ -247,18 +288,27 @@ void multiply(Queue& queue, const Product& p) {
     const Factors factors(p);
     // Row-major C is column-major Cᵀ = Bᵀ × Aᵀ, and row-major factors are their transposes read by columns.
     const auto stride = [](const Matrices& matrices) { return matrices.stride > 0 ? matrices.stride : 1; };
-    check(queue,
-          cublasGemmStridedBatchedEx_64(
-              static_cast<cublasHandle_t>(queue.blasHandle()), operationOf(p.b), operationOf(p.a), p.n, p.m,
-              p.k, factors.alpha(), p.b.data, dataTypeOf(p.dtype), stride(p.b), p.b.batchStride, p.a.data,
-              dataTypeOf(p.dtype), stride(p.a), p.a.batchStride, factors.beta(), p.c, dataTypeOf(p.result),
-              p.cStride, p.cBatchStride, p.batches, computeTypeOf(queue, p.dtype), CUBLAS_GEMM_DEFAULT));
+    auto* const blas = static_cast<cublasHandle_t>(queue.blasHandle());
+    const cudaDataType_t type = dataTypeOf(p.dtype);
+    const cudaDataType_t result = dataTypeOf(p.result);
+    const cublasComputeType_t compute = computeTypeOf(queue, p.dtype);
+    if (p.batches == 1) // there are more kernels for one than for a batch
+        return check(queue,
+                     cublasGemmEx_64(blas, operationOf(p.b), operationOf(p.a), p.n, p.m, p.k, factors.alpha(),
+                                     p.b.data, type, stride(p.b), p.a.data, type, stride(p.a), factors.beta(),
+                                     p.c, result, p.cStride, compute, CUBLAS_GEMM_DEFAULT));
+    check(queue, cublasGemmStridedBatchedEx_64(blas, operationOf(p.b), operationOf(p.a), p.n, p.m, p.k,
+                                               factors.alpha(), p.b.data, type, stride(p.b), p.b.batchStride,
+                                               p.a.data, type, stride(p.a), p.a.batchStride, factors.beta(),
+                                               p.c, result, p.cStride, p.cBatchStride, p.batches, compute,
+                                               CUBLAS_GEMM_DEFAULT));
 }
 
-bool multiplyAndEnd(Queue& queue, const Product& p, const ProductEnd& end) {
-    if (p.batches != 1 || p.beta != 0 || p.k == 0) return false;
-    if (end.activation != Activation::none && !givesOnnxNumbers(queue, p.dtype, end.activation)) return false;
-    return launchWithEnd(queue, p, end);
+Ended multiplyAndEnd(Queue& queue, const Product& p, const ProductEnd& end) {
+    if (p.batches != 1 || p.beta != 0 || p.k == 0) return Ended::none;
+    if (end.activation == Activation::none || givesOnnxNumbers(queue, p.dtype, end.activation))
+        return launchWithEnd(queue, p, end) ? Ended::all : Ended::none;
+    return end.row && launchWithEnd(queue, p, {end.row, Activation::none}) ? Ended::row : Ended::none;
 }
 
 } // namespace twb::cuda

@@ -56,7 +56,7 @@ void gemmKernel(const KernelCall& call) {
     product.alpha = call.attributes.number("alpha");
     if (addsC) {
         if (beta == 1 && product.k > 0 && isRow(c, product.n) &&
-            multiplyAndEnd(call.queue, product, {c.data, Activation::none}))
+            multiplyAndEnd(call.queue, product, {c.data, Activation::none}) == Ended::all)
             return;
         copyView(call.queue, c, out);
         product.beta = beta;

@@ -52,13 +52,16 @@ void runProductChain(const OpChain& chain, const KernelCall& call) {
     const OpChain::Member& last = chain.members.back();
     Product product = productOf(a, b, out);
     product.alpha = operands.alpha;
-    if (multiplyAndEnd(queue, product, {row.view().data, activationOf(last.op, last.attributes)})) return;
-    if (row) {
-        copyView(queue, row.view(), out);
-        product.beta = 1;
+    const ProductEnd end{row.view().data, activationOf(last.op, last.attributes)};
+    const Ended ended = multiplyAndEnd(queue, product, end);
+    if (ended == Ended::none) {
+        if (row) {
+            copyView(queue, row.view(), out);
+            product.beta = 1;
+        }
+        multiply(queue, product);
     }
-    multiply(queue, product);
-    if (last.op == "Add") return;
+    if (ended == Ended::all || end.activation == Activation::none) return;
     const std::array both{out};
     findKernel(last.op)->run({both, both, last.attributes, nullptr, queue});
 }

@@ -7,6 +7,12 @@
 
 namespace twb::cuda {
 
+/// Device memory that libraries work in.
+struct Workspace {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+};
+
 /// Where the kernels of one step go: a stream and what they need beside it. A kernel's source is compiled
 /// twice. By nvcc its launches go to stream(). By the host's compiler they are loops over host memory, so
 /// that its arithmetic can be tested where there is no GPU.
@@ -21,6 +27,8 @@ public:
     virtual void* blasHandle() = 0;
     /// A cublasLtHandle_t.
     virtual void* blasLtHandle() = 0;
+    /// What products of this queue may work in, one after the other; it may be empty.
+    virtual Workspace blasWorkspace() = 0;
     /// Whether products of f32 may be rounded to TF32.
     virtual bool allowsTf32() const = 0;
     virtual int multiprocessors() const = 0;
