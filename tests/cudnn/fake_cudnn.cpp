@@ -18,6 +18,7 @@ constexpr int kDouble = 1;
 /// The first algorithm on offer adds in any order, and shows it.
 constexpr int kAnyOrder = 0;
 constexpr int kInOrder = 1;
+constexpr int kWithoutMemory = 2;
 constexpr std::size_t kMemory = 64;
 
 struct Tensor {
@@ -120,6 +121,11 @@ template <class F> int withType(int type, const F& f) {
     return kSuccess;
 }
 
+bool hasMemory(int algorithm, const void* memory, std::size_t bytes) {
+    counts.withoutMemory += algorithm == kWithoutMemory ? 1 : 0;
+    return algorithm == kWithoutMemory || (memory && bytes >= kMemory);
+}
+
 /// alpha 1 and beta 0, in the type that these are read in.
 bool isPlain(int type, const void* alpha, const void* beta) {
     if (type == kDouble)
@@ -128,8 +134,10 @@ bool isPlain(int type, const void* alpha, const void* beta) {
 }
 
 int offer(int wanted, int* count, AlgorithmTime* times) {
-    *count = wanted < 2 ? wanted : 2;
-    for (int i = 0; i < *count; ++i) times[i] = {i, kSuccess, 1, kMemory, i == kInOrder ? 1 : 0, 0, {}};
+    ++counts.asked;
+    *count = wanted < 3 ? wanted : 3;
+    for (int i = 0; i < *count; ++i)
+        times[i] = {i, kSuccess, 1, i == kWithoutMemory ? 0 : kMemory, i == kAnyOrder ? 0 : 1, 0, {}};
     return kSuccess;
 }
 
@@ -187,7 +195,8 @@ int cudnnConvolutionForward(void*, const void* alpha, void* xOf, const void* x, 
     const auto& [in, filter, out] =
         std::tie(*static_cast<Tensor*>(xOf), *static_cast<Tensor*>(wOf), *static_cast<Tensor*>(yOf));
     const Window& slid = *static_cast<Window*>(window);
-    if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) || !memory || bytes < kMemory)
+    if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) ||
+        !hasMemory(algorithm, memory, bytes))
         return kBadParam;
     ++counts.forward;
     return withType(in.type, [&](auto zero) {
@@ -206,7 +215,8 @@ int cudnnConvolutionBackwardData(void*, const void* alpha, void* wOf, const void
     const auto& [in, filter, out] =
         std::tie(*static_cast<Tensor*>(dxOf), *static_cast<Tensor*>(wOf), *static_cast<Tensor*>(dyOf));
     const Window& slid = *static_cast<Window*>(window);
-    if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) || !memory || bytes < kMemory)
+    if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) ||
+        !hasMemory(algorithm, memory, bytes))
         return kBadParam;
     ++counts.transposed;
     return withType(in.type, [&](auto zero) {

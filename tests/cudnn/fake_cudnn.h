@@ -6,6 +6,8 @@ namespace twb::test::fake {
 struct CudnnCounts {
     int forward = 0;
     int transposed = 0;
+    int withoutMemory = 0; ///< of these two, by the way that needs none
+    int asked = 0;         ///< which ways there are
 };
 CudnnCounts cudnnCounts();
 

@@ -1,4 +1,6 @@
+#include "backends/cuda/kernels/native_convolution.h"
 #include "cudnn/fake_cudnn.h"
+#include "ops/sliding_window.h"
 #include "support/host_queue.h"
 #include "support/kernel_cases.h"
 #include "support/test_main.h"
@@ -87,6 +89,45 @@ private Q_SLOTS:
             const fake::CudnnCounts after = fake::cudnnCounts();
             QCOMPARE(after.forward + after.transposed, before.forward + before.transposed + 2);
         }
+    }
+
+    void theLibraryIsAskedOnceForEachKind() {
+        Dice dice(4);
+        const Op& op = *findOp("Conv");
+        const auto convolve = [&](const Shape& x) {
+            const Case made{
+                {}, {dice.tensor(DType::f32, x, -1, 1), dice.tensor(DType::f32, {3, 2, 3, 3}, -1, 1)}};
+            const QString problem = differenceOf(op, made);
+            QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        };
+        const fake::CudnnCounts before = fake::cudnnCounts();
+        for (int i = 0; i < 5; ++i) convolve({1, 2, 7, 7});
+        QCOMPARE(fake::cudnnCounts().asked, before.asked + 1);
+        QCOMPARE(fake::cudnnCounts().forward, before.forward + 5);
+        convolve({1, 2, 7, 8});
+        QCOMPARE(fake::cudnnCounts().asked, before.asked + 2);
+    }
+
+    void whereMemoryIsShortItTakesTheWayThatNeedsNone() {
+        struct FullQueue : HostQueue {
+            using HostQueue::HostQueue;
+            void* allocate(std::size_t) override { throw Error(ErrorCode::outOfMemory, "full"); }
+        } queue("Conv");
+        Dice dice(5);
+        const Tensor x = dice.tensor(DType::f32, {1, 2, 6, 6}, -1, 1);
+        const Tensor w = dice.tensor(DType::f32, {3, 2, 3, 3}, -1, 1);
+        const Tensor y = Tensor::onHost({DType::f32, {1, 3, 4, 4}});
+        const Window window = slidingWindow(completeAttributes(*findOp("Conv"), {}), x.shape(),
+                                            std::vector<std::int64_t>{3, 3});
+        const TensorView xs = x.view();
+        const TensorView ws = w.view();
+        const TensorView ys = y.view();
+        const fake::CudnnCounts before = fake::cudnnCounts();
+        QVERIFY(cuda::convolveNatively({queue, window, 1, xs, ws, {}, ys}));
+        QCOMPARE(fake::cudnnCounts().withoutMemory, before.withoutMemory + 1);
+        const Tensor wanted = runOp("Conv", completeAttributes(*findOp("Conv"), {}), {x, w}).at(0);
+        const QString problem = difference(y, wanted.shape(), valuesOf(wanted), {1e-5, 1e-5});
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
     }
 };
 

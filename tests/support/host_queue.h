@@ -6,7 +6,7 @@
 namespace twb::test {
 
 /// A queue whose kernels, compiled by the host's compiler, work on host memory as they are submitted.
-class HostQueue final : public cuda::Queue {
+class HostQueue : public cuda::Queue {
 public:
     explicit HostQueue(const char* op) : m_op(op) {}
     const char* op() const override { return m_op; }

@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/native_convolution.h"
+#include "core/error.h"
 
 #include <cuda_runtime_api.h>
 
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -101,17 +103,18 @@ private:
     bool m_isThere = false;
 };
 
-/// The handle of a stream, made once; null where the library cannot make one.
-Object handleOf(const Library& library, void* stream) {
+/// The handle of a queue; null where the library cannot make one. It goes with the queue's cuBLAS handle,
+/// which later queues have again, and like that one it is kept until the program ends: making one takes long.
+Object handleOf(const Library& library, Queue& queue) {
     static std::mutex mutex;
     static std::map<std::pair<int, void*>, Object> handles;
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) return nullptr;
     const std::scoped_lock lock(mutex);
-    const auto [at, isNew] = handles.try_emplace({device, stream}, nullptr);
-    if (isNew && library.create(&at->second) != 0) at->second = nullptr;
-    if (at->second && library.setStream(at->second, static_cast<cudaStream_t>(stream)) != 0) return nullptr;
-    return at->second;
+    Object& handle = handles[{device, queue.blasHandle()}];
+    if (!handle && library.create(&handle) != 0) handle = nullptr;
+    if (handle && library.setStream(handle, static_cast<cudaStream_t>(queue.stream())) != 0) return nullptr;
+    return handle;
 }
 
 using Descriptor = std::unique_ptr<void, int (*)(Object)>;
@@ -187,66 +190,169 @@ bool describeWindow(const Library& library, const Descriptor& convolution, const
 
 constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;
 
+/// A way to convolve that the library has.
+struct Choice {
+    int algorithm = 0;
+    int mathType = 0;
+    std::size_t memory = 0;
+};
+
+/// The ways for each kind of call, the fastest first, which take the library longer to look up than many
+/// convolutions. Thread-safe.
+class Choices {
+public:
+    /// What they follow from.
+    using Key = std::vector<std::int64_t>;
+    static Key keyOf(const ConvolutionCall& call) {
+        int device = 0;
+        if (cudaGetDevice(&device) != cudaSuccess) device = -1;
+        Key key{device, static_cast<std::int64_t>(call.y.dtype), call.isTransposed, call.queue.allowsTf32(),
+                call.groups};
+        for (const TensorView* view : {&call.x, &call.w, &call.y}) {
+            key.insert(key.end(), view->shape.dims().begin(), view->shape.dims().end());
+            key.insert(key.end(), view->strides.begin(), view->strides.end());
+        }
+        for (const WindowAxis& axis : call.window.axes)
+            key.insert(key.end(), {axis.padBegin, axis.stride, axis.dilation});
+        return key;
+    }
+    std::optional<std::vector<Choice>> find(const Key& key) const {
+        const std::scoped_lock lock(m_mutex);
+        const auto known = m_all.find(key);
+        return known == m_all.end() ? std::nullopt : std::optional(known->second);
+    }
+    void keep(const Key& key, const std::vector<Choice>& choices) {
+        const std::scoped_lock lock(m_mutex);
+        m_all.insert_or_assign(key, choices);
+    }
+
+private:
+    mutable std::mutex m_mutex;
+    std::map<Key, std::vector<Choice>> m_all;
+};
+
+Choices& knownChoices() {
+    static Choices all;
+    return all;
+}
+
+/// Device memory, or nothing where there is too little.
+std::optional<Scratch> workspaceOf(Queue& queue, std::size_t bytes) {
+    try {
+        return std::optional<Scratch>(std::in_place, queue, bytes);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::outOfMemory) throw;
+        return std::nullopt;
+    }
+}
+
+/// A call in the library's terms.
+class NativeConvolution {
+public:
+    NativeConvolution(const Library& library, const ConvolutionCall& call)
+        : m_library(library), m_call(call), m_handle(handleOf(library, call.queue)),
+          m_x(made(library.createTensor, library.destroyTensor)),
+          m_y(made(library.createTensor, library.destroyTensor)),
+          m_w(made(library.createFilter, library.destroyFilter)),
+          m_convolution(made(library.createConvolution, library.destroyConvolution)) {}
+
+    /// False where the library has no such thing.
+    bool describe() const {
+        const std::vector<int> filter = counted(m_call.w.shape.dims(), 1);
+        return m_handle && m_x && m_y && m_w && m_convolution && !filter.empty() &&
+               cuda::describe(m_library, m_x, m_call.x) && cuda::describe(m_library, m_y, m_call.y) &&
+               describeWindow(m_library, m_convolution, m_call) &&
+               m_library.setFilter(m_w.get(), dataTypeOf(m_call.w.dtype), kRowMajorFilter,
+                                   static_cast<int>(filter.size()), filter.data()) == 0;
+    }
+
+    /// The ways that give the same bits each time.
+    std::vector<Choice> choices() const {
+        std::array<AlgorithmTime, kMostAlgorithms> times{};
+        int count = 0;
+        // The way back of a convolution: its filter comes before what it reads.
+        const int found =
+            m_call.isTransposed
+                ? m_library.chooseTransposed(m_handle, m_w.get(), m_x.get(), m_convolution.get(), m_y.get(),
+                                             kMostAlgorithms, &count, times.data())
+                : m_library.chooseAlgorithm(m_handle, m_x.get(), m_w.get(), m_convolution.get(), m_y.get(),
+                                            kMostAlgorithms, &count, times.data());
+        std::vector<Choice> out;
+        if (found != 0) return out;
+        for (int i = 0; i < count; ++i) {
+            const AlgorithmTime& one = times[static_cast<std::size_t>(i)];
+            if (one.status == 0 && one.memory <= kMostWorkspace && one.determinism == kDeterministic)
+                out.push_back({one.algorithm, one.mathType, one.memory});
+        }
+        return out;
+    }
+
+    bool run(const Choice& choice) const {
+        const bool mayRound = isHalfWidth(m_call.y.dtype) || m_call.queue.allowsTf32();
+        if (mayRound && m_library.setMathType(m_convolution.get(), choice.mathType) != 0) return false;
+        const std::optional<Scratch> workspace = workspaceOf(m_call.queue, choice.memory);
+        if (!workspace) return false;
+        const Factors factors(m_call.y.dtype);
+        return (m_call.isTransposed
+                    ? m_library.convolveTransposed(m_handle, factors.one, m_w.get(), m_call.w.data, m_x.get(),
+                                                   m_call.x.data, m_convolution.get(), choice.algorithm,
+                                                   workspace->data(), choice.memory, factors.none, m_y.get(),
+                                                   m_call.y.data)
+                    : m_library.convolve(m_handle, factors.one, m_x.get(), m_call.x.data, m_w.get(),
+                                         m_call.w.data, m_convolution.get(), choice.algorithm,
+                                         workspace->data(), choice.memory, factors.none, m_y.get(),
+                                         m_call.y.data)) == 0;
+    }
+
+    bool addBias() const {
+        if (!m_call.bias.data) return true;
+        TensorView bias = m_call.bias;
+        std::vector<std::int64_t> sizes(static_cast<std::size_t>(m_call.y.shape.rank()), 1);
+        sizes[1] = m_call.y.shape[1];
+        bias.shape = Shape(std::move(sizes));
+        bias.strides = denseStrides(bias.shape);
+        const Descriptor b = made(m_library.createTensor, m_library.destroyTensor);
+        const Factors factors(m_call.y.dtype);
+        return b && cuda::describe(m_library, b, bias) &&
+               m_library.addTensor(m_handle, factors.one, b.get(), m_call.bias.data, factors.one, m_y.get(),
+                                   m_call.y.data) == 0;
+    }
+
+private:
+    /// 1 and 0 in the type that the library reads them in.
+    struct Factors {
+        explicit Factors(DType dtype) {
+            static constexpr float floats[]{1, 0};
+            static constexpr double doubles[]{1, 0};
+            one = dtype == DType::f64 ? static_cast<const void*>(&doubles[0]) : &floats[0];
+            none = dtype == DType::f64 ? static_cast<const void*>(&doubles[1]) : &floats[1];
+        }
+        const void* one;
+        const void* none;
+    };
+
+    const Library& m_library;
+    const ConvolutionCall& m_call;
+    const Object m_handle;
+    const Descriptor m_x, m_y, m_w, m_convolution;
+};
+
 } // namespace
 
 bool convolveNatively(const ConvolutionCall& call) {
     const Library* const library = Library::get();
     if (!library || call.window.axes.empty() || call.window.axes.size() > 3) return false;
     if (call.bias.data && call.bias.shape[0] > 1 && call.bias.strides[0] != 1) return false;
-    const Object handle = handleOf(*library, call.queue.stream());
-    const Descriptor x = made(library->createTensor, library->destroyTensor);
-    const Descriptor y = made(library->createTensor, library->destroyTensor);
-    const Descriptor w = made(library->createFilter, library->destroyFilter);
-    const Descriptor convolution = made(library->createConvolution, library->destroyConvolution);
-    const std::vector<int> filter = counted(call.w.shape.dims(), 1);
-    if (!handle || !x || !y || !w || !convolution || filter.empty()) return false;
-    if (!describe(*library, x, call.x) || !describe(*library, y, call.y) ||
-        !describeWindow(*library, convolution, call) ||
-        library->setFilter(w.get(), dataTypeOf(call.w.dtype), kRowMajorFilter,
-                           static_cast<int>(filter.size()), filter.data()) != 0)
-        return false;
-    std::array<AlgorithmTime, kMostAlgorithms> times{};
-    int count = 0;
-    // The way back of a convolution: its filter comes before what it reads.
-    const int found = call.isTransposed
-                          ? library->chooseTransposed(handle, w.get(), x.get(), convolution.get(), y.get(),
-                                                      kMostAlgorithms, &count, times.data())
-                          : library->chooseAlgorithm(handle, x.get(), w.get(), convolution.get(), y.get(),
-                                                     kMostAlgorithms, &count, times.data());
-    if (found != 0) return false;
-    const float alpha = 1;
-    const float beta = 0;
-    const double wideAlpha = 1;
-    const double wideBeta = 0;
-    const bool isDouble = call.y.dtype == DType::f64;
-    const void* const one = isDouble ? static_cast<const void*>(&wideAlpha) : &alpha;
-    const void* const none = isDouble ? static_cast<const void*>(&wideBeta) : &beta;
-    for (int i = 0; i < count; ++i) {
-        const AlgorithmTime& choice = times[static_cast<std::size_t>(i)];
-        if (choice.status != 0 || choice.memory > kMostWorkspace || choice.determinism != kDeterministic)
-            continue;
-        if (isHalfWidth(call.y.dtype) && library->setMathType(convolution.get(), choice.mathType) != 0)
-            continue;
-        const Scratch workspace(call.queue, choice.memory);
-        const int done =
-            call.isTransposed
-                ? library->convolveTransposed(handle, one, w.get(), call.w.data, x.get(), call.x.data,
-                                              convolution.get(), choice.algorithm, workspace.data(),
-                                              choice.memory, none, y.get(), call.y.data)
-                : library->convolve(handle, one, x.get(), call.x.data, w.get(), call.w.data,
-                                    convolution.get(), choice.algorithm, workspace.data(), choice.memory,
-                                    none, y.get(), call.y.data);
-        if (done != 0) continue;
-        if (!call.bias.data) return true;
-        TensorView bias = call.bias;
-        std::vector<std::int64_t> sizes(static_cast<std::size_t>(call.y.shape.rank()), 1);
-        sizes[1] = call.y.shape[1];
-        bias.shape = Shape(std::move(sizes));
-        bias.strides = denseStrides(bias.shape);
-        const Descriptor b = made(library->createTensor, library->destroyTensor);
-        return b && describe(*library, b, bias) &&
-               library->addTensor(handle, one, b.get(), call.bias.data, one, y.get(), call.y.data) == 0;
+    const NativeConvolution native(*library, call);
+    if (!native.describe()) return false;
+    const Choices::Key key = Choices::keyOf(call);
+    std::optional<std::vector<Choice>> choices = knownChoices().find(key);
+    if (!choices) {
+        choices = native.choices();
+        knownChoices().keep(key, *choices);
     }
+    for (const Choice& choice : *choices)
+        if (native.run(choice)) return native.addBias();
     return false;
 }
 
