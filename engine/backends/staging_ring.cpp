@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <exception>
 
 namespace twb {
 
@@ -19,6 +20,14 @@ std::byte* StagingRing::chunk(std::size_t index) {
     BufferPtr& buffer = m_chunks[index];
     if (!buffer) buffer = m_pinned.allocate(m_chunkBytes, MemoryKind::pinned);
     return static_cast<std::byte*>(buffer->data());
+}
+
+void StagingRing::prepare(std::size_t bytes) noexcept {
+    try {
+        for (std::size_t i = 0; i < m_chunks.size() && i * m_chunkBytes < bytes; ++i)
+            chunk((m_next + i) % m_chunks.size());
+    } catch (const std::exception&) { // NOLINT(bugprone-empty-catch): the copy says it
+    }
 }
 
 void StagingRing::toDevice(void* target, const void* source, std::size_t bytes) {

@@ -32,6 +32,10 @@ public:
     StagingRing(CopyQueue& queue, Allocator& pinned, std::size_t chunkBytes, std::size_t chunks);
     ~StagingRing();
 
+    /// Takes the chunks that a copy of so many bytes will use: what it would do itself, later. When that
+    /// fails, so will the copy.
+    void prepare(std::size_t bytes) noexcept;
+
     /// Returns when `source` is read whole; its last chunks may still be on their way.
     void toDevice(void* target, const void* source, std::size_t bytes);
     /// Returns when `target` is written whole, or when the queue does not go on.

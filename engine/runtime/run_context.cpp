@@ -259,7 +259,7 @@ void RunContext::markSubmitted(std::uint32_t step, std::size_t parity) noexcept 
 
 /// A few iterations have to gain what it takes to make graphs of them.
 void RunContext::findStretches() {
-    constexpr std::int64_t kLeastIterations = 4;
+    constexpr std::int64_t kLeastIterations = 8;
     m_stretchOf.assign(m_plan->steps.size(), kNone);
     if (!m_options.cudaGraphs || m_options.iterations < kLeastIterations) return;
     for (std::vector<std::uint32_t>& steps : stretchesOf(*m_plan)) {

@@ -7,9 +7,12 @@ namespace twb::cuda {
 CapturedLaunches::CapturedLaunches(Gpu& gpu, cudaStream_t stream, LaunchQueue& queue,
                                    std::span<const Launch* const> launches, const Issue& issue) {
     auto times = std::make_shared<InnerSpans>();
-    for (const Launch* launch : launches)
+    bool isTimed = false;
+    for (const Launch* launch : launches) {
         times->launches.push_back({launch->timing, launch->guard, launch->step, launch->op});
-    for (std::size_t i = 0; i <= launches.size(); ++i) times->marks.emplace_back(gpu.timers());
+        isTimed |= launch->timing != nullptr;
+    }
+    for (std::size_t i = 0; isTimed && i <= launches.size(); ++i) times->marks.emplace_back(gpu.timers());
     // Of this thread alone: others go on with what they do. What a library does outside of the stream, which
     // a replay would not do again, is an error.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing launches");
@@ -36,6 +39,7 @@ void CapturedLaunches::capture(cudaStream_t stream, LaunchQueue& queue, const In
                                std::span<const Launch* const> launches, const Issue& issue) {
     const LaunchQueue::Captured captured(queue, m_uploads);
     const auto mark = [&](std::size_t at) {
+        if (times.marks.empty()) return;
         check(cudaEventRecordWithFlags(times.marks[at].get(), stream, cudaEventRecordExternal),
               "recording an event in a CUDA graph");
     };

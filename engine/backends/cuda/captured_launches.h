@@ -12,8 +12,8 @@ namespace twb::cuda {
 
 /// Launches that lie ready as one CUDA graph: captured from a stream while they are issued to it as ever, and
 /// launched again and again by one call each. Between them, and around, lie events that each replay records
-/// anew, so that each launch keeps its own time. Scratch memory of kernels becomes the graph's own; what they
-/// upload is read from page-locked copies that live as long as the graph.
+/// anew, so that each launch that is timed keeps its own time. Scratch memory of kernels becomes the graph's
+/// own; what they upload is read from page-locked copies that live as long as the graph.
 class CapturedLaunches {
 public:
     using Issue = std::function<void(const Launch&)>;

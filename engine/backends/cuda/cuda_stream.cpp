@@ -15,6 +15,7 @@ namespace {
 constexpr double kAhead = 50e6; ///< ns of work issued before the GPU has done it
 constexpr int kMostAhead = 512;
 constexpr double kLongestGraph = kAhead / 2; ///< ns; another one may lie behind it
+constexpr int kLooks = 2;                    ///< at a launch before it may be captured
 constexpr std::size_t kStagingChunk = std::size_t{2} << 20;
 constexpr std::size_t kStagingChunks = 4;
 
@@ -198,10 +199,22 @@ void CudaStream::perform(const Command& command) {
 void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     // Short: only until the other stream's thread has come as far. The GPU does the waiting itself.
     const bool isThere = mark->waitUntilIssued();
+    m_lastEnd.reset();
     if (isThere && !m_gpu.gpu->isLost())
         if (const cudaError_t status = cudaStreamWaitEvent(m_stream, mark->event(), 0); status != cudaSuccess)
             m_gpu.gpu->lose(status, "waiting for another stream");
     m_timeline->addWait(mark);
+}
+
+/// For what is issued next. Where the GPU has not come to the end of the last one, that is the start: one
+/// event less between them. Otherwise the start is now, so that no idle time counts.
+std::shared_ptr<Span> CudaStream::newSpan() {
+    auto end = std::make_shared<LentEvent>(m_gpu.gpu->timers());
+    if (m_lastEnd && cudaEventQuery(m_lastEnd->get()) == cudaErrorNotReady)
+        return std::make_shared<Span>(Span{m_lastEnd, std::move(end)});
+    auto start = std::make_shared<LentEvent>(m_gpu.gpu->timers());
+    check(cudaEventRecord(start->get(), m_stream), "recording an event");
+    return std::make_shared<Span>(Span{std::move(start), std::move(end)});
 }
 
 /// Issues one launch or copy between two events that time it; whether it did. Failures go to its guard.
@@ -215,17 +228,18 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
         const NamedRange range(op);
         try {
             if (m_gpu.gpu->isLost()) throw Error(ErrorCode::failed, m_gpu.gpu->lossSentence());
-            span = std::make_shared<Span>(*m_gpu.gpu);
-            check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
+            span = newSpan();
             issue();
-            check(cudaEventRecord(span->end.get(), m_stream), "recording an event");
+            check(cudaEventRecord(span->end->get(), m_stream), "recording an event");
+            m_lastEnd = span->end;
             if (m_queue && m_queue->mayHaveFault()) {
                 // What comes next may depend on it.
-                check(waitForEvent(span->end.get()), op);
+                check(waitForEvent(span->end->get()), op);
                 m_queue->throwFault();
             }
         } catch (...) {
             span.reset();
+            m_lastEnd.reset();
             if (guard) guard->failed(step, std::current_exception());
             if (const cudaError_t status = cudaStreamQuery(m_stream);
                 status != cudaSuccess && status != cudaErrorNotReady)
@@ -253,21 +267,22 @@ void CudaStream::run(const Launch& launch, Seen* seen) {
 void CudaStream::run(std::span<const Launch* const> stretch) {
     std::vector<Piece>& pieces = m_pieces[stretch.data()];
     if (pieces.empty()) pieces = cut(stretch);
-    if (pieces.empty()) // the first time of these steps
+    if (pieces.empty()) // the first times of these steps
         for (const Launch* launch : stretch) run(*launch, &m_seen[launch->step]);
     for (Piece& piece : pieces)
         if (!replay(piece))
             for (const Launch* launch : piece.launches) run(*launch);
 }
 
-/// Nothing before each of its launches was seen. Waits, once for each, until they have passed.
+/// Nothing before each of its launches was seen kLooks times. Waits, once for each, until they have passed.
 std::vector<CudaStream::Piece> CudaStream::cut(std::span<const Launch* const> stretch) {
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < stretch.size(); ++i) {
         const auto known = m_seen.find(stretch[i]->step);
         if (known == m_seen.end()) return {};
         const Seen& seen = known->second;
-        while (seen.ns == 0 && !m_ahead.empty()) waitForFirst();
+        while (seen.passed < kLooks && !m_ahead.empty()) waitForFirst();
+        if (seen.passed < kLooks) return {};
         const double expectedNs = m_profile.kernelNs(stretch[i]->cost);
         if (pieces.empty() || seen.hasFault || !pieces.back().mayCapture ||
             pieces.back().ns + seen.ns > kLongestGraph) {
@@ -300,8 +315,7 @@ bool CudaStream::replay(Piece& piece) {
             ++m_replayed.graphs;
             m_replayed.launches += static_cast<std::int64_t>(piece.launches.size());
         }
-        span = std::make_shared<Span>(*m_gpu.gpu);
-        check(cudaEventRecord(span->start.get(), m_stream), "recording an event");
+        span = newSpan();
         piece.captured->launch(m_stream);
     } catch (const std::exception&) { // each launch by itself says what is wrong with it
         piece.mayCapture = false;
@@ -309,8 +323,9 @@ bool CudaStream::replay(Piece& piece) {
         return false;
     }
     ++m_replayed.replays;
-    if (const cudaError_t status = cudaEventRecord(span->end.get(), m_stream); status != cudaSuccess)
+    if (const cudaError_t status = cudaEventRecord(span->end->get(), m_stream); status != cudaSuccess)
         m_gpu.gpu->lose(status, "recording an event");
+    m_lastEnd = span->end;
     m_timeline->addReplay(span, piece.captured->times());
     m_ahead.push_back({std::move(span), piece.expectedNs, static_cast<std::uint32_t>(piece.launches.size())});
     m_aheadNs += piece.expectedNs;
@@ -318,6 +333,9 @@ bool CudaStream::replay(Piece& piece) {
 }
 
 void CudaStream::run(const Copy& copy) {
+    // Locking its pages takes longer than a small copy, and is none of its time.
+    if (copy.direction != CopyDirection::peer && copy.hostMemory == MemoryKind::pageable)
+        m_ring->prepare(copy.bytes);
     guarded(copy.guard, copy.step, copy.timing, "copy",
             m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
             [&] { issueCopy(copy); });
@@ -382,22 +400,22 @@ void CudaStream::stayClose(double nextNs) {
 }
 
 void CudaStream::waitForFirst() {
-    if (const cudaError_t status = waitForEvent(m_ahead.front().span->end.get()); status != cudaSuccess)
+    if (const cudaError_t status = waitForEvent(m_ahead.front().span->end->get()); status != cudaSuccess)
         m_gpu.gpu->lose(status, "waiting for a launch");
     dropFirst();
 }
 
 void CudaStream::dropPassed() {
-    while (!m_ahead.empty() && cudaEventQuery(m_ahead.front().span->end.get()) != cudaErrorNotReady)
+    while (!m_ahead.empty() && cudaEventQuery(m_ahead.front().span->end->get()) != cudaErrorNotReady)
         dropFirst();
 }
 
 void CudaStream::dropFirst() {
     const Ahead& first = m_ahead.front();
     float ms = 0;
-    if (cudaEventElapsedTime(&ms, first.span->start.get(), first.span->end.get()) == cudaSuccess) {
+    if (cudaEventElapsedTime(&ms, first.span->start->get(), first.span->end->get()) == cudaSuccess) {
         const double ns = static_cast<double>(ms) * 1e6;
-        if (first.seen) first.seen->ns = ns;
+        if (Seen* const seen = first.seen) seen->ns = seen->passed++ == 0 ? ns : std::min(seen->ns, ns);
         m_meanNs = m_meanNs == 0 ? ns : m_meanNs + (ns - m_meanNs) / 16;
         if (first.expectedNs > 0) m_slowness += (ns / first.expectedNs - m_slowness) / 16;
         // More at once as more have shown how long they take.

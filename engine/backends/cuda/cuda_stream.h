@@ -16,8 +16,9 @@ namespace twb::cuda {
 /// asks the guard just before it issues each, blocks where other backends' events are waited for, and stays
 /// at most kAhead in front of the GPU, so that a cancel or a failure finds little that cannot be called back.
 ///
-/// A stretch is issued launch by launch the first time. From then on those of its launches that lie side by
-/// side and can be captured are CUDA graphs. What keeps a launch out of one:
+/// A stretch is issued launch by launch the first two times: what a launch takes the first time is also what
+/// its library takes to start. From then on those of its launches that lie side by side and can be captured
+/// are CUDA graphs. What keeps a launch out of one:
 ///   - its kernel reports what it finds in its inputs: the host looks before the next launch;
 ///   - it, or those beside it, would take longer than kLongestGraph: it has little to gain, and a graph that
 ///     was launched cannot be called back;
@@ -53,10 +54,11 @@ private:
         Event* event = nullptr;
         std::uint64_t record = 0;
     };
-    /// A launch of a stretch, as it was the first time.
+    /// A launch of a stretch, as it was the first few times.
     struct Seen {
         bool hasFault = false; ///< or may have one
-        double ns = 0;         ///< 0: not passed yet
+        int passed = 0;        ///< times
+        double ns = 0;         ///< the shortest of these
     };
     /// Launches of a stretch that are issued together, or one by one.
     struct Piece {
@@ -92,6 +94,7 @@ private:
     void waitForFirst();
     void dropPassed();
     void dropFirst();
+    std::shared_ptr<Span> newSpan();
 
     const GpuResources m_gpu;
     const DeviceProfile& m_profile;
@@ -113,6 +116,7 @@ private:
     std::unordered_map<const Launch* const*, std::vector<Piece>> m_pieces; ///< by stretch
     ReplayCounts m_replayed;
     std::deque<Ahead> m_ahead;
+    std::shared_ptr<const LentEvent> m_lastEnd; ///< of what was issued last; null when a wait lies behind it
     double m_aheadNs = 0;
     // Learnt as launches pass; until then carefully guessed.
     std::size_t m_mostAhead = 1; ///< launches

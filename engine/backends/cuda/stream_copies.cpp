@@ -23,7 +23,7 @@ void StreamCopies::mark(std::size_t chunk) {
 
 void StreamCopies::waitFor(std::size_t chunk) {
     // Errors show where the copies are waited for; a lost GPU reads nothing any more.
-    if (m_marks[chunk].get()) cudaEventSynchronize(m_marks[chunk].get());
+    if (m_marks[chunk].get()) waitForEvent(m_marks[chunk].get());
 }
 
 bool StreamCopies::goesOn() {

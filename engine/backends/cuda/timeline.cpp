@@ -129,7 +129,7 @@ bool Timeline::advance() {
 bool Timeline::resolve(Item& item) {
     switch (item.kind) {
     case Item::Kind::span: {
-        const cudaError_t status = m_gpu->isLost() ? cudaErrorUnknown : cudaEventQuery(item.span->end.get());
+        const cudaError_t status = m_gpu->isLost() ? cudaErrorUnknown : cudaEventQuery(item.span->end->get());
         if (status == cudaErrorNotReady) return false;
         if (status == cudaSuccess) {
             resolveSpan(item);
@@ -155,11 +155,11 @@ bool Timeline::resolve(Item& item) {
 
 void Timeline::resolveSpan(const Item& item) {
     try {
-        const cudaEvent_t base = m_last ? m_last->end.get() : m_base->event.get();
-        const std::int64_t start = m_lastEndNs + between(base, item.span->start.get());
-        const std::int64_t took = between(item.span->start.get(), item.span->end.get());
+        const cudaEvent_t base = m_last ? m_last->end->get() : m_base->event.get();
+        const std::int64_t start = m_lastEndNs + between(base, item.span->start->get());
+        const std::int64_t took = between(item.span->start->get(), item.span->end->get());
         if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + took};
-        if (item.inner) setTimes(*item.inner, item.span->start.get(), start);
+        if (item.inner) setTimes(*item.inner, item.span->start->get(), start);
         m_virtual += took;
         if (start + took - m_lastEndNs < kChainEvery) return;
         m_last = item.span;
@@ -172,8 +172,7 @@ void Timeline::resolveSpan(const Item& item) {
 
 /// `from` was at `start` on the host's clock, and at m_virtual on the virtual one.
 void Timeline::setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const {
-    const auto isTimed = [](const InnerSpans::Member& launch) { return launch.timing != nullptr; };
-    if (std::none_of(inner.launches.begin(), inner.launches.end(), isTimed)) return;
+    if (inner.marks.empty()) return;
     std::int64_t begin = between(from, inner.marks.front().get());
     for (std::size_t i = 0; i < inner.launches.size(); ++i) {
         const std::int64_t end = std::max(begin, between(from, inner.marks[i + 1].get()));

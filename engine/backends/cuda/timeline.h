@@ -10,15 +10,15 @@
 
 namespace twb::cuda {
 
-/// The start and the end of one launch or copy on the GPU's clock.
+/// The start and the end of one launch or copy on the GPU's clock. An end may be the next one's start.
 struct Span {
-    explicit Span(Gpu& gpu) : start(gpu.timers()), end(gpu.timers()) {}
-    LentEvent start;
-    LentEvent end;
+    std::shared_ptr<const LentEvent> start;
+    std::shared_ptr<const LentEvent> end;
 };
 
 /// Launches of one CUDA graph. Launch i lies between mark i and the next one, which the graph records anew
 /// each time that it is launched: they may be read once that is passed, and before it is launched again.
+/// There are none where no launch is timed.
 struct InnerSpans {
     struct Member {
         LaunchTiming* timing = nullptr;
