@@ -1,5 +1,6 @@
 #include "cuda/fake_runtime.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -45,6 +46,10 @@ World& world() {
 }
 
 thread_local int currentGpu = 0;
+std::atomic<unsigned> contexts{0}; ///< a bit for each GPU
+
+/// As the real one: whoever asks for anything makes the context of its current GPU.
+void makeContext() { contexts |= 1U << static_cast<unsigned>(currentGpu); }
 thread_local cudaError_t lastError = cudaSuccess;
 
 cudaError_t say(cudaError_t status) {
@@ -171,7 +176,10 @@ void start(const Machine& machine) {
     world().pageableCopies = 0;
     world().captures = 0;
     world().graphLaunches = 0;
+    contexts = 0;
 }
+
+bool hasContext(int gpu) { return (contexts >> static_cast<unsigned>(gpu) & 1U) != 0; }
 
 const Machine& machine() { return world().machine; }
 
@@ -242,6 +250,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 }
 cudaError_t cudaSetDevice(int index) {
     currentGpu = index;
+    makeContext(); // from CUDA 12 on
     return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* index) {
@@ -250,6 +259,7 @@ cudaError_t cudaGetDevice(int* index) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    makeContext();
     *stream = new CUstream_st;
     return cudaSuccess;
 }
@@ -258,6 +268,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    makeContext();
     if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = stream->submitted;
@@ -265,12 +276,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    makeContext();
     if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     if (world().broken) return say(cudaErrorIllegalAddress);
     return stream->completed >= stream->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    makeContext();
     if (losesCapture(stream)) return say(cudaErrorStreamCaptureUnsupported);
     std::uint64_t until = 0;
     {
@@ -286,6 +299,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+    makeContext();
     *event = new CUevent_st;
     return cudaSuccess;
 }
@@ -294,6 +308,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    makeContext();
     if (losesCapture(stream))
         return say(cudaErrorStreamCaptureUnsupported); // an order within the graph, which nobody reads
     std::uint64_t number = 0;
@@ -320,12 +335,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    makeContext();
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     if (world().broken) return say(cudaErrorIllegalAddress);
     return event->completed >= event->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    makeContext();
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = event->submitted;
@@ -333,6 +350,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+    makeContext();
     const std::scoped_lock lock(world().mutex);
     if (from->completed < from->submitted || to->completed < to->submitted) return say(cudaErrorNotReady);
     const std::chrono::duration<double, std::milli> passed = to->time - from->time;
@@ -341,6 +359,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+    makeContext();
     *pool = new CUmemPoolHandle_st{properties->location.id};
     return cudaSuccess;
 }
@@ -351,6 +370,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void* value) {
+    makeContext();
     const std::scoped_lock lock(world().mutex);
     *static_cast<std::uint64_t*>(value) = world().used[pool->gpu] + world().kept[pool->gpu];
     return cudaSuccess;
@@ -396,12 +416,14 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
     return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+    makeContext();
     const std::scoped_lock lock(world().mutex);
     *total = world().machine.memoryBytes;
     *free = *total - world().used[currentGpu] - world().kept[currentGpu];
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+    makeContext();
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     *memory = std::malloc(bytes);
@@ -416,6 +438,7 @@ cudaError_t cudaFreeHost(void* memory) {
     return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+    makeContext();
     const std::scoped_lock lock(world().mutex);
     const Allocation* known = find(memory);
     attributes->type = !known           ? cudaMemoryTypeUnregistered
@@ -425,6 +448,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
+    makeContext();
     {
         const std::scoped_lock lock(world().mutex);
         if (world().broken) return say(cudaErrorIllegalAddress);

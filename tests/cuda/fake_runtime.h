@@ -43,6 +43,8 @@ int productLaunches();
 int chainLaunches();
 /// Chains made ready so far: compiled, or found to have been.
 int chainsPrepared();
+/// Whether a GPU has a context since start(), which takes memory of it.
+bool hasContext(int gpu);
 /// Allocations of GPU and page-locked memory that were not freed.
 std::size_t liveAllocations();
 

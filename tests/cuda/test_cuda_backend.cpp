@@ -92,6 +92,21 @@ private Q_SLOTS:
         QCOMPARE(fake::liveAllocations(), std::size_t{0});
     }
 
+    void aGpuThatNobodyUsesIsLeftAlone() {
+        const auto found = gpus({});
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
+        const NodeId there = g.node("To", "there", "cuda:1", {}, {x});
+        const NodeId y = g.node("Neg", "y", "cuda:1", {}, {there});
+        const NodeId back = g.node("To", "back", "cpu", {}, {y});
+        const auto plan = planOf(g.graph(), mapOf(found), {.keep = {{back, 0}}});
+        const RunResult result = runToEnd(plan, {.iterations = 20});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(floats(result, back, mapOf(found)), std::vector<float>(4, -1.0F));
+        QVERIFY(fake::hasContext(1));
+        QVERIFY(!fake::hasContext(0));
+    }
+
     void copiesArePinnedOrStaged() {
         const auto found = gpus({.mostDelayUs = 300});
         Backend& gpu = *found[0];

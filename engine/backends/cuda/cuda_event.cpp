@@ -26,6 +26,7 @@ bool Mark::waitUntilIssued() const noexcept {
 
 void Mark::wait() const {
     if (!waitUntilIssued()) return;
+    m_gpu->use();
     const cudaError_t status = waitForEvent(m_event.get());
     if (status != cudaSuccess) m_gpu->lose(status, "waiting for an event");
 }
@@ -35,6 +36,7 @@ bool Mark::isPassed() const {
     case kPending:
         return false;
     case kIssued:
+        m_gpu->use();
         return cudaEventQuery(m_event.get()) != cudaErrorNotReady;
     default:
         return true;

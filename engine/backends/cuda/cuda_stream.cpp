@@ -40,7 +40,7 @@ bool isPinned(const void* memory) {
 
 CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind)
     : m_gpu(gpu), m_profile(profile) {
-    const CurrentGpu current(*m_gpu.gpu);
+    m_gpu.gpu->use();
     check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "making a stream");
     try {
         m_timeline = std::make_unique<Timeline>(m_gpu.gpu, m_stream);
@@ -57,7 +57,7 @@ CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, Qu
 CudaStream::~CudaStream() {
     push({});
     m_thread.join();
-    const CurrentGpu current(*m_gpu.gpu);
+    m_gpu.gpu->use();
     cudaStreamSynchronize(m_stream);
     m_pieces.clear();
     // What graphs had of the GPU's memory is no pool's, and of no use to others.
@@ -70,9 +70,7 @@ CudaStream::~CudaStream() {
 
 void CudaStream::prepare(const Launch& launch) {
     if (!launch.chain || launch.chain->kind != OpChain::Kind::pointwise || launch.memory->state) return;
-    const CurrentGpu current(*m_gpu.gpu);
-    m_gpu.gpu
-        ->makeCurrent(); // the driver's interface asks for a context, which a thread may not have had yet
+    m_gpu.gpu->makeCurrent(); // the driver's interface asks for a context
     launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
 }
 
@@ -132,7 +130,7 @@ void CudaStream::synchronize() {
         std::unique_lock lock(m_mutex);
         m_changed.wait(lock, [this] { return m_performed == m_submitted; });
     }
-    const CurrentGpu current(*m_gpu.gpu);
+    m_gpu.gpu->use();
     if (const cudaError_t status = cudaStreamSynchronize(m_stream); status != cudaSuccess)
         m_gpu.gpu->lose(status, "waiting for a stream");
 }

@@ -27,7 +27,7 @@ DeviceMemory::DeviceMemory(std::shared_ptr<Gpu> gpu, std::size_t totalBytes)
 
 DeviceMemory::~DeviceMemory() {
     if (!m_pool) return;
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     cudaStreamSynchronize(m_stream);
     cudaMemPoolDestroy(m_pool);
     cudaStreamDestroy(m_stream);
@@ -48,6 +48,7 @@ void DeviceMemory::prepare() {
     std::uint64_t keepAll = std::numeric_limits<std::uint64_t>::max();
     check(cudaMemPoolSetAttribute(m_pool, cudaMemPoolAttrReleaseThreshold, &keepAll),
           "telling the pool to keep its memory");
+    allowWaiting(false);
     for (const int other : m_openTo) {
         cudaMemAccessDesc access{};
         access.location.type = cudaMemLocationTypeDevice;
@@ -62,7 +63,8 @@ void DeviceMemory::openTo(int other) {
     m_openTo.push_back(other);
 }
 
-/// From the pool, and, when that has nothing left, once more after it gave back what it keeps.
+/// From the pool, and, when that has nothing left, once more after it gave back what it keeps, or from what
+/// other streams are about to give back.
 cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t stream) {
     cudaError_t status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
     if (status != cudaErrorMemoryAllocation) return status;
@@ -70,9 +72,18 @@ cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t st
     cudaStreamSynchronize(m_stream);
     if (stream != m_stream) cudaStreamSynchronize(stream);
     trimLocked();
+    allowWaiting(true);
     status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
     if (status == cudaErrorMemoryAllocation) cudaGetLastError();
+    allowWaiting(false);
     return status;
+}
+
+/// Whether what one stream still uses may go to another, which then waits for it. Only where memory is short:
+/// otherwise nobody who allocates shall wait for a kernel.
+void DeviceMemory::allowWaiting(bool may) noexcept {
+    int value = may ? 1 : 0;
+    cudaMemPoolSetAttribute(m_pool, cudaMemPoolReuseAllowInternalDependencies, &value);
 }
 
 void DeviceMemory::refuse(std::size_t bytes) {
@@ -92,7 +103,7 @@ void DeviceMemory::count(std::size_t bytes) {
 }
 
 BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     const std::scoped_lock lock(m_mutex);
     prepare();
     void* memory = nullptr;
@@ -108,7 +119,7 @@ BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
 }
 
 void DeviceMemory::release(void* memory, std::size_t bytes) noexcept {
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     const std::scoped_lock lock(m_mutex);
     cudaFreeAsync(memory, m_stream);
     m_used -= bytes;
@@ -159,7 +170,7 @@ std::size_t DeviceMemory::keptLocked() const {
 }
 
 void DeviceMemory::trim() {
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     const std::scoped_lock lock(m_mutex);
     if (!m_pool) return;
     cudaStreamSynchronize(m_stream);
@@ -173,7 +184,7 @@ void DeviceMemory::trimLocked() noexcept {
 }
 
 std::size_t DeviceMemory::freeBytes() {
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     const std::scoped_lock lock(m_mutex);
     std::size_t free = 0;
     std::size_t total = 0;

@@ -41,6 +41,7 @@ public:
 private:
     class Block;
     void prepare();
+    void allowWaiting(bool may) noexcept;
     void release(void* memory, std::size_t bytes) noexcept;
     cudaError_t take(void** memory, std::size_t bytes, cudaStream_t stream);
     [[noreturn]] void refuse(std::size_t bytes);

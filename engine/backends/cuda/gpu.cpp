@@ -14,6 +14,11 @@ constexpr std::int64_t kBaseAge = 1'000'000'000; ///< ns
 
 void Gpu::makeCurrent() const { check(cudaSetDevice(m_index), "choosing the GPU"); }
 
+void Gpu::use() const noexcept {
+    int current = -1;
+    if (cudaGetDevice(&current) != cudaSuccess || current != m_index) cudaSetDevice(m_index);
+}
+
 std::shared_ptr<const ClockBase> Gpu::clockBase(cudaStream_t idle) {
     const std::scoped_lock lock(m_mutex);
     if (m_base && steadyNs() - m_base->hostNs < kBaseAge) return m_base;
@@ -55,18 +60,6 @@ void Gpu::lose(const std::string& reason) {
 std::string Gpu::lossSentence() const {
     const std::scoped_lock lock(m_mutex);
     return m_loss;
-}
-
-CurrentGpu::CurrentGpu(const Gpu& gpu) {
-    if (cudaGetDevice(&m_before) != cudaSuccess) m_before = -1;
-    if (m_before == gpu.index())
-        m_before = -1;
-    else
-        cudaSetDevice(gpu.index());
-}
-
-CurrentGpu::~CurrentGpu() {
-    if (m_before >= 0) cudaSetDevice(m_before);
 }
 
 } // namespace twb::cuda

@@ -25,8 +25,12 @@ public:
 
     int index() const noexcept { return m_index; }
     Device device() const noexcept { return Device::cuda(m_index); }
-    /// Makes it the calling thread's current GPU. Its context begins with the first call that needs one.
+    /// Makes it the calling thread's current GPU, with its context: before anything else is asked of CUDA, on
+    /// any thread. It stays so. To go back to another one would make that one's context, too, which takes
+    /// hundreds of megabytes of a GPU that nobody may have asked for.
     void makeCurrent() const;
+    /// Where that fails, whatever follows says so.
+    void use() const noexcept;
 
     EventPool& timers() noexcept { return m_timers; } ///< events that keep the time
     EventPool& marks() noexcept { return m_marks; }   ///< cheaper events that only order
@@ -49,18 +53,6 @@ private:
     std::shared_ptr<const ClockBase> m_base;
     std::atomic<bool> m_lost{false};
     std::string m_loss;
-};
-
-/// Makes a GPU current for a scope, on threads that belong to others.
-class CurrentGpu {
-public:
-    explicit CurrentGpu(const Gpu& gpu);
-    ~CurrentGpu();
-    CurrentGpu(const CurrentGpu&) = delete;
-    CurrentGpu& operator=(const CurrentGpu&) = delete;
-
-private:
-    int m_before = -1;
 };
 
 } // namespace twb::cuda

@@ -60,7 +60,7 @@ BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
         m_kept.erase(kept);
         m_cached -= size;
     } else {
-        const CurrentGpu current(*m_gpu);
+        m_gpu->use();
         if (m_used + m_cached + size > m_limit) trimLocked();
         cudaError_t status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);
         if (status != cudaSuccess) {
@@ -107,7 +107,7 @@ void PinnedMemory::trim() {
 
 void PinnedMemory::trimLocked() noexcept {
     if (m_kept.empty()) return;
-    const CurrentGpu current(*m_gpu);
+    m_gpu->use();
     for (const auto& [size, memory] : m_kept) cudaFreeHost(memory);
     m_kept.clear();
     m_cached = 0;

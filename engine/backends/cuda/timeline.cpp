@@ -119,6 +119,7 @@ void Timeline::resolveAll() {
 
 bool Timeline::advance() {
     bool moved = false;
+    if (!m_items.empty()) m_gpu->use();
     while (!m_items.empty() && resolve(m_items.front())) {
         m_items.pop_front();
         moved = true;
