@@ -8,12 +8,14 @@
 namespace twb {
 
 /// One op with its operands in a device's memory, to be launched apart from any graph, as a run would launch
-/// it: what is measured by itself. Operands are zeros, whose arithmetic is nowhere slower than that of
-/// others.
+/// it: what is measured by itself. Operands are numbers of either sign, the same each time: products of zeros
+/// draw less power, and a GPU that has power to spare clocks higher than it does with a user's numbers.
 class LoneOp {
 public:
-    /// With default attributes. Throws Error: no such op, operands that it does not take, no memory.
-    LoneOp(Backend& backend, const char* op, const std::vector<TensorType>& inputs);
+    /// Attributes that are not given have their defaults. Throws Error: no such op, operands that it does not
+    /// take, no memory.
+    LoneOp(Backend& backend, const char* op, const std::vector<TensorType>& inputs,
+           const Attributes& attributes = {});
     LoneOp(const LoneOp&) = delete;
     LoneOp& operator=(const LoneOp&) = delete;
 
