@@ -24,7 +24,7 @@ pack() {
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
     cp build-gpu/lib/libtwb_cuda.so "$target/lib"
     cp -r resources/devices resources/examples "$target/share/tensor-workbench"
-    cp tests/gpu.sh tests/gpu/large_sizes.twb tests/conformance/may_fail.txt "$target"
+    cp tests/gpu.sh tests/gpu/{large_sizes,transfers}.twb tests/conformance/may_fail.txt "$target"
     strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
     tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
     # All but the C library, which fits the kernel's machine, and CUDA's, which fit the driver's and are large.
@@ -35,28 +35,48 @@ pack() {
     du -sh "$target" "$target.tar.xz"
 }
 
-# What each transfer took, what the profile that the GPU's properties give said of it, and what the one that was
-# measured here says: by edge, with the errors.
-prediction_errors() { # REPORT-OF-THE-GPU REPORT-OF-THE-MEASURED-PROFILE
+# What each transfer that repeats took on the GPU, and what profiles say of it, by edge, with the errors: the GPU's own
+# report first, which has the estimate by its properties, then those of runs on simulations of other profiles.
+prediction_errors() { # NAME=REPORT…
     awk 'function value(line) { sub(/^[^:]*: "?/, "", line); sub(/"?,?$/, "", line); return line }
+        function median(file,    i, j, t, m) {
+            m = known[file]
+            for (i = 2; i <= m; ++i)
+                for (j = i; j > 1 && errors[file, j] < errors[file, j - 1]; --j) {
+                    t = errors[file, j]; errors[file, j] = errors[file, j - 1]; errors[file, j - 1] = t
+                }
+            return m % 2 ? errors[file, (m + 1) / 2] : (errors[file, m / 2] + errors[file, m / 2 + 1]) / 2
+        }
+        BEGIN { for (i = 1; i < ARGC; ++i) { split(ARGV[i], part, "="); name[i] = part[1]
+                ARGV[i] = substr(ARGV[i], length(part[1]) + 2) } }
         FNR == 1 { ++file; inside = 0 }
         /^  "/ { inside = /"transfers"/ }
-        inside && /^      "label"/ { label = value($0); if (file == 1) order[++n] = label }
-        inside && /^      "median_ms"/ { took[file, label] = value($0) }
-        inside && /^      "predicted_ms"/ { said[file, label] = value($0) }
-        function error(x, real) { return real > 0 ? sprintf("%+.0f %%", 100 * (x - real) / real) : "–" }
+        inside && /^      "label"/ { label = value($0) }
+        inside && /^      "setup"/ { repeats = value($0) == "false"; if (repeats && file == 1) order[++n] = label }
+        inside && repeats && /^      "median_ms"/ { took[file, label] = value($0) }
+        inside && repeats && /^      "predicted_ms"/ { said[file, label] = value($0) }
         END {
-            printf "%-40s %12s %12s %8s %12s %8s\n", "edge", "took ms", "estimated", "", "calibrated", ""
+            printf "%-34s %10s", "edge", "took ms"
+            for (f = 1; f <= file; ++f) printf " %13s %8s", name[f], "error"
+            print ""
             for (i = 1; i <= n; ++i) {
                 l = order[i]; real = took[1, l]
-                printf "%-40s %12.4f %12.4f %8s %12.4f %8s\n", l, real, said[1, l], error(said[1, l], real),
-                    took[2, l], error(took[2, l], real)
+                printf "%-34s %10.4f", l, real
+                for (f = 1; f <= file; ++f) {
+                    error = real > 0 ? 100 * (said[f, l] - real) / real : 0
+                    printf " %13.4f %+6.0f %%", said[f, l], error
+                    errors[f, ++known[f]] = error < 0 ? -error : error
+                }
+                print ""
             }
+            printf "%-34s %10s", "median of the errors", ""
+            for (f = 1; f <= file; ++f) printf " %13s %6.0f %%", "", n ? median(f) : 0
+            print ""
             exit n == 0
-        }' "$1" "$2"
+        }' "$@"
 }
-if [[ "${1:-}" == --predictions ]]; then # of two reports that are there
-    prediction_errors "${2:?}" "${3:?}"
+if [[ "${1:-}" == --predictions ]]; then # of reports that are there, as NAME=REPORT
+    prediction_errors "${@:2}"
     exit
 fi
 if [[ "${1:-}" == --pack ]]; then
@@ -75,18 +95,23 @@ mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# CUDA's libraries may lie where the linker does not look, beside a toolkit or Python's packages.
-export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-wanted=$(LC_ALL=C ldd "$here/lib/libtwb_cuda.so" | awk '/not found/ { print $1 }' || true)
+# CUDA's libraries may lie where the linker does not look, beside a toolkit or Python's packages. Our programs are
+# started with the packed ones; nobody else is, whose own are others.
+libraries=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+wanted=$(LD_LIBRARY_PATH=$libraries LC_ALL=C ldd "$here/lib/libtwb_cuda.so" | awk '/not found/ { print $1 }' || true)
 mapfile -t packages < <(python3 -c 'import nvidia; print(*nvidia.__path__, sep="\n")' 2>/dev/null || true)
 toolkit=$(grep -aoE 'libnvrtc\.so\.[0-9]+' "$here/lib/libtwb_cuda.so" | sort -u || true)
 for library in $wanted $toolkit libcudnn.so.9; do
     if [[ "$wanted" != *"$library"* ]] && ldconfig -p 2>/dev/null | grep -qF "$library "; then continue; fi
     folder=$(find /usr/local /opt /usr/lib "${packages[@]}" -name "$library" -printf '%h\n' -quit 2>/dev/null || true)
-    [[ -z "$folder" ]] || export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$folder"
+    [[ -z "$folder" ]] || libraries=$libraries:$folder
+done
+for program in twb bench_gpu conformance; do
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" "$here/bin/$program" >"$work/$program"
+    chmod +x "$work/$program"
 done
 
-twb=$here/bin/twb
+twb=$work/twb
 examples=$here/share/tensor-workbench/examples
 digits=$examples/digits.twb
 passed=0
@@ -145,7 +170,7 @@ if wants tests; then
     mkdir "$work/cases"
     if tar -xJf "$here/cases/onnx.tar.xz" -C "$work/cases" 2>/dev/null ||
         python3 -m tarfile -e "$here/cases/onnx.tar.xz" "$work/cases" 2>/dev/null; then
-        check "ONNX's cases" 300 "$here/bin/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
+        check "ONNX's cases" 300 "$work/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
         tail -1 "$work/said"
     else
         skip "ONNX's cases" "neither xz nor Python on this machine, to unpack them"
@@ -165,19 +190,30 @@ if wants sanitizer; then
 fi
 if wants calibration; then
     check "calibration" 240 "$twb" calibrate --device cuda:0 -o "$out/profile.json"
-    check "each op by itself" 60 "$twb" run "$digits" --require-gpu --no-fusion --iterations 100 --report "$work/gpu.json"
-    check "the measured profile, simulated" 60 "$twb" run "$digits" --iterations 100 \
+    check "copies that repeat" 60 "$twb" run "$here/transfers.twb" --require-gpu --iterations 100 --report "$work/gpu.json"
+    check "the measured profile, simulated" 60 "$twb" run "$here/transfers.twb" --iterations 5 \
         --device-map "cuda:0=simulated:$out/profile.json" --report "$work/calibrated.json"
-    check "predicted and measured, edge by edge" 10 prediction_errors "$work/gpu.json" "$work/calibrated.json"
+    reports=("estimated=$work/gpu.json" "calibrated=$work/calibrated.json")
+    model=$(sed -n 's/.*"name": "\(NVIDIA[^"]*\)".*/\1/p' "$out/devices.json" | head -1 | tr '[:upper:]-' '[:lower:] ')
+    for profile in "$here"/share/tensor-workbench/devices/*.json; do # the one that comes with the program
+        id=$(basename "$profile" .json)
+        [[ " $model " == *" $id "* || "${model// /}" == *"geforce$id" ]] || continue
+        check "the profile of $id, simulated" 60 "$twb" run "$here/transfers.twb" --iterations 5 \
+            --device-map "cuda:0=simulated:$id" --report "$work/$id.json"
+        reports+=("$id=$work/$id.json")
+    done
+    check "predicted and measured, edge by edge" 10 prediction_errors "${reports[@]}"
     cat "$work/said"
+    cp "$work/said" "$out/predictions.txt"
 fi
 if wants bench; then
-    check "bench_gpu" 300 "$here/bin/bench_gpu" "$out/bench.json"
+    check "bench_gpu" 400 "$work/bench_gpu" "$out/bench.json"
     cat "$work/said"
 fi
 if wants networks; then
     if python3 -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null; then
-        check "networks against PyTorch" 300 python3 "$here/bench/bench_networks.py" "$twb" --device cuda:0
+        check "networks against PyTorch" 500 python3 "$here/bench/bench_networks.py" "$twb" --device cuda:0 --rounds 2 \
+            --seconds 2
         cp "$work/said" "$out/networks.txt"
         cat "$work/said"
     else

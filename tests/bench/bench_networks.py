@@ -3,10 +3,12 @@
 
     bench_networks.py TWB [NAME...] [--batch 1 16] [--threads 2] [--rounds 3] [--device cuda:0]
 
-On a GPU it is PyTorch eager alone, and the input lies on the GPU from the start for both.
+On a GPU it is PyTorch eager alone, and the input lies on the GPU from the start for both. Twice: with products and
+convolutions of f32 that are f32, and with both rounded to TF32, which PyTorch by itself does of convolutions alone.
 
 The programs take turns, round after round, so that what else the machine does falls on all of them. A figure is the
-mean of a round's iterations without the first ones, which warm up; the least of all rounds. Leaves out what is not
+mean of a round's iterations without the first ones, which warm up; the least of all rounds. On a GPU iterations follow
+each other without waiting, by both: nobody looks at a result before there are ten. Leaves out what is not
 installed; networks come from tests/conformance/networks.py.
 """
 
@@ -24,7 +26,8 @@ import networks  # noqa: E402
 WARM_UP = 3  # iterations
 
 
-def mean_ms(run, seconds):
+def mean_ms(run, seconds, iterations=1):
+    """Of calls that make so many iterations each."""
     for _ in range(WARM_UP):
         run()
     count = 0
@@ -32,21 +35,24 @@ def mean_ms(run, seconds):
     while count < 5 or time.perf_counter() < start + seconds:
         run()
         count += 1
-    return (time.perf_counter() - start) * 1e3 / count
+    return (time.perf_counter() - start) * 1e3 / (count * iterations)
 
 
-def pytorch(model, x, threads, seconds):
+def pytorch(model, x, threads, seconds, tf32):
     import torch
 
     torch.set_num_threads(threads)
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+    iterations = 10 if x.is_cuda else 1
 
     def run():
-        model(x)
+        for _ in range(iterations):
+            model(x)
         if x.is_cuda:
             torch.cuda.synchronize()
 
     with torch.no_grad():
-        return mean_ms(run, seconds)
+        return mean_ms(run, seconds, iterations)
 
 
 def onnxruntime_session(path, threads):
@@ -61,20 +67,29 @@ def onnxruntime_session(path, threads):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def twb_wall_ms(program, project, folder, threads, iterations):
+def twb_wall_ms(program, project, folder, threads, iterations, tf32):
     report = folder / "r.json"
     networks.twb(program, "run", project, "--require-gpu", "--policy", "implicit", "--iterations", iterations, "--input",
-                 f"x={folder / 'x.npy'}", "--report", report, "--quiet", threads=threads)
+                 f"x={folder / 'x.npy'}", "--report", report, "--quiet", *(["--allow-tf32"] if tf32 else []),
+                 threads=threads)
     return json.loads(report.read_text())["wall_ms"]
 
 
-def twb(program, project, folder, threads, seconds):
-    warm = twb_wall_ms(program, project, folder, threads, WARM_UP)
-    count = max(5, int(seconds * 1e3 / (warm / WARM_UP)))
-    return (twb_wall_ms(program, project, folder, threads, WARM_UP + count) - warm) / count
+def twb(program, project, device, folder, threads, seconds, tf32):
+    def wall_ms(iterations):
+        return twb_wall_ms(program, project, folder, threads, iterations, tf32)
+
+    # A GPU's libraries take long to start, in each run anew, against which a few iterations are nothing.
+    warm_up = WARM_UP if device == "cpu" else 200
+    warm = wall_ms(warm_up)
+    least = warm / warm_up
+    if device != "cpu":
+        least = max((wall_ms(6 * warm_up) - warm) / (5 * warm_up), 1e-3)
+    count = max(5, int(seconds * 1e3 / least))
+    return (wall_ms(warm_up + count) - warm) / count
 
 
-def bench(program, name, batch, device, threads, rounds, seconds):
+def bench(program, name, batch, device, threads, rounds, seconds, tf32=False):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         model, x = networks.make(name, batch, folder)
@@ -87,13 +102,14 @@ def bench(program, name, batch, device, threads, rounds, seconds):
         for _ in range(rounds):
             if session:
                 results["onnxruntime"].append(mean_ms(lambda: session.run(None, feed), seconds))
-            results["twb"].append(twb(program, project, folder, threads, seconds))
-            results["pytorch"].append(pytorch(model, x, threads, seconds))
+            results["twb"].append(twb(program, project, device, folder, threads, seconds, tf32))
+            results["pytorch"].append(pytorch(model, x, threads, seconds, tf32))
         best = {who: min(times) for who, times in results.items() if times}
-        line = f"{name:<12} batch {batch:<3} twb {best['twb']:8.2f} ms"
+        precision = "" if device == "cpu" else " TF32" if tf32 else " f32 "
+        line = f"{name:<12} batch {batch:<3}{precision} twb {best['twb']:8.3f} ms"
         for peer in ("onnxruntime", "pytorch"):
             if peer in best:
-                line += f"   {peer} {best[peer]:8.2f} ms (ratio {best['twb'] / best[peer]:.2f})"
+                line += f"   {peer} {best[peer]:8.3f} ms (ratio {best['twb'] / best[peer]:.2f})"
         print(line, flush=True)
 
 
@@ -115,7 +131,9 @@ def main():
     standard = ["resnet18", "mobilenetv2"] if arguments.device == "cpu" else ["mlp", "resnet18"]
     for name in arguments.names or standard:
         for batch in arguments.batch:
-            bench(arguments.twb, name, batch, arguments.device, arguments.threads, arguments.rounds, arguments.seconds)
+            for tf32 in (False,) if arguments.device == "cpu" else (False, True):
+                bench(arguments.twb, name, batch, arguments.device, arguments.threads, arguments.rounds,
+                      arguments.seconds, tf32)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Exits 77 (skipped) where torch or torchvision is not installed. tests/bench/benc
 """
 
 import argparse
+import inspect
 import os
 import pathlib
 import subprocess
@@ -58,7 +59,10 @@ def make(name, batch, folder):
     x = torch.randn(shape)
     with torch.no_grad():
         y = model(x)
-    torch.onnx.export(model, x, str(folder / f"{name}.onnx"), input_names=["x"], output_names=["y"], opset_version=14)
+    # The exporter that all versions of PyTorch have; from 2.9 on it is not the one that is taken unasked.
+    options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    torch.onnx.export(model, x, str(folder / f"{name}.onnx"), input_names=["x"], output_names=["y"], opset_version=14,
+                      **options)
     numpy.save(folder / "x.npy", x.numpy())
     numpy.save(folder / "y.npy", y.numpy())
     return model, x
