@@ -7,6 +7,7 @@
 #include "cuda/fake_runtime.h"
 #include "profile/report.h"
 #include "runtime/runs.h"
+#include "support/broadcast_oracle.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -325,10 +326,10 @@ private Q_SLOTS:
                 const double low = op->name == "Acosh"                       ? 1
                                    : op->name == "Log" || op->name == "Sqrt" ? 0.125
                                                                              : -0.875;
-                const Shape shape{3, dice.integer(1, 9), 5};
+                const Shape shape{3, dice.integer(1, 9), dice.one(2) ? 5 : 16};
                 std::vector<Tensor> inputs;
                 for (std::size_t k = 0; k < chain.inputs; ++k) {
-                    const Shape own = k == 0 ? shape : Shape{dice.one(2) ? shape[1] : 1, 5};
+                    const Shape own = k == 0 ? shape : Shape{dice.one(2) ? shape[1] : 1, shape[2]};
                     inputs.push_back(inLayout(dice.tensor(dtype, own, low, low + 1.75), dice.layout()));
                 }
                 const Tensor out = Tensor::onHost({dtype, shape});
@@ -337,6 +338,73 @@ private Q_SLOTS:
                 const QString problem = difference(out, shape, valuesOf(wanted[0]), twice(*op, dtype));
                 QVERIFY2(problem.isEmpty(), qPrintable(QString::fromStdString(op->name) + ": " + problem));
             }
+    }
+
+    /// Packs and single elements, of inputs that lie as packs, are repeated or lie apart.
+    void elementsAreReachedInEveryLayout() {
+        constexpr std::array dtypes{DType::f16, DType::f32, DType::f64};
+        const Op& add = *findOp("Add");
+        Sources sources;
+        for (const DType dtype : dtypes) sources.add(chainOf(add), dtype);
+        const HostChains chains(sources);
+        std::map<cuda::ChainReach, int> reached;
+        int oneByOne = 0;
+        for (std::size_t d = 0; d < dtypes.size(); ++d)
+            for (std::uint32_t seed = 0; seed < 200; ++seed) {
+                Dice dice(seed);
+                Shape shape = dice.shape(4, 6);
+                if (dice.one(2) && shape.rank() > 0) shape[shape.rank() - 1] = dice.integer(1, 3) * 8;
+                const auto operand = [&] {
+                    return inLayout(dice.tensor(dtypes[d], operandOf(dice, shape), -9, 9), dice.layout());
+                };
+                const std::vector<Tensor> inputs{operand(), operand()};
+                const Shape result = *broadcast(inputs[0].shape(), inputs[1].shape());
+                const Tensor out = Tensor::onHost({dtypes[d], result});
+                chains.run(static_cast<int>(d), inputs, out);
+                const QString problem =
+                    difference(out, result, valuesOf(runOp("Add", {}, inputs)[0]), twice(add, dtypes[d]));
+                QVERIFY2(problem.isEmpty(), qPrintable(problem));
+                const cuda::ChainLaunch launch =
+                    cuda::chainLaunchOf(std::array{inputs[0].view(), inputs[1].view()}, out.view());
+                oneByOne += launch.total > 0 && launch.packs == 0;
+                if (launch.packs > 0)
+                    for (int k = 0; k < 2; ++k) ++reached[launch.inputs[k].reach];
+            }
+        for (const auto reach : {cuda::ChainReach::pack, cuda::ChainReach::same, cuda::ChainReach::apart})
+            QVERIFY(reached[reach] > 20);
+        QVERIFY(oneByOne > 20);
+    }
+
+    /// A result that does not lie where a pack may is written element by element.
+    void resultsNeedNotBeAligned() {
+        Sources sources;
+        sources.add(chainOf(*findOp("Neg")), DType::f32);
+        const HostChains chains(sources);
+        const Tensor x = tensorOf(DType::f32, Shape{9}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+        const Tensor whole = tensorOf(DType::f32, Shape{10}, std::vector<double>(10, 0.5));
+        chains.run(0, {x}, Tensor(whole.buffer(), {DType::f32, Shape{9}}, {1}, 1));
+        QCOMPARE(valuesOf(whole), (std::vector<double>{0.5, -1, -2, -3, -4, -5, -6, -7, -8, -9}));
+    }
+
+    void elementsBeyondTwoToThe31() {
+        for (const Shape& shape : {Shape{3, 1 << 15, 21845}, Shape{3, 1 << 15, 21846}}) {
+            const TensorView out{nullptr, DType::f16, shape, denseStrides(shape)};
+            const Shape row{shape[2]};
+            const Shape column{shape[1], 1};
+            const cuda::ChainLaunch launch =
+                cuda::chainLaunchOf(std::array{TensorView{nullptr, DType::f16, row, denseStrides(row)},
+                                               TensorView{nullptr, DType::f16, column, denseStrides(column)}},
+                                    out);
+            QCOMPARE(launch.isSmall, shape.elementCount() < std::int64_t{1} << 31);
+            Dice dice(1);
+            for (int round = 0; round < 1000; ++round) {
+                const std::int64_t i = round == 0 ? launch.total - 1 : dice.integer(0, launch.total - 1);
+                std::int64_t offsets[2] = {};
+                cuda::addChainOffsets<2>(launch, i, offsets);
+                QCOMPARE(offsets[0], i % shape[2]);
+                QCOMPARE(offsets[1], i / shape[2] % shape[1]);
+            }
+        }
     }
 
     void everySourceIsOneForAGpu() {
@@ -363,6 +431,11 @@ private Q_SLOTS:
                             {"Relu", completeAttributes(*findOp("Relu"), {}), {0}},
                             {"Mul", completeAttributes(*findOp("Mul"), {}), {2, 3}}}};
         sources.add(tree, DType::f32);
+        // So long that the elements of a pack are worked out one after the other.
+        OpChain line{1, {{"Neg", completeAttributes(*findOp("Neg"), {}), {0}}}};
+        for (std::size_t m = 0; m < 30; ++m)
+            line.members.push_back({"Neg", completeAttributes(*findOp("Neg"), {}), {m + 1}});
+        sources.add(line, DType::f16);
         const HostChains chains(sources);
         const Tensor x = tensorOf(DType::f64, Shape{3}, {-1, 0, 2});
         const Tensor y = Tensor::onHost({DType::f64, Shape{3}});
@@ -373,6 +446,10 @@ private Q_SLOTS:
         const Tensor c = Tensor::onHost({DType::f32, Shape{2, 3}});
         chains.run(1, {a, b}, c);
         QCOMPARE(valuesOf(c), (std::vector<double>{0, 8, 18, 20, 35, 0}));
+        const Tensor halves = tensorOf(DType::f16, Shape{9}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+        const Tensor turned = Tensor::onHost({DType::f16, Shape{9}});
+        chains.run(2, {halves}, turned);
+        QCOMPARE(valuesOf(turned), (std::vector<double>{-1, -2, -3, -4, -5, -6, -7, -8, -9}));
         Attributes infinite = completeAttributes(*findOp("Elu"), {});
         infinite.set("alpha", std::numeric_limits<double>::infinity());
         QVERIFY(!cuda::isChainMember("Elu", infinite, DType::f32));

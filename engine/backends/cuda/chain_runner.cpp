@@ -92,10 +92,8 @@ void ChainRunner::run(const KernelState& prepared, std::span<const TensorView> i
                       Queue& queue) {
     if (out.elementCount() == 0) return;
     ChainLaunch launch = chainLaunchOf(inputs, out);
-    const auto width = static_cast<std::int64_t>(16 / sizeOf(out.dtype));
-    const std::int64_t packs = (launch.total + width - 1) / width;
-    const auto blocks = static_cast<unsigned>(
-        std::min<std::int64_t>((packs - 1) / kChainThreads + 1, std::int64_t{queue.multiprocessors()} * 32));
+    const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
+        (threadsOf(launch, out.dtype) - 1) / kChainThreads + 1, std::int64_t{queue.multiprocessors()} * 32));
     void* arguments[] = {&launch};
     driver()->check(driver()->launch(static_cast<CUfunction>(dynamic_cast<const Prepared&>(prepared).kernel),
                                      blocks, 1, 1, kChainThreads, 1, 1, 0,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cuda/kernels/fast_divide.h"
 #include "ops/activation_functions.h"
 #include "ops/math_functions.h"
 
@@ -12,71 +13,133 @@ namespace twb::cuda {
 
 inline constexpr int kChainInputs = 8;
 inline constexpr int kChainAxes = 12;
+/// What a thread reads and writes at once.
+inline constexpr int kChainBytes = 16;
 
-/// Where an input's elements lie: `isDense` says that they lie like the result's.
+/// kChainBytes of elements.
+template <class T, int V> struct alignas(sizeof(T) * V) ChainPack { T values[V]; };
+
+/// How the elements that a pack of the result is made of lie in an input.
+enum class ChainReach : std::uint8_t {
+    pack, ///< as a pack
+    same, ///< they are one and the same
+    apart ///< each as far from the next as the last axis says
+};
+
 struct ChainInput {
     const void* data;
-    bool isDense;
+    ChainReach reach;
     std::int64_t strides[kChainAxes];
 };
 
-/// One launch. The result is dense and row-major.
+/// One launch. The result is dense and row-major. Its first `packs` packs are whole and aligned, and each is
+/// of one row; what lies behind them is worked out element by element.
 struct ChainLaunch {
     std::int64_t total;
+    std::int64_t packs;
+    bool isSmall; ///< `divide` serves: there are fewer than 2^31 elements
     int rank;
     std::int64_t sizes[kChainAxes];
+    FastDivide divide[kChainAxes];
     ChainInput inputs[kChainInputs];
     void* out;
 };
 
-TWB_HOST_DEVICE inline std::int64_t chainOffset(const ChainLaunch& launch, int input, std::int64_t i) {
-    const ChainInput& in = launch.inputs[input];
-    if (in.isDense) return i;
-    std::int64_t offset = 0;
-    for (int axis = launch.rank - 1; axis >= 0; --axis) {
-        const std::int64_t next = i / launch.sizes[axis];
-        offset += (i - next * launch.sizes[axis]) * in.strides[axis];
-        i = next;
+/// Adds to `offsets` where element i lies in each of N inputs.
+template <int N>
+TWB_HOST_DEVICE void addChainOffsets(const ChainLaunch& launch, std::int64_t i, std::int64_t* offsets) {
+    if (launch.rank == 0) return;
+    std::int64_t rest = i;
+    TWB_ROLLED
+    for (int axis = launch.rank - 1; axis > 0; --axis) {
+        const std::int64_t size = launch.sizes[axis];
+        const std::int64_t next =
+            launch.isSmall ? launch.divide[axis](static_cast<std::uint32_t>(rest)) : rest / size;
+        const std::int64_t index = rest - next * size;
+        TWB_UNROLLED
+        for (int k = 0; k < N; ++k) offsets[k] += index * launch.inputs[k].strides[axis];
+        rest = next;
     }
-    return offset;
+    TWB_UNROLLED
+    for (int k = 0; k < N; ++k) offsets[k] += rest * launch.inputs[k].strides[0];
 }
 
-/// Elements that one thread reads and writes at once.
-template <class T, int V> struct alignas(sizeof(T) * V) ChainPack { T values[V]; };
-
-template <class T, int V> TWB_HOST_DEVICE bool isChainAligned(const T* at) {
-    return reinterpret_cast<std::uintptr_t>(at) % sizeof(ChainPack<T, V>) == 0;
+/// A pack of an input from `at` on.
+template <class T, int V>
+TWB_HOST_DEVICE ChainPack<T, V> loadChainPack(const T* at, ChainReach reach, std::int64_t stride) {
+    if (reach == ChainReach::pack) return *reinterpret_cast<const ChainPack<T, V>*>(at);
+    ChainPack<T, V> out;
+    if (reach == ChainReach::same) {
+        const T value = *at;
+        TWB_UNROLLED
+        for (int v = 0; v < V; ++v) out.values[v] = value;
+    } else {
+        TWB_UNROLLED
+        for (int v = 0; v < V; ++v) out.values[v] = at[v * stride];
+    }
+    return out;
 }
 
-/// 16 bytes of the result: pack number `pack`. chain(x) is its element from the inputs' x[0], x[1], …
-template <class T, int N, class Chain>
+/// Pack number `pack` of the result, `Together` elements of it at a time. chain(x) is one from the inputs'
+/// x[0], x[1], …
+template <class T, int N, int Together, class Chain>
 TWB_HOST_DEVICE void runChainPack(const ChainLaunch& launch, std::int64_t pack, const Chain& chain) {
-    constexpr int V = 16 / sizeof(T);
-    using Pack = ChainPack<T, V>;
-    const std::int64_t first = pack * V;
-    const bool isWhole = first + V <= launch.total;
-    const int count = isWhole ? V : static_cast<int>(launch.total - first);
-    Pack in[N];
+    constexpr int V = kChainBytes / sizeof(T);
+    std::int64_t offsets[N] = {};
+    addChainOffsets<N>(launch, pack * V, offsets);
+    ChainPack<T, V> in[N];
+    TWB_UNROLLED
     for (int k = 0; k < N; ++k) {
-        const T* const data = static_cast<const T*>(launch.inputs[k].data);
-        if (isWhole && launch.inputs[k].isDense && isChainAligned<T, V>(data + first)) {
-            in[k] = *reinterpret_cast<const Pack*>(data + first);
-            continue;
+        const ChainInput& input = launch.inputs[k];
+        const std::int64_t stride = launch.rank > 0 ? input.strides[launch.rank - 1] : 0;
+        in[k] = loadChainPack<T, V>(static_cast<const T*>(input.data) + offsets[k], input.reach, stride);
+    }
+    ChainPack<T, V> result;
+    TWB_ROLLED
+    for (int done = 0; done < V; done += Together) {
+        T y[Together];
+        TWB_UNROLLED
+        for (int v = 0; v < Together; ++v) {
+            T x[N];
+            TWB_UNROLLED
+            for (int k = 0; k < N; ++k) x[k] = in[k].values[v];
+            y[v] = chain(x);
         }
-        for (int v = 0; v < count; ++v) in[k].values[v] = data[chainOffset(launch, k, first + v)];
+        // A loop cannot count off registers: what is next moves to the front.
+        TWB_UNROLLED
+        for (int v = 0; v + Together < V; ++v) {
+            TWB_UNROLLED
+            for (int k = 0; k < N; ++k) in[k].values[v] = in[k].values[v + Together];
+            result.values[v] = result.values[v + Together];
+        }
+        TWB_UNROLLED
+        for (int v = 0; v < Together; ++v) result.values[V - Together + v] = y[v];
     }
-    Pack result;
-    for (int v = 0; v < count; ++v) {
-        T x[N];
-        for (int k = 0; k < N; ++k) x[k] = in[k].values[v];
-        result.values[v] = chain(x);
-    }
-    T* const out = static_cast<T*>(launch.out) + first;
-    if (isWhole && isChainAligned<T, V>(out)) {
-        *reinterpret_cast<Pack*>(out) = result;
-        return;
-    }
-    for (int v = 0; v < count; ++v) out[v] = result.values[v];
+    static_cast<ChainPack<T, V>*>(launch.out)[pack] = result;
+}
+
+/// Element i of the result.
+template <class T, int N, class Chain>
+TWB_HOST_DEVICE void runChainElement(const ChainLaunch& launch, std::int64_t i, const Chain& chain) {
+    std::int64_t offsets[N] = {};
+    addChainOffsets<N>(launch, i, offsets);
+    T x[N];
+    TWB_UNROLLED
+    for (int k = 0; k < N; ++k) x[k] = static_cast<const T*>(launch.inputs[k].data)[offsets[k]];
+    static_cast<T*>(launch.out)[i] = chain(x);
+}
+
+/// What thread number `thread` of `threads` does.
+template <class T, int N, int Together, class Chain>
+TWB_HOST_DEVICE void runChain(const ChainLaunch& launch, std::int64_t thread, std::int64_t threads,
+                              const Chain& chain) {
+    TWB_ROLLED
+    for (std::int64_t pack = thread; pack < launch.packs; pack += threads)
+        runChainPack<T, N, Together>(launch, pack, chain);
+    constexpr int V = kChainBytes / sizeof(T);
+    TWB_ROLLED
+    for (std::int64_t i = launch.packs * V + thread; i < launch.total; i += threads)
+        runChainElement<T, N>(launch, i, chain);
 }
 
 } // namespace twb::cuda

@@ -112,6 +112,15 @@ std::optional<Types> typesOf(DType dtype) {
     }
 }
 
+/// How many elements of a pack the code works out side by side: of a long chain fewer, for each is in it once
+/// more, and compiling takes as much longer.
+std::size_t elementsTogether(const OpChain& chain, DType dtype) {
+    constexpr std::size_t most = 32; // functions
+    std::size_t count = kChainBytes / sizeOf(dtype);
+    while (count > 1 && count * chain.members.size() > most) count /= 2;
+    return count;
+}
+
 } // namespace
 
 bool isChainMember(const char* op, const Attributes& attributes, DType dtype) {
@@ -140,21 +149,16 @@ std::string chainSource(const OpChain& chain, DType dtype) {
     out += fmt::format("        return y{};\n    }}\n}};\n\n}} // namespace\n\n", chain.members.size() - 1);
     out += fmt::format(R"(#if defined(__CUDACC__)
 extern "C" __global__ void __launch_bounds__({1}) chain(const twb::cuda::ChainLaunch launch) {{
-    constexpr std::int64_t V = 16 / sizeof(T);
-    const std::int64_t packs = (launch.total + V - 1) / V;
-    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * {1};
-    for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * {1} + threadIdx.x; pack < packs; pack += step)
-        twb::cuda::runChainPack<T, {0}>(launch, pack, Chain{{}});
+    const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * {1} + threadIdx.x;
+    twb::cuda::runChain<T, {0}, {2}>(launch, thread, static_cast<std::int64_t>(gridDim.x) * {1}, Chain{{}});
 }}
 #else
 extern "C" void runChainOnHost(const twb::cuda::ChainLaunch* launch) {{
-    constexpr std::int64_t V = 16 / sizeof(T);
-    for (std::int64_t pack = 0; pack < (launch->total + V - 1) / V; ++pack)
-        twb::cuda::runChainPack<T, {0}>(*launch, pack, Chain{{}});
+    twb::cuda::runChain<T, {0}, {2}>(*launch, 0, 1, Chain{{}});
 }}
 #endif
 )",
-                       chain.inputs, kChainThreads);
+                       chain.inputs, kChainThreads, elementsTogether(chain, dtype));
     return out;
 }
 

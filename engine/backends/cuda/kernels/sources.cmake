@@ -14,7 +14,7 @@ set(TWB_CUDA_KERNEL_OPTIONS --expt-relaxed-constexpr --diag-suppress=186)
 # The text of what chains of pointwise ops are built on, for NVRTC: it finds no headers where the program runs.
 set(text "")
 foreach(header backends/cuda/kernels/chain_prelude.h core/half.h ops/element_functions.h ops/math_functions.h
-               ops/activation_functions.h backends/cuda/kernels/chain_kernel.h)
+               ops/activation_functions.h backends/cuda/kernels/fast_divide.h backends/cuda/kernels/chain_kernel.h)
   set(path ${CMAKE_SOURCE_DIR}/engine/${header})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   file(READ ${path} part)

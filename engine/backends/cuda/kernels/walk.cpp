@@ -4,15 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 namespace twb::cuda {
-
-FastDivide::FastDivide(std::uint32_t divisor)
-    : m_shift(static_cast<std::uint32_t>(std::bit_width(divisor - 1))) {
-    const std::uint64_t power = std::uint64_t{1} << m_shift;
-    m_factor = static_cast<std::uint32_t>(((power - divisor) << 32) / divisor + 1);
-}
 
 void fillWalk(const Shape& shape, const TensorView* const* views, int count, int& rank, std::int64_t* sizes,
               std::int64_t* strides) {

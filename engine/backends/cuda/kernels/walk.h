@@ -1,39 +1,12 @@
 #pragma once
 
-#include "core/half.h"
+#include "backends/cuda/kernels/fast_divide.h"
 #include "core/tensor.h"
 
 #include <array>
 #include <cstdint>
 
-// Loops over axes stay loops on a GPU: laid out one after the other they would be most of each kernel.
-#if defined(__CUDA_ARCH__)
-#define TWB_ROLLED _Pragma("unroll 1")
-#else
-#define TWB_ROLLED
-#endif
-
 namespace twb::cuda {
-
-/// Division of numbers below 2^31 by one that is the same for all of them, as a multiplication: Granlund,
-/// Montgomery: Division by Invariant Integers using Multiplication (1994).
-class FastDivide {
-public:
-    FastDivide() = default;
-    explicit FastDivide(std::uint32_t divisor);
-    TWB_HOST_DEVICE std::uint32_t operator()(std::uint32_t n) const {
-#if defined(__CUDA_ARCH__)
-        return (__umulhi(n, m_factor) + n) >> m_shift;
-#else
-        const auto high = static_cast<std::uint32_t>((std::uint64_t{n} * m_factor) >> 32);
-        return (high + n) >> m_shift;
-#endif
-    }
-
-private:
-    std::uint32_t m_factor = 0;
-    std::uint32_t m_shift = 0;
-};
 
 /// Division of any number that is not negative, by multiplication where the numbers are small.
 class Divide {
