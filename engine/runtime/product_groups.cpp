@@ -15,9 +15,17 @@ bool isRowOf(const Shape& row, const Shape& shape) {
 class ProductFinder {
 public:
     ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers)
-        : m_plan(plan), m_readers(readers) {}
+        : m_plan(plan), m_readers(readers), m_isTaken(plan.steps.size(), false) {}
 
-    /// What begins with this step; nothing where it is launched as it is.
+    /// What begins with this step, which is taken from then on; nothing where it is launched as it is.
+    std::optional<StepGroup> take(const Step& step) {
+        std::optional<StepGroup> group = from(step);
+        if (group)
+            for (const std::uint32_t index : group->steps) m_isTaken[index] = true;
+        return group;
+    }
+
+private:
     std::optional<StepGroup> from(const Step& step) const {
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
@@ -45,7 +53,6 @@ public:
         return group;
     }
 
-private:
     const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
 
     /// Whether it multiplies by one matrix, and adds nothing else than maybe a row.
@@ -67,7 +74,7 @@ private:
         const std::uint32_t v = before.outputs[0];
         if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
         const Step& step = m_plan.steps[m_readers[v]];
-        if (!step.op || step.op->name != op || step.stream != before.stream ||
+        if (!step.op || step.op->name != op || m_isTaken[step.index] || step.stream != before.stream ||
             !mayShareLaunch(m_plan, step) || !(shapeOf(step.outputs[0]) == shapeOf(v)))
             return nullptr;
         const Backend& backend = m_plan.devices.at(m_plan.streams[step.stream].device);
@@ -82,15 +89,16 @@ private:
 
     const Plan& m_plan;
     const std::vector<std::uint32_t>& m_readers;
+    std::vector<bool> m_isTaken; ///< by step: two products may meet in one Add
 };
 
 } // namespace
 
 std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers) {
-    const ProductFinder finder(plan, readers);
+    ProductFinder finder(plan, readers);
     std::vector<StepGroup> groups;
     for (const Step& step : plan.steps)
-        if (auto group = finder.from(step)) groups.push_back(std::move(*group));
+        if (auto group = finder.take(step)) groups.push_back(std::move(*group));
     return groups;
 }
 

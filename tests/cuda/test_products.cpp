@@ -130,6 +130,24 @@ private Q_SLOTS:
         }
     }
 
+    void twoProductsThatMeetAreNotBothEndedByWhatTheyMeetIn() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        line.last = line.tensor("row", {1, 3});
+        const NodeId other =
+            line.g.node("MatMul", "other", "cuda:0", {}, {line.last, line.tensor("v", {3, 5})});
+        line.add("MatMul", "product", {line.tensor("w", {3, 5})});
+        const NodeId end = line.add("Add", "sum", {other});
+        QCOMPARE(labelsOf(line, map).size(), std::size_t{2});
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        const RunResult together = runToEnd(plan, {});
+        const RunResult apart =
+            runToEnd(planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}}), {});
+        QVERIFY(together.status == RunStatus::finished && apart.status == RunStatus::finished);
+        QVERIFY(!floats(apart, end, map).empty());
+        QCOMPARE(floats(together, end, map), floats(apart, end, map));
+    }
+
     void whatDoesNot() {
         const DeviceMap map = fakeGpu();
         {
