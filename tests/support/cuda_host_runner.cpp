@@ -1,6 +1,7 @@
 // Linked into the op suites: with TWB_TEST_KERNELS=cuda-host in the environment runOp runs the GPU's kernels,
 // as the host's compiler made them, instead of the CPU's. So each op's own tests, with their oracles, hold
-// for both. Ops that have no GPU kernel are named at the end; what was run of them was the CPU's.
+// for both. With cuda-blocks they run in blocks of many threads (support/emulated_blocks.h). Ops that have no
+// GPU kernel are named at the end; what was run of them was the CPU's.
 
 #include "support/host_queue.h"
 #include "support/op_runner.h"
@@ -42,7 +43,8 @@ bool runOnTwin(const Op& op, const KernelContext& context) {
 
 const bool isChosen = [] {
     const char* const kernels = std::getenv("TWB_TEST_KERNELS");
-    if (!kernels || std::string(kernels) != "cuda-host") return false;
+    if (!kernels || (std::string(kernels) != "cuda-host" && std::string(kernels) != "cuda-blocks"))
+        return false;
     setKernelRunner(runOnTwin);
     return true;
 }();

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <cstring>
 
+#if !defined(__CUDACC__)
+#include "support/emulated_blocks.h" // the host's compiler builds kernels for the tests alone
+#endif
+
 namespace twb::cuda {
 
-/// The threads that work on one row together: one, a warp or a block. On the host it is one.
+/// The threads that work on one row together: one, a warp or a block.
 class Team {
 public:
-#if defined(__CUDACC__)
     __device__ std::int64_t index() const { return threadIdx.x; }
     __device__ std::int64_t size() const { return blockDim.x; }
     __device__ bool isFirst() const { return threadIdx.x == 0; }
@@ -23,7 +26,7 @@ public:
         if (blockDim.x == 1) return state;
         for (int lane = warp / 2; lane > 0; lane /= 2) rule.merge(state, fromLane(state, lane));
         if (blockDim.x == warp) return state;
-        __shared__ alignas(16) unsigned char memory[sizeof(State) * warp];
+        alignas(16) __shared__ unsigned char memory[sizeof(State) * warp];
         auto* const states = reinterpret_cast<State*>(memory);
         __syncthreads(); // the last time's are read
         if (threadIdx.x % warp == 0) states[threadIdx.x / warp] = state;
@@ -33,19 +36,13 @@ public:
         return total;
     }
 
-    /// The sum of the values of the threads before this one.
+    /// The sum of the values of the threads before this one: of these alone, so that it is theirs also where
+    /// this one's is infinite or far larger.
     template <class T> __device__ T before(T value) const {
         if (blockDim.x == 1) return T{};
-        __shared__ alignas(16) unsigned char memory[sizeof(T) * 512];
-        auto* const sums = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
-        T sum = value;
-        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
-            synchronize();
-            sums[threadIdx.x] = sum;
-            synchronize();
-            if (threadIdx.x >= distance) sum += sums[threadIdx.x - distance];
-        }
-        return sum - value;
+        T sum = fromBefore(value, 1);
+        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) sum += fromBefore(sum, distance);
+        return sum;
     }
 
 private:
@@ -54,6 +51,15 @@ private:
             __syncwarp();
         else
             __syncthreads();
+    }
+    /// What the thread so far before this one gives; nothing for the first ones.
+    template <class T> __device__ static T fromBefore(T value, unsigned distance) {
+        alignas(16) __shared__ unsigned char memory[sizeof(T) * 512];
+        auto* const values = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
+        synchronize(); // the last time's are read
+        values[threadIdx.x] = value;
+        synchronize();
+        return threadIdx.x >= distance ? values[threadIdx.x - distance] : T{};
     }
     template <class State> __device__ static State fromLane(const State& state, int distance) {
         constexpr int words = (sizeof(State) + 3) / 4;
@@ -64,13 +70,6 @@ private:
         std::memcpy(&other, bits, sizeof(State));
         return other;
     }
-#else
-    std::int64_t index() const { return 0; }
-    std::int64_t size() const { return 1; }
-    bool isFirst() const { return true; }
-    template <class Rule, class State> State merged(const Rule&, State state) const { return state; }
-    template <class T> T before(T) const { return T{}; }
-#endif
 };
 
 /// States that add up.
@@ -78,14 +77,12 @@ struct AddStates {
     template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state += other; }
 };
 
-#if defined(__CUDACC__)
 template <class F> __global__ void __launch_bounds__(512) runRows(std::int64_t rows, F f) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
     for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
          row += step)
         f(Team(), row);
 }
-#endif
 
 /// Which threads make a team.
 enum class TeamOf {
@@ -98,7 +95,6 @@ template <class F>
 void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f,
                 TeamOf team = TeamOf::rowLength) {
     if (rows <= 0) return;
-#if defined(__CUDACC__)
     dim3 threads(32, 8);
     if (team == TeamOf::one)
         threads = dim3(1, 256);
@@ -107,13 +103,11 @@ void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f
             dim3(static_cast<unsigned>(std::clamp<std::int64_t>((length / 8 + 31) / 32 * 32, 128, 512)));
     const std::int64_t most = static_cast<std::int64_t>(queue.multiprocessors()) * 64;
     const auto blocks = static_cast<unsigned>(std::min((rows - 1) / threads.y + 1, most));
+#if defined(__CUDACC__)
     runRows<<<blocks, threads, 0, streamOf(queue)>>>(rows, f);
     checkLaunch(queue);
 #else
-    static_cast<void>(queue);
-    static_cast<void>(length);
-    static_cast<void>(team);
-    for (std::int64_t row = 0; row < rows; ++row) f(Team(), row);
+    test::runBlocks(blocks, threads, [&] { runRows(rows, f); });
 #endif
 }
 
