@@ -1,3 +1,4 @@
+#include "backends/cuda/kernels/chain_members.h"
 #include "core/error.h"
 #include "support/host_queue.h"
 #include "support/kernel_cases.h"
@@ -5,6 +6,7 @@
 
 #include <QTest>
 
+#include <array>
 #include <vector>
 
 using namespace twb;
@@ -75,6 +77,26 @@ private Q_SLOTS:
                 if (QTest::currentTestFailed()) return;
             }
         }
+    }
+
+    /// A chain that has no kernel of its own.
+    void chainsRunOpByOp() {
+        const auto member = [](const char* op, std::vector<std::size_t> operands) {
+            return OpChain::Member{op, completeAttributes(*findOp(op), {}), std::move(operands)};
+        };
+        OpChain chain{2,
+                      {member("Add", {0, 1}), member("LeakyRelu", {2}), member("Mul", {2, 3}),
+                       member("Max", {4, 1, 0})}};
+        chain.members[1].attributes.set("alpha", 0.5);
+        const Tensor a = tensorOf(DType::f16, Shape{2, 3}, {-1, 2, 3, 4, 5, -6});
+        const Tensor b = tensorOf(DType::f16, Shape{3}, {1, -4, 2});
+        const Tensor out = Tensor::onHost({DType::f16, Shape{2, 3}});
+        HostQueue queue("Add+LeakyRelu+Mul+Max");
+        cuda::runChainMembers(chain, std::array{a.view(), b.view()}, out.view(), queue);
+        QCOMPARE(valuesOf(out), (std::vector<double>{1, 2, 25, 25, 5, 8}));
+        chain.members.resize(1);
+        cuda::runChainMembers(chain, std::array{a.view(), b.view()}, out.view(), queue);
+        QCOMPARE(valuesOf(out), (std::vector<double>{0, -2, 5, 5, 1, -4}));
     }
 
 private:

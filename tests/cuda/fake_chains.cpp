@@ -1,4 +1,5 @@
 #include "backends/cuda/chain_runner.h"
+#include "backends/cuda/kernels/chain_members.h"
 #include "backends/cuda/kernels/product_chain.h"
 #include "core/error.h"
 #include "cuda/fake_runtime.h"
@@ -18,10 +19,7 @@ std::atomic<int> launchCount{0};
 std::atomic<int> preparedCount{0};
 std::atomic<int> productCount{0};
 
-struct Prepared final : KernelState {
-    explicit Prepared(const OpChain& given) : chain(given) {}
-    const OpChain& chain;
-};
+std::atomic<int> oneByOneCount{0};
 
 void runMembers(const OpChain& chain, const std::vector<TensorView>& inputs, const TensorView& out) {
     std::vector<Tensor> results;
@@ -37,36 +35,45 @@ void runMembers(const OpChain& chain, const std::vector<TensorView>& inputs, con
     }
 }
 
+void enqueueMembers(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                    Queue& queue) {
+    test::fake::enqueue(
+        static_cast<cudaStream_t>(queue.stream()),
+        [&chain, views = std::vector(inputs.begin(), inputs.end()), out] { runMembers(chain, views, out); });
+}
+
 } // namespace
 
 std::shared_ptr<ChainRunner> ChainRunner::find(int capability) {
     return std::shared_ptr<ChainRunner>(new ChainRunner(capability));
 }
 
-std::unique_ptr<KernelState> ChainRunner::prepare(const OpChain& chain, DType) {
-    if (test::fake::machine().noCompiler) throw Error(ErrorCode::failed, "the compiler is gone");
+void* ChainRunner::makeKernel(const std::string&) {
     ++preparedCount;
-    return std::make_unique<Prepared>(chain);
+    if (test::fake::machine().noCompiler) throw Error(ErrorCode::failed, "the compiler is gone");
+    return &preparedCount;
 }
 
-void ChainRunner::run(const KernelState& prepared, std::span<const TensorView> inputs, const TensorView& out,
-                      Queue& queue) {
+void ChainRunner::launchKernel(const Prepared& prepared, std::span<const TensorView> inputs,
+                               const TensorView& out, Queue& queue) {
     ++launchCount;
-    test::fake::enqueue(static_cast<cudaStream_t>(queue.stream()),
-                        [&chain = dynamic_cast<const Prepared&>(prepared).chain,
-                         views = std::vector(inputs.begin(), inputs.end()),
-                         out] { runMembers(chain, views, out); });
+    enqueueMembers(prepared.chain, inputs, out, queue);
+}
+
+void runChainMembers(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                     Queue& queue) {
+    ++oneByOneCount;
+    enqueueMembers(chain, inputs, out, queue);
 }
 
 void runProductChain(const OpChain& chain, const KernelCall& call) {
     ++productCount;
-    test::fake::enqueue(static_cast<cudaStream_t>(call.queue.stream()),
-                        [&chain, views = std::vector(call.inputs.begin(), call.inputs.end()),
-                         out = call.outputs[0]] { runMembers(chain, views, out); });
+    enqueueMembers(chain, call.inputs, call.outputs[0], call.queue);
 }
 
 } // namespace twb::cuda
 
 int twb::test::fake::chainLaunches() { return cuda::launchCount; }
+int twb::test::fake::chainsOneByOne() { return cuda::oneByOneCount; }
 int twb::test::fake::chainsPrepared() { return cuda::preparedCount; }
 int twb::test::fake::productLaunches() { return cuda::productCount; }

@@ -18,7 +18,7 @@ struct Machine {
     int mostDelayUs = 0;      ///< before each command, at random
     double eventScale = 1;    ///< what events measure of the time that goes by
     bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
-    bool noCompiler = false;  ///< chains of ops cannot be made ready
+    bool noCompiler = false;  ///< chains of ops get no kernels
     enum class Graphs { work, failToCapture, failToBeMade, failToLaunch } graphs = Graphs::work;
 };
 
@@ -39,9 +39,10 @@ int graphLaunches();
 const Machine& machine();
 /// Products launched so far with what ends them.
 int productLaunches();
-/// Chains of pointwise ops launched so far.
+/// Chains of pointwise ops launched so far, and those whose ops were launched one by one in their place.
 int chainLaunches();
-/// Chains made ready so far: compiled, or found to have been.
+int chainsOneByOne();
+/// Chains' kernels asked for so far.
 int chainsPrepared();
 /// Whether a GPU has a context since start(), which takes memory of it.
 bool hasContext(int gpu);

@@ -1,3 +1,4 @@
+#include "backends/cuda/chain_runner.h"
 #include "backends/cuda/code_cache.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/kernels/chain_headers.h"
@@ -215,16 +216,58 @@ private Q_SLOTS:
         QCOMPARE(runToEnd(oneByOne, {}).prepareNs, std::int64_t{0});
     }
 
-    void aKernelThatCannotBeMadeIsItsStepsError() {
+    /// The compiler is asked once, not for each chain.
+    void aKernelThatCannotBeMadeLeavesTheOpsToTheirOwn() {
         const DeviceMap map = fakeGpu(true);
         Line line;
         line.add("Neg", "a");
-        const NodeId end = line.add("Relu", "b");
+        line.add("Exp", "b");
+        line.add("Softmax", "c");
+        line.add("Neg", "d");
+        const NodeId end = line.add("Exp", "e");
         const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
-        const RunResult failed = runToEnd(plan, {.iterations = 2});
-        QVERIFY(failed.status == RunStatus::failed);
-        QCOMPARE(failed.errors.size(), std::size_t{1});
-        QCOMPARE(failed.errors[0].message, std::string("Neg+Relu \"a, b\": the compiler is gone"));
+        QCOMPARE(labelsOf(*plan), (Labels{"a, b", "c", "d, e"}));
+        const int asked = fake::chainsPrepared();
+        const int launched = fake::chainLaunches();
+        const int oneByOne = fake::chainsOneByOne();
+        const RunResult made = runToEnd(plan, {.iterations = 3});
+        QVERIFY(made.status == RunStatus::finished);
+        QCOMPARE(fake::chainsPrepared(), asked + 1);
+        QCOMPARE(fake::chainLaunches(), launched);
+        QCOMPARE(fake::chainsOneByOne(), oneByOne + 2 * 3);
+        const RunResult plain =
+            runToEnd(planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}}), {});
+        QCOMPARE(floats(made, end, map), floats(plain, end, map));
+        QVERIFY(!floats(made, end, map).empty());
+    }
+
+    void whyAKernelCouldNotBeMadeIsKept() {
+        fake::start({.gpus = 1});
+        const auto runner = cuda::ChainRunner::find(80);
+        const OpChain relu = chainOf(*findOp("Relu"));
+        runner->prepare(relu, DType::f32);
+        QCOMPARE(runner->problem(), std::string());
+        fake::start({.gpus = 1, .noCompiler = true});
+        const int asked = fake::chainsPrepared();
+        runner->prepare(relu, DType::f32); // is there already
+        QCOMPARE(runner->problem(), std::string());
+        runner->prepare(relu, DType::f64);
+        QCOMPARE(runner->problem(), std::string("the compiler is gone"));
+        runner->prepare(relu, DType::f16);
+        QCOMPARE(fake::chainsPrepared(), asked + 1);
+    }
+
+    /// What an NVRTC newer than the driver makes, the driver may refuse.
+    void nvrtcIsOneThatTheDriverUnderstands() {
+        const std::string own = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
+        const auto older = cuda::nvrtcFiles(12040);
+        QCOMPARE(older.front(), own);
+        for (const std::string& file : older) QVERIFY(file == own || file == "libnvrtc.so.12");
+        const auto newer = cuda::nvrtcFiles(14000);
+        QCOMPARE(newer.front(), own);
+        QVERIFY(std::find(newer.begin(), newer.end(), "libnvrtc.so.14") != newer.end());
+        QVERIFY(std::find(newer.begin(), newer.end(), "libnvrtc.so.12") != newer.end());
+        QCOMPARE(cuda::nvrtcFiles(0), std::vector{own});
     }
 
     void aReportNamesTheMembers() {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,9 +32,11 @@ struct Library {
     decltype(&nvrtcGetPTX) ptx = nullptr;
 
     bool load() {
+        int driver = 0;
+        if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
         void* library = nullptr;
-        for (const char* file : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
-            if (!library) library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+        for (const std::string& file : nvrtcFiles(driver))
+            if (!library) library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!library) return false;
         bool all = true;
         const auto find = [&](auto& function, const char* name) {
@@ -111,6 +114,15 @@ int nearestArchitecture(int capability) {
 }
 
 } // namespace
+
+std::vector<std::string> nvrtcFiles(int driver) {
+    constexpr int own = CUDART_VERSION / 1000;
+    constexpr int least = 12; // C++20
+    std::vector<std::string> files{fmt::format("libnvrtc.so.{}", own)};
+    for (int major = driver / 1000; major >= least; --major)
+        if (major != own) files.push_back(fmt::format("libnvrtc.so.{}", major));
+    return files;
+}
 
 bool hasNvrtc() { return library() != nullptr; }
 
