@@ -165,8 +165,8 @@ public:
     /// Whether it runs this pointwise op, on tensors of this dtype, as a member of a pointwise chain
     /// (Launch::chain).
     virtual bool fuses(const char* op, const Attributes& attributes, DType dtype) const;
-    /// Whether it runs this op at the end of a product of matrices of this dtype, in the product's launch
-    /// (OpChain::Kind::product): an activation, or, of Add, the row that is added.
+    /// Whether it runs this op at the end of a product of matrices or a convolution of this dtype, in its
+    /// launch (OpChain::Kind::product): an activation, or an Add.
     virtual bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const;
     /// Whether copies to `other` go directly.
     virtual bool canCopyTo(const Backend& other) const = 0;

@@ -16,7 +16,8 @@ struct OpChain {
         /// Each element of the result is worked out from start to end before the next.
         pointwise,
         /// A Gemm or MatMul, then, each at most once and in this order, an Add of a row as long as those of
-        /// the product and an activation. What lies between them is rounded to the dtype or is not.
+        /// the product and an activation; or a Conv, an Add of a tensor of its result's shape and an
+        /// activation. What lies between them is rounded to the dtype or is not.
         product,
     };
     struct Member {

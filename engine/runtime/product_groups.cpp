@@ -31,7 +31,7 @@ private:
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
         StepGroup group{OpChain::Kind::product, {step.index}, {}};
         const Step* last = &step;
-        if (const Step* const add = hasRow ? nullptr : next(*last, "Add"); add && addsRow(*add, *last)) {
+        if (const Step* const add = hasRow ? nullptr : next(*last, "Add"); add && mayAdd(*add, *last)) {
             group.steps.push_back(add->index);
             last = add;
         }
@@ -55,8 +55,9 @@ private:
 
     const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
 
-    /// Whether it multiplies by one matrix, and adds nothing else than maybe a row.
+    /// Whether it convolves, or multiplies by one matrix and adds nothing else than maybe a row.
     bool isProduct(const Step& step, bool& hasRow) const {
+        if (step.op->name == "Conv") return true;
         if (step.op->name == "MatMul") {
             const Shape& a = shapeOf(step.inputs[0]);
             return a.rank() >= 2 && shapeOf(step.inputs[1]).rank() == 2 && a[a.rank() - 1] > 0;
@@ -81,10 +82,13 @@ private:
         return backend.endsProduct(op, step.attributes, m_plan.values[v].type.dtype) ? &step : nullptr;
     }
 
-    bool addsRow(const Step& add, const Step& product) const {
+    /// A row to a product of matrices, and another image to that of a convolution.
+    bool mayAdd(const Step& add, const Step& product) const {
         const std::uint32_t v = product.outputs[0];
         const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];
-        return other != v && isRowOf(shapeOf(other), shapeOf(v));
+        if (other == v) return false;
+        return product.op->name == "Conv" ? shapeOf(other) == shapeOf(v)
+                                          : isRowOf(shapeOf(other), shapeOf(v));
     }
 
     const Plan& m_plan;

@@ -41,6 +41,10 @@ OpChain::Member member(const char* op, const Attributes& attributes, std::vector
     return {op, completeAttributes(*findOp(op), attributes), std::move(operands)};
 }
 
+Tensor some(Dice& dice, DType dtype, const Shape& shape) {
+    return inLayout(dice.tensor(dtype, shape, -2, 2), dice.layout());
+}
+
 /// A product, and, as `choice` says, a row and an activation behind it.
 struct Made {
     OpChain chain;
@@ -77,10 +81,42 @@ struct Made {
                        *activation == 'G' ? Attributes{{"approximate", std::string("tanh")}} : Attributes{},
                        {chain.inputs + chain.members.size() - 1}));
     }
+};
 
-private:
-    static Tensor some(Dice& dice, DType dtype, const Shape& shape) {
-        return inLayout(dice.tensor(dtype, shape, -2, 2), dice.layout());
+/// A convolution, and, as `choice` says, a bias, an image and an activation behind it.
+struct Convolution {
+    OpChain chain;
+    std::vector<Tensor> inputs;
+
+    Convolution(Dice& dice, DType dtype, int choice) {
+        const bool addsImage = (choice & 2) != 0;
+        const char* const activation = choice / 4 == 1 ? "Relu" : choice / 4 == 2 ? "Gelu" : nullptr;
+        const std::int64_t groups = dice.integer(1, 3);
+        const std::int64_t ofGroup = dice.integer(1, 2);
+        const std::int64_t channels = groups * dice.integer(1, 2);
+        // Planes of a whole number of packs, and others.
+        const std::int64_t height = dice.one(2) ? 8 : dice.integer(1, 5);
+        const std::int64_t width = dice.one(2) ? 4 : dice.integer(1, 7);
+        inputs = {some(dice, dtype, {2, groups * ofGroup, height, width}),
+                  some(dice, dtype, {channels, ofGroup, 1, 1})};
+        chain.kind = OpChain::Kind::product;
+        chain.members.push_back(member("Conv", {{"group", groups}}, {0, 1}));
+        if ((choice & 1) != 0) {
+            chain.members[0].operands.push_back(inputs.size());
+            inputs.push_back(some(dice, dtype, {channels}));
+        }
+        if (addsImage) inputs.push_back(some(dice, dtype, {2, channels, height, width}));
+        chain.inputs = inputs.size();
+        if (addsImage)
+            chain.members.push_back(member("Add", {},
+                                           dice.one(2)
+                                               ? std::vector<std::size_t>{chain.inputs - 1, chain.inputs}
+                                               : std::vector<std::size_t>{chain.inputs, chain.inputs - 1}));
+        if (activation)
+            chain.members.push_back(
+                member(activation,
+                       *activation == 'G' ? Attributes{{"approximate", std::string("tanh")}} : Attributes{},
+                       {chain.inputs + chain.members.size() - 1}));
     }
 };
 
@@ -125,6 +161,35 @@ private Q_SLOTS:
                     ++compared;
                 }
         QVERIFY2(compared > 1000, qPrintable(QString::number(compared)));
+    }
+
+    void alsoOfConvolutions() {
+        int compared = 0;
+        for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+            for (int choice = 0; choice < 12; ++choice)
+                for (std::uint32_t seed = 0; seed < 24; ++seed) {
+                    Dice dice(seed);
+                    const Convolution made(dice, dtype, choice);
+                    if (made.chain.members.size() < 2) continue;
+                    const Tensor wanted = oneByOne(made.chain, made.inputs);
+                    const Tensor got = together(made.chain, made.inputs, wanted.type());
+                    Tolerance tolerance = findOp("Conv")->tolerance;
+                    tolerance.rtol *= 2;
+                    tolerance.atol = 1e-5;
+                    if (isHalfWidth(dtype)) { // of sums of about 16
+                        const double bit = dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+                        tolerance.rtol += 2 * bit;
+                        tolerance.atol += 16 * bit;
+                    }
+                    const QString problem = difference(got, wanted.shape(), valuesOf(wanted), tolerance);
+                    QVERIFY2(problem.isEmpty(), qPrintable(QStringLiteral("%1, choice %2, seed %3: %4")
+                                                               .arg(name(dtype).data())
+                                                               .arg(choice)
+                                                               .arg(seed)
+                                                               .arg(problem)));
+                    ++compared;
+                }
+        QVERIFY2(compared > 700, qPrintable(QString::number(compared)));
     }
 
     void aNanStaysOne() {

@@ -130,6 +130,44 @@ private Q_SLOTS:
         }
     }
 
+    void whatEndsAConvolution() {
+        const DeviceMap map = fakeGpu();
+        Line line;
+        line.last = line.tensor("image", {2, 3, 6, 6});
+        const NodeId side =
+            line.g.node("Conv", "side", "cuda:0", {}, {line.last, line.tensor("v", {4, 3, 3, 3})});
+        line.add("Conv", "conv", {line.tensor("w", {4, 3, 3, 3}), line.tensor("b", {4})});
+        line.add("Relu", "relu");
+        line.add("Conv", "conv 2", {line.tensor("w2", {4, 4, 1, 1})});
+        line.add("Add", "add", {side});
+        const NodeId end = line.add("Relu", "relu 2");
+        // Both convolutions meet in the Add: the first one takes it.
+        const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
+        QCOMPARE(labelsOf(*plan), (Labels{"conv, relu", "conv 2", "side, add, relu 2"}));
+        const auto apart = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
+        QCOMPARE(apart->steps.size(), plan->steps.size() + 3);
+        const RunResult together = runToEnd(plan, {.iterations = 3});
+        const RunResult oneByOne = runToEnd(apart, {});
+        QVERIFY(together.status == RunStatus::finished && oneByOne.status == RunStatus::finished);
+        QVERIFY(!floats(oneByOne, end, map).empty());
+        QCOMPARE(floats(together, end, map), floats(oneByOne, end, map));
+    }
+
+    void whatEndsNoConvolution() {
+        const DeviceMap map = fakeGpu();
+        Line line; // not of its result's shape
+        line.last = line.tensor("image", {2, 3, 6, 6});
+        line.add("Conv", "conv", {line.tensor("w", {4, 3, 3, 3})});
+        line.add("Add", "add", {line.tensor("b", {4, 1, 1})});
+        line.add("Relu", "relu");
+        QCOMPARE(labelsOf(line, map), (Labels{"conv", "add, relu"}));
+        Line wide("f64");
+        wide.last = wide.tensor("image", {1, 3, 6, 6});
+        wide.add("Conv", "conv", {wide.tensor("w", {4, 3, 3, 3})});
+        wide.add("Relu", "relu");
+        QCOMPARE(labelsOf(wide, map), (Labels{"conv", "relu"}));
+    }
+
     void twoProductsThatMeetAreNotBothEndedByWhatTheyMeetIn() {
         const DeviceMap map = fakeGpu();
         Line line;

@@ -229,19 +229,4 @@ int cudnnConvolutionBackwardData(void*, const void* alpha, void* wOf, const void
     });
 }
 
-int cudnnAddTensor(void*, const void*, void* aOf, const void* a, const void*, void* cOf, void* c) {
-    const Tensor& from = *static_cast<Tensor*>(aOf);
-    const Tensor& to = *static_cast<Tensor*>(cOf);
-    if (from.type != to.type || from.sizes.size() != to.sizes.size()) return kBadParam;
-    return withType(to.type, [&](auto zero) {
-        using T = decltype(zero);
-        forEachIndex(to.sizes, 0, [&](const std::vector<int>& index) {
-            std::vector<int> own = index;
-            for (std::size_t axis = 0; axis < own.size(); ++axis)
-                if (from.sizes[axis] == 1) own[axis] = 0;
-            static_cast<T*>(c)[offset(to, index)] += static_cast<const T*>(a)[offset(from, own)];
-        });
-    });
-}
-
 } // extern "C"

@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/native_convolution.h"
+#include "backends/cuda/kernels/product_chain.h"
 #include "cudnn/fake_cudnn.h"
 #include "ops/sliding_window.h"
 #include "support/host_queue.h"
@@ -91,6 +92,32 @@ private Q_SLOTS:
         }
     }
 
+    void whatEndsAConvolutionIsDoneBehindIt() {
+        Dice dice(6);
+        const auto member = [](const char* op, std::vector<std::size_t> operands) {
+            return OpChain::Member{op, completeAttributes(*findOp(op), {}), std::move(operands)};
+        };
+        const OpChain chain{4,
+                            {member("Conv", {0, 1, 2}), member("Add", {4, 3}), member("Relu", {5})},
+                            OpChain::Kind::product};
+        const std::vector<Tensor> inputs{
+            dice.tensor(DType::f32, {2, 3, 7, 7}, -1, 1), dice.tensor(DType::f32, {4, 3, 3, 3}, -1, 1),
+            dice.tensor(DType::f32, {4}, -1, 1), dice.tensor(DType::f32, {2, 4, 5, 5}, -1, 1)};
+        std::vector<TensorView> views;
+        for (const Tensor& input : inputs) views.push_back(input.view());
+        const Tensor got = Tensor::onHost({DType::f32, {2, 4, 5, 5}});
+        const std::array outputs{got.view()};
+        HostQueue queue("Conv+Add+Relu");
+        const fake::CudnnCounts before = fake::cudnnCounts();
+        cuda::runProductChain(chain, {views, outputs, {}, nullptr, queue});
+        QCOMPARE(fake::cudnnCounts().forward, before.forward + 1);
+        const Tensor sums =
+            runOp("Conv", chain.members[0].attributes, {inputs[0], inputs[1], inputs[2]}).at(0);
+        const Tensor wanted = runOp("Relu", {}, {runOp("Add", {}, {sums, inputs[3]}).at(0)}).at(0);
+        const QString problem = difference(got, wanted.shape(), valuesOf(wanted), {1e-5, 1e-5});
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+    }
+
     void theLibraryIsAskedOnceForEachKind() {
         Dice dice(4);
         const Op& op = *findOp("Conv");
@@ -123,7 +150,7 @@ private Q_SLOTS:
         const TensorView ws = w.view();
         const TensorView ys = y.view();
         const fake::CudnnCounts before = fake::cudnnCounts();
-        QVERIFY(cuda::convolveNatively({queue, window, 1, xs, ws, {}, ys}));
+        QVERIFY(cuda::convolveNatively({queue, window, 1, xs, ws, ys}));
         QCOMPARE(fake::cudnnCounts().withoutMemory, before.withoutMemory + 1);
         const Tensor wanted = runOp("Conv", completeAttributes(*findOp("Conv"), {}), {x, w}).at(0);
         const QString problem = difference(y, wanted.shape(), valuesOf(wanted), {1e-5, 1e-5});

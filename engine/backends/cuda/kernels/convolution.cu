@@ -1,5 +1,6 @@
 #include "backends/cpu/strided.h"
 #include "backends/cuda/kernels/convert.h"
+#include "backends/cuda/kernels/convolution_end.h"
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/native_convolution.h"
 #include "backends/cuda/kernels/pointwise.h"
@@ -102,25 +103,20 @@ void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorVie
     }
 }
 
-void convKernel(const KernelCall& call) {
-    const TensorView& x = call.inputs[0];
+void convolveDepthwise(const KernelCall& call, const Sizes& s, const TensorView& x, const DenseView& w) {
     const TensorView& y = call.outputs[0];
-    if (y.elementCount() == 0) return;
-    const Sizes s(slidingWindow(call.attributes, x.shape, spatialSizes(call.inputs[1].shape)), call);
-    const DenseView w(call.queue, call.inputs[1]);
     const TensorView bias = call.input(2);
-    if (s.groups > 1 && s.inChannels == 1)
-        return withStoredFloat(y.dtype, [&](auto zero) {
-            using T = decltype(zero);
-            forEach(call.queue, y.elementCount(),
-                    ConvolveDepthwise<T>{SlidingWindow(s.window, x.strides.data() + 2), x.as<const T>(),
-                                         w.as<T>(), bias.as<const T>(), y.as<T>(), s.groups * s.outChannels,
-                                         s.outChannels, x.strides[0], x.strides[1],
-                                         bias.data ? bias.strides[0] : 0});
-        });
-    if (convolveNatively({call.queue, s.window, s.groups, x, w.view(), bias, y})) return;
-    convolveByUnfolding(call, s, x, w);
+    withStoredFloat(y.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, y.elementCount(),
+                ConvolveDepthwise<T>{SlidingWindow(s.window, x.strides.data() + 2), x.as<const T>(),
+                                     w.as<T>(), bias.as<const T>(), y.as<T>(), s.groups * s.outChannels,
+                                     s.outChannels, x.strides[0], x.strides[1],
+                                     bias.data ? bias.strides[0] : 0});
+    });
 }
+
+void convKernel(const KernelCall& call) { convolveAndEnd(call, {}); }
 
 void convTransposeKernel(const KernelCall& call) {
     const TensorView& y = call.outputs[0];
@@ -130,7 +126,8 @@ void convTransposeKernel(const KernelCall& call) {
     const DenseView x(call.queue, call.inputs[0]);
     const DenseView w(call.queue, call.inputs[1]);
     const TensorView bias = call.input(2);
-    if (convolveNatively({call.queue, s.window, s.groups, x.view(), w.view(), bias, y, true})) return;
+    if (convolveNatively({call.queue, s.window, s.groups, x.view(), w.view(), y, true}))
+        return endConvolution(call.queue, bias, {}, y);
     const std::int64_t outs = s.window.outCount();
     const std::int64_t depth = s.depth();
     const std::int64_t ofImage = s.groups * depth * outs;
@@ -174,6 +171,22 @@ std::int64_t imagesAtATime(std::int64_t columns, std::int64_t batch, DType dtype
     constexpr std::int64_t most = std::int64_t{256} << 20;
     const std::int64_t room = most / static_cast<std::int64_t>(sizeOf(dtype));
     return std::clamp<std::int64_t>(room / std::max<std::int64_t>(columns, 1), 1, batch);
+}
+
+void convolveAndEnd(const KernelCall& call, const ConvolutionEnd& end) {
+    const TensorView& x = call.inputs[0];
+    const TensorView& y = call.outputs[0];
+    if (y.elementCount() == 0) return;
+    const Sizes s(slidingWindow(call.attributes, x.shape, spatialSizes(call.inputs[1].shape)), call);
+    const DenseView w(call.queue, call.inputs[1]);
+    if (s.groups > 1 && s.inChannels == 1) {
+        convolveDepthwise(call, s, x, w);
+    } else if (convolveNatively({call.queue, s.window, s.groups, x, w.view(), y})) {
+        return endConvolution(call.queue, call.input(2), end, y);
+    } else {
+        convolveByUnfolding(call, s, x, w);
+    }
+    endConvolution(call.queue, {}, end, y);
 }
 
 bool fillWithBias(Queue& queue, const TensorView& bias, const TensorView& out) {

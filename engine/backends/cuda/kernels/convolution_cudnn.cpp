@@ -61,7 +61,6 @@ public:
     int (*chooseTransposed)(Object, Object, Object, Object, Object, int, int*, AlgorithmTime*) = nullptr;
     int (*convolveTransposed)(Object, const void*, Object, const void*, Object, const void*, Object, int,
                               void*, std::size_t, const void*, Object, void*) = nullptr;
-    int (*addTensor)(Object, const void*, Object, const void*, const void*, Object, void*) = nullptr;
 
     /// Null where there is none.
     static const Library* get() {
@@ -98,7 +97,6 @@ private:
         load(convolve, "cudnnConvolutionForward");
         load(chooseTransposed, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
         load(convolveTransposed, "cudnnConvolutionBackwardData");
-        load(addTensor, "cudnnAddTensor");
     }
     bool m_isThere = false;
 };
@@ -304,20 +302,6 @@ public:
                                          m_call.y.data)) == 0;
     }
 
-    bool addBias() const {
-        if (!m_call.bias.data) return true;
-        TensorView bias = m_call.bias;
-        std::vector<std::int64_t> sizes(static_cast<std::size_t>(m_call.y.shape.rank()), 1);
-        sizes[1] = m_call.y.shape[1];
-        bias.shape = Shape(std::move(sizes));
-        bias.strides = denseStrides(bias.shape);
-        const Descriptor b = made(m_library.createTensor, m_library.destroyTensor);
-        const Factors factors(m_call.y.dtype);
-        return b && cuda::describe(m_library, b, bias) &&
-               m_library.addTensor(m_handle, factors.one, b.get(), m_call.bias.data, factors.one, m_y.get(),
-                                   m_call.y.data) == 0;
-    }
-
 private:
     /// 1 and 0 in the type that the library reads them in.
     struct Factors {
@@ -342,7 +326,6 @@ private:
 bool convolveNatively(const ConvolutionCall& call) {
     const Library* const library = Library::get();
     if (!library || call.window.axes.empty() || call.window.axes.size() > 3) return false;
-    if (call.bias.data && call.bias.shape[0] > 1 && call.bias.strides[0] != 1) return false;
     const NativeConvolution native(*library, call);
     if (!native.describe()) return false;
     const Choices::Key key = Choices::keyOf(call);
@@ -351,9 +334,8 @@ bool convolveNatively(const ConvolutionCall& call) {
         choices = native.choices();
         knownChoices().keep(key, *choices);
     }
-    for (const Choice& choice : *choices)
-        if (native.run(choice)) return native.addBias();
-    return false;
+    return std::any_of(choices->begin(), choices->end(),
+                       [&](const Choice& choice) { return native.run(choice); });
 }
 
 } // namespace twb::cuda

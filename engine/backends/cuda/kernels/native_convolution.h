@@ -8,14 +8,13 @@
 
 namespace twb::cuda {
 
-/// y = w * x + bias: floats of one dtype; w dense, x and bias of any layout, a bias without data none. Or
-/// transposed: the window is that of a convolution which leads from y to x, and y gets what each element of x
-/// was made from.
+/// y = w * x: floats of one dtype; w dense, x of any layout. Or transposed: the window is that of a
+/// convolution which leads from y to x, and y gets what each element of x was made from.
 struct ConvolutionCall {
     Queue& queue;
     const Window& window;
     std::int64_t groups;
-    const TensorView &x, &w, &bias, &y;
+    const TensorView &x, &w, &y;
     bool isTransposed = false;
 };
 

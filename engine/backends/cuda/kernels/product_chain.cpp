@@ -1,10 +1,12 @@
 #include "backends/cuda/kernels/product_chain.h"
 
+#include "backends/cuda/kernels/convolution_end.h"
 #include "backends/cuda/kernels/matrix.h"
 #include "backends/cuda/kernels/product_end.h"
 #include "backends/cuda/kernels/view_copy.h"
 
 #include <array>
+#include <vector>
 
 namespace twb::cuda {
 namespace {
@@ -14,6 +16,12 @@ TensorView tall(const TensorView& stack) {
     const std::int64_t columns = stack.shape[stack.shape.rank() - 1];
     const Shape shape{stack.shape.elementCount() / columns, columns};
     return {stack.data, stack.dtype, shape, denseStrides(shape)};
+}
+
+/// The operand of an Add that the chain does not make itself.
+const TensorView& addedBy(const OpChain::Member& add, const OpChain& chain,
+                          std::span<const TensorView> inputs) {
+    return inputs[add.operands.at(add.operands.at(0) < chain.inputs ? 0 : 1)];
 }
 
 /// What the chain's product, and an Add behind it, read.
@@ -33,16 +41,28 @@ struct Operands {
                 row = inputs[product.operands[2]];
         }
         const OpChain::Member& second = chain.members.at(1);
-        if (second.op == "Add")
-            row = inputs[second.operands.at(second.operands.at(0) < chain.inputs ? 0 : 1)];
+        if (second.op == "Add") row = addedBy(second, chain, inputs);
     }
 };
+
+void runConvolutionChain(const OpChain& chain, const KernelCall& call) {
+    const OpChain::Member& convolution = chain.members.front();
+    std::vector<TensorView> inputs;
+    for (const std::size_t k : convolution.operands) inputs.push_back(call.inputs[k]);
+    ConvolutionEnd end;
+    if (const OpChain::Member& second = chain.members.at(1); second.op == "Add")
+        end.other = addedBy(second, chain, call.inputs);
+    const OpChain::Member& last = chain.members.back();
+    end.activation = activationOf(last.op, last.attributes);
+    convolveAndEnd({inputs, call.outputs, convolution.attributes, call.memory, call.queue}, end);
+}
 
 } // namespace
 
 void runProductChain(const OpChain& chain, const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     if (out.elementCount() == 0) return;
+    if (chain.members.front().op == "Conv") return runConvolutionChain(chain, call);
     Queue& queue = call.queue;
     const Operands operands(chain, call.inputs);
     const DenseView dense(queue, operands.a.shape.rank() > 2 ? operands.a : TensorView{});

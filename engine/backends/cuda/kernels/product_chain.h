@@ -6,8 +6,8 @@
 namespace twb::cuda {
 
 /// Submits a chain of OpChain::Kind::product, whose inputs are the call's; the call's attributes are none.
-/// Sums of f16 and bf16 are kept in f32 until the row is added, so they are rounded once less than one by
-/// one.
+/// Sums of f16 and bf16 are kept in f32 until a row is added, and a convolution's until all is done, so they
+/// are rounded less often than one by one.
 void runProductChain(const OpChain& chain, const KernelCall& call);
 
 } // namespace twb::cuda
