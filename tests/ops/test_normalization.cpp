@@ -77,6 +77,9 @@ private Q_SLOTS:
     void rmsOfTwoDtypes();
     void slices_data() { dtypes_data(); }
     void slices();
+    void softmaxOfRows_data() { dtypes_data(); }
+    void softmaxOfRows();
+    void softmaxOfPieces();
     void lrn_data() { dtypes_data(); }
     void lrn();
     void longRowsStayExact();
@@ -308,6 +311,65 @@ void TestNormalization::slices() {
         check("LpNormalization", {{"axis", axis}, {"p", p}}, {inLayout(x, dice.layout())}, y);
     }
     QCOMPARE(valuesOf(runOp("LpNormalization", {}, {tensorOf(type, {2, 2}, {0, 0, 3, 4})})[0])[0], 0.0);
+}
+
+/// Rows that a team holds, that it goes over more than once, and that are cut into pieces; on boundaries of
+/// packs and off them.
+void TestNormalization::softmaxOfRows() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(78);
+    for (const Shape& shape : {Shape{3, 1}, Shape{3, 2}, Shape{3, 4}, Shape{3, 5}, Shape{3, 8}, Shape{3, 9},
+                               Shape{3, 16}, Shape{3, 17}, Shape{2, 32}, Shape{3, 33}, Shape{2, 64},
+                               Shape{2, 67}, Shape{70001}, Shape{1100, 20}})
+        for (int round = 0; round < 4; ++round) {
+            const bool down = shape.rank() == 2 && shape[1] == 20;
+            const std::int64_t columns = down ? shape[1] : 1;
+            const std::int64_t length = shape[down ? 0 : shape.rank() - 1];
+            const Tensor x = dice.tensor(type, shape, -5, 5);
+            Numbers shares(at(x.elementCount()));
+            Numbers logarithms = shares;
+            Numbers marks = shares;
+            for (const Integers& row : groupsBy(
+                     x, [&](std::int64_t i) { return i / (length * columns) * columns + i % columns; })) {
+                std::int64_t first = row[0];
+                for (std::int64_t i : row)
+                    if (x.at(i) > x.at(first)) first = i;
+                double sum = 0;
+                for (std::int64_t i : row) sum += std::exp(x.at(i) - x.at(first));
+                for (std::int64_t i : row) {
+                    shares[at(i)] = std::exp(x.at(i) - x.at(first)) / sum;
+                    logarithms[at(i)] = x.at(i) - x.at(first) - std::log(sum);
+                }
+                marks[at(first)] = 1;
+            }
+            const Attributes axis{{"axis", std::int64_t{down ? 0 : -1}}};
+            const Tensor given = inLayout(x, round == 0 ? Layout::dense : dice.layout());
+            check("Softmax", axis, {given}, shares);
+            check("LogSoftmax", axis, {given}, logarithms);
+            check("Hardmax", axis, {given}, marks);
+        }
+}
+
+/// A piece of nothing but −∞ has no shares, and takes nothing from the others; a NaN anywhere is everywhere.
+void TestNormalization::softmaxOfPieces() {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t length = 100000;
+    for (const double special : {-infinity, infinity, nan}) {
+        const Tensor x = Tensor::onHost({DType::f32, {length}});
+        std::span<float> values = x.values<float>();
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? -1.0F : 1.0F;
+        const std::int64_t from = special < 0 ? length / 2 : length - 1;
+        for (std::int64_t i = from; i < length; ++i) values[at(i)] = static_cast<float>(special);
+        const double sum = static_cast<double>(from) / 2 * (std::exp(-2.0) + 1);
+        Numbers expected(at(length), special < 0 ? 0 : nan);
+        for (std::int64_t i = 0; special < 0 && i < from; ++i)
+            expected[at(i)] = (i % 2 == 0 ? std::exp(-2.0) : 1) / sum;
+        check("Softmax", {}, {x}, expected);
+    }
+    check("Softmax", {}, {tensorOf(DType::f32, {length}, Numbers(at(length), -infinity))},
+          Numbers(at(length), nan));
 }
 
 void TestNormalization::lrn() {

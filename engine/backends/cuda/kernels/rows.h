@@ -11,28 +11,29 @@
 namespace twb::cuda {
 
 /// Rows that are worked on as wholes: what stands along some axes for one index of the others, in an input of
-/// any layout and in a result of its shape.
-template <class T> struct Rows {
+/// any layout and in a result of its shape: the first and the last of the N tensors that are walked.
+template <class T, class Out = T, int N = 2> struct Rows {
     const T* in;
-    T* out;
-    Walk<2> kept, row;
+    Out* out;
+    Walk<N> kept, row;
 
     TWB_HOST_DEVICE std::int64_t length() const { return row.total; }
 
     struct Row {
         const Rows* all;
         const T* in;
-        T* out;
+        Out* out;
         TWB_HOST_DEVICE auto at(std::int64_t i) const {
             return widened(in[all->row.rank <= 1 ? i * all->row.innerStride(0) : all->row.at(i)[0]]);
         }
         template <class W> TWB_HOST_DEVICE void set(std::int64_t i, W value) const {
-            out[all->row.rank <= 1 ? i * all->row.innerStride(1) : all->row.at(i)[1]] = stored<T>(value);
+            out[all->row.rank <= 1 ? i * all->row.innerStride(N - 1) : all->row.at(i)[N - 1]] =
+                stored<Out>(value);
         }
     };
     TWB_HOST_DEVICE Row operator[](std::int64_t index) const {
         const auto first = kept.at(index);
-        return {this, in + first[0], out + first[1]};
+        return {this, in + first[0], out + first[N - 1]};
     }
 };
 
@@ -53,9 +54,9 @@ inline std::array<bool, kMaxRank> onlyAxis(std::int64_t axis, int rank) {
 
 /// Whether the elements of a row lie apart, and those of neighbouring rows side by side: a row is then best
 /// one thread's.
-template <class T> TeamOf teamOf(const Rows<T>& rows) {
-    const bool isSideBySide = rows.kept.rank > 0 && rows.kept.innerStride(1) == 1 && rows.row.rank > 0 &&
-                              std::abs(rows.row.innerStride(1)) > 1 && rows.kept.innerSize() >= 16;
+template <class T, class Out, int N> TeamOf teamOf(const Rows<T, Out, N>& rows) {
+    const bool isSideBySide = rows.kept.rank > 0 && rows.kept.innerStride(N - 1) == 1 && rows.row.rank > 0 &&
+                              std::abs(rows.row.innerStride(N - 1)) > 1 && rows.kept.innerSize() >= 16;
     return isSideBySide ? TeamOf::one : TeamOf::rowLength;
 }
 

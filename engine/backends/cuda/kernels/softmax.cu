@@ -1,5 +1,5 @@
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/rows.h"
+#include "backends/cuda/kernels/row_passes.h"
 #include "backends/cuda/kernels/softmax.h"
 #include "ops/reduction_rules.h"
 
@@ -15,70 +15,96 @@ struct LargerState {
     }
 };
 
-/// The largest element of a row. A NaN is passed over: it makes the exponentials NaN anyway.
-template <class Group, class Row>
-TWB_HOST_DEVICE auto largestOf(const Group& team, const Row& row, std::int64_t length) {
-    using W = decltype(row.at(0));
-    W most = -std::numeric_limits<W>::infinity();
-    for (std::int64_t i = team.index(); i < length; i += team.size()) {
-        const W x = row.at(i);
-        if (x > most) most = x;
+/// Softmax, or its logarithm. The largest element is taken off first, so that no exponential overflows. A NaN
+/// is passed over there: it makes the sum NaN anyway.
+template <class T, bool IsLogarithm> struct TakeShares {
+    using W = Wide<T>;
+    /// `sum` is of e ^ (x − most). Finite, `most` can be taken off −∞: a row of nothing else has the sum 0,
+    /// of which there are no shares.
+    struct State {
+        W most = std::numeric_limits<W>::lowest();
+        double sum = 0;
+    };
+    TWB_HOST_DEVICE void merge(State& state, const State& other) const {
+        const W most = other.most > state.most ? other.most : state.most;
+        state.sum = state.sum * static_cast<double>(std::exp(state.most - most)) +
+                    other.sum * static_cast<double>(std::exp(other.most - most));
+        state.most = most;
     }
-    return team.merged(LargerState{}, most);
-}
 
-template <class Group, class Row, class W>
-TWB_HOST_DEVICE double sumOfExponentials(const Group& team, const Row& row, std::int64_t length, W most) {
-    double sum = 0;
-    for (std::int64_t i = team.index(); i < length; i += team.size())
-        sum += static_cast<double>(std::exp(row.at(i) - most));
-    return team.merged(AddStates{}, sum);
-}
-
-/// The largest element is taken off first, so that no exponential overflows.
-template <class T> struct Softmax {
-    Rows<T> rows;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        const auto row = rows[index];
-        const auto most = largestOf(team, row, rows.length());
-        const double sum = sumOfExponentials(team, row, rows.length(), most);
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            row.set(i, static_cast<Wide<T>>(std::exp(row.at(i) - most) / sum));
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements) const {
+        State state;
+        const auto takeLarger = [](W& most, const auto& part) {
+            for (const W x : part)
+                if (x > most) most = x;
+        };
+        if constexpr (Elements::isHeld) {
+            elements.each([&](const auto& part, std::int64_t) { takeLarger(state.most, part); });
+            state.most = team.merged(LargerState{}, state.most);
+            elements.each([&](auto& part, std::int64_t) {
+                for (W& x : part) {
+                    const W share = std::exp(x - state.most);
+                    if constexpr (!IsLogarithm) x = share;
+                    state.sum += static_cast<double>(share);
+                }
+            });
+            state.sum = team.merged(AddStates{}, state.sum);
+            return state;
+        } else {
+            // In one pass: what was summed up is scaled whenever something larger comes.
+            elements.each([&](const auto& part, std::int64_t) {
+                W most = state.most;
+                takeLarger(most, part);
+                if (most > state.most) state.sum *= static_cast<double>(std::exp(state.most - most));
+                state.most = most;
+                for (const W x : part) state.sum += static_cast<double>(std::exp(x - most));
+            });
+            return team.merged(*this, state);
+        }
     }
-};
-
-template <class T> struct LogSoftmax {
-    Rows<T> rows;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        const auto row = rows[index];
-        const auto most = largestOf(team, row, rows.length());
-        const double logarithm = std::log(sumOfExponentials(team, row, rows.length(), most));
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            row.set(i, static_cast<Wide<T>>(static_cast<double>(row.at(i) - most) - logarithm));
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, std::int64_t, const State& state) const {
+        const W most = state.most;
+        if constexpr (IsLogarithm) {
+            const auto logarithm = static_cast<W>(std::log(state.sum));
+            elements.rewrite([&](W x, std::int64_t) { return x - most - logarithm; });
+        } else {
+            const auto inverse = static_cast<W>(1 / state.sum);
+            elements.rewrite(
+                [&](W x, std::int64_t) { return (Elements::isHeld ? x : std::exp(x - most)) * inverse; });
+        }
     }
 };
 
 /// The first of the largest, which a NaN is; as ArgMax.
-template <class T> struct Hardmax {
-    Rows<T> rows;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        const auto row = rows[index];
-        const ArgRule<Wide<T>, true> rule;
-        typename ArgRule<Wide<T>, true>::State state;
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            rule.add(state, row.at(i), i);
-        state = team.merged(rule, state);
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            row.set(i, Wide<T>(i == state.at ? 1 : 0));
+template <class T> struct MarkLargest {
+    using Rule = ArgRule<Wide<T>, true>;
+    using State = typename Rule::State;
+    TWB_HOST_DEVICE void merge(State& state, const State& other) const { Rule{}.merge(state, other); }
+
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements) const {
+        State state;
+        elements.each([&](const auto& part, std::int64_t i) {
+            for (const Wide<T> x : part) Rule{}.add(state, x, i++);
+        });
+        return team.merged(*this, state);
+    }
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, std::int64_t, const State& state) const {
+        elements.rewrite([&](Wide<T>, std::int64_t i) { return Wide<T>(i == state.at ? 1 : 0); });
     }
 };
+
+template <class T> using Softmax = TakeShares<T, false>;
+template <class T> using LogSoftmax = TakeShares<T, true>;
 
 template <template <class> class Work>
 void alongAxis(Queue& queue, const TensorView& in, const TensorView& out, std::int64_t axis) {
     withStoredFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const Rows<T> rows = rowsAlong<T>(in, out, onlyAxis(axis, out.shape.rank()));
-        forEachOf(queue, rows, Work<T>{rows});
+        rewriteRows(queue, rowsAlong<T>(in, out, onlyAxis(axis, out.shape.rank())), Work<T>{});
     });
 }
 
@@ -95,7 +121,7 @@ void logSoftmax(Queue& queue, const TensorView& in, const TensorView& out, int a
 void addSoftmaxKernels(KernelMap& table) {
     add(table, "Softmax", alongAxisKernel<Softmax>);
     add(table, "LogSoftmax", alongAxisKernel<LogSoftmax>);
-    add(table, "Hardmax", alongAxisKernel<Hardmax>);
+    add(table, "Hardmax", alongAxisKernel<MarkLargest>);
 }
 
 } // namespace twb::cuda
