@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 
 namespace twb {
@@ -187,10 +188,15 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
                                  analysis.diagnostics.front().message));
         return ExitCode::graphErrors;
     }
-    if (!command.quiet)
+    std::set<std::string> said;
+    const auto sayRemarks = [&] {
+        if (command.quiet) return;
         for (const Device device : devices.devices())
-            if (const std::string remark = devices.remark(device); !remark.empty())
+            if (const std::string remark = devices.remark(device);
+                !remark.empty() && said.insert(remark).second)
                 printMessage("note: " + remark);
+    };
+    sayRemarks();
 
     CompileOptions compileOptions;
     compileOptions.policy = policy;
@@ -244,6 +250,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
     writeReports(command, report, watch);
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
+    sayRemarks(); // what the run found out
     for (const StepError& error : report.result.errors) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
     if (!isWhole)

@@ -58,7 +58,7 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     connectPanels();
     updateTitle();
     updateProblemCount();
-    logStandIns();
+    logRemarks();
     refreshActions();
     resize(1440, 900);
     m_canvas->setFocus();
@@ -194,7 +194,8 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::reset, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::devicesChanged, this, &MainWindow::updateProblemCount);
-    connect(&m_document, &Document::devicesChanged, this, &MainWindow::logStandIns);
+    connect(&m_document, &Document::devicesChanged, this, &MainWindow::logRemarks);
+    connect(&m_runs, &RunController::finished, this, &MainWindow::logRemarks); // what the run found out
     connect(&m_document, &Document::changed, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::reset, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
@@ -373,8 +374,8 @@ void MainWindow::updateTitle() {
     setWindowFilePath(m_document.path());
 }
 
-/// Says once why a device is simulated that nobody asked to be.
-void MainWindow::logStandIns() {
+/// Says once why a device is simulated that nobody asked to be, or is slower than it should be.
+void MainWindow::logRemarks() {
     const DeviceMap& devices = m_document.devices();
     for (const Device device : devices.devices()) {
         const QString remark = toQt(devices.remark(device));

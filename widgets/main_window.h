@@ -179,7 +179,7 @@ private:
     void setTheme(const QString& name);
     void updateTitle();
     void updateProblemCount();
-    void logStandIns();
+    void logRemarks();
     // main_navigation.cpp
     void goTo(NodeId id);
     std::vector<QuickFind::Item> findable(QuickFind::Scope scope);

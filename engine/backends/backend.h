@@ -170,6 +170,8 @@ public:
     virtual bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const;
     /// Whether copies to `other` go directly.
     virtual bool canCopyTo(const Backend& other) const = 0;
+    /// What it found to make it slower than it should be, and why: "runs … one by one: …". Empty: nothing.
+    virtual std::string remark() const { return {}; }
     /// Makes the timings of finished launches valid; host streams write them as they go.
     virtual void collect(std::span<LaunchTiming> timings) = 0;
 };

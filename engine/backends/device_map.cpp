@@ -41,7 +41,11 @@ bool DeviceMap::isSimulated(Device device) const {
 
 std::string DeviceMap::remark(Device device) const {
     const auto entry = m_entries.find(resolve(device));
-    if (entry == m_entries.end() || entry->second.remark.empty()) return {};
+    if (entry == m_entries.end()) return {};
+    if (entry->second.remark.empty()) {
+        const std::string own = entry->second.backend->remark();
+        return own.empty() ? own : fmt::format("{} {}", entry->first.toString(), own);
+    }
     return fmt::format("{} is a {} here: {}", entry->first.toString(), entry->second.backend->info().name,
                        entry->second.remark);
 }

@@ -34,8 +34,8 @@ public:
     /// `auto` becomes cuda:0 when one is there (real or requested), else cpu. Other names stay.
     Device resolve(Device device) const;
     bool isSimulated(Device device) const;
-    /// "cuda:0 is a simulated NVIDIA H200 here: no NVIDIA driver is installed"; empty where nothing stands
-    /// in.
+    /// "cuda:0 is a simulated NVIDIA H200 here: no NVIDIA driver is installed"; or what the backend itself
+    /// remarks, which may be known only after a run. Empty where there is nothing to say.
     std::string remark(Device device) const;
     /// Any simulated device: times of the run are on the virtual clock.
     bool hasSimulated() const;

@@ -230,8 +230,11 @@ private Q_SLOTS:
         const int asked = fake::chainsPrepared();
         const int launched = fake::chainLaunches();
         const int oneByOne = fake::chainsOneByOne();
+        QCOMPARE(map.remark(Device::cuda(0)), std::string());
         const RunResult made = runToEnd(plan, {.iterations = 3});
         QVERIFY(made.status == RunStatus::finished);
+        QCOMPARE(map.remark(Device::cuda(0)),
+                 std::string("cuda:0 runs pointwise ops one by one: the compiler is gone"));
         QCOMPARE(fake::chainsPrepared(), asked + 1);
         QCOMPARE(fake::chainLaunches(), launched);
         QCOMPARE(fake::chainsOneByOne(), oneByOne + 2 * 3);

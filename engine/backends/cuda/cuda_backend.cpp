@@ -68,6 +68,10 @@ public:
         return std::find(m_peers.begin(), m_peers.end(), other.info().device) != m_peers.end() &&
                !other.info().simulated;
     }
+    std::string remark() const override {
+        const std::string problem = m_gpu.chains ? m_gpu.chains->problem() : std::string();
+        return problem.empty() ? problem : "runs pointwise ops one by one: " + problem;
+    }
     void collect(std::span<LaunchTiming>) override { Timeline::resolveAll(); }
 
     /// Opens this GPU's memory to those that can reach it.
