@@ -24,7 +24,8 @@ TWB_HOST_DEVICE inline float roundToOdd(double value) {
 }
 
 /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. Stored, moved and converted; arithmetic is done in
-/// float. Conversions round to the nearest, ties to even; what is too large becomes infinite.
+/// float. Conversions round to the nearest, ties to even; what is too large becomes infinite. NaN stays NaN,
+/// with other bits on a GPU, whose own instructions these are there.
 struct Half {
     std::uint16_t bits = 0;
 
@@ -35,6 +36,11 @@ struct Half {
         : Half(roundToOdd(static_cast<double>(value))) {}
 
     TWB_HOST_DEVICE explicit operator float() const {
+#if defined(__CUDA_ARCH__)
+        float out;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(bits));
+        return out;
+#else
         const std::uint32_t sign = (bits & 0x8000U) << 16;
         std::uint32_t rest = (bits & 0x7fffU) << 13;
         const std::uint32_t exponent = rest & 0x0f800000U;
@@ -46,10 +52,16 @@ struct Half {
             rest = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + 0x00800000U) - 0x1p-14F);
         }
         return std::bit_cast<float>(sign | rest);
+#endif
     }
 
 private:
     TWB_HOST_DEVICE static std::uint16_t bitsOf(float value) {
+#if defined(__CUDA_ARCH__)
+        std::uint16_t out;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out) : "f"(value));
+        return out;
+#else
         auto x = std::bit_cast<std::uint32_t>(value);
         const std::uint32_t sign = (x >> 16) & 0x8000U;
         x &= 0x7fffffffU;
@@ -65,6 +77,7 @@ private:
             out = (x - 0x38000000U + 0xfffU + ((x >> 13) & 1U)) >> 13;
         }
         return static_cast<std::uint16_t>(sign | out);
+#endif
     }
 };
 
@@ -84,9 +97,15 @@ struct BFloat16 {
 
 private:
     TWB_HOST_DEVICE static std::uint16_t bitsOf(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        std::uint16_t out;
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out) : "f"(value));
+        return out;
+#else
         const auto x = std::bit_cast<std::uint32_t>(value);
         if (value != value) return static_cast<std::uint16_t>((x >> 16) | 0x40U);
         return static_cast<std::uint16_t>((x + 0x7fffU + ((x >> 16) & 1U)) >> 16);
+#endif
     }
 };
 
