@@ -41,17 +41,28 @@ template <int V, int N> TWB_HOST_DEVICE bool isOneRow(const Walk<N>& walk, std::
     return first + V <= walk.total && (walk.rank <= 1 || walk.innerSize() % V == 0);
 }
 
+/// Whether each thread takes a pack of V elements, which then are neighbours in one row of every tensor. If
+/// not, it takes one, so that neighbours in a row are those of neighbouring threads.
+template <int V, int N> bool takesPacks(const Walk<N>& walk) {
+    return walk.rank <= 1 || walk.innerSize() % V == 0;
+}
+
+template <int V, int N> std::int64_t threadsOf(const Walk<N>& walk) {
+    return takesPacks<V>(walk) ? (walk.total + V - 1) / V : walk.total;
+}
+
 /// out = f(in), element by element.
 template <class In, class Out, class F> struct Map {
     static constexpr int V = kPackOf<In, Out>;
     Walk<2> walk;
+    bool byPacks;
     const In* in;
     Out* out;
     F f;
 
-    TWB_HOST_DEVICE void operator()(std::int64_t pack) const {
-        const std::int64_t first = pack * V;
-        if (isOneRow<V>(walk, first)) {
+    TWB_HOST_DEVICE void operator()(std::int64_t thread) const {
+        const std::int64_t first = byPacks ? thread * V : thread;
+        if (byPacks && first + V <= walk.total) {
             const auto at = walk.at(first);
             const auto x = loadPack<In, V>(in + at[0], walk.innerStride(0));
             Pack<Out, V> y;
@@ -59,8 +70,9 @@ template <class In, class Out, class F> struct Map {
             storePack<Out, V>(out + at[1], walk.innerStride(1), y);
             return;
         }
+        const std::int64_t end = byPacks ? walk.total : first + 1;
         TWB_ROLLED
-        for (std::int64_t i = first; i < first + V && i < walk.total; ++i) {
+        for (std::int64_t i = first; i < end; ++i) {
             const auto at = walk.at(i);
             out[at[1]] = stored<Out>(f(widened(in[at[0]])));
         }
@@ -71,25 +83,38 @@ template <class In, class Out, class F> struct Map {
 template <class A, class B, class Out, class F> struct Zip {
     static constexpr int V = kPackOf<A, B, Out>;
     Walk<3> walk;
+    bool byPacks;
     const A* a;
     const B* b;
     Out* out;
     F f;
 
-    TWB_HOST_DEVICE void operator()(std::int64_t pack) const {
-        const std::int64_t first = pack * V;
-        if (isOneRow<V>(walk, first)) {
+    TWB_HOST_DEVICE void operator()(std::int64_t thread) const {
+        const std::int64_t first = byPacks ? thread * V : thread;
+        if (byPacks && first + V <= walk.total) {
             const auto at = walk.at(first);
-            const auto x = loadPack<A, V>(a + at[0], walk.innerStride(0));
-            const auto y = loadPack<B, V>(b + at[1], walk.innerStride(1));
+            const A* const fromA = a + at[0];
+            const B* const fromB = b + at[1];
+            Pack<A, V> x;
+            Pack<B, V> y;
+            // Asked of both at once, lest the second waits for the first.
+            if (walk.innerStride(0) == 1 && walk.innerStride(1) == 1 && isPackAligned<A, V>(fromA) &&
+                isPackAligned<B, V>(fromB)) {
+                x = *reinterpret_cast<const Pack<A, V>*>(fromA);
+                y = *reinterpret_cast<const Pack<B, V>*>(fromB);
+            } else {
+                x = loadPack<A, V>(fromA, walk.innerStride(0));
+                y = loadPack<B, V>(fromB, walk.innerStride(1));
+            }
             Pack<Out, V> z;
             for (int v = 0; v < V; ++v)
                 z.values[v] = stored<Out>(f(widened(x.values[v]), widened(y.values[v])));
             storePack<Out, V>(out + at[2], walk.innerStride(2), z);
             return;
         }
+        const std::int64_t end = byPacks ? walk.total : first + 1;
         TWB_ROLLED
-        for (std::int64_t i = first; i < first + V && i < walk.total; ++i) {
+        for (std::int64_t i = first; i < end; ++i) {
             const auto at = walk.at(i);
             out[at[2]] = stored<Out>(f(widened(a[at[0]]), widened(b[at[1]])));
         }
@@ -99,16 +124,19 @@ template <class A, class B, class Out, class F> struct Zip {
 /// out[i] = f(in[i]) where `in` broadcasts to `out`, which may be the same memory as an input of its size.
 template <class In, class Out, class F>
 void mapElements(Queue& queue, const TensorView& in, const TensorView& out, const F& f) {
-    const Map<In, Out, F> map{walkOf<2>(out.shape, {&in, &out}), in.as<const In>(), out.as<Out>(), f};
-    forEach(queue, (map.walk.total + map.V - 1) / map.V, map);
+    using Each = Map<In, Out, F>;
+    const Walk<2> walk = walkOf<2>(out.shape, {&in, &out});
+    forEach(queue, threadsOf<Each::V>(walk),
+            Each{walk, takesPacks<Each::V>(walk), in.as<const In>(), out.as<Out>(), f});
 }
 
 /// out[i] = f(a[i], b[i]) where a and b broadcast to `out`, as above.
 template <class A, class B, class Out, class F>
 void zipElements(Queue& queue, const TensorView& a, const TensorView& b, const TensorView& out, const F& f) {
-    const Zip<A, B, Out, F> zip{walkOf<3>(out.shape, {&a, &b, &out}), a.as<const A>(), b.as<const B>(),
-                                out.as<Out>(), f};
-    forEach(queue, (zip.walk.total + zip.V - 1) / zip.V, zip);
+    using Each = Zip<A, B, Out, F>;
+    const Walk<3> walk = walkOf<3>(out.shape, {&a, &b, &out});
+    forEach(queue, threadsOf<Each::V>(walk),
+            Each{walk, takesPacks<Each::V>(walk), a.as<const A>(), b.as<const B>(), out.as<Out>(), f});
 }
 
 /// A function of one element on floats.
