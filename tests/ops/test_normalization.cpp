@@ -82,7 +82,11 @@ private Q_SLOTS:
     void softmaxOfPieces();
     void lrn_data() { dtypes_data(); }
     void lrn();
+    void longRows_data() { dtypes_data(); }
+    void longRows();
     void longRowsStayExact();
+    void channelsOfPlanes();
+    void normsOutOfRange();
     void refuses();
 };
 
@@ -392,6 +396,89 @@ void TestNormalization::lrn() {
         check("LRN", {{"size", size}, {"alpha", 0.5}, {"beta", 0.6}, {"bias", 2.0}},
               {inLayout(x, dice.layout())}, y);
     }
+}
+
+/// Rows as softmaxOfRows has them, and factors that broadcast along a row.
+void TestNormalization::longRows() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(79);
+    for (const std::int64_t length : {1, 3, 8, 29, 64, 131, 500, 1031, 1500, 9001, 70001}) {
+        const std::int64_t rows = length < 2000 ? 3 : 1;
+        const Tensor x = dice.tensor(type, {rows, 1, length}, -2, 2);
+        const Tensor given = inLayout(x, dice.one(2) ? Layout::dense : dice.layout());
+        const Tensor scale = dice.tensor(type, {length}, 0.5, 2);
+        const Tensor bias = dice.tensor(type, {length}, -1, 1);
+        const Tensor one = dice.tensor(type, {1}, 0.5, 2);
+        Numbers layer;
+        Numbers rms;
+        Numbers standard;
+        Numbers sums;
+        for (const Integers& row : groupsBy(x, [&](std::int64_t i) { return i / length; })) {
+            const auto [mean, variance] = moments(x, row);
+            double squares = 0;
+            double sum = 0;
+            for (std::int64_t i : row) {
+                squares += x.at(i) * x.at(i);
+                sum += std::abs(x.at(i));
+            }
+            for (std::int64_t i : row) {
+                const double off = x.at(i) - mean;
+                layer.push_back(off / std::sqrt(variance + 1e-2) * scale.at(i % length) +
+                                bias.at(i % length));
+                rms.push_back(x.at(i) / std::sqrt(squares / static_cast<double>(length) + 1e-5) * one.at(0));
+                standard.push_back(off / (std::sqrt(variance) + 1e-9));
+                sums.push_back(x.at(i) / sum);
+            }
+        }
+        check("LayerNormalization", {{"epsilon", 1e-2}}, {given, scale, bias}, layer);
+        check("RMSNormalization", {}, {given, one}, rms);
+        check("MeanVarianceNormalization", {{"axes", Integers{2}}}, {given}, standard, 10);
+        check("LpNormalization", {{"p", std::int64_t{1}}}, {given}, sums);
+        Numbers ones(at(x.elementCount()));
+        for (std::int64_t i = 0; i < x.elementCount(); ++i)
+            ones[at(i)] = (layer[at(i)] - bias.at(i % length)) / scale.at(i % length) * one.at(0) + 1;
+        check("InstanceNormalization", {{"epsilon", 1e-2}}, {given, one, tensorOf(type, {1}, {1})}, ones);
+    }
+}
+
+/// The training's moments, by planes and by channels that lie last; more elements of a channel than a piece.
+void TestNormalization::channelsOfPlanes() {
+    Dice dice(80);
+    for (const Shape& shape : {Shape{3, 2, 9, 8}, Shape{2, 1, 200, 201}, Shape{5, 3, 7}, Shape{2000, 3}})
+        for (const Layout layout : {Layout::dense, Layout::gaps, Layout::swapped}) {
+            const Tensor x = dice.tensor(DType::f32, shape, 3, 5);
+            const std::int64_t channels = shape[1];
+            const std::int64_t size = sizeFrom(shape, 2);
+            Numbers y(at(x.elementCount()));
+            Numbers means;
+            Numbers variances;
+            for (const Integers& group : groupsBy(x, [&](std::int64_t i) { return i / size % channels; })) {
+                const auto [mean, variance] = moments(x, group);
+                means.push_back(mean);
+                variances.push_back(variance);
+                for (std::int64_t i : group) y[at(i)] = (x.at(i) - mean) / std::sqrt(variance + 1e-5);
+            }
+            const Tensor ones = tensorOf(DType::f32, {channels}, Numbers(at(channels), 1));
+            const Tensor zeros = tensorOf(DType::f32, {channels}, Numbers(at(channels), 0));
+            const auto outputs =
+                runOp("BatchNormalization", {{"training_mode", true}, {"momentum", 0.0}},
+                      {inLayout(x, layout), ones, tensorOf(DType::f32, {channels}, Numbers(at(channels), 0)),
+                       zeros, zeros});
+            for (const QString& wrong : {difference(outputs[0], shape, y, {1e-4, 1e-4}),
+                                         difference(outputs[1], {channels}, means, {1e-6, 1e-6}),
+                                         difference(outputs[2], {channels}, variances, {1e-6, 1e-6})})
+                QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+}
+
+/// Sums of f32, and what 1 over them is, that f32 does not hold.
+void TestNormalization::normsOutOfRange() {
+    for (const double size : {3e38, 1e-44})
+        for (const std::int64_t p : {1, 2}) {
+            const Tensor x = tensorOf(DType::f32, {4}, Numbers(4, size));
+            check("LpNormalization", {{"p", p}}, {x}, Numbers(4, p == 1 ? 0.25 : 0.5));
+        }
 }
 
 /// In f32, the squares of numbers far from 0 would hide how they differ.

@@ -1,11 +1,11 @@
 #include "backends/cuda/kernels/convert.h"
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/pointwise.h"
-#include "backends/cuda/kernels/rows.h"
+#include "backends/cuda/kernels/row_moments.h"
 #include "backends/cuda/kernels/view_copy.h"
 #include "ops/planes.h"
 
 #include <cmath>
+#include <limits>
 
 namespace twb::cuda {
 namespace {
@@ -13,55 +13,118 @@ namespace {
 // BatchNormalization
 
 /// What the channels are multiplied with and what is added then.
-struct ChannelFactors {
+template <class W> struct ChannelFactors {
     const double *scale, *bias, *mean, *variance;
     double epsilon;
-    double *factor, *added;
+    W *factor, *added;
     TWB_HOST_DEVICE void operator()(std::int64_t c) const {
-        factor[c] = scale[c] / std::sqrt(variance[c] + epsilon);
-        added[c] = bias[c] - mean[c] * factor[c];
+        const double times = scale[c] / std::sqrt(variance[c] + epsilon);
+        factor[c] = static_cast<W>(times);
+        added[c] = static_cast<W>(bias[c] - mean[c] * times);
     }
 };
 
+/// A pack of the result, which is dense, by each thread.
 template <class T> struct ScaleChannels {
+    static constexpr int V = kPackOf<T>;
+    using W = Wide<T>;
     Walk<1> walk;
     const T* in;
     T* out;
-    const double *factor, *added;
+    const W *factor, *added;
     Divide size, channels;
-    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t plane = size(i);
-        const std::int64_t c = plane - channels(plane) * channels.divisor();
-        const auto a = static_cast<Wide<T>>(factor[c]);
-        const auto b = static_cast<Wide<T>>(added[c]);
-        out[i] = stored<T>(widened(in[walk.at(i)[0]]) * a + b);
+
+    /// The factors of one element after the other.
+    struct Factors {
+        const ScaleChannels* all;
+        std::int64_t place, c;
+        W times, plus;
+        TWB_HOST_DEVICE Factors(const ScaleChannels& of, std::int64_t i) : all(&of) {
+            const std::int64_t plane = of.size(i);
+            place = i - plane * of.size.divisor();
+            c = plane - of.channels(plane) * of.channels.divisor();
+            load();
+        }
+        TWB_HOST_DEVICE void load() {
+            times = all->factor[c];
+            plus = all->added[c];
+        }
+        TWB_HOST_DEVICE void next() {
+            if (++place < all->size.divisor()) return;
+            place = 0;
+            c = c + 1 < all->channels.divisor() ? c + 1 : 0;
+            load();
+        }
+    };
+
+    TWB_HOST_DEVICE void operator()(std::int64_t pack) const {
+        const std::int64_t first = pack * V;
+        Factors factors(*this, first);
+        if (isOneRow<V>(walk, first)) {
+            const auto x = loadPack<T, V>(in + walk.at(first)[0], walk.innerStride(0));
+            Pack<T, V> y;
+            TWB_UNROLLED
+            for (int v = 0; v < V; ++v, factors.next())
+                y.values[v] = stored<T>(widened(x.values[v]) * factors.times + factors.plus);
+            if (isPackAligned<T, V>(out + first))
+                storeAtOnce(out + first, y);
+            else
+                storePack<T, V>(out + first, 1, y);
+            return;
+        }
+        TWB_ROLLED
+        for (std::int64_t i = first; i < first + V && i < walk.total; ++i, factors.next())
+            out[i] = stored<T>(widened(in[walk.at(i)[0]]) * factors.times + factors.plus);
     }
 };
 
 /// Of this batch, and the running ones that follow from it.
-template <class T> struct ChannelMoments {
-    const T* in;
-    Walk<1> kept, row; ///< channels; batch and places
+struct ChannelMoments {
+    const Moments* parts; ///< `count` of each channel, `channels` apart
+    std::int64_t count, channels;
     double momentum;
     double *mean, *variance, *runningMean, *runningVariance;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t c) const {
-        const T* const first = in + kept.at(c)[0];
-        const Moments m =
-            momentsOf(team, row.total, [&](std::int64_t i) { return widened(first[row.at(i)[0]]); });
+        Moments m;
+        for (std::int64_t i = team.index(); i < count; i += team.size())
+            MergeMoments{}.merge(m, parts[i * channels + c]);
+        m = team.merged(MergeMoments{}, m);
         if (!team.isFirst()) return;
-        mean[c] = m.mean;
-        variance[c] = m.variance;
-        runningMean[c] = runningMean[c] * momentum + m.mean * (1 - momentum);
-        runningVariance[c] = runningVariance[c] * momentum + m.variance * (1 - momentum);
+        mean[c] = m.count > 0 ? m.mean : std::numeric_limits<double>::quiet_NaN();
+        variance[c] = m.variance();
+        runningMean[c] = runningMean[c] * momentum + mean[c] * (1 - momentum);
+        runningVariance[c] = runningVariance[c] * momentum + variance[c] * (1 - momentum);
     }
 };
+
+/// `means`: room for mean, variance and the running ones of each channel.
+template <class T> void measureChannels(const KernelCall& call, const Planes& p, double* means) {
+    const TensorView& x = call.inputs[0];
+    std::array<bool, kMaxRank> along{};
+    for (int axis = 0; axis < x.shape.rank(); ++axis) along[static_cast<std::size_t>(axis)] = axis != 1;
+    Rows<T> rows = rowsAlong<T>(x, x, along);
+    // Planes by themselves, where those of a channel do not lie one behind the other; small ones are not
+    // worth it.
+    const bool byPlane = rows.row.rank > 1 && p.size >= 64;
+    if (byPlane) {
+        along[0] = false;
+        rows = rowsAlong<T>(x, x, along);
+    }
+    const RowCut cut(call.queue, rows);
+    const Scratch parts(call.queue, static_cast<std::size_t>(rows.kept.total) * sizeof(Moments));
+    measureRows(call.queue, rows, cut, MeasureMoments{}, parts.as<Moments>());
+    const std::int64_t count = byPlane ? p.batch : 1;
+    forEachRow(call.queue, p.channels, count,
+               ChannelMoments{parts.as<Moments>(), count, p.channels, call.attributes.number("momentum"),
+                              means, means + p.channels, means + 2 * p.channels, means + 3 * p.channels});
+}
 
 void batchNormalizationKernel(const KernelCall& call) {
     const TensorView& x = call.inputs[0];
     const TensorView& y = call.outputs[0];
     const Planes p(x.shape);
     const auto count = static_cast<std::size_t>(p.channels);
-    // mean, variance, the running ones, factor, added: all in double, as they are few.
+    // mean, variance, the running ones, factor, added: as doubles, or in their room.
     const Scratch memory(call.queue, 6 * count * sizeof(double));
     const auto part = [&](std::size_t i) { return memory.as<double>() + i * count; };
     const auto view = [&](std::size_t i) { return TensorView{part(i), DType::f64, Shape{p.channels}, {1}}; };
@@ -73,23 +136,18 @@ void batchNormalizationKernel(const KernelCall& call) {
     const ConvertedView bias(call.queue, DType::f64, call.inputs[2]);
     withStoredFloat(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (call.attributes.flag("training_mode")) {
-            std::array<bool, kMaxRank> along{};
-            for (int axis = 0; axis < x.shape.rank(); ++axis)
-                along[static_cast<std::size_t>(axis)] = axis != 1;
-            const ReductionView split = splitAxes(x, along);
-            forEachRow(call.queue, p.channels, p.batch * p.size,
-                       ChannelMoments<T>{x.as<const T>(), walkOf(split.kept), walkOf(split.reduced),
-                                         call.attributes.number("momentum"), part(0), part(1), part(2),
-                                         part(3)});
-        }
+        using W = Wide<T>;
+        if (call.attributes.flag("training_mode")) measureChannels<T>(call, p, part(0));
+        auto* const factor = reinterpret_cast<W*>(part(4));
+        auto* const added = reinterpret_cast<W*>(part(5));
         forEach(call.queue, p.channels,
-                ChannelFactors{scale.as<double>(), bias.as<double>(), part(0), part(1),
-                               call.attributes.number("epsilon"), part(4), part(5)});
+                ChannelFactors<W>{scale.as<double>(), bias.as<double>(), part(0), part(1),
+                                  call.attributes.number("epsilon"), factor, added});
+        using Scale = ScaleChannels<T>;
         const std::int64_t total = y.elementCount();
-        forEach(call.queue, total,
-                ScaleChannels<T>{walkOf(x), x.as<const T>(), y.as<T>(), part(4), part(5),
-                                 Divide(p.size, total), Divide(p.channels, total)});
+        forEach(call.queue, (total + Scale::V - 1) / Scale::V,
+                Scale{walkOf(x), x.as<const T>(), y.as<T>(), factor, added, Divide(p.size, total),
+                      Divide(p.channels, total)});
     });
     for (std::size_t i : {1, 2})
         if (call.isAsked(i)) convertView(call.queue, view(1 + i), call.outputs[i]);
@@ -97,23 +155,37 @@ void batchNormalizationKernel(const KernelCall& call) {
 
 // InstanceNormalization and GroupNormalization
 
-template <class T> struct NormalizeGroups {
-    const T* in;
-    T* out;
+/// A number for each channel, by the elements of a group that begins with channel `first`.
+template <class T> struct ChannelFactor {
+    const T* first;
+    Divide size;
+    template <int V> TWB_HOST_DEVICE Pack<T, V> at(std::int64_t i) const {
+        Pack<T, V> out;
+        const std::int64_t c = size(i);
+        const bool isOne = i + V <= (c + 1) * size.divisor();
+        const T value = first[c];
+        TWB_UNROLLED
+        for (int v = 0; v < V; ++v) out.values[v] = isOne ? value : first[size(i + v)];
+        return out;
+    }
+};
+
+template <class T> struct NormalizeGroups : MeasureMoments {
+    using W = Wide<T>;
     const T *scale, *bias;
-    std::int64_t length, groups, channelsOfGroup, size;
+    std::int64_t groups, channelsOfGroup;
+    Divide size;
     double epsilon;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
-        const T* const from = in + row * length;
-        const Moments m = momentsOf(team, length, [&](std::int64_t i) { return widened(from[i]); });
-        const double inverse = 1 / std::sqrt(m.variance + epsilon);
-        const std::int64_t first = row % groups * channelsOfGroup;
-        for (std::int64_t i = team.index(); i < length; i += team.size()) {
-            const std::int64_t c = first + i / size;
-            const double x = (static_cast<double>(widened(from[i])) - m.mean) * inverse;
-            out[row * length + i] = stored<T>(static_cast<Wide<T>>(
-                x * static_cast<double>(widened(scale[c])) + static_cast<double>(widened(bias[c]))));
-        }
+
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place& place,
+                                 const Moments& m) const {
+        const FromMean<W> fromMean(m.mean);
+        const auto inverse = static_cast<W>(1 / std::sqrt(m.variance() + epsilon));
+        const std::int64_t first = place.index % groups * channelsOfGroup;
+        elements.rewrite(
+            [&](W x, std::int64_t, W times, W plus) { return fromMean(x) * inverse * times + plus; },
+            ChannelFactor<T>{scale + first, size}, ChannelFactor<T>{bias + first, size});
     }
 };
 
@@ -122,14 +194,22 @@ void normalizeGroups(const KernelCall& call, std::int64_t groups) {
     const DenseView scale(call.queue, call.inputs[1]);
     const DenseView bias(call.queue, call.inputs[2]);
     const Planes p(x.shape());
-    if (call.outputs[0].elementCount() == 0) return;
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
     const std::int64_t length = p.channels / groups * p.size;
-    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+    const auto asRows = [&](const TensorView& view) {
+        return TensorView{view.data, view.dtype, Shape{p.batch * groups, length}, {length, 1}};
+    };
+    withStoredFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        forEachRow(call.queue, p.batch * groups, length,
-                   NormalizeGroups<T>{x.as<T>(), call.outputs[0].as<T>(), scale.as<T>(), bias.as<T>(), length,
-                                      groups, p.channels / groups, p.size,
-                                      call.attributes.number("epsilon")});
+        rewriteRows(call.queue, rowsAlong<T>(asRows(x.view()), asRows(out), onlyAxis(1, 2)),
+                    NormalizeGroups<T>{{},
+                                       scale.as<T>(),
+                                       bias.as<T>(),
+                                       groups,
+                                       p.channels / groups,
+                                       Divide(p.size, length),
+                                       call.attributes.number("epsilon")});
     });
 }
 
@@ -144,20 +224,32 @@ void groupNormalizationKernel(const KernelCall& call) {
 // LpNormalization and MeanVarianceNormalization
 
 template <class T> struct DivideByNorm {
-    Rows<T> rows;
+    using W = Wide<T>;
+    using State = double;
     bool squares;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        const auto row = rows[index];
+    TWB_HOST_DEVICE void merge(double& state, double other) const { state += other; }
+
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE double measure(const Group& team, Elements& elements) const {
         double sum = 0;
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size()) {
-            const auto x = static_cast<double>(row.at(i));
-            sum += squares ? x * x : std::fabs(x);
-        }
-        sum = team.merged(AddStates{}, sum);
+        elements.each([&](const auto& part, std::int64_t) {
+            for (const W given : part) {
+                const auto x = static_cast<double>(given);
+                sum += squares ? x * x : std::fabs(x);
+            }
+        });
+        return team.merged(AddStates{}, sum);
+    }
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, double sum) const {
         const double norm = squares ? std::sqrt(sum) : sum;
+        // A power of two first, where W might not hold the norm or what 1 over it is.
+        constexpr double large = 0x1p64;
+        const double power = norm > large ? 1 / large : norm < 1 / large ? large : 1;
+        const auto first = static_cast<W>(power);
         // What has no length stays 0.
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            row.set(i, norm == 0 ? Wide<T>(0) : static_cast<Wide<T>>(row.at(i) / norm));
+        const auto inverse = norm == 0 ? W{0} : static_cast<W>(1 / (norm * power));
+        elements.rewrite([&](W x, std::int64_t) { return x * first * inverse; });
     }
 };
 
@@ -165,21 +257,21 @@ void lpNormalizationKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     withStoredFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const Rows<T> rows =
-            rowsAlong<T>(call.inputs[0], out, onlyAxis(call.attributes.integer("axis"), out.shape.rank()));
-        forEachOf(call.queue, rows, DivideByNorm<T>{rows, call.attributes.integer("p") == 2});
+        rewriteRows(
+            call.queue,
+            rowsAlong<T>(call.inputs[0], out, onlyAxis(call.attributes.integer("axis"), out.shape.rank())),
+            DivideByNorm<T>{call.attributes.integer("p") == 2});
     });
 }
 
-template <class T> struct Standardize {
-    Rows<T> rows;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
-        const auto row = rows[index];
-        const Moments m = momentsOf(team, rows.length(), [&](std::int64_t i) { return row.at(i); });
+template <class T> struct Standardize : MeasureMoments {
+    using W = Wide<T>;
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, const Moments& m) const {
+        const FromMean<W> fromMean(m.mean);
         // ONNX's function: the deviation, not the variance, is kept from 0.
-        const double deviation = std::sqrt(m.variance) + 1e-9;
-        for (std::int64_t i = team.index(); i < rows.length(); i += team.size())
-            row.set(i, static_cast<Wide<T>>((row.at(i) - m.mean) / deviation));
+        const auto inverse = static_cast<W>(1 / (std::sqrt(m.variance()) + 1e-9));
+        elements.rewrite([&](W x, std::int64_t) { return fromMean(x) * inverse; });
     }
 };
 
@@ -190,8 +282,7 @@ void meanVarianceKernel(const KernelCall& call) {
         along[static_cast<std::size_t>(*normalizeAxis(axis, std::max(out.shape.rank(), 1)))] = true;
     withStoredFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const Rows<T> rows = rowsAlong<T>(call.inputs[0], out, along);
-        forEachOf(call.queue, rows, Standardize<T>{rows});
+        rewriteRows(call.queue, rowsAlong<T>(call.inputs[0], out, along), Standardize<T>{});
     });
 }
 

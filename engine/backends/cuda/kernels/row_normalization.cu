@@ -1,121 +1,131 @@
 #include "backends/cuda/kernels/families.h"
-#include "backends/cuda/kernels/pointwise.h"
-#include "backends/cuda/kernels/rows.h"
+#include "backends/cuda/kernels/row_moments.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace twb::cuda {
 namespace {
 
 // LayerNormalization and RMSNormalization: rows are what stands behind one index of the axes before `axis`.
 
-struct RowSizes {
-    std::int64_t count = 1, length = 1;
-    RowSizes(const Shape& shape, std::int64_t axis) {
-        const int first = *normalizeAxis(axis, std::max(shape.rank(), 1));
-        for (int i = 0; i < shape.rank(); ++i) (i < first ? count : length) *= shape[i];
+/// The axes of `view`, which broadcasts to `rank` of them, from the first-th of those on, or those before.
+TensorView axesOf(const TensorView& view, int rank, int first, bool before) {
+    const int own = view.shape.rank();
+    const int cut = std::max(own - (rank - first), 0);
+    const auto part = [&](const auto& all) {
+        return std::vector<std::int64_t>(all.begin() + (before ? 0 : cut),
+                                         before ? all.begin() + cut : all.end());
+    };
+    return {view.data, view.dtype, Shape(part(view.shape.dims())), part(view.strides)};
+}
+
+/// Which of the tensors that rows are walked with.
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+
+template <class T, class V> Rows<T, V, 4> rowsOf(const KernelCall& call, const TensorView& bias) {
+    const TensorView& x = call.inputs[0];
+    const TensorView& y = call.outputs[0];
+    const int rank = x.shape.rank();
+    const int first = *normalizeAxis(call.attributes.integer("axis"), std::max(rank, 1));
+    const auto walk = [&](bool before) {
+        const auto part = [&](const TensorView& view) { return axesOf(view, rank, first, before); };
+        const TensorView all[] = {part(x), part(call.inputs[1]), part(bias.data ? bias : call.inputs[1]),
+                                  part(y)};
+        return walkOf<4>(all[0].shape, {&all[0], &all[1], &all[2], &all[3]});
+    };
+    return {x.as<const T>(), y.as<V>(), walk(true), walk(false)};
+}
+
+/// What LayerNormalization says about its rows, as f32 or bf16: where it is asked.
+struct Stash {
+    void* data;
+    bool isShort;
+    TWB_HOST_DEVICE void operator()(std::int64_t i, double value) const {
+        const auto x = static_cast<float>(value);
+        if (data && isShort)
+            static_cast<BFloat16*>(data)[i] = BFloat16(x);
+        else if (data)
+            static_cast<float*>(data)[i] = x;
     }
 };
 
-/// The result, an input and factors of its shape or broadcast to it, by their row-major index.
-template <class T, class V> struct RowTensors {
-    Walk<3> walk; ///< x, scale, bias
-    const T* x;
-    const V *scale, *bias; ///< bias may be null
-    V* y;
-    std::int64_t length;
-
-    TWB_HOST_DEVICE auto at(std::int64_t row, std::int64_t i) const {
-        return widened(x[walk.at(row * length + i)[0]]);
-    }
-};
-
-TWB_HOST_DEVICE inline void store(float* to, std::int64_t i, float value) { to[i] = value; }
-TWB_HOST_DEVICE inline void store(BFloat16* to, std::int64_t i, float value) { to[i] = BFloat16(value); }
-
-template <class T, class Stash> struct LayerNormalize {
-    RowTensors<T, T> t;
+template <class T> struct LayerNormalize : MeasureMoments {
+    using W = Wide<T>;
+    const T *scale, *bias; ///< bias may be null
     double epsilon;
-    Stash *means, *inverses; ///< each may be null
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
-        using W = Wide<T>;
-        const Moments m = momentsOf(team, t.length, [&](std::int64_t i) { return t.at(row, i); });
-        const double inverse = 1 / std::sqrt(m.variance + epsilon);
-        if (team.isFirst() && means) store(means, row, static_cast<float>(m.mean));
-        if (team.isFirst() && inverses) store(inverses, row, static_cast<float>(inverse));
-        const W mean = static_cast<W>(m.mean);
-        const W factor = static_cast<W>(inverse);
-        for (std::int64_t i = team.index(); i < t.length; i += team.size()) {
-            const auto place = t.walk.at(row * t.length + i);
-            W y = (widened(t.x[place[0]]) - mean) * factor * widened(t.scale[place[1]]);
-            if (t.bias) y += widened(t.bias[place[2]]);
-            t.y[row * t.length + i] = stored<T>(y);
+    Stash means, inverses;
+
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group& team, Elements& elements, const Place& place,
+                                 const Moments& m) const {
+        const double inverse = 1 / std::sqrt(m.variance() + epsilon);
+        if (team.isFirst() && elements.begin() == 0) {
+            means(place.index, m.mean);
+            inverses(place.index, inverse);
         }
+        const FromMean<W> fromMean(m.mean);
+        const auto factor = static_cast<W>(inverse);
+        elements.rewrite(
+            [&](W x, std::int64_t, W times, W plus) { return fromMean(x) * factor * times + plus; },
+            place.factor(scale, kScale), place.factor(bias, kBias));
     }
 };
 
 template <class T, class V> struct RmsNormalize {
-    RowTensors<T, V> t;
+    using W = Wide<T>;
+    using State = double; ///< the sum of the squares
+    const V* scale;
+    std::int64_t length;
     double epsilon;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
+
+    TWB_HOST_DEVICE void merge(double& state, double other) const { state += other; }
+    template <class Group, class Elements>
+    TWB_HOST_DEVICE double measure(const Group& team, Elements& elements) const {
         double squares = 0;
-        for (std::int64_t i = team.index(); i < t.length; i += team.size()) {
-            const auto x = static_cast<double>(t.at(row, i));
-            squares += x * x;
-        }
-        const double mean = team.merged(AddStates{}, squares) / static_cast<double>(t.length);
-        const auto factor = static_cast<Wide<T>>(1 / std::sqrt(mean + epsilon));
-        for (std::int64_t i = team.index(); i < t.length; i += team.size()) {
-            const auto place = t.walk.at(row * t.length + i);
-            t.y[row * t.length + i] =
-                stored<V>(static_cast<Wide<V>>(widened(t.x[place[0]]) * factor) * widened(t.scale[place[1]]));
-        }
+        elements.each([&](const auto& part, std::int64_t) {
+            for (const W x : part) squares += static_cast<double>(x) * static_cast<double>(x);
+        });
+        return team.merged(AddStates{}, squares);
+    }
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place& place, double squares) const {
+        const auto factor = static_cast<W>(1 / std::sqrt(squares / static_cast<double>(length) + epsilon));
+        elements.rewrite(
+            [&](W x, std::int64_t, Wide<V> times) { return static_cast<Wide<V>>(x * factor) * times; },
+            place.factor(scale, kScale));
     }
 };
 
-template <class T, class V>
-RowTensors<T, V> tensorsOf(const KernelCall& call, const TensorView& bias, std::int64_t length) {
-    const TensorView& x = call.inputs[0];
-    const TensorView& scale = call.inputs[1];
-    return {walkOf<3>(x.shape, {&x, &scale, bias.data ? &bias : &scale}),
-            x.as<const T>(),
-            scale.as<const V>(),
-            bias.as<const V>(),
-            call.outputs[0].as<V>(),
-            length};
-}
-
 void layerNormalizationKernel(const KernelCall& call) {
-    const RowSizes rows(call.inputs[0].shape, call.attributes.integer("axis"));
-    const double epsilon = call.attributes.number("epsilon");
-    if (rows.length == 0) return;
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        const auto tensors = tensorsOf<T, T>(call, call.input(2), rows.length);
-        const auto stash = [&](std::size_t i) { return call.isAsked(i) ? call.outputs[i].data : nullptr; };
-        const bool isShort = (call.isAsked(1) && call.outputs[1].dtype == DType::bf16) ||
-                             (call.isAsked(2) && call.outputs[2].dtype == DType::bf16);
-        if (isShort)
-            forEachRow(call.queue, rows.count, rows.length,
-                       LayerNormalize<T, BFloat16>{tensors, epsilon, static_cast<BFloat16*>(stash(1)),
-                                                   static_cast<BFloat16*>(stash(2))});
-        else
-            forEachRow(call.queue, rows.count, rows.length,
-                       LayerNormalize<T, float>{tensors, epsilon, static_cast<float*>(stash(1)),
-                                                static_cast<float*>(stash(2))});
+        const TensorView bias = call.input(2);
+        const auto stash = [&](std::size_t i) {
+            return call.isAsked(i) ? Stash{call.outputs[i].data, call.outputs[i].dtype == DType::bf16}
+                                   : Stash{};
+        };
+        rewriteRows(call.queue, rowsOf<T, T>(call, bias),
+                    LayerNormalize<T>{{},
+                                      call.inputs[1].as<const T>(),
+                                      bias.as<const T>(),
+                                      call.attributes.number("epsilon"),
+                                      stash(1),
+                                      stash(2)});
     });
 }
 
 void rmsNormalizationKernel(const KernelCall& call) {
-    const RowSizes rows(call.inputs[0].shape, call.attributes.integer("axis"));
-    if (rows.length == 0) return;
     withStoredFloat(call.inputs[0].dtype, [&](auto x) {
         withStoredFloat(call.outputs[0].dtype, [&](auto y) {
             using T = decltype(x);
             using V = decltype(y);
-            forEachRow(call.queue, rows.count, rows.length,
-                       RmsNormalize<T, V>{tensorsOf<T, V>(call, TensorView{}, rows.length),
-                                          call.attributes.number("epsilon")});
+            const auto rows = rowsOf<T, V>(call, TensorView{});
+            rewriteRows(call.queue, rows,
+                        RmsNormalize<T, V>{call.inputs[1].as<const V>(), rows.length(),
+                                           call.attributes.number("epsilon")});
         });
     });
 }

@@ -22,7 +22,7 @@ namespace twb::cuda {
 //   using State;                                      default-constructed: of nothing
 //   void merge(State&, const State& other) const;     in any order
 //   State measure(team, elements) const;              for all threads of the team
-//   void rewrite(team, elements, row, const State&) const;
+//   void rewrite(team, elements, place, const State&) const;
 // `elements` are those of a row or of a piece of it, as a team goes over them:
 //   each(f)                 f(x, i) for this thread's: x[v], of an array, is element i + v of the row,
 //   widened rewrite(f, factors...)  makes each f(its x, i, the factors' elements i, widened) begin(), count()
@@ -50,6 +50,17 @@ template <class T, int N> struct RowFactor {
         if (!first) return {};
         if constexpr (V == 1) return {{first[isPlain ? i * stride : row->at(i)[k]]}};
         return loadPack<T, V>(first + i * stride, stride);
+    }
+};
+
+template <int N> struct RowPlace {
+    std::int64_t index;
+    std::array<std::int64_t, N> first; ///< where its elements 0 lie
+    const Walk<N>& row;
+
+    /// Of the k-th of the tensors that are walked.
+    template <class T> TWB_HOST_DEVICE RowFactor<T, N> factor(const T* data, int k) const {
+        return {row, k, data ? data + first[k] : nullptr};
     }
 };
 
@@ -261,22 +272,29 @@ private:
     const DensePiece<T, Out>& m_piece;
 };
 
-/// Calls f(elements) for elements [from, to) of a row.
+/// Calls f(elements, place) for elements [from, to) of a row.
 template <class How, class Group, class T, class Out, int N, class F>
-TWB_HOST_DEVICE void withElements(const Group& team, const Rows<T, Out, N>& rows, std::int64_t row,
+TWB_HOST_DEVICE void withElements(const Group& team, const Rows<T, Out, N>& rows, std::int64_t index,
                                   std::int64_t from, std::int64_t to, const F& f) {
-    const auto place = rows[row];
+    const RowPlace<N> place{index, rows.kept.at(index), rows.row};
+    const T* const in = rows.in + place.first[0];
+    Out* const out = rows.out + place.first[N - 1];
     if constexpr (std::is_same_v<How, Strided>) {
-        StridedElements<Group, T, Out, N> elements(team, rows.row, place.in, place.out, from, to);
-        f(elements);
+        StridedElements<Group, T, Out, N> elements(team, rows.row, in, out, from, to);
+        f(elements, place);
     } else {
-        const DensePiece<T, Out> piece(place.in + from, place.out + from, from, to - from);
+        const DensePiece<T, Out> piece(in + from, out + from, from, to - from);
         if constexpr (std::is_same_v<How, Streamed>) {
             StreamedElements<Group, T, Out> elements(team, piece);
-            f(elements);
+            f(elements, place);
         } else {
+#if !defined(__CUDACC__)
+            // A team of the host may be one thread.
+            if (piece.packs > How::packs * team.size() || piece.singles() > team.size())
+                return withElements<Streamed>(team, rows, index, from, to, f);
+#endif
             HeldElements<How::packs, Group, T, Out> elements(team, piece);
-            f(elements);
+            f(elements, place);
         }
     }
 }
@@ -304,12 +322,12 @@ struct RowCut {
         // Enough threads to hide the memory's latency, and no piece shorter than what is worth a launch.
         const std::int64_t few = multiprocessors * (isColumns ? 512 : 1);
         const std::int64_t shortest = isColumns ? 256 : std::int64_t{1} << 15;
-        if (rows.kept.total < few)
+        if (rows.kept.total > 0 && rows.kept.total < few)
             pieces = std::clamp<std::int64_t>(std::min(4 * few / rows.kept.total, rows.length() / shortest),
                                               1, 1024);
         // Whole packs in each piece.
         pieceLength = ((rows.length() + pieces - 1) / pieces + 15) / 16 * 16;
-        pieces = (rows.length() + pieceLength - 1) / pieceLength;
+        if (pieceLength > 0) pieces = (rows.length() + pieceLength - 1) / pieceLength;
     }
 };
 
@@ -337,10 +355,11 @@ template <class How, class R, class Work> struct MeasurePieces {
     typename Work::State* states;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
         const auto piece = pieces[index];
-        withElements<How>(team, pieces.rows, piece.row, piece.begin, piece.end, [&](auto& elements) {
-            const auto state = work.measure(team, elements);
-            if (team.isFirst()) states[piece.index] = state;
-        });
+        withElements<How>(team, pieces.rows, piece.row, piece.begin, piece.end,
+                          [&](auto& elements, const auto&) {
+                              const auto state = work.measure(team, elements);
+                              if (team.isFirst()) states[piece.index] = state;
+                          });
     }
 };
 
@@ -364,9 +383,10 @@ template <class How, class R, class Work> struct RewritePieces {
     const typename Work::State* states;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
         const auto piece = pieces[index];
-        withElements<How>(team, pieces.rows, piece.row, piece.begin, piece.end, [&](auto& elements) {
-            work.rewrite(team, elements, piece.row, states[piece.row]);
-        });
+        withElements<How>(team, pieces.rows, piece.row, piece.begin, piece.end,
+                          [&](auto& elements, const auto& place) {
+                              work.rewrite(team, elements, place, states[piece.row]);
+                          });
     }
 };
 
@@ -375,8 +395,8 @@ template <class How, class R, class Work> struct RewriteRows {
     R rows;
     Work work;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
-        withElements<How>(team, rows, row, 0, rows.length(), [&](auto& elements) {
-            work.rewrite(team, elements, row, work.measure(team, elements));
+        withElements<How>(team, rows, row, 0, rows.length(), [&](auto& elements, const auto& place) {
+            work.rewrite(team, elements, place, work.measure(team, elements));
         });
     }
 };
@@ -387,28 +407,26 @@ template <class T, class Out, int N, class F> bool withHeld(const Rows<T, Out, N
     constexpr int V = kPackOf<T, Out>;
     constexpr int most = 16 / V < 4 ? 16 / V : 4;
     const std::int64_t length = rows.length();
-#if defined(__CUDACC__)
     constexpr std::int64_t warp = 32;
     constexpr std::int64_t block = 512;
-#else
-    // One thread holds one single element.
-    constexpr std::int64_t warp = 1;
-    constexpr std::int64_t block = 1;
-    if (length % V > 1) return false;
-    for (int axis = 0; axis < rows.kept.rank; ++axis)
-        if (rows.kept.strides[static_cast<std::size_t>(axis)][0] % V != 0) return false;
-    if (DensePiece<T, Out>::toBoundary(rows.in) != 0) return false;
-#endif
     const std::int64_t packs = length / V;
     if (packs <= warp)
         f(Held<1>{}, length);
     else if (packs <= warp * most && length <= 1024)
         f(Held<most>{}, length);
     else if (packs <= block * most)
-        f(Held<most>{}, std::max<std::int64_t>(length, 1025)); // a block
+        f(Held<most>{}, std::max<std::int64_t>(length + 7, 1025)); // a block of no less than length / 8
     else
         return false;
     return true;
+}
+
+/// Calls run(Streamed or Strided) as the rows lie. Of two dtypes there are too many pairs for as
+/// many kernels.
+template <class T, class Out, int N, class F> void withLayout(const Rows<T, Out, N>& rows, const F& run) {
+    if constexpr (std::is_same_v<T, Out>)
+        if (isInPacks(rows)) return run(Streamed{});
+    run(Strided{});
 }
 
 /// states[i] = what is measured of row i.
@@ -419,48 +437,35 @@ void measureRows(Queue& queue, const R& rows, const RowCut& cut, const Work& wor
     const std::int64_t teams = rows.kept.total * cut.pieces;
     const Scratch memory(queue, cut.pieces == 1 ? 0 : static_cast<std::size_t>(teams) * sizeof(State));
     auto* const ofPieces = cut.pieces == 1 ? states : memory.as<State>();
-    const auto run = [&](auto how) {
-        using How = decltype(how);
-        forEachRow(queue, teams, cut.pieceLength, MeasurePieces<How, R, Work>{{rows, cut}, work, ofPieces},
-                   teamOf(rows));
-    };
-    if (isInPacks(rows))
-        run(Streamed{});
-    else
-        run(Strided{});
+    withLayout(rows, [&](auto how) {
+        forEachRow(queue, teams, cut.pieceLength,
+                   MeasurePieces<decltype(how), R, Work>{{rows, cut}, work, ofPieces}, teamOf(rows));
+    });
     if (cut.pieces > 1)
         forEachRow(queue, rows.kept.total, cut.pieces, MergeStates<Work>{ofPieces, cut.pieces, work, states});
 }
 
 /// Does the work on all rows.
-template <class R, class Work> void rewriteRows(Queue& queue, const R& rows, const Work& work) {
+template <class T, class Out, int N, class Work>
+void rewriteRows(Queue& queue, const Rows<T, Out, N>& rows, const Work& work) {
+    using R = Rows<T, Out, N>;
     using State = typename Work::State;
     if (rows.length() == 0 || rows.kept.total == 0) return;
-    const bool inPacks = isInPacks(rows);
     const auto runWhole = [&](auto how, std::int64_t length) {
-        using How = decltype(how);
-        forEachRow(queue, rows.kept.total, length, RewriteRows<How, R, Work>{rows, work}, teamOf(rows));
+        forEachRow(queue, rows.kept.total, length, RewriteRows<decltype(how), R, Work>{rows, work},
+                   teamOf(rows));
     };
-    if (inPacks && withHeld(rows, runWhole)) return;
+    if constexpr (std::is_same_v<T, Out>)
+        if (isInPacks(rows) && withHeld(rows, runWhole)) return;
     const RowCut cut(queue, rows);
-    if (cut.pieces == 1) {
-        if (inPacks)
-            runWhole(Streamed{}, rows.length());
-        else
-            runWhole(Strided{}, rows.length());
-        return;
-    }
+    if (cut.pieces == 1) return withLayout(rows, [&](auto how) { runWhole(how, rows.length()); });
     const Scratch states(queue, static_cast<std::size_t>(rows.kept.total) * sizeof(State));
     measureRows(queue, rows, cut, work, states.as<State>());
-    const auto run = [&](auto how) {
-        using How = decltype(how);
+    withLayout(rows, [&](auto how) {
         forEachRow(queue, rows.kept.total * cut.pieces, cut.pieceLength,
-                   RewritePieces<How, R, Work>{{rows, cut}, work, states.as<State>()}, teamOf(rows));
-    };
-    if (inPacks)
-        run(Streamed{});
-    else
-        run(Strided{});
+                   RewritePieces<decltype(how), R, Work>{{rows, cut}, work, states.as<State>()},
+                   teamOf(rows));
+    });
 }
 
 } // namespace twb::cuda

@@ -60,28 +60,4 @@ template <class T, class Out, int N> TeamOf teamOf(const Rows<T, Out, N>& rows) 
     return isSideBySide ? TeamOf::one : TeamOf::rowLength;
 }
 
-/// f(team, row) for all rows.
-template <class T, class F> void forEachOf(Queue& queue, const Rows<T>& rows, const F& f) {
-    if (rows.length() == 0) return;
-    forEachRow(queue, rows.kept.total, rows.length(), f, teamOf(rows));
-}
-
-/// Mean and population variance, in two passes: differences of large squares would cancel.
-struct Moments {
-    double mean, variance;
-};
-
-template <class Group, class At>
-TWB_HOST_DEVICE Moments momentsOf(const Group& team, std::int64_t length, const At& at) {
-    double sum = 0;
-    for (std::int64_t i = team.index(); i < length; i += team.size()) sum += static_cast<double>(at(i));
-    const double mean = team.merged(AddStates{}, sum) / static_cast<double>(length);
-    double squares = 0;
-    for (std::int64_t i = team.index(); i < length; i += team.size()) {
-        const double off = static_cast<double>(at(i)) - mean;
-        squares += off * off;
-    }
-    return {mean, team.merged(AddStates{}, squares) / static_cast<double>(length)};
-}
-
 } // namespace twb::cuda

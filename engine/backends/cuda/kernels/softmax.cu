@@ -63,8 +63,8 @@ template <class T, bool IsLogarithm> struct TakeShares {
             return team.merged(*this, state);
         }
     }
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, std::int64_t, const State& state) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, const State& state) const {
         const W most = state.most;
         if constexpr (IsLogarithm) {
             const auto logarithm = static_cast<W>(std::log(state.sum));
@@ -91,8 +91,8 @@ template <class T> struct MarkLargest {
         });
         return team.merged(*this, state);
     }
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, std::int64_t, const State& state) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, const State& state) const {
         elements.rewrite([&](Wide<T>, std::int64_t i) { return Wide<T>(i == state.at ? 1 : 0); });
     }
 };
