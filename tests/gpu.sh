@@ -24,7 +24,7 @@ pack() {
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
     cp build-gpu/lib/libtwb_cuda.so "$target/lib"
     cp -r resources/devices resources/examples "$target/share/tensor-workbench"
-    cp tests/gpu.sh tests/gpu/{large_sizes,transfers}.twb tests/conformance/may_fail.txt "$target"
+    cp tests/gpu.sh tests/gpu/*.twb tests/conformance/may_fail.txt "$target"
     strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
     tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
     # All but the C library, which fits the kernel's machine, and CUDA's, which fit the driver's and are large.
@@ -164,7 +164,7 @@ same_probes() { # FILE
 grep -q '"present": true' "$out/devices.json" || exit 5
 
 if wants tests; then
-    for graph in "$examples"/*.twb "$here/large_sizes.twb"; do
+    for graph in "$examples"/*.twb "$here"/*.twb; do
         check "the cpu's numbers: $(basename "$graph")" 400 same_probes "$graph"
     done
     mkdir "$work/cases"
@@ -182,8 +182,12 @@ if wants sanitizer; then
     if command -v compute-sanitizer >/dev/null; then
         sanitizer=(compute-sanitizer --error-exitcode 1)
         check "compute-sanitizer: the digits" 180 "${sanitizer[@]}" "$twb" run "$digits" --require-gpu --iterations 2 --quiet
-        check "compute-sanitizer: large sizes" 240 "${sanitizer[@]}" "$twb" run "$here/large_sizes.twb" --policy implicit \
-            --require-gpu --quiet
+        for graph in large_sizes kernels; do
+            check "compute-sanitizer: $graph" 240 "${sanitizer[@]}" "$twb" run "$here/$graph.twb" --policy implicit \
+                --require-gpu --quiet
+            check "compute-sanitizer, races: $graph" 240 "${sanitizer[@]}" --tool racecheck "$twb" run "$here/$graph.twb" \
+                --policy implicit --require-gpu --quiet
+        done
     else
         skip "compute-sanitizer" "not on this machine"
     fi

@@ -1,0 +1,76 @@
+#include "formats/project.h"
+#include "runtime/runs.h"
+#include "support/cuda_host_backend.h"
+#include "support/emulated_blocks.h"
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <QObject>
+#include <QTest>
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// What the graph's probes see, by their names.
+std::map<std::string, std::vector<double>> probesOf(const Graph& graph, const DeviceMap& map) {
+    std::map<std::string, PortRef> sources;
+    std::set<PortRef> keep;
+    for (const Node& node : graph.nodes())
+        if (node.op == "Probe") keep.insert(sources[node.name] = *graph.sourceOf({node.id, 0}));
+    const RunResult result =
+        runToEnd(planOf(graph, map, {.policy = Policy::implicit, .fuse = false, .keep = keep}), {});
+    if (result.status != RunStatus::finished) qFatal("%s", result.errors.at(0).message.c_str());
+    std::map<std::string, std::vector<double>> out;
+    for (const auto& [name, source] : sources) out[name] = valuesOf(toHost(*result.tensor(source), map));
+    return out;
+}
+
+} // namespace
+
+/// The graphs of tests/gpu.sh, by the GPU's kernels on the host: what they give on the cpu.
+class TestGpuGraphs : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void giveWhatTheCpuGives_data() {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<bool>("inBlocks");
+        for (const char* file : {"kernels", "large_sizes", "transfers"})
+            QTest::addRow("%s", file) << file << false;
+        for (const char* file : {"kernels", "large_sizes"})
+            QTest::addRow("%s, in blocks", file) << file << true;
+    }
+
+    void giveWhatTheCpuGives() {
+        QFETCH(QString, file);
+        QFETCH(bool, inBlocks);
+        if (inBlocks) emulateBlocks(); // for good: the rows after it, too
+        const Graph graph =
+            loadProject(std::filesystem::path(TWB_SOURCE_DIR) / "tests/gpu" / (file.toStdString() + ".twb"));
+        const auto wanted = probesOf(graph, simulatedMap());
+        DeviceMap map;
+        map.set(Device::cuda(0), makeCudaHostBackend(Device::cuda(0)), true);
+        const auto got = probesOf(graph, map);
+        QVERIFY(wanted.size() > 5);
+        for (const auto& [name, values] : wanted) {
+            const std::vector<double>& others = got.at(name);
+            QCOMPARE(others.size(), values.size());
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                const bool isNear = std::fabs(others[i] - values[i]) <= 1e-4 * (1 + std::fabs(values[i]));
+                QVERIFY2(isNear || (std::isnan(others[i]) && std::isnan(values[i])),
+                         qPrintable(QStringLiteral("%1, element %2: %3, and on the cpu %4")
+                                        .arg(name.c_str())
+                                        .arg(i)
+                                        .arg(others[i])
+                                        .arg(values[i])));
+            }
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestGpuGraphs)
+#include "test_gpu_graphs.moc"
