@@ -179,8 +179,10 @@ if wants tests; then
     check "products rounded to TF32" 60 "$twb" run "$digits" --require-gpu --allow-tf32
 fi
 if wants sanitizer; then
-    if command -v compute-sanitizer >/dev/null; then
-        sanitizer=(compute-sanitizer --error-exitcode 1)
+    program=$(command -v compute-sanitizer ||
+        find /usr/local /opt "${packages[@]}" -name compute-sanitizer -type f -perm -u+x -print -quit 2>/dev/null || true)
+    if [[ -n "$program" ]]; then
+        sanitizer=("$program" --error-exitcode 1)
         check "compute-sanitizer: the digits" 180 "${sanitizer[@]}" "$twb" run "$digits" --require-gpu --iterations 2 --quiet
         for graph in large_sizes kernels; do
             check "compute-sanitizer: $graph" 240 "${sanitizer[@]}" "$twb" run "$here/$graph.twb" --policy implicit \
