@@ -9,12 +9,33 @@
 namespace twb::cuda {
 namespace {
 
+#if defined(__CUDA_ARCH__)
+template <bool isSigned, std::size_t bytes>
+using AtomicInteger = std::conditional_t<isSigned, std::conditional_t<bytes == 4, int, long long>,
+                                         std::conditional_t<bytes == 4, unsigned, unsigned long long>>;
+#endif
+
 /// *at = rule(*at, update) where several threads may do so at a time. Which of several assignments stays is
-/// left open, as ONNX leaves it.
+/// left open, as ONNX leaves it. A sum of f32 takes subnormal numbers for 0 on a GPU: PTX has the addition in
+/// global memory so (atom.add.f32), that of f64 not.
 template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, const Rule& rule) {
 #if defined(__CUDA_ARCH__)
     if constexpr (std::is_same_v<Rule, Assign>) {
         *at = update;
+    } else if constexpr (sizeof(T) >= 4 && std::is_same_v<Rule, AddTo>) {
+        if constexpr (std::is_floating_point_v<T>) {
+            atomicAdd(at, update);
+        } else {
+            using Number = AtomicInteger<false, sizeof(T)>; // it wraps around, with a sign as without
+            atomicAdd(reinterpret_cast<Number*>(at), static_cast<Number>(update));
+        }
+    } else if constexpr (sizeof(T) >= 4 && std::is_integral_v<T> && !std::is_same_v<Rule, MultiplyBy>) {
+        using Number = AtomicInteger<std::is_signed_v<T>, sizeof(T)>;
+        auto* const number = reinterpret_cast<Number*>(at);
+        if constexpr (std::is_same_v<Rule, LessOf>)
+            atomicMin(number, static_cast<Number>(update));
+        else
+            atomicMax(number, static_cast<Number>(update));
     } else if constexpr (sizeof(T) >= 4) {
         using Word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
         auto* const word = reinterpret_cast<Word*>(at);
