@@ -44,6 +44,7 @@ private Q_SLOTS:
     void integerDivision();
     void power_data();
     void power();
+    void wholePowersOfFloats();
     void equalOfEveryType();
     void where();
     void boolBytesOfAnyValue();
@@ -250,6 +251,29 @@ void TestPointwise::power() {
         const Tensor powers = tensorOf(to, {6}, {-1, -5, -3, -4, -2, 3});
         QCOMPARE(valuesOf(runOp("Pow", {}, {bases, powers})[0]), (std::vector<double>{0, 1, -1, 1, 0, -27}));
     }
+}
+
+/// Zeros of both signs, infinities and NaN, what over- and underflows, and exponents of any size.
+void TestPointwise::wholePowersOfFloats() {
+    const std::vector<double> bases{0.0, -0.0, 1, -1, 1.5, -2, 0.3, 1.0001, 3e38, 1e-40, kInf, -kInf, kNaN};
+    for (const std::int64_t exponent :
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1}, std::int64_t{2}, std::int64_t{-3},
+          std::int64_t{7}, std::int64_t{1000}, std::int64_t{-1024}, std::int64_t{1025}, std::int64_t{1} << 40,
+          std::numeric_limits<std::int64_t>::min()})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const Tensor x = tensorOf(dtype, {static_cast<std::int64_t>(bases.size())}, bases);
+            std::vector<double> expected = valuesOf(x);
+            for (double& value : expected) {
+                value = std::pow(value, static_cast<double>(exponent));
+                if (dtype == DType::f32) value = static_cast<float>(value);
+            }
+            const Tensor out = runOp("Pow", {}, {x, Tensor::of<std::int64_t>({}, {exponent})})[0];
+            const QString wrong = difference(out, x.shape(), expected, findOp("Pow")->tolerance);
+            QVERIFY2(wrong.isEmpty(), qPrintable(QString::number(exponent) + ": " + wrong));
+            for (std::int64_t i = 0; i < out.elementCount(); ++i)
+                if (const double wanted = expected[static_cast<std::size_t>(i)]; wanted == 0)
+                    QCOMPARE(std::signbit(out.at(i)), std::signbit(wanted));
+        }
 }
 
 void TestPointwise::equalOfEveryType() {

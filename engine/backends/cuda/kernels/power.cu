@@ -10,6 +10,27 @@ struct Widen {
     }
 };
 
+/// element::Pow, but for a whole power of a float: by products in double, for which a GPU has no other pow.
+/// Up to this exponent their roundings come to less than 2^-42, which rounding to float hides.
+struct Raise {
+    static constexpr std::int64_t kMostProducts = 1024;
+    template <class T, class E> TWB_HOST_DEVICE T operator()(T base, E exponent) const {
+        if constexpr (std::is_same_v<T, float> && std::is_same_v<E, std::int64_t>) {
+            if (exponent >= -kMostProducts && exponent <= kMostProducts) {
+                double square = base;
+                double result = 1;
+                TWB_ROLLED
+                for (auto rest = static_cast<int>(exponent < 0 ? -exponent : exponent); rest > 0; rest /= 2) {
+                    if (rest % 2 != 0) result *= square;
+                    square *= square;
+                }
+                return static_cast<float>(exponent < 0 ? 1 / result : result);
+            }
+        }
+        return element::Pow{}(base, exponent);
+    }
+};
+
 /// Exponents other than f32, f64 and i64 are made one of these first: a hundred pairs of types would be as
 /// many kernels.
 void powKernel(const KernelCall& call) {
@@ -32,8 +53,7 @@ void powKernel(const KernelCall& call) {
     withStoredNumber(call.outputs[0].dtype, [&](auto base) {
         using T = decltype(base);
         const auto raise = [&](auto zero) {
-            zipElements<T, decltype(zero), T>(call.queue, call.inputs[0], by, call.outputs[0],
-                                              element::Pow{});
+            zipElements<T, decltype(zero), T>(call.queue, call.inputs[0], by, call.outputs[0], Raise{});
         };
         if (wide == DType::i64)
             raise(std::int64_t{});
