@@ -385,6 +385,8 @@ void TestConvolution::empty() {
         const Tensor y = runOp("Conv", {}, {none({1, 0, 2, 2}), none({3, 0, 2, 2}), bias})[0];
         QCOMPARE(valuesOf(y), (std::vector<double>{1, 2, 3}));
         QCOMPARE(runOp("ConvTranspose", {}, {none({0, 3, 5, 5}), w})[0].shape(), (Shape{0, 2, 6, 6}));
+        const Tensor spread = runOp("ConvTranspose", {}, {none({1, 0, 1, 1}), none({0, 3, 1, 1}), bias})[0];
+        QCOMPARE(valuesOf(spread), (std::vector<double>{1, 2, 3}));
     }
 }
 

@@ -150,7 +150,7 @@ void convTransposeKernel(const KernelCall& call) {
         product.a = {w.view().data, depth, true, 0};
         product.b = {at(x.view().data, first * xOfImage, y.dtype), outs, false, 0};
         product.c = columns.data();
-        if (outs > 0 && s.outChannels > 0)
+        if (outs > 0)
             multiplyAll(call.queue, product, s.groups,
                         {s.outChannels * depth, s.outChannels * outs, depth * outs}, count,
                         {0, xOfImage, ofImage});
