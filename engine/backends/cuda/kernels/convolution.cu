@@ -9,6 +9,7 @@
 #include "ops/sliding_window.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace twb::cuda {
 namespace {
@@ -33,33 +34,25 @@ bool unfoldsToItself(const Window& window) {
 }
 
 /// Each group's results from one channel: too little for a product of matrices.
-template <class T> struct ConvolveDepthwise {
-    SlidingWindow window;
+template <class T, class Slide> struct ConvolveDepthwise {
+    Slide window;
     const T *in, *weight, *bias;
     T* out;
-    std::int64_t results, resultsOfGroup, batchStride, channelStride, biasStep;
+    Divide outs, results, resultsOfGroup;
+    std::int64_t batchStride, channelStride, biasStep;
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         using W = Wide<T>;
-        const std::int64_t plane = i / window.outCount;
-        const std::int64_t image = plane / results;
-        const std::int64_t channel = plane - image * results;
-        const T* const from = in + image * batchStride + channel / resultsOfGroup * channelStride;
+        const std::int64_t plane = outs(i);
+        const std::int64_t image = results(plane);
+        const std::int64_t channel = plane - image * results.divisor();
+        const T* const from = in + image * batchStride + resultsOfGroup(channel) * channelStride;
         const T* const factors = weight + channel * window.tapCount;
-        const auto position = window.placeOf(i - plane * window.outCount, &WindowAxis::out);
         W sum = 0;
-        for (std::int64_t t = 0; t < window.tapCount; ++t) {
-            const auto tap = window.placeOf(t, &WindowAxis::kernel);
-            std::int64_t offset = 0;
-            bool isInside = true;
-            for (int a = 0; a < window.rank; ++a) {
-                const WindowAxis& axis = window.axes[a];
-                const std::int64_t index = axis.start(position[a]) + tap[a] * axis.dilation;
-                isInside = isInside && index >= 0 && index < axis.in;
-                offset += index * window.strides[a];
-            }
-            if (isInside) sum += widened(from[offset]) * widened(factors[t]);
-        }
+        window.eachTap(window.outPlaceOf(i - plane * outs.divisor()),
+                       [&](std::int64_t offset, std::int64_t, std::int64_t tap) {
+                           sum += widened(from[offset]) * widened(factors[tap]);
+                       });
         if (bias) sum += widened(bias[channel * biasStep]);
         out[i] = stored<T>(sum);
     }
@@ -81,7 +74,6 @@ void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorVie
     product.k = depth;
     product.cStride = outs;
     product.beta = fillWithBias(call.queue, call.input(2), y) ? 1 : 0;
-    const SlidingWindow window(s.window, x.strides.data() + 2);
     for (std::int64_t first = 0; first < s.batch; first += images) {
         const std::int64_t count = std::min(images, s.batch - first);
         const void* const from = at(x.data, first * x.strides[0], x.dtype);
@@ -89,10 +81,13 @@ void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorVie
             withBits(y.dtype, [&](auto zero) {
                 using T = decltype(zero);
                 const std::int64_t total = count * ofImage;
-                forEach(call.queue, total,
-                        Unfold<T>{window, static_cast<const T*>(from), columns.as<T>(), Divide(outs, total),
-                                  Divide(window.tapCount, total), Divide(x.shape[1], total), x.strides[0],
-                                  x.strides[1]});
+                withWindow(s.window, x.strides.data() + 2, [&](const auto& slide) {
+                    forEach(call.queue, total,
+                            Unfold<T, std::decay_t<decltype(slide)>>{
+                                slide, static_cast<const T*>(from), columns.as<T>(), Divide(outs, total),
+                                Divide(s.window.tapCount(), total), Divide(x.shape[1], total), x.strides[0],
+                                x.strides[1]});
+                });
             });
         product.a = {w.view().data, depth, false, 0};
         product.b = {isDirect ? from : columns.data(), outs, false, 0};
@@ -108,11 +103,15 @@ void convolveDepthwise(const KernelCall& call, const Sizes& s, const TensorView&
     const TensorView bias = call.input(2);
     withStoredFloat(y.dtype, [&](auto zero) {
         using T = decltype(zero);
-        forEach(call.queue, y.elementCount(),
-                ConvolveDepthwise<T>{SlidingWindow(s.window, x.strides.data() + 2), x.as<const T>(),
-                                     w.as<T>(), bias.as<const T>(), y.as<T>(), s.groups * s.outChannels,
-                                     s.outChannels, x.strides[0], x.strides[1],
-                                     bias.data ? bias.strides[0] : 0});
+        const std::int64_t total = y.elementCount();
+        withWindow(s.window, x.strides.data() + 2, [&](const auto& slide) {
+            forEach(call.queue, total,
+                    ConvolveDepthwise<T, std::decay_t<decltype(slide)>>{
+                        slide, x.as<const T>(), w.as<T>(), bias.as<const T>(), y.as<T>(),
+                        Divide(s.window.outCount(), total), Divide(s.groups * s.outChannels, total),
+                        Divide(s.outChannels, total), x.strides[0], x.strides[1],
+                        bias.data ? bias.strides[0] : 0});
+        });
     });
 }
 
@@ -136,7 +135,6 @@ void convTransposeKernel(const KernelCall& call) {
     const std::int64_t images = imagesAtATime(ofImage, s.batch, between);
     const Scratch columns(call.queue, static_cast<std::size_t>(images * ofImage) * sizeOf(between));
     const Strides steps = denseStrides(y.shape);
-    const SlidingWindow window(s.window, steps.data() + 2);
     Product product;
     product.dtype = y.dtype;
     product.result = between;
@@ -157,10 +155,14 @@ void convTransposeKernel(const KernelCall& call) {
         withStoredFloat(y.dtype, [&](auto zero) {
             using T = decltype(zero);
             const std::int64_t channels = s.groups * s.inChannels;
-            forEach(call.queue, count * channels * s.window.inCount(),
-                    Fold<T, Wide<T>>{
-                        window, columns.as<Wide<T>>(), bias.as<const T>(), bias.data ? bias.strides[0] : 0,
-                        y.as<T>() + first * channels * s.window.inCount(), channels, s.window.inCount()});
+            const std::int64_t total = count * channels * s.window.inCount();
+            withWindow(s.window, steps.data() + 2, [&](const auto& slide) {
+                forEach(call.queue, total,
+                        Fold<T, Wide<T>, std::decay_t<decltype(slide)>>{
+                            slide, columns.as<Wide<T>>(), bias.as<const T>(), bias.data ? bias.strides[0] : 0,
+                            y.as<T>() + first * channels * s.window.inCount(), Divide(channels, total),
+                            Divide(s.window.inCount(), total)});
+            });
         });
     }
 }

@@ -8,6 +8,7 @@
 #include "ops/sliding_window.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace twb::cuda {
 namespace {
@@ -21,9 +22,13 @@ void col2ImKernel(const KernelCall& call) {
     const Strides steps = denseStrides(out.shape);
     withWrapping(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        forEach(call.queue, out.elementCount(),
-                Fold<T, T>{SlidingWindow(window, steps.data() + 2), columns.as<T>(), nullptr, 0, out.as<T>(),
-                           out.shape[1], window.inCount()});
+        const std::int64_t total = out.elementCount();
+        withWindow(window, steps.data() + 2, [&](const auto& slide) {
+            forEach(call.queue, total,
+                    Fold<T, T, std::decay_t<decltype(slide)>>{slide, columns.as<T>(), nullptr, 0, out.as<T>(),
+                                                              Divide(out.shape[1], total),
+                                                              Divide(window.inCount(), total)});
+        });
     });
 }
 

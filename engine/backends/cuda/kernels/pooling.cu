@@ -11,58 +11,54 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace twb::cuda {
 namespace {
 
 /// What every pooling reads and writes: planes of any layout to dense ones.
-template <class T> struct Pooling {
-    SlidingWindow window;
+template <class T, class Slide> struct Pooling {
+    using Stored = T;
+    Slide window;
     const T* in;
     T* out;
-    std::int64_t channels, batchStride, channelStride;
+    Divide outs, channels;
+    std::int64_t batchStride, channelStride;
 
     TWB_HOST_DEVICE const T* plane(std::int64_t number) const {
-        return in + number / channels * batchStride + number % channels * channelStride;
+        const std::int64_t image = channels(number);
+        return in + image * batchStride + (number - image * channels.divisor()) * channelStride;
     }
 };
 
-template <class T> Pooling<T> poolingOf(const KernelCall& call) {
+/// run(its Pooling) for elements stored in T.
+template <class T, class F> void withPooling(const KernelCall& call, const F& run) {
     const TensorView& x = call.inputs[0];
-    return {SlidingWindow(slidingWindow(call.attributes, x.shape), x.strides.data() + 2),
-            x.as<const T>(),
-            call.outputs[0].as<T>(),
-            x.shape[1],
-            x.strides[0],
-            x.strides[1]};
+    const TensorView& out = call.outputs[0];
+    const Window window = slidingWindow(call.attributes, x.shape);
+    const std::int64_t total = out.elementCount();
+    withWindow(window, x.strides.data() + 2, [&](const auto& slide) {
+        run(Pooling<T, std::decay_t<decltype(slide)>>{slide, x.as<const T>(), out.as<T>(),
+                                                      Divide(window.outCount(), total),
+                                                      Divide(x.shape[1], total), x.strides[0], x.strides[1]});
+    });
 }
 
-template <class T> struct MaxPool {
-    Pooling<T> pool;
+template <class Pool> struct MaxPool {
+    using T = typename Pool::Stored;
+    Pool pool;
     std::int64_t* indices; ///< null: not asked for
     std::int64_t inCount;
     bool byColumns;
 
-    TWB_HOST_DEVICE std::int64_t columnMajor(std::int64_t number) const {
-        std::int64_t index = 0;
-        std::int64_t step = inCount;
-        for (int a = pool.window.rank - 1; a >= 0; --a) {
-            const std::int64_t size = pool.window.axes[a].in;
-            step /= size;
-            index += number % size * step;
-            number /= size;
-        }
-        return index;
-    }
-
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         using W = Wide<T>;
-        const std::int64_t plane = i / pool.window.outCount;
+        const std::int64_t plane = pool.outs(i);
         const T* const from = pool.plane(plane);
         W most = ExtremeRule<W, true>::last();
         std::int64_t where = -1;
-        const auto place = pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out);
-        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t number) {
+        const auto place = pool.window.outPlaceOf(i - plane * pool.outs.divisor());
+        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t number, std::int64_t) {
             const W value = widened(from[offset]);
             // NaN wins, as in PyTorch: nothing compares as larger than one that was seen.
             if (where < 0 || value > most || (value != value && most == most)) {
@@ -72,7 +68,7 @@ template <class T> struct MaxPool {
         });
         pool.out[i] = stored<T>(most);
         if (!indices) return;
-        if (where >= 0 && byColumns) where = columnMajor(where);
+        if (where >= 0 && byColumns) where = pool.window.columnMajor(where);
         indices[i] = where < 0 ? -1 : plane * inCount + where;
     }
 };
@@ -81,12 +77,13 @@ void maxPoolKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     if (out.elementCount() == 0) return;
     const auto run = [&](auto zero) {
-        using T = decltype(zero);
-        auto* const indices = call.isAsked(1) ? call.outputs[1].as<std::int64_t>() : nullptr;
-        forEach(call.queue, out.elementCount(),
-                MaxPool<T>{poolingOf<T>(call), indices,
-                           slidingWindow(call.attributes, call.inputs[0].shape).inCount(),
-                           call.attributes.integer("storage_order") != 0});
+        withPooling<decltype(zero)>(call, [&](const auto& pool) {
+            auto* const indices = call.isAsked(1) ? call.outputs[1].as<std::int64_t>() : nullptr;
+            forEach(call.queue, out.elementCount(),
+                    MaxPool<std::decay_t<decltype(pool)>>{
+                        pool, indices, slidingWindow(call.attributes, call.inputs[0].shape).inCount(),
+                        call.attributes.integer("storage_order") != 0});
+        });
     };
     if (out.dtype == DType::i8)
         run(std::int8_t{});
@@ -96,48 +93,44 @@ void maxPoolKernel(const KernelCall& call) {
         withStoredFloat(out.dtype, run);
 }
 
-/// What a mean over a position is divided by.
-TWB_HOST_DEVICE inline std::int64_t divisorOf(const SlidingWindow& window, const SlidingWindow::Place& place,
-                                              bool countPadding) {
-    std::int64_t count = 1;
-    for (int a = 0; a < window.rank; ++a) count *= window.axes[a].counted(place[a], countPadding);
-    return count;
-}
-
-template <class T> struct AveragePool {
-    Pooling<T> pool;
+template <class Pool> struct AveragePool {
+    using T = typename Pool::Stored;
+    Pool pool;
     bool countPadding;
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t plane = i / pool.window.outCount;
+        const std::int64_t plane = pool.outs(i);
         const T* const from = pool.plane(plane);
-        const auto place = pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out);
+        const auto place = pool.window.outPlaceOf(i - plane * pool.outs.divisor());
         double sum = 0;
-        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t) {
+        pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t, std::int64_t) {
             sum += static_cast<double>(widened(from[offset]));
         });
         pool.out[i] = stored<T>(
-            static_cast<Wide<T>>(sum / static_cast<double>(divisorOf(pool.window, place, countPadding))));
+            static_cast<Wide<T>>(sum / static_cast<double>(pool.window.counted(place, countPadding))));
     }
 };
 
 void averagePoolKernel(const KernelCall& call) {
     if (call.outputs[0].elementCount() == 0) return;
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        forEach(call.queue, call.outputs[0].elementCount(),
-                AveragePool<T>{poolingOf<T>(call), call.attributes.flag("count_include_pad")});
+        withPooling<decltype(zero)>(call, [&](const auto& pool) {
+            forEach(
+                call.queue, call.outputs[0].elementCount(),
+                AveragePool<std::decay_t<decltype(pool)>>{pool, call.attributes.flag("count_include_pad")});
+        });
     });
 }
 
-template <class T> struct LpPool {
-    Pooling<T> pool;
+template <class Pool> struct LpPool {
+    using T = typename Pool::Stored;
+    Pool pool;
     Norm norm;
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t plane = i / pool.window.outCount;
+        const std::int64_t plane = pool.outs(i);
         const T* const from = pool.plane(plane);
         double sum = 0;
-        pool.window.eachTap(pool.window.placeOf(i - plane * pool.window.outCount, &WindowAxis::out),
-                            [&](std::int64_t offset, std::int64_t) {
+        pool.window.eachTap(pool.window.outPlaceOf(i - plane * pool.outs.divisor()),
+                            [&](std::int64_t offset, std::int64_t, std::int64_t) {
                                 sum += norm.term(static_cast<double>(widened(from[offset])));
                             });
         pool.out[i] = stored<T>(static_cast<Wide<T>>(norm.root(sum)));
@@ -147,9 +140,10 @@ template <class T> struct LpPool {
 void lpPoolKernel(const KernelCall& call) {
     if (call.outputs[0].elementCount() == 0) return;
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        forEach(call.queue, call.outputs[0].elementCount(),
-                LpPool<T>{poolingOf<T>(call), Norm{call.attributes.integer("p")}});
+        withPooling<decltype(zero)>(call, [&](const auto& pool) {
+            forEach(call.queue, call.outputs[0].elementCount(),
+                    LpPool<std::decay_t<decltype(pool)>>{pool, Norm{call.attributes.integer("p")}});
+        });
     });
 }
 

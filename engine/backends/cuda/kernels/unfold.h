@@ -14,8 +14,8 @@ namespace twb::cuda {
 
 /// A row for each channel and tap, a column for each position, a matrix for each image; what lies over
 /// padding is 0.
-template <class T> struct Unfold {
-    SlidingWindow window;
+template <class T, class Slide> struct Unfold {
+    Slide window;
     const T* in;
     T* columns;
     Divide outs, taps, channels;
@@ -25,54 +25,31 @@ template <class T> struct Unfold {
         const std::int64_t row = outs(i);
         const std::int64_t plane = taps(row);
         const std::int64_t image = channels(plane);
-        std::int64_t offset = image * batchStride + (plane - image * channels.divisor()) * channelStride;
-        std::int64_t position = i - row * outs.divisor();
-        std::int64_t tap = row - plane * taps.divisor();
-        bool isInside = true;
-        TWB_ROLLED
-        for (int a = window.rank - 1; a >= 0; --a) {
-            const WindowAxis& axis = window.axes[a];
-            const std::int64_t nextPosition = position / axis.out;
-            const std::int64_t nextTap = tap / axis.kernel;
-            const std::int64_t index = axis.start(position - nextPosition * axis.out) +
-                                       (tap - nextTap * axis.kernel) * axis.dilation;
-            isInside = isInside && index >= 0 && index < axis.in;
-            offset += index * window.strides[a];
-            position = nextPosition;
-            tap = nextTap;
-        }
-        columns[i] = isInside ? in[offset] : T{};
+        const T* const from = in + image * batchStride + (plane - image * channels.divisor()) * channelStride;
+        std::int64_t offset = 0;
+        const bool isInside = window.find(i - row * outs.divisor(), row - plane * taps.divisor(), offset);
+        columns[i] = isInside ? from[offset] : T{};
     }
 };
 
 /// The transpose of Unfold: what all columns hold for each element of the planes, and a bias.
-template <class T, class C> struct Fold {
-    SlidingWindow window; ///< slides over the result
+template <class T, class C, class Slide> struct Fold {
+    Slide window; ///< slides over the result
     const C* columns;
     const T* bias; ///< null: none
     std::int64_t biasStep;
     T* out;
-    std::int64_t channels, inCount;
+    Divide channels, inCount;
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
-        const std::int64_t plane = i / inCount;
-        const auto place = window.placeOf(i - plane * inCount, &WindowAxis::in);
+        const std::int64_t plane = inCount(i);
         using W = Wide<T>;
-        W sum = bias ? widened(bias[plane % channels * biasStep]) : W{0};
+        W sum = bias ? widened(bias[(plane - channels(plane) * channels.divisor()) * biasStep]) : W{0};
         const C* const from = columns + plane * window.tapCount * window.outCount;
-        for (std::int64_t t = 0; t < window.tapCount; ++t) {
-            const auto tap = window.placeOf(t, &WindowAxis::kernel);
-            std::int64_t column = 0;
-            bool isThere = true;
-            for (int a = 0; a < window.rank; ++a) {
-                const WindowAxis& axis = window.axes[a];
-                const std::int64_t moved = place[a] + axis.padBegin - tap[a] * axis.dilation;
-                const std::int64_t position = moved / axis.stride;
-                isThere = isThere && moved >= 0 && position < axis.out && position * axis.stride == moved;
-                column = column * axis.out + position;
-            }
-            if (isThere) sum += widened(from[t * window.outCount + column]);
-        }
+        window.eachPosition(window.inPlaceOf(i - plane * inCount.divisor()),
+                            [&](std::int64_t tap, std::int64_t position) {
+                                sum += widened(from[tap * window.outCount + position]);
+                            });
         out[i] = stored<T>(sum);
     }
 };
