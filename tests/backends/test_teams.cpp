@@ -175,6 +175,18 @@ private Q_SLOTS:
                 }
         }
     }
+
+    void axesThatLieApart() {
+        for (const DType dtype : {DType::f16, DType::f32, DType::i32}) {
+            Dice dice(static_cast<std::uint32_t>(dtype));
+            for (const char* op : {"ReduceSum", "ReduceMin", "ReduceLogSumExp"})
+                for (const Shape& shape : {Shape{7, 5, 601}, Shape{3, 2, 9}, Shape{30, 40, 31}}) {
+                    const Tensor in = inLayout(numbers(dice, dtype, shape), dice.layout());
+                    compare(op, {{"axes", std::vector<std::int64_t>{0, 2}}}, {in});
+                    if (QTest::currentTestFailed()) return;
+                }
+        }
+    }
 };
 
 TWB_TEST_MAIN(TestTeams)

@@ -10,7 +10,7 @@
 // NOLINTBEGIN(bugprone-reserved-identifier)
 #define __device__
 #define __global__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static thread_local
 
 struct dim3 {

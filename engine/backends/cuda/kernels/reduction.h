@@ -8,10 +8,39 @@
 #include <algorithm>
 #include <cstdint>
 
+// Of what is in registers a loop must be laid out: they have no index.
+#if defined(__CUDA_ARCH__)
+#define TWB_UNROLLED _Pragma("unroll")
+#define TWB_ASSUME(that) __builtin_assume(that)
+#else
+#define TWB_UNROLLED
+#define TWB_ASSUME(that)
+#endif
+
 namespace twb::cuda {
 
 // Reductions by the rules of ops/reduction_rules.h. What is behind one result is cut into pieces where there
 // are too few results to keep a GPU busy; the pieces' states are merged by a second launch.
+
+/// add(i, load(i)) for every step-th i of [begin, end), in order. Several loads are under way before the
+/// first is waited for: one at a time, a GPU's threads ask for less than its memory can give.
+template <int Loads, class Load, class Add>
+TWB_HOST_DEVICE void addLoaded(std::int64_t begin, std::int64_t end, std::int64_t step, const Load& load,
+                               const Add& add) {
+    std::int64_t i = begin;
+    TWB_ROLLED
+    for (; i + (Loads - 1) * step < end; i += Loads * step) {
+        decltype(load(i)) loaded[Loads];
+        TWB_UNROLLED
+        for (int n = 0; n < Loads; ++n) loaded[n] = load(i + n * step);
+        TWB_UNROLLED
+        for (int n = 0; n < Loads; ++n) add(i + n * step, loaded[n]);
+    }
+    if constexpr (Loads > 1) addLoaded<Loads / 2>(i, end, step, load, add);
+}
+
+/// Elements that a thread loads at a time, one by one. What does not split is a lot of code for each of them.
+template <class Rule> inline constexpr int kLoads = Rule::splits ? 8 : 4;
 
 /// Where the elements lie: `T` is what is stored, the rule sees it widened.
 template <class T> struct ReductionSource {
@@ -24,21 +53,57 @@ template <class T> struct ReductionSource {
         const std::int64_t end = (piece + 1) * pieceLength;
         return end < reduced.total ? end : reduced.total;
     }
-    /// Every step-th of the elements [begin, end) behind `first`, one by one.
-    template <class Rule>
-    TWB_HOST_DEVICE void addStrided(const Rule& rule, typename Rule::State& state, const T* first,
-                                    std::int64_t begin, std::int64_t end, std::int64_t step) const {
-        if constexpr (Rule::splits) {
-            // Several loads under way at a time, where it is plain where they go.
-            if (reduced.rank <= 1) {
-                const std::int64_t stride = reduced.innerStride(0);
-                for (std::int64_t k = begin; k < end; k += step)
-                    rule.add(state, widened(first[k * stride]), k);
-                return;
-            }
+    /// A thread's share of the elements [begin, end) behind `first`.
+    template <class Rule, class Group>
+    TWB_HOST_DEVICE void add(const Group& team, const Rule& rule, typename Rule::State& state, const T* first,
+                             std::int64_t begin, std::int64_t end) const {
+        const auto take = [&](std::int64_t k, T value) { rule.add(state, widened(value), k); };
+        const std::int64_t own = begin + team.index();
+        if (isPacked<Rule>()) {
+            if constexpr (Rule::splits) addPacks<kLoads<Rule> / 2>(team, first, begin, end, take);
+        } else if (reduced.rank <= 1) {
+            const std::int64_t stride = reduced.innerStride(0);
+            const auto load = [&](std::int64_t k) { return first[k * stride]; };
+            addLoaded<kLoads<Rule>>(own, end, team.size(), load, take);
+        } else if (reduced.isSmall) {
+            const auto load = [&](std::int64_t k) {
+                TWB_ASSUME(reduced.isSmall);
+                return first[reduced.at(k)[0]];
+            };
+            addLoaded<kLoads<Rule> / 2>(own, end, team.size(), load, take);
+        } else {
+            TWB_ROLLED
+            for (std::int64_t k = own; k < end; k += team.size()) take(k, first[reduced.at(k)[0]]);
         }
+    }
+    /// Whether whole packs are loaded: elements that lie side by side.
+    template <class Rule> TWB_HOST_DEVICE bool isPacked() const {
+        return Rule::splits && reduced.rank <= 1 && reduced.innerStride(0) == 1;
+    }
+
+private:
+    /// By whole packs, and one by one what lies before the first of them and behind the last.
+    template <int Loads, class Group, class Take>
+    TWB_HOST_DEVICE void addPacks(const Group& team, const T* first, std::int64_t begin, std::int64_t end,
+                                  const Take& take) const {
+        constexpr int V = kPackOf<T>;
+        using P = Pack<T, V>;
+        const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(first + begin) % sizeof(P));
+        std::int64_t head =
+            past == 0 ? 0 : (static_cast<int>(sizeof(P)) - past) / static_cast<int>(sizeof(T));
+        if (head > end - begin) head = end - begin;
+        const std::int64_t packs = (end - begin - head) / V;
+        const auto* const whole = reinterpret_cast<const P*>(first + begin + head);
+        const auto load = [&](std::int64_t p) { return whole[p]; };
+        addLoaded<Loads>(team.index(), packs, team.size(), load, [&](std::int64_t p, const P& pack) {
+            TWB_UNROLLED
+            for (int v = 0; v < V; ++v) take(begin + head + p * V + v, pack.values[v]);
+        });
         TWB_ROLLED
-        for (std::int64_t k = begin; k < end; k += step) rule.add(state, widened(first[reduced.at(k)[0]]), k);
+        for (std::int64_t i = team.index(); i < end - begin - packs * V; i += team.size()) {
+            const std::int64_t k = begin + (i < head ? i : i + packs * V);
+            take(k, first[k]);
+        }
     }
 };
 
@@ -55,23 +120,8 @@ template <class T, class Rule, class Finish> struct ReducePieces {
         const std::int64_t result = isColumns ? row % results : row / source.pieces;
         const std::int64_t piece = isColumns ? row / results : row % source.pieces;
         typename Rule::State state{};
-        const T* const first = source.in + source.kept.at(result)[0];
-        const std::int64_t begin = source.begin(piece);
-        const std::int64_t end = source.end(piece);
-        std::int64_t rest = begin; // where the elements that are taken one by one begin
-        if constexpr (Rule::splits) {
-            constexpr int V = kPackOf<T>;
-            if (source.reduced.rank <= 1 && source.reduced.innerStride(0) == 1 &&
-                isPackAligned<T, V>(first + begin)) {
-                const std::int64_t packs = (end - begin) / V;
-                for (std::int64_t p = team.index(); p < packs; p += team.size()) {
-                    const auto pack = loadPack<T, V>(first + begin + p * V, 1);
-                    for (int v = 0; v < V; ++v) rule.add(state, widened(pack.values[v]), begin + p * V + v);
-                }
-                rest = begin + packs * V;
-            }
-        }
-        source.addStrided(rule, state, first, rest + team.index(), end, team.size());
+        source.add(team, rule, state, source.in + source.kept.at(result)[0], source.begin(piece),
+                   source.end(piece));
         state = team.merged(rule, state);
         if (!team.isFirst()) return;
         if (states)
@@ -89,8 +139,9 @@ template <class Rule, class Finish> struct MergePieces {
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t result) const {
         typename Rule::State state{};
-        for (std::int64_t i = team.index(); i < pieces; i += team.size())
-            rule.merge(state, states[result * pieces + i]);
+        const auto load = [&](std::int64_t i) { return states[result * pieces + i]; };
+        addLoaded<4>(team.index(), pieces, team.size(), load,
+                     [&](std::int64_t, const typename Rule::State& piece) { rule.merge(state, piece); });
         state = team.merged(rule, state);
         if (team.isFirst()) finish(result, state);
     }
@@ -112,7 +163,7 @@ void reduce(Queue& queue, const ReductionView& view, const Rule& rule, const Fin
     const std::int64_t each = isColumns ? 1 : 256;
     const std::int64_t wanted = threads / std::max<std::int64_t>(results * each, 1);
     const std::int64_t shortest = isColumns ? 64 : 4096;
-    source.pieces = std::clamp<std::int64_t>(std::min(wanted, length / shortest), 1, 1024);
+    source.pieces = std::max<std::int64_t>(std::min(wanted, length / shortest), 1);
     // Whole packs in each piece.
     source.pieceLength = ((length + source.pieces - 1) / source.pieces + 15) / 16 * 16;
     source.pieces = std::max<std::int64_t>(
@@ -121,7 +172,9 @@ void reduce(Queue& queue, const ReductionView& view, const Rule& rule, const Fin
         source.pieces == 1 ? 0 : static_cast<std::size_t>(results * source.pieces) * sizeof(State);
     const Scratch memory(queue, bytes);
     auto* const states = bytes == 0 ? nullptr : memory.as<State>();
-    forEachRow(queue, results * source.pieces, source.pieceLength,
+    // As many threads as have a share of all that they load at a time.
+    const std::int64_t share = source.template isPacked<Rule>() ? kLoads<Rule> / 2 * kPackOf<T> : 8;
+    forEachRow(queue, results * source.pieces, source.pieceLength * 8 / share,
                ReducePieces<T, Rule, Finish>{source, isColumns, states, rule, finish},
                isColumns ? TeamOf::one : TeamOf::rowLength);
     if (states)

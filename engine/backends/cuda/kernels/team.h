@@ -77,7 +77,9 @@ struct AddStates {
     template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state += other; }
 };
 
-template <class F> __global__ void __launch_bounds__(512) runRows(std::int64_t rows, F f) {
+// Two blocks to a multiprocessor: up to the 64 registers that this leaves, ptxas keeps loads together, as
+// reduction.h asks for them, instead of saving registers.
+template <class F> __global__ void __launch_bounds__(512, 2) runRows(std::int64_t rows, F f) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
     for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
          row += step)
@@ -86,7 +88,7 @@ template <class F> __global__ void __launch_bounds__(512) runRows(std::int64_t r
 
 /// Which threads make a team.
 enum class TeamOf {
-    rowLength, ///< a warp for a short row, a block for a long one
+    rowLength, ///< a warp for a short row; a block for a long one, and where warps would leave GPUs idle
     one        ///< for rows whose elements lie side by side with those of the next ones
 };
 
@@ -96,9 +98,10 @@ void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f
                 TeamOf team = TeamOf::rowLength) {
     if (rows <= 0) return;
     dim3 threads(32, 8);
+    const bool isFew = rows < std::int64_t{queue.multiprocessors()} * threads.y;
     if (team == TeamOf::one)
         threads = dim3(1, 256);
-    else if (length > 1024) // eight elements or more a thread
+    else if (length > 1024 || (isFew && length >= 128)) // of a long row eight elements or more a thread
         threads =
             dim3(static_cast<unsigned>(std::clamp<std::int64_t>((length / 8 + 31) / 32 * 32, 128, 512)));
     const std::int64_t most = static_cast<std::int64_t>(queue.multiprocessors()) * 64;
