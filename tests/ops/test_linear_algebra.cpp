@@ -80,6 +80,7 @@ private Q_SLOTS:
     void integersWrap();
     void nanAndBeta();
     void repeatedOperands();
+    void largeDeterminants();
 };
 
 void TestLinearAlgebra::matMul() {
@@ -237,6 +238,45 @@ void TestLinearAlgebra::repeatedOperands() {
         QVERIFY(difference(products, {6, 2, 3}, exactMatMul(batch, other, products.shape()),
                            isFloating(dtype) ? Tolerance{1e-5, 1e-5} : Tolerance{})
                     .isEmpty());
+    }
+}
+
+/// Of L·U, the rows of which are turned around: as large as more than one thread takes on together.
+void TestLinearAlgebra::largeDeterminants() {
+    Dice dice(19);
+    for (const std::int64_t n : {32, 33, 50, 71}) {
+        const Tensor x = Tensor::onHost({DType::f64, {2, n, n}});
+        std::span<double> values = x.values<double>();
+        std::vector<double> expected;
+        for (std::size_t matrix = 0; matrix < 2; ++matrix) {
+            const auto size = static_cast<std::size_t>(n);
+            std::vector<double> lower(size * size);
+            std::vector<double> upper(size * size);
+            double product = n / 2 % 2 == 0 ? 1 : -1;
+            for (std::size_t r = 0; r < size; ++r)
+                for (std::size_t c = 0; c < size; ++c) {
+                    if (c < r) lower[r * size + c] = dice.real(-0.5, 0.5);
+                    if (c == r) lower[r * size + c] = 1;
+                    if (c > r) upper[r * size + c] = dice.real(-0.5, 0.5);
+                    if (c == r) product *= upper[r * size + c] = dice.real(0.5, 2);
+                }
+            for (std::size_t r = 0; r < size; ++r)
+                for (std::size_t c = 0; c < size; ++c) {
+                    double sum = 0;
+                    for (std::size_t k = 0; k < size; ++k) sum += lower[r * size + k] * upper[k * size + c];
+                    values[(matrix * size + size - 1 - r) * size + c] = sum;
+                }
+            expected.push_back(product);
+        }
+        const Tensor y = runOp("Det", {}, {x})[0];
+        for (std::size_t i = 0; i < 2; ++i)
+            QVERIFY2(std::abs(valuesOf(y)[i] / expected[i] - 1) < 1e-9, qPrintable(QString::number(n)));
+        // A row of zeros in the first, and a NaN in the second.
+        for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) values[c] = 0;
+        values[values.size() - 1] = std::numeric_limits<double>::quiet_NaN();
+        const std::vector<double> special = valuesOf(runOp("Det", {}, {x})[0]);
+        QCOMPARE(special[0], 0.0);
+        QVERIFY(std::isnan(special[1]));
     }
 }
 
