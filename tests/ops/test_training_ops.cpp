@@ -250,6 +250,16 @@ void TestTrainingOps::multinomial() {
     QVERIFY(std::abs(counts[0][1] / 20000 - 0.8) < 0.02);
     QCOMPARE(counts[0][2], 0.0);
     for (double count : counts[1]) QVERIFY(std::abs(count / 20000 - 1.0 / 3) < 0.02);
+    // The same draws on every device, of as many classes as more than one thread goes over.
+    Dice dice(9);
+    const Tensor many = dice.tensor(DType::f32, {2, 3001}, -4, 4);
+    const Attributes drawn{{"sample_size", std::int64_t{500}}};
+    const Op& op = *findOp("Multinomial");
+    const Tensor expected = Tensor::onHost(inferTypes(op.name, drawn, {many})[0]);
+    const TensorView views[] = {many.view()};
+    TensorView to = expected.view();
+    op.kernel({views, std::span(&to, 1), completeAttributes(op, drawn), nullptr});
+    QCOMPARE(valuesOf(runOp(op.name, drawn, {many})[0]), valuesOf(expected));
     QVERIFY_EXCEPTION_THROWN(runOp("Multinomial", {}, {tensorOf(DType::f32, {1, 2}, {kNaN, 0})}), Error);
 }
 

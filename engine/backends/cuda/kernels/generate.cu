@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/fault.h"
 #include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/team.h"
 #include "ops/host_number.h"
 #include "ops/mel_bands.h"
 #include "ops/philox.h"
@@ -288,21 +289,44 @@ void bernoulliKernel(const KernelCall& call) {
 
 // Multinomial
 
-/// The running sums of e ^ (x − max x) of each row, one thread a row so that they are the host's, bit for
-/// bit.
+/// The first of the largest; a NaN only where it is the first of all.
+struct LargerChance {
+    TWB_HOST_DEVICE void merge(double& state, double other) const { state = state < other ? other : state; }
+};
+
+/// The running sums of e ^ (x − max x) of each row: one after the other, so that they are the host's, bit for
+/// bit. A block, or one thread, for a row.
 struct SumChances {
     const double* x;
     double* sums;
     std::int64_t classes;
     Fault* fault;
-    TWB_HOST_DEVICE void operator()(std::int64_t row) const {
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
         const double* const from = x + row * classes;
+        double* const to = sums + row * classes;
+        const LargerChance larger;
         double most = from[0];
-        for (std::int64_t c = 1; c < classes; ++c) most = most < from[c] ? from[c] : most;
+        for (std::int64_t c = team.index(); c < classes; c += team.size()) larger.merge(most, from[c]);
+        most = team.merged(larger, most);
+        for (std::int64_t c = team.index(); c < classes; c += team.size())
+            to[c] = from[c] == most ? 1 : std::exp(from[c] - most);
+        team.merged(AddStates{}, 0); // all are there
+        if (!team.isFirst()) return;
         double sum = 0;
-        for (std::int64_t c = 0; c < classes; ++c) {
-            sum += from[c] == most ? 1 : std::exp(from[c] - most);
-            sums[row * classes + c] = sum;
+        std::int64_t c = 0;
+        // Loads that do not wait for the sums.
+        constexpr int atOnce = 8;
+        for (; c + atOnce <= classes; c += atOnce) {
+            double terms[atOnce];
+            for (int k = 0; k < atOnce; ++k) terms[k] = to[c + k];
+            for (int k = 0; k < atOnce; ++k) {
+                sum += terms[k];
+                to[c + k] = sum;
+            }
+        }
+        for (; c < classes; ++c) {
+            sum += to[c];
+            to[c] = sum;
         }
         if (!(sum < std::numeric_limits<double>::infinity())) raise(fault, Fault::badProbability);
     }
@@ -338,7 +362,10 @@ void multinomialKernel(const KernelCall& call) {
     if (rows * classes == 0) return;
     const ConvertedView x(call.queue, DType::f64, call.inputs[0]);
     const Scratch sums(call.queue, static_cast<std::size_t>(rows * classes) * sizeof(double));
-    forEach(call.queue, rows, SumChances{x.as<double>(), sums.as<double>(), classes, call.queue.fault()});
+    // A warp could not wait for its threads' stores.
+    forEachRow(call.queue, rows, classes,
+               SumChances{x.as<double>(), sums.as<double>(), classes, call.queue.fault()},
+               classes > 1024 ? TeamOf::rowLength : TeamOf::one);
     const auto draw = [&](auto zero) {
         using T = decltype(zero);
         forEach(call.queue, out.elementCount(),
