@@ -31,6 +31,10 @@ std::int64_t countable(const Queue& queue, std::int64_t length) {
 /// Rows of at least as many elements are sorted by the whole GPU, one after the other; shorter ones all at a
 /// time, each by one block.
 constexpr std::int64_t kLong = std::int64_t{1} << 17;
+/// As many where rows are so few that a block for each would leave most of the GPU idle: where there are this
+/// many multiprocessors for each row.
+constexpr std::int64_t kLongOfFew = std::int64_t{1} << 14;
+constexpr std::int64_t kManyForOne = 16;
 
 struct InRow {
     std::uint32_t* places;
@@ -62,7 +66,8 @@ template <class Key>
 void sortRows(Queue& queue, std::int64_t rows, std::int64_t length, const Key* keys, Key* sorted,
               const std::uint32_t* places, std::uint32_t* ordered) {
     constexpr int bits = static_cast<int>(sizeof(Key) * 8);
-    if (rows == 1 || length >= kLong) {
+    const bool isFew = rows * kManyForOne <= queue.multiprocessors();
+    if (rows == 1 || length >= kLong || (isFew && length >= kLongOfFew)) {
         for (std::int64_t at = 0; at < rows * length; at += length)
             withMemory(queue, [&](void* memory, std::size_t& bytes) {
                 return cub::DeviceRadixSort::SortPairs(memory, bytes, keys + at, sorted + at, places + at,

@@ -54,7 +54,11 @@ template <class T> struct SumPart {
     }
 };
 
-/// Each thread sums a share of the part, then all shares before its own are put in front.
+/// Neighbours that a thread of several sums at a time. All threads' lie side by side, so that memory is read
+/// as it lies.
+constexpr std::int64_t kShare = 8;
+
+/// Each thread sums a share, then all shares before its own are put in front; and so on to the part's end.
 template <class T> struct SumUpTo {
     Parts<T> parts;
     const Sum<T>* before; ///< what each part begins with; null: with 0
@@ -62,19 +66,23 @@ template <class T> struct SumUpTo {
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
         const auto part = parts[index];
-        const std::int64_t share = (part.end - part.begin + team.size() - 1) / team.size();
-        const std::int64_t first = part.begin + share * team.index();
-        const std::int64_t begin = first < part.end ? first : part.end;
-        const std::int64_t end = begin + share < part.end ? begin + share : part.end;
-        Sum<T> own{};
-        for (std::int64_t n = begin; team.size() > 1 && n < end; ++n)
-            own += static_cast<Sum<T>>(part.row.at(part.place(n)));
-        Sum<T> sum = team.before(own);
-        if (before) sum += before[part.index];
-        for (std::int64_t n = begin; n < end; ++n) {
-            const Sum<T> last = sum;
-            sum += static_cast<Sum<T>>(part.row.at(part.place(n)));
-            part.row.set(part.place(n), static_cast<Wide<T>>(exclusive ? last : sum));
+        const bool isOne = team.size() == 1;
+        const std::int64_t share = isOne ? part.end - part.begin : kShare;
+        Sum<T> sum = before ? before[part.index] : Sum<T>{};
+        for (std::int64_t all = part.begin; all < part.end; all += share * team.size()) {
+            const std::int64_t first = all + share * team.index();
+            const std::int64_t begin = first < part.end ? first : part.end;
+            const std::int64_t end = begin + share < part.end ? begin + share : part.end;
+            Sum<T> own{};
+            for (std::int64_t n = begin; !isOne && n < end; ++n)
+                own += static_cast<Sum<T>>(part.row.at(part.place(n)));
+            sum += team.before(own);
+            for (std::int64_t n = begin; n < end; ++n) {
+                const Sum<T> last = sum;
+                sum += static_cast<Sum<T>>(part.row.at(part.place(n)));
+                part.row.set(part.place(n), static_cast<Wide<T>>(exclusive ? last : sum));
+            }
+            sum = team.fromLast(sum);
         }
     }
 };

@@ -45,6 +45,17 @@ public:
         return sum;
     }
 
+    /// The last thread's value, for all of them.
+    template <class T> __device__ T fromLast(T value) const {
+        if (blockDim.x == 1) return value;
+        alignas(16) __shared__ unsigned char memory[sizeof(T) * 32];
+        auto* const last = reinterpret_cast<T*>(memory) + threadIdx.y;
+        synchronize(); // the last time's is read
+        if (threadIdx.x == blockDim.x - 1) *last = value;
+        synchronize();
+        return *last;
+    }
+
 private:
     __device__ static void synchronize() {
         if (blockDim.x == 32)
