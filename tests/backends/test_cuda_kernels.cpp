@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/chain_members.h"
+#include "backends/cuda/kernels/view_copy.h"
 #include "core/error.h"
 #include "support/host_queue.h"
 #include "support/kernel_cases.h"
@@ -77,6 +78,36 @@ private Q_SLOTS:
                 if (QTest::currentTestFailed()) return;
             }
         }
+    }
+
+    /// Source and target dense along different axes, of sizes round those of the squares that are turned,
+    /// with and without gaps, which change where packs may lie.
+    void transposedCopies() {
+        HostQueue queue("Transpose");
+        for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64})
+            for (std::uint32_t seed = 0; seed < 60; ++seed) {
+                Dice dice(seed);
+                const std::int64_t rows = dice.one(2) ? dice.integer(14, 70) : 16 * dice.integer(1, 4);
+                const std::int64_t columns = dice.one(2) ? dice.integer(14, 70) : 32 * dice.integer(1, 2);
+                const std::int64_t planes = dice.integer(1, 3);
+                const std::int64_t gap = dice.one(3) ? 1 : 0;
+                const std::int64_t step = rows + gap;
+                const Tensor stored = dice.tensor(dtype, Shape{planes, columns, step}, 0, 100);
+                const bool planesFirst = dice.one(2);
+                const Shape shape = planesFirst ? Shape{planes, rows, columns} : Shape{rows, planes, columns};
+                const Tensor from(
+                    stored.buffer(), {dtype, shape},
+                    planesFirst ? Strides{columns * step, 1, step} : Strides{1, columns * step, step}, gap);
+                Shape wide = shape;
+                wide[2] += gap;
+                const Tensor around = tensorOf(
+                    dtype, wide, std::vector<double>(static_cast<std::size_t>(wide.elementCount()), 7));
+                const Tensor to(around.buffer(), {dtype, shape}, denseStrides(wide), gap);
+                cuda::copyView(queue, from.view(), to.view());
+                QCOMPARE(valuesOf(to), valuesOf(from));
+                for (std::int64_t i = 0; gap > 0 && i < around.elementCount(); i += wide[2])
+                    QCOMPARE(around.at(i), 7.0);
+            }
     }
 
     /// A chain that has no kernel of its own.
