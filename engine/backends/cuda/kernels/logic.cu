@@ -67,14 +67,15 @@ void bitShiftKernel(const KernelCall& call) {
 template <class T> struct Select {
     static constexpr int V = kPackOf<T>;
     Walk<4> walk;
+    bool byPacks;
     const Bool* condition;
     const T* x;
     const T* y;
     T* out;
 
-    TWB_HOST_DEVICE void operator()(std::int64_t pack) const {
-        const std::int64_t first = pack * V;
-        if (isOneRow<V>(walk, first)) {
+    TWB_HOST_DEVICE void operator()(std::int64_t thread) const {
+        const std::int64_t first = byPacks ? thread * V : thread;
+        if (byPacks && first + V <= walk.total) {
             const auto at = walk.at(first);
             const auto chosen = loadPack<Bool, V>(condition + at[0], walk.innerStride(0));
             auto a = loadPack<T, V>(x + at[1], walk.innerStride(1));
@@ -84,8 +85,9 @@ template <class T> struct Select {
             storePack<T, V>(out + at[3], walk.innerStride(3), a);
             return;
         }
+        const std::int64_t end = byPacks ? walk.total : first + 1;
         TWB_ROLLED
-        for (std::int64_t i = first; i < first + V && i < walk.total; ++i) {
+        for (std::int64_t i = first; i < end; ++i) {
             const auto at = walk.at(i);
             out[at[3]] = condition[at[0]] ? x[at[1]] : y[at[2]];
         }
@@ -96,11 +98,11 @@ void whereKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     withBits(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const Select<T> select{
-            walkOf<4>(out.shape, {&call.inputs[0], &call.inputs[1], &call.inputs[2], &out}),
-            call.inputs[0].as<const Bool>(), call.inputs[1].as<const T>(), call.inputs[2].as<const T>(),
-            out.as<T>()};
-        forEach(call.queue, (select.walk.total + select.V - 1) / select.V, select);
+        using Each = Select<T>;
+        const Walk<4> walk = walkOf<4>(out.shape, {&call.inputs[0], &call.inputs[1], &call.inputs[2], &out});
+        forEach(call.queue, threadsOf<Each::V>(walk),
+                Each{walk, takesPacks<Each::V>(walk), call.inputs[0].as<const Bool>(),
+                     call.inputs[1].as<const T>(), call.inputs[2].as<const T>(), out.as<T>()});
     });
 }
 
