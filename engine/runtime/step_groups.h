@@ -22,7 +22,8 @@ bool mayShareLaunch(const Plan& plan, const Step& step);
 /// Whether a value need not be there for anybody but the step that reads it.
 bool isOnlyPassedOn(const PlanValue& value);
 
-/// Products of matrices and convolutions with what ends them (Backend::endsProduct); `readers` are the plan's soleReaders().
+/// Products of matrices and convolutions with what ends them (Backend::endsProduct); `readers` are the plan's
+/// soleReaders().
 std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers);
 /// Neighbouring pointwise ops (Backend::fuses), of steps that are not taken already.
 std::vector<StepGroup> pointwiseGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,

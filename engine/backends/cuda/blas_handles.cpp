@@ -49,8 +49,9 @@ BlasPair BlasHandles::take() {
     {
         const std::scoped_lock lock(m_mutex);
         if (!m_free.empty()) {
-            const BlasPair pair = m_free.back();
+            BlasPair pair = m_free.back();
             m_free.pop_back();
+            if (pair.workspace.bytes == 0) pair.workspace = makeWorkspace(); // memory was short
             return pair;
         }
     }

@@ -16,7 +16,12 @@ constexpr std::size_t kUploadChunks = 16;
 
 BlasPair handlesFor(const GpuResources& gpu, cudaStream_t stream) {
     const BlasPair pair = gpu.blas->take();
-    setBlasStream(pair, stream);
+    try {
+        setBlasStream(pair, stream);
+    } catch (...) {
+        gpu.blas->giveBack(pair);
+        throw;
+    }
     return pair;
 }
 

@@ -6,10 +6,6 @@
 namespace twb::cuda {
 namespace {
 
-struct Same {
-    template <class W> TWB_HOST_DEVICE W operator()(W x) const { return x; }
-};
-
 /// V neighbours of y at a time, which are of one channel.
 template <class T, int V, class F> struct EndChannels {
     T* y;
@@ -66,7 +62,7 @@ void endConvolution(Queue& queue, const TensorView& bias, const ConvolutionEnd& 
         const auto run = [&](const auto& f) { endChannels<T>(queue, biases.view(), other.view(), f, y); };
         switch (end.activation) {
         case Activation::none:
-            return run(Same{});
+            return run(element::Same{});
         case Activation::relu:
             return run(element::Relu{});
         case Activation::geluTanh:

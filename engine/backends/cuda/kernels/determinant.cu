@@ -70,21 +70,15 @@ template <class T> struct DeterminantByTeam {
                 a[k * n + c] = a[pivot.row * n + c];
                 a[pivot.row * n + c] = kept;
             }
-            waitForAll(team);
+            team.wait();
             for (std::int64_t row = k + 1 + line; row < n; row += team.size() / width) {
                 const double factor = a[row * n + k] / pivot.value;
                 for (std::int64_t c = k + 1 + column; c < n; c += width)
                     a[row * n + c] -= factor * a[k * n + c];
             }
-            waitForAll(team);
+            team.wait();
         }
         if (team.isFirst()) out[i] = stored<T>(static_cast<Wide<T>>(product));
-    }
-
-private:
-    /// What a block's states are merged by holds its threads up until all are there.
-    template <class Group> TWB_HOST_DEVICE static void waitForAll(const Group& team) {
-        team.merged(AddStates{}, 0);
     }
 };
 

@@ -310,7 +310,7 @@ struct SumChances {
         most = team.merged(larger, most);
         for (std::int64_t c = team.index(); c < classes; c += team.size())
             to[c] = from[c] == most ? 1 : std::exp(from[c] - most);
-        team.merged(AddStates{}, 0); // all are there
+        team.wait();
         if (!team.isFirst()) return;
         double sum = 0;
         std::int64_t c = 0;

@@ -8,12 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 
-// Of what is in registers a loop must be laid out: they have no index.
 #if defined(__CUDA_ARCH__)
-#define TWB_UNROLLED _Pragma("unroll")
 #define TWB_ASSUME(that) __builtin_assume(that)
 #else
-#define TWB_UNROLLED
 #define TWB_ASSUME(that)
 #endif
 

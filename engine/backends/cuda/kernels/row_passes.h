@@ -9,13 +9,6 @@
 #include <cstdint>
 #include <type_traits>
 
-// Loops over what a thread holds in registers, which have no addresses, are laid out.
-#if defined(__CUDA_ARCH__)
-#define TWB_UNROLLED _Pragma("unroll")
-#else
-#define TWB_UNROLLED
-#endif
-
 namespace twb::cuda {
 
 // Rows of which something is measured, by which each of their elements is then changed. A Work says what:
@@ -24,10 +17,10 @@ namespace twb::cuda {
 //   State measure(team, elements) const;              for all threads of the team
 //   void rewrite(team, elements, place, const State&) const;
 // `elements` are those of a row or of a piece of it, as a team goes over them:
-//   each(f)                 f(x, i) for this thread's: x[v], of an array, is element i + v of the row,
-//   widened rewrite(f, factors...)  makes each f(its x, i, the factors' elements i, widened) begin(), count()
-//   of all threads' isHeld                  whether they stay in registers, and what each(f) makes of x with
-//   them
+//   each(f)                 f(x, i) for this thread's: widened x[v], of an array, is element i + v
+//   rewrite(f, factors...)  makes each f(its x, i, the factors' elements i, widened)
+//   begin(), count()        of all threads'
+//   isHeld                  whether they stay in registers, and what each(f) makes of x with them
 
 /// Whether a row's elements are read once and stay in registers (`packs` a thread), or anew each time.
 struct Strided {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #if !defined(__CUDACC__)
 #include "support/emulated_blocks.h" // the host's compiler builds kernels for the tests alone
@@ -19,12 +20,25 @@ public:
     __device__ std::int64_t size() const { return blockDim.x; }
     __device__ bool isFirst() const { return threadIdx.x == 0; }
 
-    /// What all threads' states come to, for all of them. `rule.merge(state, other)` may take them in any
-    /// order.
+    /// Until all of them are here; what one has written before, all see from then on.
+    __device__ void wait() const {
+        if (blockDim.x == 32)
+            __syncwarp();
+        else if (blockDim.x > 1)
+            __syncthreads();
+    }
+
+    /// What all threads' states come to, the same for all of them. `rule.merge(state, other)` may take them
+    /// in any order.
     template <class Rule, class State> __device__ State merged(const Rule& rule, State state) const {
         constexpr int warp = 32;
         if (blockDim.x == 1) return state;
-        for (int lane = warp / 2; lane > 0; lane /= 2) rule.merge(state, fromLane(state, lane));
+        for (int lane = warp / 2; lane > 0; lane /= 2) {
+            State later = fromLane(state, lane);
+            // Both sides merge the same two in the same order, lest they end a bit apart.
+            if ((threadIdx.x & static_cast<unsigned>(lane)) != 0) std::swap(state, later);
+            rule.merge(state, later);
+        }
         if (blockDim.x == warp) return state;
         alignas(16) __shared__ unsigned char memory[sizeof(State) * warp];
         auto* const states = reinterpret_cast<State*>(memory);
@@ -50,26 +64,20 @@ public:
         if (blockDim.x == 1) return value;
         alignas(16) __shared__ unsigned char memory[sizeof(T) * 32];
         auto* const last = reinterpret_cast<T*>(memory) + threadIdx.y;
-        synchronize(); // the last time's is read
+        wait(); // the last time's is read
         if (threadIdx.x == blockDim.x - 1) *last = value;
-        synchronize();
+        wait();
         return *last;
     }
 
 private:
-    __device__ static void synchronize() {
-        if (blockDim.x == 32)
-            __syncwarp();
-        else
-            __syncthreads();
-    }
     /// What the thread so far before this one gives; nothing for the first ones.
-    template <class T> __device__ static T fromBefore(T value, unsigned distance) {
+    template <class T> __device__ T fromBefore(T value, unsigned distance) const {
         alignas(16) __shared__ unsigned char memory[sizeof(T) * 512];
         auto* const values = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
-        synchronize(); // the last time's are read
+        wait(); // the last time's are read
         values[threadIdx.x] = value;
-        synchronize();
+        wait();
         return threadIdx.x >= distance ? values[threadIdx.x - distance] : T{};
     }
     template <class State> __device__ static State fromLane(const State& state, int distance) {
