@@ -27,7 +27,7 @@ Tensor oneByOne(const OpChain& chain, const std::vector<Tensor>& inputs) {
 
 Tensor together(const OpChain& chain, const std::vector<Tensor>& inputs, const TensorType& type,
                 cuda::Ended byLibrary = cuda::Ended::none) {
-    const Tensor out = Tensor::onHost(type);
+    Tensor out = Tensor::onHost(type);
     std::vector<TensorView> views;
     for (const Tensor& input : inputs) views.push_back(input.view());
     const std::array outputs{out.view()};

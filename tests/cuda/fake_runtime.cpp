@@ -169,7 +169,8 @@ void start(const Machine& machine) {
     world().machine = machine;
     world().broken = false;
     // What a broken GPU no longer freed.
-    for (const auto& [address, allocation] : world().allocations) std::free(reinterpret_cast<void*>(address));
+    for (const auto& [address, allocation] : world().allocations)
+        std::free(reinterpret_cast<void*>(address)); // NOLINT(performance-no-int-to-ptr)
     world().allocations.clear();
     world().used.clear();
     world().kept.clear();

@@ -172,7 +172,7 @@ private Q_SLOTS:
                 streams[s]->flush();
             }
         for (const auto& stream : streams) stream->synchronize();
-        QCOMPARE(*static_cast<std::int64_t*>(number->data()), std::int64_t{4 * kRounds});
+        QCOMPARE(*static_cast<std::int64_t*>(number->data()), std::int64_t{4} * kRounds);
         QVERIFY(events.back()->isDone() && events.front()->isDone());
     }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 // A library that is found in cuDNN's place: the functions that the backend calls, with loops over host memory
@@ -192,8 +191,9 @@ int cudnnGetConvolutionBackwardDataAlgorithm_v7(void*, void*, void*, void*, void
 int cudnnConvolutionForward(void*, const void* alpha, void* xOf, const void* x, void* wOf, const void* w,
                             void* window, int algorithm, void* memory, std::size_t bytes, const void* beta,
                             void* yOf, void* y) {
-    const auto& [in, filter, out] =
-        std::tie(*static_cast<Tensor*>(xOf), *static_cast<Tensor*>(wOf), *static_cast<Tensor*>(yOf));
+    const Tensor& in = *static_cast<Tensor*>(xOf);
+    const Tensor& filter = *static_cast<Tensor*>(wOf);
+    const Tensor& out = *static_cast<Tensor*>(yOf);
     const Window& slid = *static_cast<Window*>(window);
     if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) ||
         !hasMemory(algorithm, memory, bytes))
@@ -212,8 +212,9 @@ int cudnnConvolutionForward(void*, const void* alpha, void* xOf, const void* x, 
 int cudnnConvolutionBackwardData(void*, const void* alpha, void* wOf, const void* w, void* dyOf,
                                  const void* dy, void* window, int algorithm, void* memory, std::size_t bytes,
                                  const void* beta, void* dxOf, void* dx) {
-    const auto& [in, filter, out] =
-        std::tie(*static_cast<Tensor*>(dxOf), *static_cast<Tensor*>(wOf), *static_cast<Tensor*>(dyOf));
+    const Tensor& in = *static_cast<Tensor*>(dxOf);
+    const Tensor& filter = *static_cast<Tensor*>(wOf);
+    const Tensor& out = *static_cast<Tensor*>(dyOf);
     const Window& slid = *static_cast<Window*>(window);
     if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) ||
         !hasMemory(algorithm, memory, bytes))
