@@ -120,6 +120,34 @@ struct Convolution {
     }
 };
 
+/// Chains of each kind that M makes, together and one by one; counts them.
+template <class M> void compareAll(const char* op, DType dtype, cuda::Ended byLibrary, int& compared) {
+    Tolerance tolerance = findOp(op)->tolerance;
+    tolerance.rtol *= 2;
+    tolerance.atol = 1e-5;
+    // Each rounding in between may take a bit of sums of about 16.
+    if (isHalfWidth(dtype)) {
+        const double bit = dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+        tolerance.rtol += 2 * bit;
+        tolerance.atol += 16 * bit;
+    }
+    for (int choice = 0; choice < 12; ++choice)
+        for (std::uint32_t seed = 0; seed < 24; ++seed) {
+            Dice dice(seed);
+            const M made(dice, dtype, choice);
+            if (made.chain.members.size() < 2) continue; // a product alone is no chain
+            const Tensor wanted = oneByOne(made.chain, made.inputs);
+            const Tensor got = together(made.chain, made.inputs, wanted.type(), byLibrary);
+            const QString problem = difference(got, wanted.shape(), valuesOf(wanted), tolerance);
+            QVERIFY2(problem.isEmpty(), qPrintable(QStringLiteral("%1, choice %2, seed %3: %4")
+                                                       .arg(name(dtype).data())
+                                                       .arg(choice)
+                                                       .arg(seed)
+                                                       .arg(problem)));
+            ++compared;
+        }
+}
+
 } // namespace
 
 /// Products with what ends them, by the GPU's code as the host's compiler made it, against their ops.
@@ -135,60 +163,14 @@ private Q_SLOTS:
                                                               {DType::f32, cuda::Ended::all},
                                                               {DType::f16, cuda::Ended::none},
                                                               {DType::bf16, cuda::Ended::none}};
-        for (const auto& [dtype, byLibrary] : ways)
-            for (int choice = 0; choice < 12; ++choice)
-                for (std::uint32_t seed = 0; seed < 24; ++seed) {
-                    Dice dice(seed);
-                    const Made made(dice, dtype, choice);
-                    if (made.chain.members.size() < 2) continue; // a product alone is no chain
-                    const Tensor wanted = oneByOne(made.chain, made.inputs);
-                    const Tensor got = together(made.chain, made.inputs, wanted.type(), byLibrary);
-                    Tolerance tolerance = findOp("Gemm")->tolerance;
-                    tolerance.rtol *= 2;
-                    tolerance.atol = 1e-5;
-                    // Each rounding in between may take a bit of sums of about 16.
-                    if (isHalfWidth(dtype)) {
-                        const double bit = dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
-                        tolerance.rtol += 2 * bit;
-                        tolerance.atol += 16 * bit;
-                    }
-                    const QString problem = difference(got, wanted.shape(), valuesOf(wanted), tolerance);
-                    QVERIFY2(problem.isEmpty(), qPrintable(QStringLiteral("%1, choice %2, seed %3: %4")
-                                                               .arg(name(dtype).data())
-                                                               .arg(choice)
-                                                               .arg(seed)
-                                                               .arg(problem)));
-                    ++compared;
-                }
+        for (const auto& [dtype, byLibrary] : ways) compareAll<Made>("Gemm", dtype, byLibrary, compared);
         QVERIFY2(compared > 1000, qPrintable(QString::number(compared)));
     }
 
     void alsoOfConvolutions() {
         int compared = 0;
         for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
-            for (int choice = 0; choice < 12; ++choice)
-                for (std::uint32_t seed = 0; seed < 24; ++seed) {
-                    Dice dice(seed);
-                    const Convolution made(dice, dtype, choice);
-                    if (made.chain.members.size() < 2) continue;
-                    const Tensor wanted = oneByOne(made.chain, made.inputs);
-                    const Tensor got = together(made.chain, made.inputs, wanted.type());
-                    Tolerance tolerance = findOp("Conv")->tolerance;
-                    tolerance.rtol *= 2;
-                    tolerance.atol = 1e-5;
-                    if (isHalfWidth(dtype)) { // of sums of about 16
-                        const double bit = dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
-                        tolerance.rtol += 2 * bit;
-                        tolerance.atol += 16 * bit;
-                    }
-                    const QString problem = difference(got, wanted.shape(), valuesOf(wanted), tolerance);
-                    QVERIFY2(problem.isEmpty(), qPrintable(QStringLiteral("%1, choice %2, seed %3: %4")
-                                                               .arg(name(dtype).data())
-                                                               .arg(choice)
-                                                               .arg(seed)
-                                                               .arg(problem)));
-                    ++compared;
-                }
+            compareAll<Convolution>("Conv", dtype, cuda::Ended::none, compared);
         QVERIFY2(compared > 700, qPrintable(QString::number(compared)));
     }
 

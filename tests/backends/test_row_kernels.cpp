@@ -2,7 +2,7 @@
 #include "backends/cuda/kernels/row_order.h"
 #include "core/dtype.h"
 #include "support/host_queue.h"
-#include "support/op_runner.h"
+#include "support/kernel_cases.h"
 #include "support/test_main.h"
 
 #include <QObject>
@@ -61,21 +61,10 @@ template <class T> std::vector<T> integers() {
             Limits::max()};
 }
 
-std::vector<Tensor> onTwin(std::string_view op, const Attributes& attributes,
-                           const std::vector<Tensor>& inputs) {
-    setKernelRunner([](const Op& entry, const KernelContext& context) {
-        runCudaKernel(entry.name.c_str(), context);
-        return true;
-    });
-    std::vector<Tensor> out = runOp(op, attributes, inputs);
-    setKernelRunner(nullptr);
-    return out;
-}
-
 void compare(std::string_view op, const Attributes& attributes, const std::vector<Tensor>& inputs,
              Tolerance tolerance) {
     const std::vector<Tensor> wanted = runOp(op, attributes, inputs);
-    const std::vector<Tensor> got = onTwin(op, attributes, inputs);
+    const std::vector<Tensor> got = runOpByCuda(op, attributes, inputs);
     QCOMPARE(got.size(), wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
         const QString problem = difference(got[i], wanted[i].shape(), valuesOf(wanted[i]), tolerance);

@@ -1,7 +1,7 @@
 #include "backends/cuda/kernels/team.h"
 #include "support/emulated_blocks.h"
 #include "support/host_queue.h"
-#include "support/op_runner.h"
+#include "support/kernel_cases.h"
 #include "support/test_main.h"
 
 #include <QObject>
@@ -17,17 +17,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<Tensor> byBlocks(std::string_view op, const Attributes& attributes,
-                             const std::vector<Tensor>& inputs) {
-    setKernelRunner([](const Op& entry, const KernelContext& context) {
-        runCudaKernel(entry.name.c_str(), context);
-        return true;
-    });
-    std::vector<Tensor> out = runOp(op, attributes, inputs);
-    setKernelRunner(nullptr);
-    return out;
-}
-
 /// Both kernels' errors together.
 Tolerance between(std::string_view op, DType dtype) {
     Tolerance tolerance = findOp(op)->tolerance;
@@ -39,7 +28,7 @@ Tolerance between(std::string_view op, DType dtype) {
 
 void compare(std::string_view op, const Attributes& attributes, const std::vector<Tensor>& inputs) {
     const std::vector<Tensor> wanted = runOp(op, attributes, inputs);
-    const std::vector<Tensor> got = byBlocks(op, attributes, inputs);
+    const std::vector<Tensor> got = runOpByCuda(op, attributes, inputs);
     QCOMPARE(got.size(), wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
         const QString problem =
@@ -102,7 +91,7 @@ private Q_SLOTS:
     void sumsBeforeAnElementKnowNothingOfIt() {
         const auto sums = [](const std::vector<double>& values, bool isExclusive) {
             const Tensor in = tensorOf(DType::f64, {static_cast<std::int64_t>(values.size())}, values);
-            return byBlocks("CumSum", {{"axis", std::int64_t{0}}, {"exclusive", isExclusive}}, {in})[0];
+            return runOpByCuda("CumSum", {{"axis", std::int64_t{0}}, {"exclusive", isExclusive}}, {in})[0];
         };
         const auto compareWith = [](const Tensor& got, const std::vector<double>& wanted) {
             const QString problem = difference(got, got.shape(), wanted, {});
