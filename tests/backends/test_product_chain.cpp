@@ -45,6 +45,14 @@ Tensor some(Dice& dice, DType dtype, const Shape& shape) {
     return inLayout(dice.tensor(dtype, shape, -2, 2), dice.layout());
 }
 
+/// An activation at the chain's end, where `choice` says so.
+void addActivation(OpChain& chain, int choice) {
+    const std::size_t last = chain.inputs + chain.members.size() - 1;
+    if (choice / 4 == 1) chain.members.push_back(member("Relu", {}, {last}));
+    if (choice / 4 == 2)
+        chain.members.push_back(member("Gelu", {{"approximate", std::string("tanh")}}, {last}));
+}
+
 /// A product, and, as `choice` says, a row and an activation behind it.
 struct Made {
     OpChain chain;
@@ -53,7 +61,6 @@ struct Made {
     Made(Dice& dice, DType dtype, int choice) {
         const bool isGemm = (choice & 1) != 0;
         const bool addsRow = (choice & 2) != 0;
-        const char* const activation = choice / 4 == 1 ? "Relu" : choice / 4 == 2 ? "Gelu" : nullptr;
         const std::int64_t m = dice.integer(1, 6);
         const std::int64_t k = dice.integer(1, 7);
         const std::int64_t n = dice.integer(1, 5);
@@ -75,11 +82,7 @@ struct Made {
             chain.members.push_back(member("Add", {},
                                            dice.one(2) ? std::vector<std::size_t>{2, chain.inputs}
                                                        : std::vector<std::size_t>{chain.inputs, 2}));
-        if (activation)
-            chain.members.push_back(
-                member(activation,
-                       *activation == 'G' ? Attributes{{"approximate", std::string("tanh")}} : Attributes{},
-                       {chain.inputs + chain.members.size() - 1}));
+        addActivation(chain, choice);
     }
 };
 
@@ -90,7 +93,6 @@ struct Convolution {
 
     Convolution(Dice& dice, DType dtype, int choice) {
         const bool addsImage = (choice & 2) != 0;
-        const char* const activation = choice / 4 == 1 ? "Relu" : choice / 4 == 2 ? "Gelu" : nullptr;
         const std::int64_t groups = dice.integer(1, 3);
         const std::int64_t ofGroup = dice.integer(1, 2);
         const std::int64_t channels = groups * dice.integer(1, 2);
@@ -112,11 +114,7 @@ struct Convolution {
                                            dice.one(2)
                                                ? std::vector<std::size_t>{chain.inputs - 1, chain.inputs}
                                                : std::vector<std::size_t>{chain.inputs, chain.inputs - 1}));
-        if (activation)
-            chain.members.push_back(
-                member(activation,
-                       *activation == 'G' ? Attributes{{"approximate", std::string("tanh")}} : Attributes{},
-                       {chain.inputs + chain.members.size() - 1}));
+        addActivation(chain, choice);
     }
 };
 

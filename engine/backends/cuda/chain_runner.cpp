@@ -8,11 +8,12 @@ namespace twb::cuda {
 
 std::unique_ptr<KernelState> ChainRunner::prepare(const OpChain& chain, DType dtype) {
     auto prepared = std::make_unique<Prepared>(chain);
+    const std::string source = chainSource(chain, dtype);
     const std::scoped_lock lock(m_mutex);
-    void*& kernel = m_kernels[chainSource(chain, dtype)];
+    void*& kernel = m_kernels[source];
     if (!kernel && m_problem.empty()) {
         try {
-            kernel = makeKernel(chainSource(chain, dtype));
+            kernel = makeKernel(source);
         } catch (const Error& error) {
             m_problem = error.what();
         }

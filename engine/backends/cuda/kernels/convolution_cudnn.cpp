@@ -1,3 +1,4 @@
+#include "backends/cuda/kernels/known_choices.h"
 #include "backends/cuda/kernels/native_convolution.h"
 #include "core/error.h"
 
@@ -195,42 +196,26 @@ struct Choice {
     std::size_t memory = 0;
 };
 
-/// The ways for each kind of call, the fastest first, which take the library longer to look up than many
-/// convolutions. Thread-safe.
-class Choices {
-public:
-    /// What they follow from.
-    using Key = std::vector<std::int64_t>;
-    static Key keyOf(const ConvolutionCall& call) {
-        int device = 0;
-        if (cudaGetDevice(&device) != cudaSuccess) device = -1;
-        Key key{device, static_cast<std::int64_t>(call.y.dtype), call.isTransposed, call.queue.allowsTf32(),
-                call.groups};
-        for (const TensorView* view : {&call.x, &call.w, &call.y}) {
-            key.insert(key.end(), view->shape.dims().begin(), view->shape.dims().end());
-            key.insert(key.end(), view->strides.begin(), view->strides.end());
-        }
-        for (const WindowAxis& axis : call.window.axes)
-            key.insert(key.end(), {axis.padBegin, axis.stride, axis.dilation});
-        return key;
-    }
-    std::optional<std::vector<Choice>> find(const Key& key) const {
-        const std::scoped_lock lock(m_mutex);
-        const auto known = m_all.find(key);
-        return known == m_all.end() ? std::nullopt : std::optional(known->second);
-    }
-    void keep(const Key& key, const std::vector<Choice>& choices) {
-        const std::scoped_lock lock(m_mutex);
-        m_all.insert_or_assign(key, choices);
-    }
+/// What they follow from.
+using Key = std::vector<std::int64_t>;
 
-private:
-    mutable std::mutex m_mutex;
-    std::map<Key, std::vector<Choice>> m_all;
-};
+Key keyOf(const ConvolutionCall& call) {
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) device = -1;
+    Key key{device, static_cast<std::int64_t>(call.y.dtype), call.isTransposed, call.queue.allowsTf32(),
+            call.groups};
+    for (const TensorView* view : {&call.x, &call.w, &call.y}) {
+        key.insert(key.end(), view->shape.dims().begin(), view->shape.dims().end());
+        key.insert(key.end(), view->strides.begin(), view->strides.end());
+    }
+    for (const WindowAxis& axis : call.window.axes)
+        key.insert(key.end(), {axis.padBegin, axis.stride, axis.dilation});
+    return key;
+}
 
-Choices& knownChoices() {
-    static Choices all;
+/// The ways for each kind of call, the fastest first.
+KnownChoices<Key, std::vector<Choice>>& knownChoices() {
+    static KnownChoices<Key, std::vector<Choice>> all;
     return all;
 }
 
@@ -328,7 +313,7 @@ bool convolveNatively(const ConvolutionCall& call) {
     if (!library || call.window.axes.empty() || call.window.axes.size() > 3) return false;
     const NativeConvolution native(*library, call);
     if (!native.describe()) return false;
-    const Choices::Key key = Choices::keyOf(call);
+    const Key key = keyOf(call);
     std::optional<std::vector<Choice>> choices = knownChoices().find(key);
     if (!choices) {
         choices = native.choices();

@@ -3,6 +3,8 @@
 #include "backends/cuda/kernels/view_copy.h"
 #include "ops/activation_functions.h"
 
+#include <type_traits>
+
 namespace twb::cuda {
 namespace {
 
@@ -39,15 +41,17 @@ void endChannels(Queue& queue, const TensorView& bias, const TensorView& other, 
     const std::int64_t spatial = total / planes;
     const Divide bySpatial(spatial, total);
     const Divide byChannels(y.shape[1], planes);
-    constexpr int V = kPackOf<T>;
-    if (spatial % V == 0)
+    const auto run = [&](auto width) {
+        constexpr int V = width;
         forEach(queue, total / V,
                 EndChannels<T, V, F>{y.as<T>(), bias.as<const T>(), other.as<const T>(), bySpatial,
                                      byChannels, f});
+    };
+    constexpr int pack = kPackOf<T>;
+    if (spatial % pack == 0)
+        run(std::integral_constant<int, pack>());
     else
-        forEach(queue, total,
-                EndChannels<T, 1, F>{y.as<T>(), bias.as<const T>(), other.as<const T>(), bySpatial,
-                                     byChannels, f});
+        run(std::integral_constant<int, 1>());
 }
 
 } // namespace

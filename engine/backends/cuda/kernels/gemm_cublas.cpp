@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/known_choices.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 
@@ -91,7 +92,7 @@ void set(const Queue& queue, cublasLtMatmulDesc_t description, cublasLtMatmulDes
     check(queue, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)));
 }
 
-/// What the choice of an algorithm follows from, the GPU first; choosing takes longer than a small product.
+/// What the choice of an algorithm follows from, the GPU first.
 using Key = std::tuple<int, DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
                        std::int64_t, bool, cublasLtEpilogue_t, std::uint32_t, bool, std::size_t>;
 
@@ -116,26 +117,9 @@ Key keyOf(Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std::uint
 
 using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
 
-/// The algorithms that were chosen; nothing where the library has none. Thread-safe.
-class Choices {
-public:
-    std::optional<Algorithm> find(const Key& key) const {
-        const std::scoped_lock lock(m_mutex);
-        const auto known = m_all.find(key);
-        return known == m_all.end() ? std::nullopt : std::optional(known->second);
-    }
-    void keep(const Key& key, const Algorithm& algorithm) {
-        const std::scoped_lock lock(m_mutex);
-        m_all.insert_or_assign(key, algorithm);
-    }
-
-private:
-    mutable std::mutex m_mutex;
-    std::map<Key, Algorithm> m_all;
-};
-
-Choices& choices() {
-    static Choices all;
+/// Nothing where the library has none.
+KnownChoices<Key, Algorithm>& choices() {
+    static KnownChoices<Key, Algorithm> all;
     return all;
 }
 

@@ -362,7 +362,7 @@ void multinomialKernel(const KernelCall& call) {
     if (rows * classes == 0) return;
     const ConvertedView x(call.queue, DType::f64, call.inputs[0]);
     const Scratch sums(call.queue, static_cast<std::size_t>(rows * classes) * sizeof(double));
-    // A warp could not wait for its threads' stores.
+    // Of few classes most of the work is the running sum, which is one thread's.
     forEachRow(call.queue, rows, classes,
                SumChances{x.as<double>(), sums.as<double>(), classes, call.queue.fault()},
                classes > 1024 ? TeamOf::rowLength : TeamOf::one);

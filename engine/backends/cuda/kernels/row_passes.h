@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cuda/kernels/pointwise.h"
+#include "backends/cuda/kernels/reduction.h"
 #include "backends/cuda/kernels/rows.h"
 
 #include <algorithm>
@@ -356,18 +357,9 @@ template <class How, class R, class Work> struct MeasurePieces {
     }
 };
 
-template <class Work> struct MergeStates {
-    const typename Work::State* states;
-    std::int64_t count;
-    Work work;
-    typename Work::State* merged;
-    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
-        typename Work::State state{};
-        for (std::int64_t i = team.index(); i < count; i += team.size())
-            work.merge(state, states[row * count + i]);
-        state = team.merged(work, state);
-        if (team.isFirst()) merged[row] = state;
-    }
+template <class State> struct StoreState {
+    State* states;
+    TWB_HOST_DEVICE void operator()(std::int64_t row, const State& state) const { states[row] = state; }
 };
 
 template <class How, class R, class Work> struct RewritePieces {
@@ -435,7 +427,8 @@ void measureRows(Queue& queue, const R& rows, const RowCut& cut, const Work& wor
                    MeasurePieces<decltype(how), R, Work>{{rows, cut}, work, ofPieces}, teamOf(rows));
     });
     if (cut.pieces > 1)
-        forEachRow(queue, rows.kept.total, cut.pieces, MergeStates<Work>{ofPieces, cut.pieces, work, states});
+        forEachRow(queue, rows.kept.total, cut.pieces,
+                   MergePieces<Work, StoreState<State>>{ofPieces, cut.pieces, work, {states}});
 }
 
 /// Does the work on all rows.
