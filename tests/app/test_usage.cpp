@@ -1,12 +1,29 @@
 #include "app/program.h"
 #include "support/test_main.h"
 
+#include <QRegularExpression>
+
 using namespace twb;
 using namespace twb::test;
 
-/// Command lines that somebody got wrong.
+/// Wrong command lines, and the calls in the documentation.
 class TestUsage : public QObject {
     Q_OBJECT
+
+    /// The README, the manual and the READMEs of folders.
+    static QStringList pages() {
+        const QDir source(QStringLiteral(TWB_SOURCE_DIR));
+        QStringList out{source.filePath("README.md"), source.filePath("engine/ops/README.md"),
+                        source.filePath("engine/backends/cuda/README.md"), source.filePath("tests/README.md"),
+                        source.filePath("tests/bench/README.md")};
+        const QDir manual(source.filePath("resources/manual"));
+        for (const QString& name : manual.entryList({"*.md"})) out << manual.filePath(name);
+        return out;
+    }
+    static QStringList linesOf(const QString& path) {
+        QFile page(path);
+        return page.open(QIODevice::ReadOnly) ? QString::fromUtf8(page.readAll()).split('\n') : QStringList();
+    }
 
 private Q_SLOTS:
     void theWrongWordIsNamed_data() {
@@ -54,25 +71,53 @@ private Q_SLOTS:
         }
     }
 
-    /// Found by a newcomer: the README's calls were of a file and of nodes that nobody has.
-    void theReadmesCallsWork() {
+    void everyCallInTheDocumentationWorks_data() {
+        QTest::addColumn<QString>("path");
+        for (const QString& path : pages())
+            QTest::newRow(qPrintable(QDir(QStringLiteral(TWB_SOURCE_DIR)).relativeFilePath(path))) << path;
+    }
+    /// The calls of a page run in order, in a copy of the examples. A call with `$` is followed by its
+    /// output: it may find errors in the graph if the page shows them, and its first line must be the page's.
+    void everyCallInTheDocumentationWorks() {
+        QFETCH(QString, path);
         const Program twb;
         QProcess copy;
         copy.start("cp", {"-r", QStringLiteral(TWB_SOURCE_DIR "/resources/examples"), twb.file("examples")});
         QVERIFY(copy.waitForFinished() && copy.exitCode() == 0);
-        QFile readme(QStringLiteral(TWB_SOURCE_DIR "/README.md"));
-        QVERIFY(readme.open(QIODevice::ReadOnly));
+        const QStringList lines = linesOf(path);
         int calls = 0;
-        for (const QString& line : QString::fromUtf8(readme.readAll()).split('\n')) {
-            if (!line.startsWith("twb run ")) continue;
+        for (qsizetype i = 0; i < lines.size(); ++i) {
+            const bool isShown = lines[i].startsWith("$ twb ");
+            if (!isShown && !lines[i].startsWith("twb ")) continue;
             ++calls;
             QProcess process;
             process.setWorkingDirectory(twb.file("examples"));
-            process.start(Program::path(), QProcess::splitCommand(line.section('#', 0, 0)).mid(1));
+            process.start(
+                Program::path(),
+                QProcess::splitCommand(lines[i].section('#', 0, 0).remove('\'')).mid(isShown ? 2 : 1));
             const Ended ended = Program::wait(process);
-            QVERIFY2(ended.exit == 0, qPrintable(line + "\n" + ended.err));
+            const QString output = isShown ? lines.value(i + 1) : QString();
+            QVERIFY2(ended.exit == (output.contains(": error[") ? 3 : 0),
+                     qPrintable(lines[i] + "\n" + ended.err));
+            if (output.contains(": error[")) QCOMPARE(ended.out.section('\n', 0, 0), output);
         }
-        QVERIFY(calls >= 7);
+        if (path == pages().front()) QVERIFY(calls >= 1);
+        if (path.endsWith("command-line.md")) QVERIFY(calls >= 20);
+    }
+
+    void everyLinkInTheDocumentationLeadsToAFile() {
+        static const QRegularExpression link(QStringLiteral("\\[[^\\]]+\\]\\(([^)#]+)\\)"));
+        int links = 0;
+        for (const QString& path : pages())
+            for (const QString& line : linesOf(path))
+                for (auto found = link.globalMatch(line); found.hasNext();) {
+                    const QString target = found.next().captured(1);
+                    if (target.startsWith("http")) continue;
+                    ++links;
+                    QVERIFY2(QFileInfo::exists(QFileInfo(path).dir().filePath(target)),
+                             qPrintable(path + ": " + target));
+                }
+        QVERIFY(links > 30);
     }
 
     void aDeviceThatNothingStandsOnIsSaid() {
