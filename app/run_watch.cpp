@@ -31,9 +31,8 @@ AtStop RunWatch::stopped(const RunStop& stop) {
     return AtStop::end;
 }
 
-void RunWatch::finished(const RunResult& result) {
-    m_timeline.finish();
-    m_result = result;
+void RunWatch::finished(RunResult result) noexcept {
+    m_result = std::move(result);
     m_finished = true;
     m_interrupts.post();
 }
@@ -88,6 +87,7 @@ void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& optio
         }
     }
     executor.wait();
+    watch.settle();
     if (shown) fmt::print(stderr, "\r\x1b[K");
 }
 

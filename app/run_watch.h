@@ -21,12 +21,14 @@ public:
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     /// Ends the run at the first breakpoint that it comes to: nobody is there to look around.
     AtStop stopped(const RunStop& stop) override;
-    void finished(const RunResult& result) override;
+    void finished(RunResult result) noexcept override;
+    /// To be called once isFinished(), before the figures are read.
+    void settle() { m_timeline.finish(); }
 
     std::int64_t done() const noexcept { return m_done; }
     bool isFinished() const noexcept { return m_finished; }
 
-    // To be read once isFinished().
+    // To be read after settle().
     const RunResult& result() const noexcept { return m_result; }
     const std::optional<RunStop>& found() const noexcept { return m_found; } ///< where it stopped
     const Ledger& ledger() const noexcept { return m_ledger; }

@@ -30,10 +30,10 @@ AtStop RunBatch::stopped(const RunStop& stop) {
     return AtStop::wait;
 }
 
-void RunBatch::finished(const RunResult& result) {
+void RunBatch::finished(RunResult result) noexcept {
     const std::lock_guard lock(m_mutex);
     if (m_closed || result.run != m_run) return;
-    m_events.end = result;
+    m_events.end = std::move(result);
 }
 
 RunEvents RunBatch::take() {

@@ -30,7 +30,7 @@ public:
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     AtStop stopped(const RunStop& stop) override;
-    void finished(const RunResult& result) override;
+    void finished(RunResult result) noexcept override;
 
     /// All events since the last call. For the window's thread.
     RunEvents take();

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 
 namespace twb {
@@ -33,6 +35,8 @@ public:
     virtual ~LaunchGuard() = default;
     /// Set on the first failure or on a cancel; while it is clear no launch asks mayRun.
     std::atomic<bool> alert{false};
+    /// Not null where the kernels and copies that the host runs must take turns: each holds it while it runs.
+    std::mutex* turn = nullptr;
     virtual bool mayRun(std::uint32_t step) noexcept = 0;
     virtual void failed(std::uint32_t step, std::exception_ptr error) noexcept = 0;
 };
@@ -49,13 +53,11 @@ struct Launch {
     const TensorFiles* files = nullptr;
     StepMemory* memory = nullptr; ///< the step's own in this run
     Cost cost;
-    bool allowTf32 = false;        ///< products of f32 may be rounded to TF32 where a device has it
-    std::uint64_t hostScalars = 0; ///< bit i: input i is a 0-dimensional cpu tensor among a device's operands
+    bool allowTf32 = false; ///< products of f32 may be rounded to TF32 where a device has it
+    /// Inputs, in ascending order, that are 0-dimensional cpu tensors among a device's operands.
+    std::span<const std::uint32_t> hostScalars;
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr; ///< null: not timed
-    bool isHostScalar(std::size_t input) const noexcept {
-        return input < 64 && (hostScalars >> input & 1) != 0;
-    }
 };
 
 /// One dense copy between memory spaces.

@@ -114,7 +114,13 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     m_peak = std::max(m_peak, m_used);
     // A request for pinned host memory is honoured in name only where no driver can lock pages.
     const MemoryKind shown = m_kind == MemoryKind::device ? MemoryKind::device : kind;
-    return std::make_shared<Block>(shared_from_this(), data, bytes, size, m_device, shown);
+    try {
+        return std::make_shared<Block>(shared_from_this(), data, bytes, size, m_device, shown);
+    } catch (const std::bad_alloc&) {
+        m_used -= size;
+        giveBack(data, size);
+        throw;
+    }
 }
 
 /// Fresh memory, or nothing when this machine has not that much.

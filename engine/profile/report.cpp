@@ -211,7 +211,7 @@ Json errorsOf(const RunReport& report) {
     Json out = Json::array();
     for (const StepError& error : report.result.errors)
         out.push_back({{"node", value(error.node)},
-                       {"label", report.plan->steps[error.step].label},
+                       {"label", error.step == kNone ? std::string() : report.plan->steps[error.step].label},
                        {"code", name(error.code)},
                        {"message", error.message}});
     return out;

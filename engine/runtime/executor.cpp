@@ -40,6 +40,31 @@ const Tensor* RunResult::tensor(PortRef output) const noexcept {
 
 AtStop RunObserver::stopped(const RunStop&) { return AtStop::goOn; }
 
+namespace {
+
+/// How a run ended whose result could not be put together, for want of memory for example.
+RunResult failedRun(std::uint64_t run, const std::exception_ptr& error) noexcept {
+    RunResult result;
+    result.run = run;
+    result.status = RunStatus::failed;
+    const auto add = [&](ErrorCode code, const char* sentence) noexcept {
+        try {
+            result.errors.push_back({kNone, NodeId::none, code, sentence});
+        } catch (const std::bad_alloc&) { // not even memory for the sentence: the status tells
+        }
+    };
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+        add(ErrorCode::outOfMemory, "the run was ended: the host is out of memory");
+    } catch (const std::exception& e) {
+        add(ErrorCode::failed, e.what());
+    }
+    return result;
+}
+
+} // namespace
+
 class Executor::Impl {
 public:
     Impl() : m_thread([this] { work(); }) {}
@@ -119,11 +144,16 @@ private:
             RunContext& context = *m_context;
             RunObserver& observer = *m_observer;
             lock.unlock();
-            const RunResult result = context.execute();
+            RunResult result;
+            try {
+                result = context.execute();
+            } catch (...) {
+                result = failedRun(context.number(), std::current_exception());
+            }
             lock.lock();
             m_ended = true;
             lock.unlock();
-            observer.finished(result);
+            observer.finished(std::move(result));
             lock.lock();
             // Joins the streams' threads: the run is over only when nothing of it is left.
             m_context.reset();

@@ -36,14 +36,15 @@ struct StepRecord {
     StepState state = StepState::pending;
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
-    /// Of a copy: between its tensor being there and its start, because the queue was busy. Nothing where the
-    /// tensor was there before the iterations (and of a setup's copies): since when it waited has no answer.
+    /// Of a copy: between its tensor being there and its start, because the queue was busy. Nothing where
+    /// this iteration did not make the tensor (setup, results of an earlier run): since when it waited has no
+    /// answer.
     std::optional<std::int64_t> waitNs;
     std::uint64_t bytes = 0; ///< copied, for a transfer
 };
 
 struct StepError {
-    std::uint32_t step = 0;
+    std::uint32_t step = 0; ///< kNone: the run as a whole
     NodeId node = NodeId::none;
     ErrorCode code = ErrorCode::failed;
     std::string message; ///< a sentence that names the node
@@ -56,7 +57,7 @@ struct RunResult {
     RunStatus status = RunStatus::finished;
     std::uint64_t run = 0;
     std::int64_t iterations = 0;   ///< completed
-    std::vector<StepState> states; ///< by step, of the last iteration
+    std::vector<StepState> states; ///< by step, of the last iteration; none where memory was short
     std::vector<StepError> errors;
     std::int64_t stoppedNs = 0; ///< it stood still at breakpoints; part of no other time
     std::int64_t wallNs = 0;    ///< iterations only, on the host's clock
@@ -92,14 +93,16 @@ class RunObserver {
 public:
     virtual ~RunObserver() = default;
     virtual void started(std::uint64_t run, const Plan& plan) = 0;
-    /// Ended steps, a batch an iteration.
+    /// Ended steps, a batch an iteration. An iteration that a cancel cut short counts as cancelled in all of
+    /// its steps; only bodies of If, Loop and Scan are reported each time that they end.
     virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
     /// Completed iterations.
     virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;
     /// The run has come to a breakpoint, or to the step after one. runToEnd() must not be told to wait:
     /// nobody could wake it.
     virtual AtStop stopped(const RunStop& stop);
-    virtual void finished(const RunResult& result) = 0;
+    /// Comes in any case, and moves the result along: there may be no memory left to copy it.
+    virtual void finished(RunResult result) noexcept = 0;
 };
 
 struct RunOptions {

@@ -39,6 +39,8 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
       m_cache(cache), m_guard(*m_plan), m_stops(m_options.breakpoints) {
     const std::size_t steps = m_plan->steps.size();
     for (const PlanStream& stream : m_plan->streams) {
+        if (std::find(m_devices.begin(), m_devices.end(), stream.device) == m_devices.end())
+            m_devices.push_back(stream.device);
         Backend& backend = m_plan->devices.at(stream.device);
         m_streams.push_back(backend.createStream(stream.queue));
         m_ends.push_back({backend.createEvent(), backend.createEvent()});
@@ -65,7 +67,22 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     }
 }
 
-RunContext::~RunContext() = default;
+RunContext::~RunContext() { drain(); }
+
+/// Waits until no stream uses the run's memory any more. A stream may wait for another's event: all of them
+/// get their work before the first is waited for.
+void RunContext::drain() noexcept {
+    const auto each = [this](auto&& call) noexcept {
+        for (auto& stream : m_streams) {
+            try {
+                call(*stream);
+            } catch (...) { // a lost device has nothing left to wait for
+            }
+        }
+    };
+    each([](Stream& stream) { stream.flush(); });
+    each([](Stream& stream) { stream.synchronize(); });
+}
 
 void RunContext::allocate() {
     for (const Device device : m_plan->devices.devices()) m_plan->devices.at(device).memory().beginPeak();
@@ -136,16 +153,17 @@ void RunContext::bind(std::uint32_t index) {
             showChannelsLast(*step.op, slot.inputs, slot.outputs);
         Launch launch;
         const bool isOnHost = m_plan->streams[step.stream].device.isCpu();
-        for (std::size_t i = 0; i < std::min<std::size_t>(step.inputs.size(), 64); ++i) {
+        slot.hostScalars.clear();
+        for (std::uint32_t i = 0; i < step.inputs.size(); ++i) {
             const std::uint32_t v = step.inputs[i];
             if (v == kNone) continue;
-            const std::uint64_t bit = std::uint64_t{1} << i;
-            if (m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
-                slot.memory.constants |= bit;
+            if (i < 64 && m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
+                slot.memory.constants |= std::uint64_t{1} << i;
             if (!isOnHost && m_plan->values[v].device.isCpu() &&
                 !step.op->inputAt(static_cast<int>(i)).hostValue)
-                launch.hostScalars |= bit;
+                slot.hostScalars.push_back(i);
         }
+        launch.hostScalars = slot.hostScalars;
         launch.step = index;
         launch.op = step.op->name.c_str();
         launch.chain = step.chain.get();
@@ -157,10 +175,12 @@ void RunContext::bind(std::uint32_t index) {
         launch.memory = &slot.memory;
         launch.cost = step.cost;
         launch.allowTf32 = m_options.allowTf32;
-        launch.guard = &m_guard;
         slot.launch = {launch, launch};
-        slot.launch[0].timing = &m_timings[0][index];
-        slot.launch[1].timing = &m_timings[1][index];
+        for (int parity = 0; parity < 2; ++parity) {
+            const auto p = static_cast<std::size_t>(parity);
+            slot.launch[p].guard = m_guard.of(parity);
+            slot.launch[p].timing = &m_timings[p][index];
+        }
         return;
     }
     const Transfer& transfer = m_plan->transfers[step.transfer];
@@ -171,13 +191,16 @@ void RunContext::bind(std::uint32_t index) {
     copy.bytes = static_cast<std::size_t>(m_types[step.outputs[0]].byteCount());
     copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
     copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
-    copy.guard = &m_guard;
     slot.copy = {copy, copy};
-    slot.copy[0].timing = &m_timings[0][index];
-    slot.copy[1].timing = &m_timings[1][index];
+    for (int parity = 0; parity < 2; ++parity) {
+        const auto p = static_cast<std::size_t>(parity);
+        slot.copy[p].guard = m_guard.of(parity);
+        slot.copy[p].timing = &m_timings[p][index];
+    }
 }
 
-/// Finds a dynamic step's sizes, with the values that the host must read for it, and its memory.
+/// Finds a dynamic step's sizes, with the values that the host must read for it, and its memory. An output
+/// whose size the plan knows keeps the memory that the run gave it: its readers are bound to that already.
 void RunContext::resolve(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     try {
@@ -194,7 +217,7 @@ void RunContext::resolve(std::uint32_t index) {
             if (!spec.hostValue && !spec.shapesOutput) continue;
             // The one place where submission waits for results: sizes that the graph computes.
             synchronizeAll();
-            if (!m_guard.mayRun(index)) return bind(index); // whoever makes it has failed: nothing to read
+            if (!m_guard.mayRun(index, parity())) return bind(index); // its producer failed: nothing to read
             hostValues[p] = toHost(tensorOf(v), m_plan->devices);
             values[p] = &hostValues[p];
         }
@@ -207,10 +230,14 @@ void RunContext::resolve(std::uint32_t index) {
         }
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const std::uint32_t v = step.outputs[i];
-            const PlanSlot& slot = m_plan->slots[m_plan->values[v].slot];
+            const PlanValue& value = m_plan->values[v];
+            const PlanSlot& slot = m_plan->slots[value.slot];
+            if (value.type.isKnown() && outputs[i] != value.type)
+                throw Error(ErrorCode::failed, fmt::format("output {} became {}, but was planned as {}", i,
+                                                           outputs[i].toString(), value.type.toString()));
             m_types[v] = outputs[i];
-            if (m_plan->values[v].absent) continue;
-            m_buffers[m_plan->values[v].slot] =
+            if (value.absent || slot.bytes > 0) continue;
+            m_buffers[value.slot] =
                 m_plan->devices.memoryFor(slot.device, slot.memory)
                     .allocate(static_cast<std::size_t>(outputs[i].byteCount()), slot.memory);
         }
@@ -221,8 +248,8 @@ void RunContext::resolve(std::uint32_t index) {
             const Cost cost = costOf(*step.op, known, outputs, step.attributes);
             for (Launch& launch : m_slots[index].launch) launch.cost = cost;
         }
-    } catch (const Error& e) {
-        if (m_guard.mayRun(index)) m_guard.fail(index, e.code(), e.what());
+    } catch (const std::exception&) {
+        if (m_guard.mayRun(index, parity())) m_guard.failed(index, std::current_exception());
         bind(index);
     }
 }
@@ -231,6 +258,7 @@ void RunContext::submit(std::uint32_t index, int parity) {
     const Step& step = m_plan->steps[index];
     Stream& stream = *m_streams[step.stream];
     const auto p = static_cast<std::size_t>(parity);
+    m_submitting = index;
     if (m_stops.isArmed()) stopBefore(index);
     markSubmitted(index, p);
     for (std::uint32_t other : step.waits) stream.wait(*m_events[other][p]);
@@ -356,13 +384,13 @@ void RunContext::finishIteration(std::int64_t iteration) {
     const int parity = static_cast<int>(iteration & 1);
     for (auto& ends : m_ends) ends[static_cast<std::size_t>(parity)]->synchronize();
     collect(m_plan->setupSteps, static_cast<std::uint32_t>(m_plan->steps.size()), iteration, parity);
-    if (m_guard.isCancelled() || m_guard.hasFailed()) return;
+    if (m_guard.wasCut(parity) || m_guard.hasFailed()) return;
     m_completed = iteration + 1;
     if (m_observer) m_observer->progress(m_run, m_completed, m_options.iterations);
 }
 
-StepState RunContext::stateOf(std::uint32_t step) const {
-    const StepState state = m_guard.state(step);
+StepState RunContext::stateOf(std::uint32_t step, int parity) const {
+    const StepState state = m_guard.state(step, parity);
     if (state != StepState::done) return state;
     const Step& s = m_plan->steps[step];
     if (s.owner != kNone && !m_bodyRan[s.owner][s.body]) return StepState::skipped;
@@ -372,18 +400,21 @@ StepState RunContext::stateOf(std::uint32_t step) const {
 void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                          std::uint32_t owner, std::uint32_t body) {
     auto& timings = m_timings[static_cast<std::size_t>(parity)];
-    for (const PlanStream& stream : m_plan->streams) m_plan->devices.at(stream.device).collect(timings);
+    for (const Device device : m_devices) m_plan->devices.at(device).collect(timings);
     m_records.clear();
     const bool isLast = iteration + 1 == m_options.iterations;
     const bool onVirtual = m_plan->virtualClock;
     const auto& stopped = m_stoppedAt[static_cast<std::size_t>(parity)];
+    // An iteration that a cancel cut short counts for none of its steps, so that their counts agree.
+    const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(parity);
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
         StepRecord record;
         record.step = i;
         record.iteration = static_cast<std::uint32_t>(iteration);
-        record.state = stateOf(i);
+        record.state = stateOf(i, parity);
+        if (isCut && record.state == StepState::done) record.state = StepState::cancelled;
         if (record.state == StepState::done) {
             const LaunchTiming& t = timings[i];
             record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs - stopped[i];
@@ -392,7 +423,8 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             if (step.transfer != kNone) {
                 record.bytes = m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                if (producer != kNone && !m_plan->steps[producer].setup) {
+                // Only a tensor that this iteration made has a time since which the copy could have waited.
+                if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
                     const std::int64_t ready = onVirtual
                                                    ? timings[producer].virtualEnd
                                                    : timings[producer].end - m_startNs - stopped[producer];
@@ -416,8 +448,8 @@ Tensor RunContext::tensorOf(std::uint32_t value) const {
 void RunContext::keepResults(RunResult& result) {
     const auto isWhole = [&](std::uint32_t v) {
         const std::uint32_t producer = m_plan->producers[v];
-        return producer != kNone && m_guard.state(producer) == StepState::done && m_types[v].isKnown() &&
-               (m_buffers[m_plan->values[v].slot] || m_types[v].byteCount() == 0);
+        return producer != kNone && m_guard.state(producer, parity()) == StepState::done &&
+               m_types[v].isKnown() && (m_buffers[m_plan->values[v].slot] || m_types[v].byteCount() == 0);
     };
     for (const auto& [node, values] : m_plan->valuesOfNode)
         for (std::size_t port = 0; port < values.size(); ++port)
@@ -439,33 +471,45 @@ void RunContext::keepResults(RunResult& result) {
     *m_cache = std::move(fresh);
 }
 
-RunResult RunContext::execute() {
-    m_startNs = steadyNs();
-    if (m_observer) m_observer->started(m_run, *m_plan);
+void RunContext::iterate() {
     allocate();
-    for (const Step& step : m_plan->steps)
+    for (const Step& step : m_plan->steps) {
+        m_submitting = step.index;
         if (!step.dynamic) bind(step.index);
+    }
     prepare();
     runSetup();
     findStretches();
-    const std::int64_t stoppedInSetup = m_stoppedNs;
-    const std::int64_t iterationsStart = steadyNs();
-    std::int64_t submitted = 0;
+    m_stoppedInSetup = m_stoppedNs;
+    m_iterationsStart = steadyNs();
     std::int64_t finished = 0;
-    while (submitted < m_options.iterations && !m_guard.isCancelled() &&
-           !(submitted > 0 && m_guard.hasFailed())) {
-        submitIteration(submitted++);
-        if (submitted - finished == 2) finishIteration(finished++);
+    while (m_submitted < m_options.iterations && !m_guard.isCancelled() &&
+           !(m_submitted > 0 && m_guard.hasFailed())) {
+        submitIteration(m_submitted++);
+        if (m_submitted - finished == 2) finishIteration(finished++);
     }
-    while (finished < submitted) finishIteration(finished++);
+    while (finished < m_submitted) finishIteration(finished++);
     synchronizeAll();
+}
+
+RunResult RunContext::execute() {
+    m_startNs = m_iterationsStart = steadyNs();
+    if (m_observer) m_observer->started(m_run, *m_plan);
+    try {
+        iterate();
+    } catch (...) {
+        // The submission itself failed: what is queued is not worth running.
+        if (!m_plan->steps.empty()) m_guard.failed(m_submitting, std::current_exception());
+        m_guard.cancel();
+        drain();
+    }
 
     RunResult result;
     result.run = m_run;
     result.stoppedNs = m_stoppedNs;
-    result.wallNs = steadyNs() - iterationsStart - (m_stoppedNs - stoppedInSetup);
+    result.wallNs = steadyNs() - m_iterationsStart - (m_stoppedNs - m_stoppedInSetup);
     result.prepareNs = m_prepareNs;
-    result.setupNs = iterationsStart - m_startNs - m_prepareNs - stoppedInSetup;
+    result.setupNs = m_iterationsStart - m_startNs - m_prepareNs - m_stoppedInSetup;
     result.clockNs = m_plan->virtualClock ? m_clockEnd - m_setupEnd : result.wallNs;
     result.iterations = m_completed;
     for (const auto& stream : m_streams) result.replayed += stream->replayed();
@@ -474,8 +518,8 @@ RunResult RunContext::execute() {
                     : m_guard.isCancelled() ? RunStatus::cancelled
                                             : RunStatus::finished;
     for (const Step& step : m_plan->steps) {
-        StepState state = stateOf(step.index);
-        if (submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
+        StepState state = stateOf(step.index, parity());
+        if (m_submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
         result.states.push_back(state);
     }
     keepResults(result);

@@ -12,31 +12,57 @@ namespace twb {
 /// Results of an earlier run, by the signature of the step that made them.
 using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
 
-/// Which steps may still run. Asked by the streams only after the first failure or a cancel.
-class RunGuard final : public LaunchGuard {
+/// Which steps may still run. A failed step stays failed in all iterations. A cancel is kept for each of the
+/// two iterations that may be in flight (by parity), so that one that had ended stays whole.
+class RunGuard {
 public:
     explicit RunGuard(const Plan& plan);
 
-    bool mayRun(std::uint32_t step) noexcept override;
-    void failed(std::uint32_t step, std::exception_ptr error) noexcept override;
-    /// Steps [first, last) did not run, for the reason that `state` is.
-    void skip(std::uint32_t first, std::uint32_t last, StepState state) noexcept;
-    /// As failed(), with the sentence as it stands.
-    void fail(std::uint32_t step, ErrorCode code, std::string sentence) noexcept;
+    /// What launches of an iteration of this parity ask.
+    LaunchGuard* of(int parity) noexcept { return &m_sides[static_cast<std::size_t>(parity)]; }
+
+    bool mayRun(std::uint32_t step, int parity) noexcept;
+    /// Steps [first, last) did not run in an iteration of this parity, for the reason that `state` is.
+    void skip(std::uint32_t first, std::uint32_t last, StepState state, int parity) noexcept;
+    /// Without memory for its sentence, an error is kept as a state only; errors() then says so.
+    void failed(std::uint32_t step, std::exception_ptr error) noexcept;
+    void fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept;
     void cancel() noexcept;
     bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
     bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
+    /// Whether a cancel kept a step of the iteration of this parity from running.
+    bool wasCut(int parity) const noexcept { return m_sides[static_cast<std::size_t>(parity)].isCut(); }
     /// done unless something kept the step from running.
-    StepState state(std::uint32_t step) const noexcept {
-        return m_states[step].load(std::memory_order_acquire);
-    }
+    StepState state(std::uint32_t step, int parity) const noexcept;
     std::vector<StepError> errors() const;
 
 private:
+    class Side final : public LaunchGuard {
+    public:
+        void init(RunGuard& run, int parity, std::size_t steps);
+        bool mayRun(std::uint32_t step) noexcept override { return m_run->mayRun(step, m_parity); }
+        void failed(std::uint32_t step, std::exception_ptr error) noexcept override {
+            m_run->failed(step, std::move(error));
+        }
+        void cut(std::uint32_t step) noexcept;
+        bool isCut() const noexcept { return m_isCut.load(std::memory_order_acquire); }
+        bool isCut(std::uint32_t step) const noexcept { return m_cut[step].load(std::memory_order_acquire); }
+
+    private:
+        RunGuard* m_run = nullptr;
+        int m_parity = 0;
+        std::vector<std::atomic<bool>> m_cut; ///< by step: a cancel kept it from running
+        std::atomic<bool> m_isCut{false};
+    };
+
+    void raiseAlert() noexcept;
+
     const Plan& m_plan;
-    std::vector<std::atomic<StepState>> m_states;
+    std::array<Side, 2> m_sides;
+    std::vector<std::atomic<StepState>> m_states; ///< by step: done, failed, poisoned or skipped
     std::atomic<bool> m_cancelled{false};
     std::atomic<bool> m_failed{false};
+    std::mutex m_turn; ///< of host kernels beside a simulated device, whose kernels run on the same cores
     mutable std::mutex m_mutex;
     std::vector<StepError> m_errors;
 };
@@ -50,6 +76,8 @@ public:
                ResultCache* cache);
     ~RunContext();
 
+    std::uint64_t number() const noexcept { return m_run; }
+    /// Failures end in the result. Throws only when the result itself cannot be put together.
     RunResult execute();
     void cancel() noexcept {
         m_guard.cancel();
@@ -65,6 +93,7 @@ private:
     struct StepSlot {
         std::vector<TensorView> inputs;
         std::vector<TensorView> outputs;
+        std::vector<std::uint32_t> hostScalars;
         StepMemory memory;
         // By parity of the iteration: one may still be in the queue while the next is submitted.
         std::array<Launch, 2> launch;
@@ -96,6 +125,8 @@ private:
     /// Of the steps there that belong to a body of `owner`, or, by default, to none.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
+    void iterate();
+    void drain() noexcept;
     // In run_stops.cpp.
     void stopBefore(std::uint32_t step);
     void stopAfter(std::uint32_t step);
@@ -121,7 +152,8 @@ private:
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
     void keepResults(RunResult& result);
-    StepState stateOf(std::uint32_t step) const;
+    StepState stateOf(std::uint32_t step, int parity) const;
+    int parity() const noexcept { return static_cast<int>(m_iteration & 1); }
     Tensor tensorOf(std::uint32_t value) const;
 
     const std::uint64_t m_run;
@@ -132,7 +164,6 @@ private:
     RunGuard m_guard;
     RunStops m_stops;
 
-    std::vector<std::unique_ptr<Stream>> m_streams;
     std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: of an iteration
     std::vector<std::array<std::unique_ptr<Event>, 2>> m_events; ///< by step, where others wait for it
     std::vector<BufferPtr> m_buffers;                            ///< by slot
@@ -147,7 +178,10 @@ private:
     std::int64_t m_prepareNs = 0;
     std::int64_t m_setupEnd = 0;                          ///< on the run's clock
     std::int64_t m_clockEnd = 0;                          ///< on the run's clock
+    std::int64_t m_submitted = 0;                         ///< iterations
     std::int64_t m_completed = 0;                         ///< iterations
+    std::int64_t m_iterationsStart = 0;                   ///< on the host's clock
+    std::int64_t m_stoppedInSetup = 0;                    ///< m_stoppedNs when the iterations began
     std::int64_t m_stoppedNs = 0;                         ///< the run stood still so far
     std::array<std::vector<std::int64_t>, 2> m_stoppedAt; ///< by step: m_stoppedNs when it was submitted
     struct StoppedStep {
@@ -165,6 +199,10 @@ private:
 
     std::vector<Stretch> m_stretches;
     std::vector<std::uint32_t> m_stretchOf; ///< by step; kNone: launched by itself
+
+    std::uint32_t m_submitting = 0;                 ///< the step that an error of the submission belongs to
+    std::vector<Device> m_devices;                  ///< of the streams, each once
+    std::vector<std::unique_ptr<Stream>> m_streams; ///< last: they use all of the above until they end
 };
 
 } // namespace twb

@@ -48,10 +48,10 @@ void RunContext::runControl(std::uint32_t index, int parity) {
     timing.virtualStart = rest();
     timing.start = steadyNs();
     const std::int64_t stoppedBefore = m_stoppedNs;
-    if (!m_guard.mayRun(index)) {
+    if (!m_guard.mayRun(index, parity)) {
         for (std::uint32_t b = 0; b < control.bodies.size(); ++b) {
             const PlanBody& body = control.bodies[b];
-            m_guard.skip(body.first, body.last, m_guard.state(index));
+            m_guard.skip(body.first, body.last, m_guard.state(index, parity), parity);
             collect(body.first, body.last, m_iteration, parity, step.control, b);
         }
         return;
@@ -61,10 +61,8 @@ void RunContext::runControl(std::uint32_t index, int parity) {
             runBranch(step, control, parity);
         else
             repeat(step, control, parity);
-    } catch (const Error& e) {
-        m_guard.fail(index, e.code(), e.what());
-    } catch (const std::bad_alloc&) {
-        m_guard.fail(index, ErrorCode::outOfMemory, "the host is out of memory");
+    } catch (const std::exception&) {
+        m_guard.failed(index, std::current_exception());
     }
     timing.virtualEnd = rest();
     timing.end = steadyNs() - (m_stoppedNs - stoppedBefore);
@@ -93,7 +91,8 @@ void RunContext::repeat(const Step& step, const PlanControl& control, int parity
     } else {
         trips = slicesOf(body);
     }
-    for (std::int64_t i = 0; i < trips && goesOn; ++i) {
+    std::int64_t i = 0;
+    for (; i < trips && goesOn; ++i) {
         for (const PlanState& state : body.states) setState(step, state, i, carried);
         if (!runBody(step, 0, parity)) return;
         if (control.kind == PlanControl::Kind::loop)
@@ -107,11 +106,13 @@ void RunContext::repeat(const Step& step, const PlanControl& control, int parity
         for (std::size_t s = 0; s < stacks.size(); ++s)
             stacks[s].push_back(std::move(results[control.carried + s]));
     }
-    for (std::size_t i = 0; i < carried.size(); ++i) {
+    const bool hasRun = i > 0; // else `carried` are the initial tensors, which the body must not write to
+    for (std::size_t c = 0; c < carried.size(); ++c) {
         // As the last iteration left it, for those who look at it.
-        const std::uint32_t v = body.results[i];
-        if (m_plan->values[v].handedOn && carried[i]) m_buffers[m_plan->values[v].slot] = carried[i].buffer();
-        give(step, i, {carried[i]}, nullptr);
+        const std::uint32_t v = body.results[c];
+        if (hasRun && m_plan->values[v].handedOn && carried[c])
+            m_buffers[m_plan->values[v].slot] = carried[c].buffer();
+        give(step, c, {carried[c]}, nullptr);
     }
     for (std::size_t s = 0; s < stacks.size(); ++s) {
         if (control.stacks[s].reverse) std::reverse(stacks[s].begin(), stacks[s].end());
@@ -199,10 +200,10 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
     collect(body.first, body.last, m_iteration, parity, step.control, b);
     StepState worst = m_guard.isCancelled() ? StepState::cancelled : StepState::done;
     for (std::uint32_t i = body.first; i < body.last; ++i)
-        if (isHere(i) && m_guard.state(i) != StepState::done)
-            worst = m_guard.state(i) == StepState::cancelled ? StepState::cancelled : StepState::poisoned;
+        if (const StepState state = m_guard.state(i, parity); isHere(i) && state != StepState::done)
+            worst = state == StepState::cancelled ? StepState::cancelled : StepState::poisoned;
     if (worst == StepState::done) return true;
-    m_guard.skip(step.index, step.index + 1, worst);
+    m_guard.skip(step.index, step.index + 1, worst, parity);
     return false;
 }
 
@@ -237,7 +238,7 @@ void RunContext::launchTo(std::uint32_t step, std::uint32_t stream, const Op& op
     launch.outputs = outputs;
     launch.attributes = &attributes;
     launch.cost = costOf(op, types, std::span(&type, 1), attributes);
-    launch.guard = &m_guard;
+    launch.guard = m_guard.of(parity());
     m_streams[stream]->launch(launch);
     m_streams[stream]->flush();
     m_streams[stream]->synchronize();

@@ -7,31 +7,54 @@
 
 namespace twb {
 
+void RunGuard::Side::init(RunGuard& run, int parity, std::size_t steps) {
+    m_run = &run;
+    m_parity = parity;
+    m_cut = std::vector<std::atomic<bool>>(steps);
+    if (run.m_plan.virtualClock) turn = &run.m_turn;
+}
+
+void RunGuard::Side::cut(std::uint32_t step) noexcept {
+    m_cut[step].store(true, std::memory_order_release);
+    m_isCut.store(true, std::memory_order_release);
+}
+
 RunGuard::RunGuard(const Plan& plan) : m_plan(plan), m_states(plan.steps.size()) {
+    for (int parity = 0; parity < 2; ++parity)
+        m_sides[static_cast<std::size_t>(parity)].init(*this, parity, plan.steps.size());
     for (auto& state : m_states) state.store(StepState::done, std::memory_order_relaxed);
 }
 
-bool RunGuard::mayRun(std::uint32_t step) noexcept {
-    auto& state = m_states[step];
-    if (state.load(std::memory_order_relaxed) != StepState::done) return false;
+StepState RunGuard::state(std::uint32_t step, int parity) const noexcept {
+    const StepState state = m_states[step].load(std::memory_order_acquire);
+    if (state != StepState::done) return state;
+    return m_sides[static_cast<std::size_t>(parity)].isCut(step) ? StepState::cancelled : StepState::done;
+}
+
+bool RunGuard::mayRun(std::uint32_t step, int parity) noexcept {
+    if (state(step, parity) != StepState::done) return false;
     if (isCancelled()) {
-        state.store(StepState::cancelled, std::memory_order_release);
+        m_sides[static_cast<std::size_t>(parity)].cut(step);
         return false;
     }
     for (std::uint32_t v : m_plan.steps[step].inputs) {
         if (v == kNone || m_plan.producers[v] == kNone) continue;
         const StepState before = m_states[m_plan.producers[v]].load(std::memory_order_acquire);
         if (before == StepState::done) continue;
-        state.store(before == StepState::cancelled ? StepState::cancelled : StepState::poisoned,
-                    std::memory_order_release);
+        m_states[step].store(StepState::poisoned, std::memory_order_release);
         return false;
     }
     return true;
 }
 
-void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state) noexcept {
-    for (std::uint32_t i = first; i < last; ++i) m_states[i].store(state, std::memory_order_release);
-    alert.store(true, std::memory_order_relaxed);
+void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state, int parity) noexcept {
+    for (std::uint32_t i = first; i < last; ++i) {
+        if (state == StepState::cancelled)
+            m_sides[static_cast<std::size_t>(parity)].cut(i);
+        else
+            m_states[i].store(state, std::memory_order_release);
+    }
+    raiseAlert();
 }
 
 void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
@@ -48,25 +71,41 @@ void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
     }
 }
 
-void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string sentence) noexcept {
+void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept {
     const std::scoped_lock lock(m_mutex);
-    const Step& s = m_plan.steps[step];
-    const std::string who =
-        s.op ? fmt::format("{} \"{}\"", s.op->name, s.label) : fmt::format("copy \"{}\"", s.label);
-    m_errors.push_back({step, s.node, code, fmt::format("{}: {}", who, sentence)});
+    try {
+        const Step& s = m_plan.steps[step];
+        const std::string who =
+            s.op ? fmt::format("{} \"{}\"", s.op->name, s.label) : fmt::format("copy \"{}\"", s.label);
+        m_errors.push_back({step, s.node, code, fmt::format("{}: {}", who, sentence)});
+    } catch (const std::bad_alloc&) {
+        // The state below tells; errors() finds the words when there is memory again.
+    }
     m_states[step].store(StepState::failed, std::memory_order_release);
     m_failed.store(true, std::memory_order_relaxed);
-    alert.store(true, std::memory_order_relaxed);
+    raiseAlert();
 }
 
 void RunGuard::cancel() noexcept {
     m_cancelled.store(true, std::memory_order_relaxed);
-    alert.store(true, std::memory_order_relaxed);
+    raiseAlert();
+}
+
+void RunGuard::raiseAlert() noexcept {
+    for (Side& side : m_sides) side.alert.store(true, std::memory_order_relaxed);
 }
 
 std::vector<StepError> RunGuard::errors() const {
     const std::scoped_lock lock(m_mutex);
     auto out = m_errors;
+    for (const Step& step : m_plan.steps) {
+        if (m_states[step.index].load(std::memory_order_acquire) != StepState::failed) continue;
+        const bool isTold =
+            std::any_of(out.begin(), out.end(), [&](const StepError& e) { return e.step == step.index; });
+        if (!isTold)
+            out.push_back({step.index, step.node, ErrorCode::outOfMemory,
+                           fmt::format("\"{}\": the host is out of memory", step.label)});
+    }
     std::sort(out.begin(), out.end(), [](const StepError& a, const StepError& b) { return a.step < b.step; });
     return out;
 }

@@ -92,7 +92,7 @@ void RunContext::stopBefore(std::uint32_t index) {
     if (here.empty() || m_stops.isStepping()) return;
     if (m_plan->stepsOf(step.node).front() != index) return; // within a node of several steps
     synchronizeAll();
-    if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
+    if (m_guard.isCancelled() || m_guard.state(index, parity()) != StepState::done) return;
     if (const std::optional<std::string> found = decide(here, ownInputs(*m_plan, step)))
         standStill(index, false, *found);
 }
@@ -105,7 +105,7 @@ void RunContext::stopAfter(std::uint32_t index) {
     const bool isStepping = m_stops.isStepping();
     if (here.empty() && !isStepping) return;
     synchronizeAll();
-    if (m_guard.isCancelled() || m_guard.state(index) != StepState::done) return;
+    if (m_guard.isCancelled() || m_guard.state(index, parity()) != StepState::done) return;
     const std::optional<std::string> found = decide(here, step.outputs);
     if (isStepping || found) standStill(index, true, found.value_or(std::string()));
 }
@@ -156,7 +156,7 @@ void RunContext::standStill(std::uint32_t index, bool after, std::string found) 
     stop.after = after;
     stop.found = std::move(found);
     for (std::uint32_t i = 0; i < m_plan->steps.size(); ++i)
-        stop.states.push_back(isReached(i) ? m_guard.state(i) : StepState::pending);
+        stop.states.push_back(isReached(i) ? m_guard.state(i, parity()) : StepState::pending);
     m_stop = {index, after};
     m_stops.begin();
     switch (m_observer->stopped(stop)) {
@@ -192,7 +192,7 @@ std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
         if (!m_stop.after && std::find(step.inputs.begin(), step.inputs.end(), v) != step.inputs.end())
             return true;
         return producer != kNone && m_plan->values[v].kept && isReached(producer) &&
-               m_guard.state(producer) == StepState::done;
+               m_guard.state(producer, parity()) == StepState::done;
     };
     return m_stops.whileStill([&]() -> std::optional<Tensor> {
         const std::uint32_t v = m_plan->valueOf(output);

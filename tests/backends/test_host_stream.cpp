@@ -73,6 +73,7 @@ private Q_SLOTS:
     void waitsForTheRecordBeforeTheWait();
     void pingPong();
     void failuresGoToTheGuard();
+    void kernelsAndCopiesTakeTheGuardsTurn();
     void kernelsShareAsManyThreadsAsWereAskedFor();
     void theVirtualClockTakesWhatTheProfileSays();
     void waitingMovesTheVirtualClock();
@@ -311,6 +312,49 @@ void TestHostStream::memorySpacesAreApart() {
     QCOMPARE(backend->memory().stats().used, std::size_t{128});
     QCOMPARE(cpuBackend()->info().simulated, false);
     QCOMPARE(backend->info().simulated, true);
+}
+
+/// A kernel holds the turn while it runs, and a copy waits for it.
+void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
+    const MeasuredDurations durations;
+    HostStream stream(durations);
+    std::mutex turn;
+    Guard guard;
+    guard.turn = &turn;
+    std::array<std::mutex*, 1> shown{&turn};
+    int isFree = -1;
+    const std::array<TensorView, 1> in{TensorView{static_cast<void*>(shown.data()), DType::i64, Shape{}, {}}};
+    const std::array<TensorView, 1> out{TensorView{&isFree, DType::i32, Shape{}, {}}};
+    Launch look = launchOf([](const KernelContext& c) {
+        std::thread([&] { // a thread must not try a mutex that it holds
+            std::mutex& held = **c.inputs[0].as<std::mutex*>();
+            *c.outputs[0].as<std::int32_t>() = held.try_lock() ? 1 : 0;
+        })
+            .join();
+    });
+    look.inputs = in;
+    look.outputs = out;
+    look.guard = &guard;
+    stream.launch(look);
+    stream.synchronize();
+    QCOMPARE(isFree, 0);
+    int from = 7;
+    int to = 0;
+    LaunchTiming timing;
+    Copy copy;
+    copy.source = &from;
+    copy.target = &to;
+    copy.bytes = sizeof to;
+    copy.guard = &guard;
+    copy.timing = &timing;
+    std::unique_lock held(turn);
+    stream.copy(copy);
+    stream.flush();
+    const std::int64_t before = steadyNs();
+    held.unlock();
+    stream.synchronize();
+    QCOMPARE(to, 7);
+    QVERIFY(timing.start >= before); // the wait is not part of its time
 }
 
 void TestHostStream::kernelsShareAsManyThreadsAsWereAskedFor() {

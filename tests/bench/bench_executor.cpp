@@ -45,7 +45,7 @@ public:
     void started(std::uint64_t, const Plan&) override {}
     void steps(std::uint64_t, std::span<const StepRecord> records) override { seen += records.size(); }
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
-    void finished(const RunResult&) override {}
+    void finished(RunResult) noexcept override {}
     std::size_t seen = 0;
 };
 

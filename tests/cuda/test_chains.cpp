@@ -200,7 +200,7 @@ private Q_SLOTS:
                 if (preparedAtFirst < 0) preparedAtFirst = fake::chainsPrepared();
             }
             void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
-            void finished(const RunResult&) override {}
+            void finished(RunResult) noexcept override {}
             int preparedAtFirst = -1;
         } watch;
         const DeviceMap map = fakeGpu();

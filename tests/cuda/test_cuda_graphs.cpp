@@ -64,6 +64,8 @@ std::vector<std::int64_t> integers(const RunResult& result, NodeId node, const D
 }
 
 std::atomic<int> calls{0};
+std::atomic<const void*> scalarOnHost{nullptr};
+std::atomic<const void*> lastOperand{nullptr};
 
 } // namespace
 
@@ -195,6 +197,38 @@ private Q_SLOTS:
         QCOMPARE(result.replayed.refused, 0);
         QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, sum));
         QCOMPARE(fake::pageableCopies(), 0);
+    }
+
+    /// A kernel gets a copy of each host scalar on the GPU, however many operands come before it.
+    void hostScalarsBeyondTheSixtyFourthAreCopiedToo() {
+        const DeviceMap map = gpus({.gpus = 1});
+        Op& max = const_cast<Op&>(*findOp("Max"));
+        Op& constant = const_cast<Op&>(*findOp("Constant"));
+        static HostKernel maxBefore;
+        static HostKernel constantBefore;
+        maxBefore = max.kernel;
+        constantBefore = constant.kernel;
+        const auto restore = qScopeGuard([&] {
+            max.kernel = maxBefore;
+            constant.kernel = constantBefore;
+        });
+        constant.kernel = [](const KernelContext& c) {
+            if (c.outputs[0].shape.rank() == 0) scalarOnHost = c.outputs[0].data;
+            constantBefore(c);
+        };
+        max.kernel = [](const KernelContext& c) {
+            lastOperand = c.inputs.back().data;
+            maxBefore(c);
+        };
+        Line line;
+        const NodeId x = line.last;
+        std::vector<NodeId> more(68, x);
+        more.push_back(line.constant(9, "cpu"));
+        line.add("Max", "max", more);
+        const RunResult result = runToEnd(line.plan(map), {});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 9));
+        QVERIFY(scalarOnHost && lastOperand && scalarOnHost != lastOperand);
     }
 
     void longKernelsAreLaunchedOneByOne() {

@@ -29,7 +29,7 @@ public:
         records.insert(records.end(), batch.begin(), batch.end());
     }
     void progress(std::uint64_t, std::int64_t now, std::int64_t) override { done = now; }
-    void finished(const RunResult& r) override { result = r; }
+    void finished(RunResult r) noexcept override { result = std::move(r); }
 
     std::vector<std::uint64_t> starts;
     std::vector<StepRecord> records;

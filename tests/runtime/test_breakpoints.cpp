@@ -34,7 +34,7 @@ public:
         m_changed.notify_all();
         return answer;
     }
-    void finished(const RunResult& r) override { result = r; }
+    void finished(RunResult r) noexcept override { result = std::move(r); }
 
     /// The n-th stop, from 0.
     RunStop waitFor(std::size_t n) {

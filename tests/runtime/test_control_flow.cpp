@@ -52,6 +52,10 @@ private Q_SLOTS:
     void aConditionEndsALoop();
     void resultsAreStacked();
     void sizesMayVary();
+    void readersOfKnownSizeSeeEachIteration_data() { devices(); }
+    void readersOfKnownSizeSeeEachIteration();
+    void aLoopThatDidNotRunLeavesItsInitialValueAlone_data() { devices(); }
+    void aLoopThatDidNotRunLeavesItsInitialValueAlone();
     void carriedValuesMayChangePlaces();
     void bodiesMayBeNested();
     void aScanTakesSlices_data() { devices(); }
@@ -189,6 +193,74 @@ void TestControlFlow::sizesMayVary() {
     const NodeId after = g.node("Neg", "after", "cuda:0", {}, {loop});
     const DeviceMap map = simulatedMap();
     QCOMPARE(floats(run(g, map, 3), after, map), (std::vector<float>{-7, -7, -7, -7}));
+}
+
+/// `sum` reads a value of unknown size, but has a known size itself: its readers are bound to its memory
+/// before the body runs.
+void TestControlFlow::readersOfKnownSizeSeeEachIteration() {
+    QFETCH(QString, device);
+    const std::string d = device.toStdString();
+    GraphMaker g;
+    const NodeId initial = g.node("Full", "initial", d, full(1, {4}));
+    const NodeId varying =
+        g.node("Carried", "varying", d, {{"index", std::int64_t{0}}, {"varies", true}}, {initial});
+    const NodeId fixed = g.node("Carried", "fixed", d, index(1), {initial});
+    const NodeId sum = g.node("Add", "sum", d, {}, {varying, initial});
+    const NodeId next = g.node("Identity", "next", d, {}, {sum});
+    const NodeId negative = g.node("Neg", "negative", d, {}, {sum});
+    const NodeId loop =
+        g.node("Loop", "loop", d,
+               {{"M", std::int64_t{3}}, {"carried", std::int64_t{2}}, {"num_outputs", std::int64_t{3}}});
+    g.connect(next, loop, 3);
+    g.connect(negative, loop, 4);
+    g.connect(negative, loop, 5);
+    g.body(loop, "body", {varying, fixed, sum, next, negative});
+    const DeviceMap map = simulatedMap();
+    for (const bool keepAll : {true, false}) {
+        const auto plan =
+            planOf(g.graph(), map,
+                   {.keepAll = keepAll, .keep = {PortRef{loop, 0}, PortRef{loop, 1}, PortRef{loop, 2}}});
+        QVERIFY(stepNamed(*plan, "sum").dynamic && !stepNamed(*plan, "negative").dynamic);
+        for (const std::int64_t iterations : {1, 3}) {
+            const RunResult result = runToEnd(plan, {.iterations = iterations});
+            QCOMPARE(result.status, RunStatus::finished);
+            QCOMPARE(floats(result, loop, map), (std::vector<float>(4, 4)));
+            const auto last = toHost(*result.tensor({loop, 1}), map).values<float>();
+            QCOMPARE(std::vector<float>(last.begin(), last.end()), (std::vector<float>(4, -4)));
+            const auto stack = toHost(*result.tensor({loop, 2}), map).values<float>();
+            QCOMPARE(std::vector<float>(stack.begin(), stack.end()),
+                     (std::vector<float>{-2, -2, -2, -2, -3, -3, -3, -3, -4, -4, -4, -4}));
+        }
+    }
+}
+
+void TestControlFlow::aLoopThatDidNotRunLeavesItsInitialValueAlone() {
+    QFETCH(QString, device);
+    const std::string d = device.toStdString();
+    GraphMaker g; // for i in 0..3: 1 doubled i times
+    const NodeId initial = g.node("Full", "initial", d, full(1, {2}));
+    const NodeId factor = g.node("Full", "factor", d, full(2, {2}));
+    const NodeId i = g.node("Iteration", "i");
+    const NodeId x = g.node("Carried", "x", d, index(0), {initial});
+    const NodeId product = g.node("Mul", "product", d, {}, {x, factor});
+    const NodeId inner = g.node("Loop", "inner", d, {{"carried", std::int64_t{1}}});
+    g.connect(i, inner, 0);
+    g.connect(product, inner, 3);
+    const NodeId outer = g.node("Loop", "outer", d, {{"M", std::int64_t{4}}});
+    g.connect(inner, outer, 3);
+    const FrameId outerBody = g.body(outer, "body", {i, inner});
+    const FrameId innerBody = g.body(inner, "body", {x, product});
+    DeltaBuilder builder(g.graph(), "");
+    Frame frame = *g.graph().find(innerBody);
+    frame.parent = outerBody;
+    builder.change(frame);
+    Graph graph = g.graph();
+    graph.apply(builder.take());
+    const DeviceMap map = simulatedMap();
+    const RunResult result = runToEnd(planOf(graph, map, {.keepAll = true}), {.iterations = 2});
+    QVERIFY2(result.status == RunStatus::finished,
+             result.errors.empty() ? "" : result.errors[0].message.c_str());
+    QCOMPARE(floats(result, outer, map), (std::vector<float>{1, 1, 2, 2, 4, 4, 8, 8}));
 }
 
 void TestControlFlow::carriedValuesMayChangePlaces() {

@@ -1,4 +1,5 @@
 #include "profile/ledger.h"
+#include "runtime/run_context.h"
 #include "runtime/runs.h"
 #include "support/test_main.h"
 
@@ -20,10 +21,14 @@ private Q_SLOTS:
     void errorsPoisonTheirDependentsOnly();
     void outOfMemoryNamesTheNodeAndTheRestRuns();
     void cancelTakesEffectSoon();
+    void anInterruptedIterationCountsForNoStep();
+    void kernelsTakeTurnsBesideASimulatedDevice();
     void startWhileRunningIsRefused();
     void cacheRunsOnlyWhatChanged();
     void cacheKnowsWhatWasRounded();
+    void aCopyOfACachedTensorDidNotWait();
     void sizesKnownOnlyAtRunTime();
+    void readersOfKnownSizeSeeWhatADynamicStepMakes();
     void saveWritesOnceAfterTheLastIteration();
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
@@ -134,6 +139,47 @@ void TestExecutor::cancelTakesEffectSoon() {
     QCOMPARE(again.starts, (std::vector<std::uint64_t>{2}));
 }
 
+/// Two iterations are under way when a run is cancelled: the one that ends counts for all of its steps, the
+/// other for none.
+void TestExecutor::anInterruptedIterationCountsForNoStep() {
+    GraphMaker g;
+    const NodeId m = g.node("Ones", "m", "cpu", {{"shape", Ints{16, 16}}});
+    NodeId at = m;
+    for (int i = 0; i < 10; ++i) {
+        at = g.node("To", "there" + std::to_string(i), "cuda:0", {{"non_blocking", i % 2 == 0}}, {at});
+        at = g.node("Neg", "neg" + std::to_string(i), "cuda:0", {}, {at});
+        at = g.node("To", "back" + std::to_string(i), "cpu", {}, {at});
+        at = g.node("Abs", "abs" + std::to_string(i), "cpu", {}, {at});
+    }
+    const auto plan = planOf(g.graph(), simulatedMap());
+    Executor executor;
+    for (int round = 0; round < 50; ++round) {
+        Recorder recorder;
+        executor.start(plan, {.iterations = 1'000'000}, recorder);
+        while (recorder.done < 1 + round % 5) std::this_thread::yield();
+        executor.cancel();
+        executor.wait();
+        QCOMPARE(recorder.result.status, RunStatus::cancelled);
+        std::vector<std::int64_t> counts(plan->steps.size());
+        for (const StepRecord& record : recorder.records)
+            if (record.state == StepState::done) ++counts[record.step];
+        for (const Step& step : plan->steps)
+            QCOMPARE(counts[step.index], step.setup ? 1 : recorder.result.iterations);
+    }
+}
+
+void TestExecutor::kernelsTakeTurnsBesideASimulatedDevice() {
+    for (const char* device : {"cpu", "cuda:0"}) {
+        GraphMaker g;
+        g.node("Ones", "here", "cpu", {{"shape", Ints{4}}});
+        g.node("Ones", "there", device, {{"shape", Ints{4}}});
+        const auto plan = planOf(g.graph(), simulatedMap());
+        RunGuard guard(*plan);
+        QCOMPARE(guard.of(0)->turn != nullptr, std::string_view(device) != "cpu");
+        QCOMPARE(guard.of(1)->turn, guard.of(0)->turn);
+    }
+}
+
 void TestExecutor::startWhileRunningIsRefused() {
     GraphMaker g;
     const NodeId m = g.node("Ones", "m", "cpu", {{"shape", Ints{64, 64}}});
@@ -232,6 +278,54 @@ void TestExecutor::sizesKnownOnlyAtRunTime() {
     Ledger ledger(plan);
     ledger.add(recorder.records);
     QCOMPARE(ledger.totalBytes(), std::uint64_t{4 * (48 + 16)});
+}
+
+void TestExecutor::readersOfKnownSizeSeeWhatADynamicStepMakes() {
+    GraphMaker g;
+    const NodeId data = g.node("Arange", "data", "cpu", {{"limit", 4.0}, {"dtype", std::string("f32")}});
+    const NodeId raw = g.node("Constant", "raw", "cuda:0",
+                              {{"value", std::vector<double>{4}}, {"dtype", std::string("i64")}});
+    const NodeId shape = g.node("To", "shape", "cpu", {}, {raw});
+    const NodeId some = g.node("Reshape", "some", "cpu", {}, {data, shape});
+    const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", Ints{4}}});
+    const NodeId sum = g.node("Add", "sum", "cpu", {}, {some, ones});
+    const NodeId negative = g.node("Neg", "negative", "cpu", {}, {sum});
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map, {.keep = {PortRef{negative, 0}}});
+    QVERIFY(stepNamed(*plan, "sum").dynamic && !stepNamed(*plan, "negative").dynamic);
+    for (const std::int64_t iterations : {1, 3}) {
+        const RunResult result = runToEnd(plan, {.iterations = iterations});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(floats(result, negative, map), (std::vector<float>{-1, -2, -3, -4}));
+    }
+}
+
+void TestExecutor::aCopyOfACachedTensorDidNotWait() {
+    GraphMaker g;
+    const NodeId a = g.node("Ones", "a", "cpu", {{"shape", Ints{4}}});
+    const NodeId made = g.node("Exp", "made", "cpu", {}, {a});
+    const NodeId to = g.node("To", "to", "cuda:0", {}, {made});
+    const LaneId other = g.lane("cuda:1");
+    const DeviceMap map = simulatedMap(2);
+    Executor executor;
+    const auto waited = [&](const Graph& graph) {
+        Recorder recorder;
+        const auto plan = planOf(graph, map, {.keepAll = true});
+        executor.start(plan, {.iterations = 1, .cache = true}, recorder);
+        executor.wait();
+        for (const StepRecord& record : recorder.records)
+            if (plan->steps[record.step].transfer != kNone && record.state == StepState::done)
+                return std::pair(true, record.waitNs.has_value());
+        return std::pair(false, false);
+    };
+    QCOMPARE(waited(g.graph()), std::pair(true, true));
+    Graph edited = g.graph();
+    DeltaBuilder builder(edited, "edit");
+    Node node = *edited.find(to);
+    node.lane = other;
+    builder.change(node);
+    edited.apply(builder.take());
+    QCOMPARE(waited(edited), std::pair(true, false)); // "made" came from the cache
 }
 
 void TestExecutor::saveWritesOnceAfterTheLastIteration() {

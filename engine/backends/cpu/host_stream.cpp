@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <mutex>
+#include <sched.h>
 #include <thread>
 
 namespace twb {
@@ -18,16 +20,33 @@ std::int64_t steadyNs() noexcept {
 
 namespace {
 
+/// How often a thread looks for new work before it sleeps. On a single core, the thread that it waits for
+/// could not run meanwhile.
+int spins(int wanted) noexcept {
+    static const bool isAlone = [] {
+        cpu_set_t cores;
+        return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1;
+    }();
+    return isAlone ? 0 : wanted;
+}
+
 /// Waits until `value` reaches `target`: a short spin, since most waits are shorter than a trip to the
 /// kernel, then asleep.
 template <class T> void waitUntilAtLeast(const std::atomic<T>& value, T target) {
-    for (int spin = 0; spin < 200; ++spin) {
+    for (int spin = spins(200); spin > 0; --spin) {
         if (value.load(std::memory_order_acquire) >= target) return;
         __builtin_ia32_pause();
     }
     for (T now = value.load(std::memory_order_acquire); now < target;
          now = value.load(std::memory_order_acquire))
         value.wait(now, std::memory_order_acquire);
+}
+
+/// The wait for the turn is not part of the time that a launch takes.
+std::unique_lock<std::mutex> takeTurn(const LaunchGuard* guard, std::int64_t& now) {
+    if (!guard || !guard->turn) return {};
+    now = 0;
+    return std::unique_lock(*guard->turn);
 }
 
 } // namespace
@@ -125,7 +144,7 @@ void HostStream::Worker::work() {
             m_tail.store(done, std::memory_order_release);
             m_tail.notify_all();
             now = 0;
-            for (int spin = 0; spin < 2000 && available == done; ++spin) {
+            for (int spin = spins(2000); spin > 0 && available == done; --spin) {
                 available = m_submitted.load(std::memory_order_acquire);
                 __builtin_ia32_pause();
             }
@@ -197,6 +216,7 @@ void HostStream::Worker::advance(LaunchTiming* timing, std::int64_t start, std::
 }
 
 void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
+    const std::unique_lock turn = takeTurn(launch.guard, now);
     const std::int64_t start = now ? now : steadyNs();
     const bool ran = guarded(launch.guard, launch.step, [&] {
         if (!launch.kernel)
@@ -209,6 +229,7 @@ void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
 }
 
 void HostStream::Worker::run(const Copy& copy, std::int64_t& now) {
+    const std::unique_lock turn = takeTurn(copy.guard, now);
     const std::int64_t start = now ? now : steadyNs();
     const bool ran = guarded(copy.guard, copy.step, [&] {
         if (copy.bytes) std::memcpy(copy.target, copy.source, copy.bytes);

@@ -348,9 +348,9 @@ void CudaStream::issueKernel(const Launch& launch) {
         throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for CUDA");
     std::vector<TensorView> inputs(launch.inputs.begin(), launch.inputs.end());
     std::deque<Scratch> scalars;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (const std::uint32_t i : launch.hostScalars) {
         TensorView& input = inputs[i];
-        if (!input.data || !launch.isHostScalar(i)) continue;
+        if (!input.data) continue;
         scalars.emplace_back(*m_queue, sizeOf(input.dtype));
         m_queue->upload(scalars.back().data(), input.data, sizeOf(input.dtype));
         input.data = scalars.back().data();
