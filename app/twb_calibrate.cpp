@@ -35,7 +35,7 @@ std::shared_ptr<Backend> backendOf(const std::string& text) {
     const auto index = static_cast<std::size_t>(device->index);
     if (index < gpus.backends.size()) return gpus.backends[index];
     throw Error(ErrorCode::missingDevice,
-                fmt::format("--device {} cannot be measured, because {}", device->toString(),
+                fmt::format("--device {} cannot be measured: {}", device->toString(),
                             gpus.problem.empty()
                                 ? fmt::format("this machine has GPUs up to cuda:{}", gpus.backends.size() - 1)
                                 : gpus.problem));

@@ -110,7 +110,7 @@ ExitCode check(const CheckOptions& options) {
                                          {"files", results}};
         printJson(out);
     } else {
-        for (const std::string& from : figures) printResult(fmt::format("Modelled, {}.\n", printable(from)));
+        for (const std::string& from : figures) printResult(fmt::format("Modelled {}.\n", printable(from)));
         printResult(fmt::format("{}, {}, {}{}\n", plural(options.files.size(), "graph"),
                                 plural(counts.errors, "error"), plural(counts.warnings, "warning"),
                                 counts.unreadable ? fmt::format(", {} not checked", counts.unreadable) : ""));

@@ -75,7 +75,7 @@ void printText(const ProfileLibrary& library) {
     }
     printResult(devices.toString());
     if (const std::string& problem = cudaDevices().problem; !problem.empty())
-        printResult(fmt::format("cuda  simulated, because {}\n", problem));
+        printResult(fmt::format("cuda  simulated: {}\n", problem));
 
     TextTable profiles({left, left, right, right, right, right, left}, 2);
     profiles.add({"profile", "simulates", "memory", "memory rate", "f32", "link, pinned", "link"});

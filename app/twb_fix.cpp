@@ -82,7 +82,7 @@ ExitCode fix(const FixOptions& options) {
         printResult(table.toString());
         printResult(
             fmt::format("All steps and copies of an iteration, modelled and one after the other, then "
-                        "take {}; {}. With a To on each such edge: {}.\nModelled, {}.\n",
+                        "take {}; {}. With a To on each such edge: {}.\nModelled {}.\n",
                         formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
                         printable(sourcesOf(placed.devices))));
     }

@@ -74,7 +74,7 @@ ExitCode place(const PlaceOptions& options) {
         for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
         printResult(fmt::format(
             "An iteration, modelled: {} now, {} then; all its steps and copies, one after the other: {} now, "
-            "{} then.\n{}.\nModelled, {}.\n",
+            "{} then.\n{}.\nModelled {}.\n",
             formatMs(now.iterationNs), formatMs(then.iterationNs), formatMs(proposal.nsNow),
             formatMs(proposal.ns),
             proposal.isExact ? "No placement has a smaller sum"

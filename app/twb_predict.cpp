@@ -148,7 +148,7 @@ void print(const std::vector<Case>& cases) {
     for (const Case& each : cases)
         if (each.plan)
             printResult(
-                fmt::format("{}: modelled, {}.\n", devicesOf(each), printable(each.prediction.sources)));
+                fmt::format("{}: modelled {}.\n", devicesOf(each), printable(each.prediction.sources)));
     if (!first.prediction.isComplete)
         printResult("Sizes or turns that only the run knows count nothing here.\n");
 }

@@ -103,7 +103,7 @@ void MainWindow::reviewFixes() {
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark = tr("All steps and copies of an iteration, one after the other, then take %1; with a To "
                         "on each such edge "
-                        "%2. %3. Modelled, %4.")
+                        "%2. %3. Modelled %4.")
                          .arg(ms(set.ns), ms(set.insertingNs),
                               set.isExact ? tr("No set of fixes leaves less")
                                           : tr("No set of fixes leaves less than %1").arg(ms(set.atLeastNs)),
@@ -149,7 +149,7 @@ void MainWindow::reviewPlacement() {
                                     change(move.stepNs), change(move.stepNs + move.copyNs)});
         }
         content.remark =
-            tr("All steps and copies, one after the other: %1 now, %2 then. %3. Modelled, %4.")
+            tr("All steps and copies, one after the other: %1 now, %2 then. %3. Modelled %4.")
                 .arg(ms(proposal.nsNow), ms(proposal.ns),
                      proposal.isExact
                          ? tr("No placement has a smaller sum")
@@ -211,8 +211,8 @@ void MainWindow::showWhatIf() {
                 }
             }
         });
-        content.remark = tr("Modelled, %1. Transfers and launches are shares of the critical path.")
-                             .arg(toQt(now.sources));
+        content.remark =
+            tr("Modelled %1. Transfers and launches are shares of the critical path.").arg(toQt(now.sources));
         ReviewDialog(content, this).exec();
     });
 }

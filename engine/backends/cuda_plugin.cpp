@@ -42,14 +42,13 @@ bool hasDriver() {
 CudaDevices findDevices() {
     std::error_code failed;
     if (const char* set = std::getenv("TWB_CUDA_PLUGIN"); set && *set) {
-        if (std::string_view(set) == "none") return none("TWB_CUDA_PLUGIN=none keeps GPUs out");
+        if (std::string_view(set) == "none") return none("TWB_CUDA_PLUGIN=none disables GPUs");
         return loadCudaDevices(fs::absolute(set, failed));
     }
     const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
     for (const fs::path& place : {folder, folder.parent_path() / "lib"}) {
         if (!fs::exists(place / kFile, failed)) continue;
-        if (!hasDriver())
-            return none("no NVIDIA driver is installed: there is no libcuda.so.1, which comes with it");
+        if (!hasDriver()) return none("NVIDIA driver not found (libcuda.so.1)");
         return loadCudaDevices(place / kFile);
     }
     return none(fmt::format("this build has no CUDA plugin: there is no {} in {} or in {}; it is built where "
@@ -61,7 +60,7 @@ CudaDevices findDevices() {
 
 CudaDevices loadCudaDevices(const fs::path& plugin) {
     std::error_code failed;
-    if (!fs::exists(plugin, failed)) return none(fmt::format("there is no CUDA plugin {}", plugin.string()));
+    if (!fs::exists(plugin, failed)) return none(fmt::format("CUDA plugin not found: {}", plugin.string()));
     // Never closed: backends live as long as whoever holds them, and CUDA does not like to be unloaded.
     void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -71,15 +70,15 @@ CudaDevices loadCudaDevices(const fs::path& plugin) {
     const auto interface = find<CudaInterfaceFunction>(library, "twb_cuda_interface");
     const auto open = find<CudaOpenFunction>(library, "twb_cuda_open");
     if (!interface || !open)
-        return none(fmt::format("{} is no CUDA plugin of Tensor Workbench", plugin.string()));
+        return none(fmt::format("{} is not a CUDA plugin of Tensor Workbench", plugin.string()));
     if (const int version = interface(); version != kCudaPluginInterface)
-        return none(
-            fmt::format("the CUDA plugin {} has interface {}, but this program needs {}: install both "
-                        "from one build",
-                        plugin.string(), version, kCudaPluginInterface));
+        return none(fmt::format("the CUDA plugin {} has interface {}, but this program needs {}: install "
+                                "both from the same build",
+                                plugin.string(), version, kCudaPluginInterface));
     CudaDevices devices;
     open(&devices);
-    if (devices.backends.empty() && devices.problem.empty()) devices.problem = "the CUDA driver shows no GPU";
+    if (devices.backends.empty() && devices.problem.empty())
+        devices.problem = "the CUDA driver reports no GPU";
     return devices;
 }
 

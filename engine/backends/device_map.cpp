@@ -29,7 +29,7 @@ Backend* DeviceMap::find(Device device) const {
 Backend& DeviceMap::at(Device device) const {
     if (Backend* backend = find(device)) return *backend;
     throw Error(ErrorCode::missingDevice,
-                fmt::format("nothing stands behind {0} in this run; map it, for example with --device-map "
+                fmt::format("{0} has no hardware in this run; map it, for example with --device-map "
                             "{0}=simulated:h200",
                             device.toString()));
 }

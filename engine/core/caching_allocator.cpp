@@ -108,7 +108,8 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
         }
         if (!data)
             refuse(bytes, freeHostMemory(heldByAll), systemMemoryBytes(),
-                   m_kind == MemoryKind::device ? " in this machine, which holds what it simulates" : "");
+                   m_kind == MemoryKind::device ? " in the host's memory, which holds the simulated tensors"
+                                                : "");
     }
     m_used += size;
     m_peak = std::max(m_peak, m_used);
@@ -144,8 +145,8 @@ void CachingAllocator::Pool::refuse(std::size_t bytes, std::size_t free, std::si
                                     std::string_view where) const {
     const auto text = [](std::size_t amount) { return formatBytes(static_cast<double>(amount)); };
     throw Error(ErrorCode::outOfMemory,
-                fmt::format("{} is out of memory: {} were asked for, {} of {} are free{}",
-                            m_device.toString(), text(bytes), text(free), text(total), where));
+                fmt::format("{} is out of memory: {} requested, {} of {} free{}", m_device.toString(),
+                            text(bytes), text(free), text(total), where));
 }
 
 void CachingAllocator::Pool::release(void* block, std::size_t size) noexcept {

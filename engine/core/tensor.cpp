@@ -82,7 +82,7 @@ double Tensor::at(std::int64_t i) const {
 std::vector<std::int64_t> Tensor::toIntegers() const {
     if (isFloating(m_type.dtype))
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("a tensor of integers is needed here, not {}", name(m_type.dtype)));
+                    fmt::format("expected a tensor of integers, not {}", name(m_type.dtype)));
     std::vector<std::int64_t> out(static_cast<std::size_t>(elementCount()));
     if (m_type.dtype == DType::i64) {
         // Through double, integers above 2^53 would lose their last digits.

@@ -18,7 +18,7 @@ std::string quoted(const std::string& text) {
 [[noreturn]] void wrong(const std::string& what) { throw WrongValue(what); }
 
 std::string& text(const Scalar& value) {
-    if (!value.text) wrong("must be a text");
+    if (!value.text) wrong("must be text");
     return *value.text;
 }
 bool flag(const Scalar& value) {
@@ -58,7 +58,7 @@ std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most)
     if (!value.integer)
         wrong(fmt::format("must be an integer from {} to {}{}", least, most,
                           value.number ? fmt::format(", but is {}", *value.number)
-                          : value.text ? ", but is a text"
+                          : value.text ? ", but is text"
                                        : ""));
     if (*value.integer < least || *value.integer > most)
         wrong(fmt::format("is {}; it must lie between {} and {}", *value.integer, least, most));

@@ -233,7 +233,7 @@ private:
             if (m_field == from || m_field == to) return "a list of a node's id and a port";
             if (m_field >= lanes && m_field <= notes) return "a list";
             if (m_field == layout || m_field == attributes) return "an object";
-            return bit(m_field) & kTexts ? "a text" : "an integer";
+            return bit(m_field) & kTexts ? "text" : "an integer";
         case In::layoutItems:
             return m_section == Section::lanes    ? "a number, the lane's height"
                    : m_section == Section::routes ? "a list of dots"

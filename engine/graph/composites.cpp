@@ -138,10 +138,9 @@ const std::vector<Composite>& composites() {
     static const std::vector<Composite> table{
         {"Linear", "A fully connected layer: Gemm with its weight and bias, 64 to 128", makeLinear(64, 128)},
         {"MLP", "Two Linear layers with Relu between them: 64 to 128 to 10", makeMlp(sizes)},
-        {"Repeat", "A Loop with a body that carries one value: put what shall be repeated into its frame",
+        {"Repeat", "A Loop with a body and one carried value; put the repeated ops into its frame",
          makeLoop()},
-        {"Branch", "An If with a body for each case: put what shall run only then into its frame",
-         makeBranch()},
+        {"Branch", "An If with one body per case; put the ops of each case into its frame", makeBranch()},
     };
     return table;
 }

@@ -319,15 +319,13 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         const auto from = ids.find(edge.from.node);
         const auto to = ids.find(edge.to.node);
         if (from == ids.end() || to == ids.end())
-            throw Error(ErrorCode::badGraph,
-                        "a pasted edge leads to a node that is not part of what is pasted");
+            throw Error(ErrorCode::badGraph, "a pasted edge leads to a node that was not copied with it");
         builder.connect({{from->second, edge.from.port}, {to->second, edge.to.port}});
     }
     for (const Route& route : fragment.routes) {
         const auto to = ids.find(route.id.node);
         if (to == ids.end())
-            throw Error(ErrorCode::badGraph,
-                        "pasted dots belong to a wire that is not part of what is pasted");
+            throw Error(ErrorCode::badGraph, "pasted dots belong to a wire that was not copied with them");
         std::vector<Dot> dots = route.dots;
         for (Dot& dot : dots)
             dot = {laneFor(dot.lane), {dot.position.x + offset.x, dot.position.y + offset.y}};

@@ -27,15 +27,15 @@ template <class T>
 void applyChanges(Table<T>& table, const std::vector<Change<T>>& changes, std::uint64_t& next,
                   std::string_view kind) {
     for (const Change<T>& c : changes) {
-        if (!c.before && !c.after) refuse(fmt::format("a change of a {} says nothing", kind));
+        if (!c.before && !c.after) refuse(fmt::format("a change of a {} is empty", kind));
         const auto id = c.before ? c.before->id : c.after->id;
         if (c.before && c.after && c.before->id != c.after->id)
             refuse(fmt::format("a change of {} {} may not change its id", kind, value(id)));
         if (value(id) == 0) refuse(fmt::format("a {} needs an id other than 0", kind));
         const T* now = table.find(id);
         if (c.before && (!now || !(*now == *c.before)))
-            refuse(fmt::format("{} {} is not as this change expects it", kind, value(id)));
-        if (!c.before && now) refuse(fmt::format("{} {} is there already", kind, value(id)));
+            refuse(fmt::format("{} {} differs from the state that this change expects", kind, value(id)));
+        if (!c.before && now) refuse(fmt::format("{} {} exists already", kind, value(id)));
         if (c.after)
             table.set(*c.after);
         else
@@ -151,19 +151,20 @@ void Graph::disconnect(const Edge& edge) {
 /// After the edges: a route needs its edge, and goes with it.
 void Graph::applyRoutes(const Delta& delta) {
     for (const Change<Route>& c : delta.routes) {
-        if (!c.before && !c.after) refuse("a change of a wire's dots says nothing");
+        if (!c.before && !c.after) refuse("a change of a wire's dots is empty");
         const PortRef id = c.before ? c.before->id : c.after->id;
         if (c.before && c.after && c.after->id != id)
             refuse("a change of a wire's dots may not move them to another wire");
         const Route* now = m_routes.find(id);
         if (c.before ? !now || *now != *c.before : now != nullptr)
-            refuse(fmt::format("the dots of {} are not as this change expects them", describeWireInto(id)));
+            refuse(fmt::format("the dots of {} differ from the state that this change expects",
+                               describeWireInto(id)));
         if (!c.after) {
             m_routes.erase(id);
             continue;
         }
         if (!sourceOf(id)) refuse(describeWireInto(id) + " cannot have dots: there is no such wire");
-        if (c.after->dots.empty()) refuse(describeWireInto(id) + " has a way with no dots");
+        if (c.after->dots.empty()) refuse(describeWireInto(id) + " has a route without dots");
         if (c.after->dots.size() > kMostDots)
             refuse(fmt::format("{} would have {} dots, and a wire has room for {}: delete some first",
                                describeWireInto(id), c.after->dots.size(), kMostDots));
@@ -194,7 +195,7 @@ void Graph::apply(const Delta& delta) {
     next.applyRoutes(delta);
     if (delta.info) {
         if (!delta.info->before || !(*delta.info->before == m_info))
-            refuse("the project's description is not as this change expects it");
+            refuse("the project's description differs from the state that this change expects");
         if (!delta.info->after) refuse("a project's description can be changed but not removed");
         next.m_info = *delta.info->after;
     }

@@ -128,7 +128,7 @@ void dftKernel(const KernelContext& ctx) {
     for (int i = axis + 1; i < rank - 1; ++i) inner *= in.shape[i];
     const std::int64_t bins = out.shape[axis];
     const std::int64_t count = out.elementCount() / (2 * bins);
-    if (bins > length) throwSentence("DFT: dft_length is not what the result was made for");
+    if (bins > length) throwSentence("DFT: dft_length has changed since the size of the result was computed");
     const FourierPlan plan(length, ctx.attributes.flag("inverse"));
     const Numbers numbers{in.as<const double>(), in.shape[rank - 1]};
     const auto place = [inner](std::int64_t n, std::int64_t k, std::int64_t along) {

@@ -135,13 +135,14 @@ CheckedIndices::CheckedIndices(const TensorView& indices, int firstAxis,
     const std::int64_t i = bad.load();
     if (i == std::numeric_limits<std::int64_t>::max()) return;
     const std::int64_t size = sizes[static_cast<std::size_t>(i % period)];
-    throw Error(ErrorCode::invalidArgument,
-                size == 0 ? fmt::format("index {} is out of bounds for dimension {} with size 0: it holds no "
-                                        "elements to take",
-                                        at[i], firstAxis + i % period)
-                          : fmt::format("index {} is out of bounds for dimension {} with size {}; indices go "
-                                        "from {} to {}",
-                                        at[i], firstAxis + i % period, size, -size, size - 1));
+    throw Error(
+        ErrorCode::invalidArgument,
+        size == 0
+            ? fmt::format("index {} is out of bounds for dimension {} with size 0, which has no elements",
+                          at[i], firstAxis + i % period)
+            : fmt::format("index {} is out of bounds for dimension {} with size {}; indices go "
+                          "from {} to {}",
+                          at[i], firstAxis + i % period, size, -size, size - 1));
 }
 
 void gatherBlocks(const std::byte* in, std::byte* out, const std::int64_t* at, std::int64_t outer,

@@ -71,8 +71,8 @@ template <class T> void loss(const KernelContext& ctx, const T* logarithms) {
         if (target != ignored) {
             if (target < 0 || target >= classes)
                 throw Error(ErrorCode::invalidArgument,
-                            fmt::format("Target {} is out of bounds: there are {} classes; name it as "
-                                        "ignore_index to leave it out",
+                            fmt::format("Target {} is out of bounds: there are {} classes; set ignore_index "
+                                        "to this class to ignore it",
                                         target, classes));
             const double factor = weight ? static_cast<double>(weight[target]) : 1;
             item =

@@ -36,11 +36,11 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
         if (!devices.find(lane.device)) missing.emplace(lane.device, &lane);
     }
     for (const auto& [device, lane] : missing)
-        out.push_back(makeError(
-            "missing-device", NodeId::none, -1,
-            fmt::format("nothing stands behind {0} in this run; map it, for example with --device-map "
-                        "{0}=simulated:h200",
-                        device.toString())));
+        out.push_back(
+            makeError("missing-device", NodeId::none, -1,
+                      fmt::format("{0} has no hardware in this run; map it, for example with --device-map "
+                                  "{0}=simulated:h200",
+                                  device.toString())));
 }
 
 /// The copies of all nodes, in the order of their first readers.

@@ -40,7 +40,7 @@ public:
         p.memoryBytes = info.memoryBytes;
         p.sources["link"] = info.device.isCpu() ? m_source : m_backend.profile().source;
         p.sources["memory_bytes"] = "the system's own figure";
-        p.sources["peer_gb_per_s"] = "not measured: it takes two devices";
+        p.sources["peer_gb_per_s"] = "not measured: needs two devices";
         measureLink(MemoryKind::pinned, p.linkPinnedGBps, p.linkLatencyUs);
         measureLink(MemoryKind::pageable, p.linkPageableGBps, p.pageableLatencyUs);
         for (const char* figure : {"link_pinned_gb_per_s", "link_pageable_gb_per_s", "link_latency_us",

@@ -24,7 +24,7 @@ std::string sourcesOf(const DeviceMap& devices) {
         const DeviceProfile& profile = devices.at(device).profile();
         names.push_back(fmt::format("{} ({})", profile.name, sourceText(profile)));
     }
-    return fmt::format("by the figures of {}", fmt::join(names, ", "));
+    return fmt::format("from the figures of {}", fmt::join(names, ", "));
 }
 
 bool Prediction::fits() const noexcept {

@@ -48,8 +48,8 @@ struct Prediction {
     bool fits() const noexcept;
 };
 
-/// Whose figures the times of these devices are, and how far off these are known to be: "by the figures of
-/// AMD EPYC (estimate; error not known), NVIDIA L4 (measured by twb calibrate on …; copies off by 4 %, at
+/// Whose figures the times of these devices are, and how far off these are known to be: "from the figures of
+/// AMD EPYC (estimate; error unknown), NVIDIA L4 (measured by twb calibrate on …; copies off by 4 %, at
 /// most 31 %, kernels by 12 %, at most 60 %)".
 std::string sourcesOf(const DeviceMap& devices);
 

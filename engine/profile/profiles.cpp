@@ -27,7 +27,7 @@ constexpr int kProfileSchema = 1;
 class ProfileReader {
 public:
     ProfileReader(const json& document, const std::string& origin) : m_document(document), m_origin(origin) {
-        if (!document.is_object()) fail("a device profile is a JSON object, but this is something else");
+        if (!document.is_object()) fail("a device profile must be a JSON object");
         const auto sources = document.find("sources");
         if (sources == document.end() || !sources->is_object())
             fail("\"sources\" must be an object that names where each figure comes from");
@@ -42,7 +42,7 @@ public:
     std::string text(const std::string& key) {
         const json& value = get(key);
         if (!value.is_string() || value.get_ref<const std::string&>().empty())
-            fail(fmt::format("\"{}\" must be a text", key));
+            fail(fmt::format("\"{}\" must be text", key));
         return value.get<std::string>();
     }
 
@@ -142,7 +142,7 @@ std::string whyNotReal(Device device) {
 std::shared_ptr<Backend> realDevice(Device device) {
     if (const std::string why = whyNotReal(device); !why.empty())
         throw Error(ErrorCode::missingDevice,
-                    fmt::format("{0} must be a real GPU in this run, but {2}; simulate it with "
+                    fmt::format("{0} must be a real GPU in this run: {2}; simulate it with "
                                 "--device-map {0}=simulated:{1}, or drop the requirement",
                                 device.toString(), kDefaultProfile, why));
     return cudaDevices().backends[static_cast<std::size_t>(device.index)];
@@ -160,7 +160,7 @@ DeviceProfile parseProfile(const std::string& text, const std::string& origin) {
     try {
         document = json::parse(text);
     } catch (const json::exception& e) {
-        throw Error(ErrorCode::badFile, fmt::format("{}: this is not JSON: {}", origin, e.what()));
+        throw Error(ErrorCode::badFile, fmt::format("{}: not JSON: {}", origin, e.what()));
     }
     ProfileReader reader(document, origin);
     if (const json& schema = reader.get("schema"); schema != kProfileSchema)
@@ -217,9 +217,9 @@ std::string sourceText(const DeviceProfile& profile) {
     const auto part = [](const char* what, const std::optional<KnownError>& error) {
         return error ? fmt::format("{} off by {:.0f} %, at most {:.0f} %", what, 100 * error->median,
                                    100 * error->worst)
-                     : fmt::format("error of {} not known", what);
+                     : fmt::format("error of {} unknown", what);
     };
-    if (!profile.copyError && !profile.kernelError) return source + "error not known";
+    if (!profile.copyError && !profile.kernelError) return source + "error unknown";
     return source + part("copies", profile.copyError) + ", " + part("kernels", profile.kernelError);
 }
 
@@ -290,9 +290,10 @@ const DeviceProfile& ProfileLibrary::at(std::string_view id) const {
 
 DeviceChoice parseDeviceChoice(std::string_view text) {
     const auto refuse = [&](std::string_view why) {
-        throw Error(ErrorCode::invalidArgument,
-                    fmt::format("\"{}\" is no device choice: {}; write cuda:0=simulated:h200 or cuda:0=real",
-                                text, why));
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("\"{}\" is not a device mapping: {}; write cuda:0=simulated:h200 or cuda:0=real",
+                        text, why));
     };
     constexpr std::string_view kSimulated = "simulated:";
     const auto equals = text.find('=');
@@ -303,7 +304,7 @@ DeviceChoice parseDeviceChoice(std::string_view text) {
     const std::string_view what = text.substr(equals + 1);
     if (what == "real") return {*device, {}};
     if (!what.starts_with(kSimulated) || what.size() == kSimulated.size())
-        refuse("after the \"=\" stands neither \"real\" nor \"simulated:\" and a profile");
+        refuse("the part after \"=\" must be \"real\" or \"simulated:PROFILE\"");
     return {*device, std::string(what.substr(kSimulated.size()))};
 }
 
@@ -315,7 +316,7 @@ DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& cho
             map.set(choice.device, realDevice(choice.device), true);
         else if (requireReal)
             throw Error(ErrorCode::missingDevice,
-                        fmt::format("{} cannot be simulated and be required to be a real GPU in one run",
+                        fmt::format("{} cannot be both simulated and required to be a real GPU",
                                     choice.device.toString()));
         else
             map.set(choice.device,

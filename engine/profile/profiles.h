@@ -35,7 +35,7 @@ std::string profileJson(const DeviceProfile& profile);
 /// Its known errors as profiles and reports have them: "copies" and "kernels", each with "median", "worst"
 /// and "count"; null where nothing is known.
 nlohmann::ordered_json errorsJson(const DeviceProfile& profile);
-/// Where its figures come from and how far off they are known to be: "NVIDIA L4 datasheet; error not known",
+/// Where its figures come from and how far off they are known to be: "NVIDIA L4 datasheet; error unknown",
 /// "measured by twb calibrate on …; copies off by 4 %, at most 31 %, kernels off by 12 %, at most 60 %".
 std::string sourceText(const DeviceProfile& profile);
 /// Its peak rates in TFLOP/s, by dtype.

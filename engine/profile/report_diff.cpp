@@ -110,12 +110,11 @@ std::optional<TimePair> iterationOf(const Json& before, const Json& after) {
 
 void addRemarks(const Json& report, const std::string& file, std::vector<std::string>& remarks) {
     if (report.at("status") != "finished")
-        remarks.push_back(fmt::format("{} is of a run that {}", file,
+        remarks.push_back(fmt::format("{} reports a run that {}", file,
                                       report.at("status") == "failed" ? "failed" : "was cancelled"));
     if (report.at("clock") == "measured" && report.at("iterations").get<int>() < 20)
-        remarks.push_back(
-            fmt::format("{} has {} iterations only, which says little of times that are measured", file,
-                        report.at("iterations").get<int>()));
+        remarks.push_back(fmt::format("{} has only {} iterations, too few to compare measured times", file,
+                                      report.at("iterations").get<int>()));
 }
 
 } // namespace
@@ -154,13 +153,12 @@ ReportDiff compareReports(std::string_view before, const std::string& beforeName
         for (const auto& [device, is] : old) {
             const auto other = now.find(device);
             if (other == now.end())
-                out.devices.push_back(fmt::format("{} takes part no more", device));
+                out.devices.push_back(fmt::format("{} is no longer used", device));
             else if (other->second != is)
                 out.devices.push_back(fmt::format("{} is {} instead of {}", device, other->second, is));
         }
         for (const auto& [device, is] : now)
-            if (!old.contains(device))
-                out.devices.push_back(fmt::format("{} takes part now: {}", device, is));
+            if (!old.contains(device)) out.devices.push_back(fmt::format("{} is new: {}", device, is));
         addRemarks(a, beforeName, out.remarks);
         addRemarks(b, afterName, out.remarks);
 

@@ -31,7 +31,7 @@ std::string verdict(const TimePair& time) {
         return fmt::format("not compared: {} against {}", time.beforeModelled ? "modelled" : "measured",
                            time.afterModelled ? "modelled" : "measured");
     const std::string label = time.beforeModelled ? "modelled" : "measured";
-    if (time.once && !time.beforeModelled) return "measured too seldom to tell";
+    if (time.once && !time.beforeModelled) return "too few measurements to compare";
     if (time.isWithinNoise()) return label + ", within noise";
     const std::string grown = growth(time.before, time.after);
     return grown.empty() ? label + ", the same" : grown + " " + label;
@@ -45,8 +45,8 @@ std::string totals(const ReportDiff& diff) {
         table.add({what, formatExactBytes(before), formatExactBytes(after),
                    growth(static_cast<double>(before), static_cast<double>(after))});
     };
-    bytes("moved in an iteration", diff.bytesBefore, diff.bytesAfter);
-    bytes("moved before them", diff.setupBytesBefore, diff.setupBytesAfter);
+    bytes("moved per iteration", diff.bytesBefore, diff.bytesAfter);
+    bytes("moved before the iterations", diff.setupBytesBefore, diff.setupBytesAfter);
     if (diff.iteration)
         table.add({"one iteration", ms(diff.iteration->before), ms(diff.iteration->after),
                    verdict(*diff.iteration)});
@@ -86,7 +86,7 @@ std::string changes(const char* title, const std::vector<ReportChange>& rows, bo
     }
     std::string out = fmt::format("\n{}\n", title);
     if (same < rows.size()) out += table.toString();
-    return out + fmt::format("  {} of {} as before\n", same, rows.size());
+    return out + fmt::format("  {} of {} unchanged\n", same, rows.size());
 }
 
 Json toJson(const std::optional<TimePair>& time) {
@@ -129,7 +129,7 @@ std::vector<std::string> exceeded(const ReportDiff& diff, const GrowthLimits& li
                                       *limits.transferBytes));
     };
     if (limits.transferBytes) {
-        bytes("in an iteration", diff.bytesBefore, diff.bytesAfter);
+        bytes("per iteration", diff.bytesBefore, diff.bytesAfter);
         bytes("before the iterations", diff.setupBytesBefore, diff.setupBytesAfter);
     }
     if (limits.time) {
@@ -142,11 +142,11 @@ std::vector<std::string> exceeded(const ReportDiff& diff, const GrowthLimits& li
                             diff.before, diff.iteration->beforeModelled ? "modelled" : "measured", diff.after,
                             diff.iteration->afterModelled ? "modelled" : "measured"));
         else if (passes(diff.iteration->before, diff.iteration->after, *limits.time))
-            out.push_back(fmt::format(
-                "one iteration takes {} instead of {}, more than {:g} % longer ({}{})",
-                ms(diff.iteration->after), ms(diff.iteration->before), *limits.time,
-                diff.iteration->beforeModelled ? "modelled" : "measured",
-                diff.iteration->isWithinNoise() ? "; but single iterations differ by as much" : ""));
+            out.push_back(
+                fmt::format("one iteration takes {} instead of {}, more than {:g} % longer ({}{})",
+                            ms(diff.iteration->after), ms(diff.iteration->before), *limits.time,
+                            diff.iteration->beforeModelled ? "modelled" : "measured",
+                            diff.iteration->isWithinNoise() ? "; single iterations differ by as much" : ""));
     }
     return out;
 }

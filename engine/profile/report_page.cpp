@@ -122,7 +122,7 @@ std::string headOf(const Json& report) {
     for (const Json& transfer : report.at("transfers")) moved += transfer.value("bytes", 0.0);
     add(formatBytes(moved), "moved between devices");
     if (report.contains("prepare_ms"))
-        add(ms(report["prepare_ms"]), "kernels made, measured on this machine");
+        add(ms(report["prepare_ms"]), "kernel compilation, measured on this machine");
     if (report.contains("cuda_graphs"))
         add(std::to_string(report["cuda_graphs"].at("replays").get<std::int64_t>()),
             fmt::format("launches of {} CUDA graphs",
@@ -132,7 +132,7 @@ std::string headOf(const Json& report) {
     return out + "</div>\n";
 }
 
-/// "NVIDIA L4 datasheet; error not known"; of a report of an older version only the source.
+/// "NVIDIA L4 datasheet; error unknown"; of a report of an older version only the source.
 std::string predictionsFrom(const Json& profile) {
     DeviceProfile of;
     of.source = profile.at("source");
@@ -266,7 +266,7 @@ std::string findingsOf(const Json& report) {
         }
         out += "</p>\n";
     }
-    return out.empty() ? "<p>Nothing was found.</p>" : out;
+    return out.empty() ? "<p>No findings.</p>" : out;
 }
 
 } // namespace
@@ -283,12 +283,11 @@ std::string reportPage(std::string_view json, const std::string& origin) {
             iteration =
                 fmt::format("Iteration {}.", report["timeline"].at("iteration").get<std::int64_t>() + 1);
         if (modelled)
-            iteration +=
-                " The clock is modelled: simulated devices take what their profiles say, the cpu what was "
-                "measured.";
+            iteration += " The clock is modelled: simulated steps take the time of their profile, CPU steps "
+                         "their measured time.";
         if (report.contains("timeline") && report["timeline"].at("left_out").get<std::int64_t>() > 0)
             iteration +=
-                fmt::format(" {} events are left out.", report["timeline"]["left_out"].get<std::int64_t>());
+                fmt::format(" {} events are not shown.", report["timeline"]["left_out"].get<std::int64_t>());
         std::string out = fmt::format(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>"
@@ -299,13 +298,13 @@ std::string reportPage(std::string_view json, const std::string& origin) {
         out += section("Graph", scrolled(graphPicture(report)));
         out += section("Devices", devicesOf(report));
         out += section("Transfers", ledgerOf(report),
-                       "Of peak: the median rate's share of what the link does from pinned memory. Overlap: "
+                       "Of peak: the median rate as a share of the link's rate from pinned memory. Overlap: "
                        "the share of "
                        "the copies' time in which some step computed. Error: the measured median against the "
                        "prediction.");
         out += section("Timeline of the last iteration", scrolled(timelinePicture(report)), iteration);
         out += section("Memory in the last iteration", scrolled(memoryPicture(report)),
-                       "Bytes of live tensors, counted from the plan and when its steps ran.");
+                       "Bytes of live tensors, computed from the plan and the times of its steps.");
         out += section("Steps", stepsOf(report));
         out += section("Probes", probesOf(report));
         return out + fmt::format("<script>{}</script>\n</body></html>\n", kScript);

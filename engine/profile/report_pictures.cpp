@@ -196,7 +196,7 @@ std::string timelinePicture(const Json& report) {
     const Json& streams = timeline.at("streams");
     const double height = kRow * static_cast<double>(streams.size());
     const bool virtualClock = report.at("clock") == "modelled";
-    std::string out = opened(kWidth, height + 22, "What ran when in the last iteration") +
+    std::string out = opened(kWidth, height + 22, "Steps of the last iteration over time") +
                       axis(total, height, virtualClock);
     for (std::size_t i = 0; i < streams.size(); ++i)
         out +=
@@ -257,7 +257,7 @@ std::string memoryPicture(const Json& report) {
         out += fmt::format(
             "<path class=\"area {}\" d=\"{}\"/>\n<text class=\"device {}\" x=\"{:.0f}\" y=\"{:.0f}\" "
             "text-anchor=\"end\">{}</text>\n<text class=\"small\" x=\"{:.0f}\" y=\"{:.0f}\" "
-            "text-anchor=\"end\">most {}{}</text>\n",
+            "text-anchor=\"end\">peak {}{}</text>\n",
             deviceClass(device), path, deviceClass(device), kNames - 12, base - 34, escaped(device),
             kNames - 12, base - 17, formatBytes(static_cast<double>(most)), tag(rows[i].at("modelled")));
     }

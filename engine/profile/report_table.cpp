@@ -40,7 +40,7 @@ std::string summary(const RunReport& report) {
             formatMs(static_cast<double>(result.clockNs) / static_cast<double>(result.iterations)),
             clockOf(report.plan->virtualClock));
     if (result.prepareNs > 0)
-        out += fmt::format(" · kernels made in {}", formatMs(static_cast<double>(result.prepareNs)));
+        out += fmt::format(" · kernels compiled in {}", formatMs(static_cast<double>(result.prepareNs)));
     if (const ReplayCounts& graphs = result.replayed; graphs.replays > 0)
         out += fmt::format(" · {} CUDA graphs launched {} times", graphs.graphs, graphs.replays);
     out +=

@@ -84,7 +84,7 @@ public:
             throw Error(ErrorCode::invalidArgument, "a run needs at least one iteration");
         std::unique_lock lock(m_mutex);
         if (m_context && !m_ended)
-            throw Error(ErrorCode::invalidArgument, "a run is on already; stop it first");
+            throw Error(ErrorCode::invalidArgument, "a run is in progress; stop it first");
         m_changed.wait(lock, [this] { return !m_context; });
         m_ended = false;
         const std::uint64_t run = ++m_runs;

@@ -127,12 +127,13 @@ std::int64_t RunContext::slicesOf(const PlanBody& body) const {
         if (state.kind != PlanState::Kind::slice) continue;
         const std::int64_t size = m_types[state.from].shape[state.axis];
         if (count >= 0 && size != count)
-            throw Error(ErrorCode::failed,
-                        fmt::format("its inputs have {} and {} slices; all must have as many", count, size));
+            throw Error(
+                ErrorCode::failed,
+                fmt::format("its inputs have {} and {} slices; all must have the same number", count, size));
         count = size;
     }
     if (count < 0)
-        throw Error(ErrorCode::failed, "its body has no ScanSlice, which would say how often it runs");
+        throw Error(ErrorCode::failed, "its body has no ScanSlice, so its number of runs is unknown");
     return count;
 }
 
@@ -151,11 +152,10 @@ void RunContext::setState(const Step& step, const PlanState& state, std::int64_t
         now = carried[state.result];
         if (!now) throw Error(ErrorCode::failed, fmt::format("\"{}\" was not computed", value.label));
         if (value.type.isKnown() && now.type() != value.type)
-            throw Error(
-                ErrorCode::failed,
-                fmt::format("the body gives \"{}\" back as {}, but takes it as {}; where sizes change, "
-                            "set its attribute \"varies\"",
-                            value.label, now.type().toString(), value.type.toString()));
+            throw Error(ErrorCode::failed,
+                        fmt::format("the body returns \"{}\" as {}, but accepts it as {}; if its size "
+                                    "changes, set its attribute \"varies\"",
+                                    value.label, now.type().toString(), value.type.toString()));
         break;
     case PlanState::Kind::slice: {
         const Tensor all = tensorOf(state.from);

@@ -67,7 +67,7 @@ void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
     } catch (const std::exception& e) {
         fail(step, ErrorCode::failed, e.what());
     } catch (...) {
-        fail(step, ErrorCode::failed, "an error of an unknown kind");
+        fail(step, ErrorCode::failed, "unknown error");
     }
 }
 

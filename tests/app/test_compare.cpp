@@ -115,7 +115,7 @@ private Q_SLOTS:
         QCOMPARE(exitOf("--fail-if-time-grows", "fast"), 2);
         const QString said =
             twb.run({"compare", "a.json", "b.json", "--fail-if-transfer-bytes-grow", "5%"}).err;
-        QVERIFY2(said.contains("the bytes moved in an iteration grew from 32 B to 34 B, by more than 5 %"),
+        QVERIFY2(said.contains("the bytes moved per iteration grew from 32 B to 34 B, by more than 5 %"),
                  qPrintable(said));
     }
 

@@ -23,7 +23,7 @@ private Q_SLOTS:
         QCOMPARE(json.at("devices").at(0).at("simulated"), false);
         QVERIFY(json.at("devices").at(0).at("free_bytes") > 0);
         QCOMPARE(json.at("cuda").at("present"), false);
-        QCOMPARE(json.at("cuda").at("message"), "TWB_CUDA_PLUGIN=none keeps GPUs out");
+        QCOMPARE(json.at("cuda").at("message"), "TWB_CUDA_PLUGIN=none disables GPUs");
         QVERIFY(json.at("profiles").size() >= 6U);
     }
 

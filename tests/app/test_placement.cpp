@@ -20,8 +20,8 @@ private Q_SLOTS:
         QCOMPARE(ended.exit, 0);
         QVERIFY2(ended.out.contains(" is on cpu, and 1 op on cuda:0 reads it"), qPrintable(ended.out));
         QVERIFY(ended.out.contains("no set leaves less"));
-        QVERIFY(ended.out.contains("Modelled, by the figures of "));
-        QVERIFY(twb.run({"check", "a.twb"}).out.contains("datasheet (SXM); error not known).\n1 graph"));
+        QVERIFY(ended.out.contains("Modelled from the figures of "));
+        QVERIFY(twb.run({"check", "a.twb"}).out.contains("datasheet (SXM); error unknown).\n1 graph"));
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         const Ended again = twb.run({"fix", "b.twb"});
         QCOMPARE(again.out, "b.twb: nothing stands on a wrong device\n");
@@ -39,7 +39,7 @@ private Q_SLOTS:
         QCOMPARE(ended.exit, 0);
         QVERIFY2(ended.out.contains("removes 2 copies"), qPrintable(ended.out));
         QVERIFY(ended.out.contains("An iteration, modelled: "));
-        QVERIFY(ended.out.contains("datasheet (SXM); error not known)"));
+        QVERIFY(ended.out.contains("datasheet (SXM); error unknown)"));
         QCOMPARE(twb.run({"check", "b.twb"}).exit, 0);
         QVERIFY(twb.run({"place", "b.twb"}).out.contains("no node would be better off on another lane"));
         const QJsonObject json =
@@ -65,8 +65,8 @@ private Q_SLOTS:
         for (const char* name :
              {"simulated NVIDIA H200", "simulated NVIDIA T4", "simulated NVIDIA GeForce RTX 4090"})
             QVERIFY2(ended.out.contains(name), qPrintable(ended.out));
-        QVERIFY(ended.out.contains("modelled, by the figures of"));
-        QVERIFY(ended.out.contains("datasheet; error not known)"));
+        QVERIFY(ended.out.contains("modelled from the figures of"));
+        QVERIFY(ended.out.contains("datasheet; error unknown)"));
         const QJsonObject json =
             QJsonDocument::fromJson(
                 twb.run({"predict", "a.twb", "--json", "--what-if", "cuda:0=simulated:t4"}).out.toUtf8())

@@ -283,8 +283,8 @@ private Q_SLOTS:
         twb.save("a.twb", maker);
         const Ended ended = twb.run({"run", "a.twb", "--quiet"});
         QCOMPARE(ended.exit, 1);
-        QVERIFY2(ended.err.contains("cuda:0 is out of memory: ") && ended.err.contains(" were asked for, ") &&
-                     ended.err.contains(" are free in this machine, which holds what it simulates"),
+        QVERIFY2(ended.err.contains("cuda:0 is out of memory: ") && ended.err.contains(" requested, ") &&
+                     ended.err.contains(" free in the host's memory, which holds the simulated tensors"),
                  qPrintable(ended.err));
     }
 

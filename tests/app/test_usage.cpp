@@ -45,7 +45,7 @@ private Q_SLOTS:
             "--iterations: 1e5 is not a whole number from 1 to 1000000000, in digits alone");
         row({"batch", "a.twb", "--iterations", "0"}, "--iterations: 0 is not a whole number from 1");
         row({"run", "a.twb", "--device-map", "tpu:0=real"},
-            "--device-map \"tpu:0=real\" is no device choice");
+            "--device-map \"tpu:0=real\" is not a device mapping");
         row({"run", "a.twb", "--device-map", "cuda:0=simulated:t4", "--device-map", "cuda:0=simulated:l4"},
             "--device-map names cuda:0 twice; give it once");
     }

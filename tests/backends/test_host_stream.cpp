@@ -260,7 +260,7 @@ void TestHostStream::allocatorReusesAndRefuses() {
     } catch (const Error& e) {
         QCOMPARE(e.code(), ErrorCode::outOfMemory);
         QVERIFY2(QString::fromUtf8(e.what()).contains(
-                     QStringLiteral("14.7 MB were asked for, 13.6 MB of 16.8 MB are free")),
+                     QStringLiteral("14.7 MB requested, 13.6 MB of 16.8 MB free")),
                  e.what());
     }
     QVERIFY_EXCEPTION_THROWN(allocator.allocate(SIZE_MAX, MemoryKind::device), Error);

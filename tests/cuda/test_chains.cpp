@@ -294,7 +294,7 @@ private Q_SLOTS:
             QVERIFY(step.at("members") == nlohmann::json::array({value(a), value(b)}));
         }
         QCOMPARE(fused, 1);
-        QVERIFY(toTable(report, false).find(" · kernels made in ") != std::string::npos);
+        QVERIFY(toTable(report, false).find(" · kernels compiled in ") != std::string::npos);
     }
 
     void whatEndsAChain() {

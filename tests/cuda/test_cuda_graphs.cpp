@@ -302,7 +302,7 @@ private Q_SLOTS:
         const RunResult result = runToEnd(line.plan(map), {.iterations = 1000});
         QCOMPARE(result.status, RunStatus::failed);
         QVERIFY(result.replayed.replays > 0 && result.replayed.replays < 1000);
-        QVERIFY2(result.errors.at(0).message.find("cuda:0 is lost to this program") != std::string::npos,
+        QVERIFY2(result.errors.at(0).message.find("cuda:0 can no longer be used") != std::string::npos,
                  result.errors[0].message.c_str());
     }
 

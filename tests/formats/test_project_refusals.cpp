@@ -50,7 +50,7 @@ private Q_SLOTS:
             "(version 2;");
         row("version 0", with("\"version\": 1", "\"version\": 0"),
             "\"version\" must be an integer from 1, but is 0");
-        row("version text", with("\"version\": 1", "\"version\": \"1\""), "but is a text");
+        row("version text", with("\"version\": 1", "\"version\": \"1\""), "but is text");
         row("version 1.0", with("\"version\": 1", "\"version\": 1.0"), "but is 1.0");
         row("version list", with("\"version\": 1", "\"version\": [1]"), "but is a list");
         row("version null", with("\"version\": 1", "\"version\": null"), "but is null");
@@ -74,7 +74,7 @@ private Q_SLOTS:
         row("nodes an object",
             with("\"notes\": [{\"id\": 1, \"lane\": 1, \"text\": \"hello\"}]", "\"notes\": {}"),
             "notes must be a list, not an object");
-        row("title a list", with("\"title\": \"t\"", "\"title\": []"), "title must be a text, not a list");
+        row("title a list", with("\"title\": \"t\"", "\"title\": []"), "title must be text, not a list");
         row("iterations an object", with("\"iterations\": 1", "\"iterations\": {}"),
             "iterations must be an integer, not an object");
         row("lane's height a list", with("{\"1\": 200}", "{\"1\": [200]}"),
@@ -122,7 +122,7 @@ private Q_SLOTS:
         row("parent unknown", with("\"title\": \"f\"", "\"title\": \"f\", \"parent\": 3"),
             "frames[0].parent is 3");
         row("empty op", with("\"Relu\"", "\"\""), "nodes[1].op must not be empty");
-        row("name a number", with("\"name\": \"b\"", "\"name\": 3"), "nodes[1].name must be a text");
+        row("name a number", with("\"name\": \"b\"", "\"name\": 3"), "nodes[1].name must be text");
         row("attributes a list", with("{\"shape\": [2, 3]}", "[2]"),
             "nodes[0].attributes must be an object, not a list");
         row("attribute twice", with("[2, 3]", "[2, 3], \"shape\": 1"),

@@ -319,7 +319,7 @@ void TestIndexing::outOfRange() {
                  "index 7 is out of bounds for dimension 0 with size 5; indices go from -5 to 4"));
     QVERIFY(says("Gather", {data, listOf({-6})}, "index -6 is out of bounds"));
     QVERIFY(says("Gather", {data, listOf({std::numeric_limits<std::int64_t>::min()})}, "is out of bounds"));
-    QVERIFY(says("Gather", {tensorOf(DType::f32, {0, 2}, {}), listOf({0})}, "size 0: it holds no elements"));
+    QVERIFY(says("Gather", {tensorOf(DType::f32, {0, 2}, {}), listOf({0})}, "size 0, which has no elements"));
     const Tensor pairs = Tensor::of<std::int64_t>({1, 2}, {4, 2});
     QVERIFY(
         says("GatherElements", {data, Tensor::of<std::int64_t>({1, 2}, {4, 5})}, "index 5 is out of bounds"));

@@ -114,7 +114,7 @@ private Q_SLOTS:
         const auto row = [](const char* name, const json& profile, const char* says) {
             QTest::newRow(name) << QString::fromStdString(profile.dump()) << QString::fromUtf8(says);
         };
-        QTest::newRow("not JSON") << QStringLiteral("{") << QStringLiteral("this is not JSON");
+        QTest::newRow("not JSON") << QStringLiteral("{") << QStringLiteral(": not JSON");
         row("a list", json::array(), "is a JSON object");
         json p = read("t4");
         for (const auto& [key, value] : p.items()) {
@@ -142,7 +142,7 @@ private Q_SLOTS:
         row("zero", with("link_latency_us", 0), "\"link_latency_us\" must be a number above 0");
         row("text", with("launch_us", "2.5"), "\"launch_us\" must be a number above 0");
         row("too much memory", with("memory_bytes", 1e30), "\"memory_bytes\"");
-        row("name", with("name", ""), "\"name\" must be a text");
+        row("name", with("name", ""), "\"name\" must be text");
         row("another schema", with("schema", 2), "\"schema\" is 2");
         row("peaks", with("peak_tflops", 8), "\"peak_tflops\" must be an object");
         row("a dtype that is none", with("peak_tflops", {{"f32", 8}, {"f4", 65}}),
@@ -177,7 +177,7 @@ private Q_SLOTS:
              {"", "cuda:0", "=", "cuda:0=", "cuda:0=h200", "cuda:0=simulated:", "cuda:99=real", "tpu=real",
               "cpu=simulated:h200", "auto=simulated:h200", "cuda:0=REAL"})
             QVERIFY2(refusal([&] { parseDeviceChoice(bad); }, ErrorCode::invalidArgument)
-                         .contains(QLatin1String("is no device choice")),
+                         .contains(QLatin1String("is not a device mapping")),
                      bad);
     }
 
@@ -252,10 +252,10 @@ private Q_SLOTS:
             return QString::fromStdString(sourcesOf(map));
         };
         QVERIFY(saidOf(measured).contains(
-            QLatin1String("NVIDIA T4 (NVIDIA T4 Tensor Core GPU datasheet; error not known)")));
+            QLatin1String("NVIDIA T4 (NVIDIA T4 Tensor Core GPU datasheet; error unknown)")));
         measured.copyError = KnownError{0.04, 0.314, 36};
         QVERIFY(saidOf(measured).contains(
-            QLatin1String("; copies off by 4 %, at most 31 %, error of kernels not known)")));
+            QLatin1String("; copies off by 4 %, at most 31 %, error of kernels unknown)")));
         measured.kernelError = KnownError{0.125, 2.5, 9};
         const DeviceProfile read = parseProfile(profileJson(measured), "here");
         QCOMPARE(read.copyError->median, 0.04);

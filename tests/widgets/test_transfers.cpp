@@ -354,7 +354,7 @@ private Q_SLOTS:
             QVERIFY2(QToolTip::text().contains(
                          band.simulated
                              ? QStringLiteral("Its times are modelled: NVIDIA H200 Tensor Core GPU "
-                                              "datasheet (SXM); error not known.")
+                                              "datasheet (SXM); error unknown.")
                              : QStringLiteral("Predictions for it: ")),
                      qPrintable(QToolTip::text()));
         }

@@ -15,10 +15,9 @@ namespace twb {
 
 void requireRank(const Shape& shape) {
     if (shape.rank() > kMaxRank)
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("a tensor of {} dimensions was given, but kernels take {} at "
-                                "most; merge some of them with Reshape",
-                                shape.rank(), kMaxRank));
+        throw Error(ErrorCode::unsupported, fmt::format("the tensor has {} dimensions, but kernels support "
+                                                        "at most {}; merge some of them with Reshape",
+                                                        shape.rank(), kMaxRank));
 }
 
 bool isDense(const TensorView& view) noexcept {

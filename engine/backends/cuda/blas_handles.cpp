@@ -88,7 +88,7 @@ void setBlasStream(const BlasPair& pair, cudaStream_t stream) {
     // The stream comes with a workspace of the library's.
     if (pair.workspace.bytes > 0)
         checkBlas(cublasSetWorkspace(blas, pair.workspace.data, pair.workspace.bytes),
-                  "taking its workspace");
+                  "setting its workspace");
 }
 
 } // namespace twb::cuda

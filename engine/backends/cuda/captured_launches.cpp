@@ -27,7 +27,7 @@ CapturedLaunches::CapturedLaunches(Gpu& gpu, cudaStream_t stream, LaunchQueue& q
     check(cudaStreamEndCapture(stream, &graph), "capturing launches");
     const cudaError_t status = cudaGraphInstantiate(&m_graph, graph, 0);
     cudaGraphDestroy(graph);
-    check(status, "making a CUDA graph");
+    check(status, "creating a CUDA graph");
     m_times = std::move(times);
 }
 

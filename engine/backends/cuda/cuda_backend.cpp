@@ -107,13 +107,11 @@ std::string driverProblem(int& count) {
     cudaRuntimeGetVersion(&runtime);
     cudaGetLastError();
     if (driver == 0)
-        return "no NVIDIA driver is running: CUDA finds none; is it installed, and is its kernel module "
-               "loaded?";
+        return "no NVIDIA driver is running; check that it is installed and that its kernel module is loaded";
     if (status == cudaErrorInsufficientDriver)
-        return fmt::format(
-            "the NVIDIA driver is too old: it serves CUDA {}, and this build needs {}; install a "
-            "newer driver",
-            versionText(driver), versionText(runtime));
+        return fmt::format("the NVIDIA driver is too old: it supports CUDA {}, but this build needs {}; "
+                           "install a newer driver",
+                           versionText(driver), versionText(runtime));
     if (status == cudaSuccess || status == cudaErrorNoDevice)
         return "the NVIDIA driver finds no GPU in this machine";
     return fmt::format("the NVIDIA driver cannot be used: CUDA reports: {}", sentenceOf(status));
@@ -128,16 +126,15 @@ std::vector<std::shared_ptr<Backend>> findGpus(std::string& problem) {
     std::vector<std::shared_ptr<CudaBackend>> found;
     for (int i = 0; i < count; ++i) {
         cudaDeviceProp properties{};
-        check(cudaGetDeviceProperties(&properties, i), "looking at the GPUs");
+        check(cudaGetDeviceProperties(&properties, i), "querying the GPUs");
         int hasPools = 0;
-        check(cudaDeviceGetAttribute(&hasPools, cudaDevAttrMemoryPoolsSupported, i), "looking at the GPUs");
+        check(cudaDeviceGetAttribute(&hasPools, cudaDevAttrMemoryPoolsSupported, i), "querying the GPUs");
         // A gap would give the ones behind it other names than the driver's.
         if (properties.major * 10 + properties.minor < kLeastCapability || !hasPools) {
-            problem =
-                fmt::format("GPU {} ({}) is not served: it takes compute capability {} and memory pools, "
-                            "and it has {}.{}{}; CUDA_VISIBLE_DEVICES can hide it",
-                            i, properties.name, kLeastCapability / 10.0, properties.major, properties.minor,
-                            hasPools ? "" : " and no pools");
+            problem = fmt::format("GPU {} ({}) is not supported: this build needs compute capability {} and "
+                                  "memory pools, but the GPU has {}.{}{}; hide it with CUDA_VISIBLE_DEVICES",
+                                  i, properties.name, kLeastCapability / 10.0, properties.major,
+                                  properties.minor, hasPools ? "" : " and no memory pools");
             break;
         }
         found.push_back(std::make_shared<CudaBackend>(i, properties));

@@ -32,7 +32,7 @@ public:
 /// where another backend served it.
 bool isPinned(const void* memory) {
     cudaPointerAttributes attributes{};
-    check(cudaPointerGetAttributes(&attributes, memory), "looking at an address");
+    check(cudaPointerGetAttributes(&attributes, memory), "querying an address");
     return attributes.type != cudaMemoryTypeUnregistered;
 }
 
@@ -41,7 +41,7 @@ bool isPinned(const void* memory) {
 CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind)
     : m_gpu(gpu), m_profile(profile) {
     m_gpu.gpu->use();
-    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "making a stream");
+    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     try {
         m_timeline = std::make_unique<Timeline>(m_gpu.gpu, m_stream);
         if (kind == QueueKind::compute) m_queue = std::make_unique<LaunchQueue>(m_gpu, m_stream);

@@ -37,24 +37,24 @@ DeviceMemory::~DeviceMemory() {
 void DeviceMemory::prepare() {
     if (m_pool) return;
     if (m_gpu->isLost()) throw Error(ErrorCode::failed, m_gpu->lossSentence());
-    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "making a stream");
+    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     cudaMemPoolProps props{};
     props.allocType = cudaMemAllocationTypePinned; // the name of device memory here
     props.location.type = cudaMemLocationTypeDevice;
     props.location.id = m_gpu->index();
     cudaMemPool_t pool = nullptr;
-    check(cudaMemPoolCreate(&pool, &props), "making a pool of device memory");
+    check(cudaMemPoolCreate(&pool, &props), "creating a device memory pool");
     m_pool = pool;
     std::uint64_t keepAll = std::numeric_limits<std::uint64_t>::max();
     check(cudaMemPoolSetAttribute(m_pool, cudaMemPoolAttrReleaseThreshold, &keepAll),
-          "telling the pool to keep its memory");
+          "setting the pool's release threshold");
     allowWaiting(false);
     for (const int other : m_openTo) {
         cudaMemAccessDesc access{};
         access.location.type = cudaMemLocationTypeDevice;
         access.location.id = other;
         access.flags = cudaMemAccessFlagsProtReadWrite;
-        check(cudaMemPoolSetAccess(m_pool, &access, 1), "opening memory to another GPU");
+        check(cudaMemPoolSetAccess(m_pool, &access, 1), "giving another GPU access to memory");
     }
 }
 
@@ -91,9 +91,8 @@ void DeviceMemory::refuse(std::size_t bytes) {
     std::size_t total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
     throw Error(ErrorCode::outOfMemory,
-                fmt::format("{} is out of memory: {} were asked for, {} of {} are free",
-                            m_gpu->device().toString(), formatBytes(static_cast<double>(bytes)),
-                            formatBytes(static_cast<double>(free)),
+                fmt::format("{} is out of memory: {} requested, {} of {} free", m_gpu->device().toString(),
+                            formatBytes(static_cast<double>(bytes)), formatBytes(static_cast<double>(free)),
                             formatBytes(static_cast<double>(m_total))));
 }
 

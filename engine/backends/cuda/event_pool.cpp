@@ -26,7 +26,7 @@ cudaEvent_t EventPool::take() {
         }
     }
     cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, m_flags), "making an event");
+    check(cudaEventCreateWithFlags(&event, m_flags), "creating an event");
     return event;
 }
 

@@ -52,8 +52,7 @@ void Gpu::lose(cudaError_t status, const char* doing) {
 void Gpu::lose(const std::string& reason) {
     const std::scoped_lock lock(m_mutex);
     if (m_lost.load(std::memory_order_relaxed)) return;
-    m_loss = fmt::format("{} is lost to this program, which must be started anew: {}", device().toString(),
-                         reason);
+    m_loss = fmt::format("{} can no longer be used; restart the program: {}", device().toString(), reason);
     m_lost.store(true, std::memory_order_release);
 }
 

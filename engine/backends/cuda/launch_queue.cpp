@@ -57,7 +57,9 @@ void LaunchQueue::upload(void* target, const void* source, std::size_t bytes) {
 
 Fault* LaunchQueue::fault() {
     if (m_captured)
-        throw Error(ErrorCode::unsupported, std::string(m_op) + " reports what it finds after each launch");
+        throw Error(ErrorCode::unsupported,
+                    std::string(m_op) +
+                        " reports errors after each launch, so it cannot be part of a CUDA graph");
     if (!m_faultMemory) m_faultMemory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
     if (!m_askedForFault) new (m_faultMemory->data()) Fault;
     m_askedForFault = true;

@@ -44,12 +44,11 @@ BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
     const std::scoped_lock lock(m_mutex);
     const std::size_t free = m_limit - std::min(m_used, m_limit);
     const auto refuse = [&](const std::string& why) {
-        throw Error(
-            ErrorCode::outOfMemory,
-            fmt::format("page-locked host memory for {} is out: {} were asked for, {} of {} are free{}",
-                        m_gpu->device().toString(), formatBytes(static_cast<double>(bytes)),
-                        formatBytes(static_cast<double>(free)), formatBytes(static_cast<double>(m_limit)),
-                        why));
+        throw Error(ErrorCode::outOfMemory,
+                    fmt::format("page-locked host memory for {} is exhausted: {} requested, {} of {} free{}",
+                                m_gpu->device().toString(), formatBytes(static_cast<double>(bytes)),
+                                formatBytes(static_cast<double>(free)),
+                                formatBytes(static_cast<double>(m_limit)), why));
     };
     if (bytes > free || roundedUp(bytes) > free) refuse("");
     std::size_t size = roundedUp(bytes);

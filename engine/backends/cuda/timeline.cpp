@@ -135,7 +135,7 @@ bool Timeline::resolve(Item& item) {
         if (status == cudaSuccess) {
             resolveSpan(item);
         } else {
-            m_gpu->lose(status, "running what was launched");
+            m_gpu->lose(status, "running a kernel");
             fail(item);
         }
         return true;
@@ -186,7 +186,7 @@ void Timeline::setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t 
 void Timeline::fail(const Item& item) const {
     const auto why = std::make_exception_ptr(
         Error(ErrorCode::failed,
-              fmt::format("it, or a launch before it, broke the GPU: {}", m_gpu->lossSentence())));
+              fmt::format("this step or an earlier one made the GPU fail: {}", m_gpu->lossSentence())));
     if (item.guard) item.guard->failed(item.step, why);
     if (!item.inner) return;
     for (const InnerSpans::Member& launch : item.inner->launches)

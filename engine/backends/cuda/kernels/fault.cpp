@@ -17,9 +17,9 @@ std::string sentenceOf(const Fault& fault) {
         return "ZeroDivisionError: integer modulo by zero; cast to a floating dtype for NaN";
     case Fault::indexOutOfRange:
         return fault.size == 0
-                   ? fmt::format("index {} is out of bounds for dimension {} with size 0: it holds no "
-                                 "elements to take",
-                                 fault.value, fault.axis)
+                   ? fmt::format(
+                         "index {} is out of bounds for dimension {} with size 0, which has no elements",
+                         fault.value, fault.axis)
                    : fmt::format("index {} is out of bounds for dimension {} with size {}; indices go "
                                  "from {} to {}",
                                  fault.value, fault.axis, fault.size, -fault.size, fault.size - 1);
@@ -29,8 +29,7 @@ std::string sentenceOf(const Fault& fault) {
                            fault.value, fault.axis, fault.size, fault.size);
     case Fault::badClass:
         return fmt::format(
-            "Target {} is out of bounds: there are {} classes; name it as ignore_index to leave "
-            "it out",
+            "Target {} is out of bounds: there are {} classes; set ignore_index to this class to ignore it",
             fault.value, fault.size);
     case Fault::badProbability:
         return "probability tensor contains either `inf`, `nan` or element < 0";

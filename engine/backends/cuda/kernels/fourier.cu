@@ -225,12 +225,13 @@ std::int64_t lengthOf(double value, const char* what) {
     if (!(value >= 1) || value > most || value != std::floor(value))
         throw Error(ErrorCode::invalidArgument,
                     std::string(what) +
-                        " must be a whole number from 1 to 2^30; move the op to cpu for more");
+                        " must be a whole number from 1 to 2^30; move the op to cpu for larger values");
     return static_cast<std::int64_t>(value);
 }
 
 [[noreturn]] void throwChanged(const char* what) {
-    throw Error(ErrorCode::invalidArgument, std::string(what) + " is not what the result was made for");
+    throw Error(ErrorCode::invalidArgument,
+                std::string(what) + " has changed since the size of the result was computed");
 }
 
 void dftKernel(const KernelCall& call) {

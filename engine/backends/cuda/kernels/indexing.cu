@@ -108,7 +108,7 @@ struct Tuples {
           depth(static_cast<int>(indices.shape[indices.shape.rank() - 1])), firstAxis(first), sizes{} {
         if (depth > kMaxWalkAxes)
             throw Error(ErrorCode::unsupported,
-                        "indices that name that many axes cannot be looked up on a GPU");
+                        "the indices have too many axes for a GPU; move the op to cpu");
         for (int i = 0; i < depth; ++i) sizes[static_cast<std::size_t>(i)] = data[first + i];
     }
 

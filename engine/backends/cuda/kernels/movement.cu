@@ -63,8 +63,9 @@ void pad(const KernelCall& call, const Paddings& paddings, PadMode mode, const v
             const auto a = static_cast<std::size_t>(axis);
             if (out.shape[axis] == 1 && in.shape[axis] == 1 && paddings[a].before == 0) continue;
             if (work.rank == kMaxWalkAxes)
-                throw Error(ErrorCode::unsupported, "a tensor of that many dimensions cannot be padded on a "
-                                                    "GPU; merge some of them with Reshape");
+                throw Error(
+                    ErrorCode::unsupported,
+                    "the tensor has too many padded dimensions for a GPU; merge some of them with Reshape");
             const Kept kept = keptOf(in.shape[axis], paddings[a]);
             work.axes[static_cast<std::size_t>(work.rank++)] = {out.shape[axis], in.strides[a],
                                                                 shiftOf(paddings[a], kept), kept};

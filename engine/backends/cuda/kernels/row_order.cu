@@ -20,9 +20,10 @@ namespace {
 
 std::int64_t countable(const Queue& queue, std::int64_t length) {
     if (length > std::int64_t{std::numeric_limits<std::uint32_t>::max()})
-        throw Error(ErrorCode::unsupported,
-                    std::string(queue.op()) +
-                        " orders rows of at most 4294967295 elements on a GPU; a longer one needs the cpu");
+        throw Error(
+            ErrorCode::unsupported,
+            std::string(queue.op()) +
+                " sorts rows of at most 4294967295 elements on a GPU; move the op to cpu for longer rows");
     return length;
 }
 

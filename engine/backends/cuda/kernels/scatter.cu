@@ -163,7 +163,7 @@ void scatterNDKernel(const KernelCall& call) {
     const Shape& shape = call.outputs[0].shape;
     const auto depth = static_cast<int>(indices.shape[indices.shape.rank() - 1]);
     if (depth > kMaxWalkAxes)
-        throw Error(ErrorCode::unsupported, "indices that name that many axes cannot be looked up on a GPU");
+        throw Error(ErrorCode::unsupported, "the indices have too many axes for a GPU; move the op to cpu");
     std::array<std::int64_t, kMaxWalkAxes> sizes{};
     for (int i = 0; i < depth; ++i) sizes[static_cast<std::size_t>(i)] = shape[i];
     std::int64_t inner = 1;

@@ -28,7 +28,7 @@ struct SlidingWindow {
     /// `strides`: those of the input's spatial axes.
     SlidingWindow(const Window& window, const std::int64_t* steps) : rank(window.rank()) {
         if (rank > kMaxWindowAxes)
-            throw Error(ErrorCode::unsupported, "a window of that many axes does not slide on a GPU");
+            throw Error(ErrorCode::unsupported, "the window has too many axes for a GPU; move the op to cpu");
         for (std::size_t a = 0; a < window.axes.size(); ++a) {
             axes[a] = window.axes[a];
             strides[a] = steps[a];
