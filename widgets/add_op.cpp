@@ -73,7 +73,7 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place
         return pasted;
     }
     if (!findOp(name))
-        throw Error(ErrorCode::badGraph, "there is no op " + name + "; take one from the palette");
+        throw Error(ErrorCode::badGraph, "there is no op " + name + "; choose an op from the palette");
     Node node;
     node.op = name;
     node.name = builder.graph().uniqueName(lowered(name));

@@ -29,10 +29,10 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     setObjectName(QStringLiteral("breakpoint"));
     setWindowTitle(tr("Stop on a condition"));
     using Kind = Breakpoint::Kind;
-    m_place->addItem(tr("after it, by its output"), int(Kind::condition));
-    if (hasInputs) m_place->addItem(tr("before it, by any of its inputs"), int(Kind::input));
+    m_place->addItem(tr("after the node, on its output"), int(Kind::condition));
+    if (hasInputs) m_place->addItem(tr("before the node, on any of its inputs"), int(Kind::input));
     m_place->setObjectName(QStringLiteral("place"));
-    m_place->setAccessibleName(tr("Where it stops"));
+    m_place->setAccessibleName(tr("Where the run stops"));
     m_place->setCurrentIndex(std::max(0, m_place->findData(int(start.kind))));
     using Statistic = Breakpoint::Statistic;
     const std::pair<Statistic, QString> statistics[] = {{Statistic::min, tr("minimum")},
@@ -40,8 +40,8 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
                                                         {Statistic::mean, tr("mean")},
                                                         {Statistic::std, tr("standard deviation")},
                                                         {Statistic::absMax, tr("largest magnitude")},
-                                                        {Statistic::nan, tr("number of NaN")},
-                                                        {Statistic::inf, tr("number of inf")}};
+                                                        {Statistic::nan, tr("number of NaNs")},
+                                                        {Statistic::inf, tr("number of infs")}};
     for (const auto& [statistic, text] : statistics) m_statistic->addItem(text, int(statistic));
     for (int i = 0; i <= int(Breakpoint::Relation::greater); ++i)
         m_relation->addItem(toQt(name(Breakpoint::Relation(i))), i);
@@ -49,21 +49,21 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     m_statistic->setAccessibleName(tr("Statistic of the tensor"));
     m_statistic->setCurrentIndex(m_statistic->findData(int(start.statistic)));
     m_relation->setObjectName(QStringLiteral("relation"));
-    m_relation->setAccessibleName(tr("How it compares"));
+    m_relation->setAccessibleName(tr("Comparison"));
     m_relation->setCurrentIndex(m_relation->findData(int(start.relation)));
     m_limit->setObjectName(QStringLiteral("limit"));
-    m_limit->setAccessibleName(tr("Number that it is compared with"));
+    m_limit->setAccessibleName(tr("Number to compare with"));
     m_limit->setFont(twb::font(TextRole::figure));
     m_limit->setFixedWidth(kLimitWidth);
     m_limit->setText(QLocale::c().toString(start.limit, 'g', QLocale::FloatingPointShortest));
     m_limit->selectAll();
 
     auto* sentence =
-        makeLabel(tr("At %1 the run stops in each iteration in which this holds:").arg(node), TextRole::body);
+        makeLabel(tr("The run stops at %1 in each iteration in which this holds:").arg(node), TextRole::body);
     sentence->setWordWrap(true);
-    auto* remark = makeLabel(tr("Minimum, maximum, mean, standard deviation and magnitude are of the finite "
-                                "elements."),
-                             TextRole::small, QStringLiteral("secondary"));
+    auto* remark = makeLabel(
+        tr("Minimum, maximum, mean, standard deviation and magnitude count only the finite elements."),
+        TextRole::small, QStringLiteral("secondary"));
     remark->setWordWrap(true);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);

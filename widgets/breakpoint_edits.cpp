@@ -119,11 +119,11 @@ QString breakpointText(const Breakpoint& breakpoint) {
     const QString statistic = toQt(name(breakpoint.statistic));
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:
-        return Words::tr("before it");
+        return Words::tr("before the node");
     case Breakpoint::Kind::input:
-        return Words::tr("before it, when %1 of an input %2").arg(statistic, condition);
+        return Words::tr("before the node, when %1 of an input %2").arg(statistic, condition);
     case Breakpoint::Kind::after:
-        return Words::tr("after it");
+        return Words::tr("after the node");
     case Breakpoint::Kind::nanOrInf:
         return Words::tr("on NaN or inf");
     case Breakpoint::Kind::condition:

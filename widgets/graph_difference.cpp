@@ -67,7 +67,7 @@ public:
         count(m_before.frames(), m_after.frames(), Words::tr("modules"));
         if (!(m_before.info() == m_after.info())) m_lines << Words::tr("~ title, policy or iterations");
         if (m_lines.isEmpty() && !(m_before == m_after))
-            m_lines << Words::tr("Only places on the canvas differ.");
+            m_lines << Words::tr("Only positions on the canvas differ.");
         return m_lines;
     }
 
@@ -91,7 +91,7 @@ private:
         if (before->breakpoints != after.breakpoints) {
             QStringList stops;
             for (const Breakpoint& one : after.breakpoints) stops << breakpointText(one);
-            changes << (stops.empty() ? Words::tr("stops no more")
+            changes << (stops.empty() ? Words::tr("no breakpoint")
                                       : Words::tr("stops %1").arg(stops.join(Words::tr(" and "))));
         }
         if (before->folded != after.folded)
@@ -161,7 +161,7 @@ void showDifference(const QString& title, const QString& heading, const QStringL
     list->setAccessibleName(heading);
     list->setProperty("role", QStringLiteral("lines"));
     list->setSpacing(3);
-    list->addItems(lines.isEmpty() ? QStringList{Words::tr("They are equal.")} : lines);
+    list->addItems(lines.isEmpty() ? QStringList{Words::tr("No differences.")} : lines);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
     auto* layout = new QVBoxLayout(&dialog);

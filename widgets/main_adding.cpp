@@ -10,14 +10,13 @@ namespace twb {
 
 bool MainWindow::hasLaneFor(const QString& op, LaneId lane) {
     if (lane != LaneId::none) return true;
-    m_status->say(tr("There is no lane to put %1 on: add one with Graph ▸ Add lane.").arg(op),
-                  Severity::warning);
+    m_status->say(tr("No lane for %1. Add one with Graph ▸ Add lane.").arg(op), Severity::warning);
     return false;
 }
 
 /// Does what `make` says and shows what it added.
 void MainWindow::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
-    attempt(tr("The op cannot be added"), [&] {
+    attempt(tr("Cannot add the op"), [&] {
         std::vector<NodeId> added;
         Delta delta = make(&added);
         openLanesOf(m_document.graph(), delta);
@@ -50,12 +49,13 @@ void MainWindow::searchOp(QPoint at, std::optional<LooseWire> wire) {
         if (!holder) return;
         if (wire->heldBy == PortSide::output) {
             const auto& type = m_document.analysis().typeOf(wire->port);
-            wanted.heading = type ? tr("Takes %1 from %2").arg(toQt(name(type->dtype)), toQt(holder->name))
-                                  : tr("Takes a tensor from %1").arg(toQt(holder->name));
+            wanted.heading =
+                type ? tr("Ops that accept %1 from %2").arg(toQt(name(type->dtype)), toQt(holder->name))
+                     : tr("Ops that accept a tensor from %1").arg(toQt(holder->name));
         } else {
             const QString port =
                 facts && facts->op ? toQt(facts->op->inputAt(wire->port.port).name) : QString();
-            wanted.heading = tr("Makes what %1 of %2 takes").arg(port, toQt(holder->name));
+            wanted.heading = tr("Ops with an output for %1 of %2").arg(port, toQt(holder->name));
         }
         wanted.accepted = [this, held = *wire](const QString& op) {
             return fits(op, m_document.analysis(), held);

@@ -64,66 +64,65 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
-    })->setToolTip(tr("The fixes that together cost the fewest milliseconds"));
+    })->setToolTip(tr("Finds the fixes with the least predicted time."));
     addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] {
         reviewPlacement();
-    })->setToolTip(tr("Lanes on which an iteration would take the least time; pinned nodes stay"));
+    })->setToolTip(tr("Finds the lanes with the least predicted time. Pinned nodes stay."));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
-    })->setToolTip(tr("What an iteration would take on other GPUs, without running it"));
+    })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
     addAction(menu, tr("Policy &lens…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
         showPolicyLens();
-    })->setToolTip(tr("Which edges would fail and which would be copied, policy by policy"));
+    })->setToolTip(tr("Lists the edges that fail or are copied under each policy."));
     QAction* pin =
         addAction(menu, tr("P&in to lane"), QKeySequence(tr("Ctrl+Alt+K")), [this] { pinSelection(); });
-    pin->setToolTip(tr("A pinned node stays where it is when fixes or a placement are proposed"));
+    pin->setToolTip(tr("Proposed fixes and placements do not move a pinned node."));
     m_needSelection.push_back(pin);
 }
 
 void MainWindow::reviewFixes() {
     FixSet set;
-    const bool found = attempt(tr("No fixes can be worked out"), [&] {
-        workWaiting(tr("Working out the cheapest fixes…"), this, [&] {
+    const bool found = attempt(tr("Cannot compute fixes"), [&] {
+        workWaiting(tr("Computing the cheapest fixes…"), this, [&] {
             set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
                                 m_document.files().get());
         });
     });
     if (!found) return;
     if (set.fixes.empty()) {
-        m_status->say(tr("Nothing stands on a wrong device."));
+        m_status->say(tr("No device mismatches."));
         return;
     }
     ReviewDialog::Content content;
     content.title = tr("Fix all mismatches");
-    content.sentence = tr("These changes leave no operand on a wrong device, at the least predicted time.");
-    content.columns = {tr("change"), tr("bytes an iteration"), tr("modelled")};
+    content.sentence = tr("These changes fix all device mismatches with the least predicted time.");
+    content.columns = {tr("change"), tr("bytes per iteration"), tr("modelled")};
     for (const Fix& fix : set.fixes)
         content.rows.push_back(
             {fixText(fix), fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
-    content.remark = tr("All steps and copies of an iteration, one after the other, then take %1; with a To "
-                        "on each such edge "
-                        "%2. %3. Modelled %4.")
-                         .arg(ms(set.ns), ms(set.insertingNs),
-                              set.isExact ? tr("No set of fixes leaves less")
-                                          : tr("No set of fixes leaves less than %1").arg(ms(set.atLeastNs)),
-                              toQt(sourcesOf(m_document.devices())));
+    content.remark =
+        tr("Sum of all steps and copies of an iteration: %1. With a To on each edge: %2. %3. Modelled %4.")
+            .arg(ms(set.ns), ms(set.insertingNs),
+                 set.isExact ? tr("No set of fixes is below this sum")
+                             : tr("No set of fixes is below %1").arg(ms(set.atLeastNs)),
+                 toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
     if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
-    attempt(tr("The fixes cannot be made"),
+    attempt(tr("Cannot apply the fixes"),
             [&] { edit(toDelta(m_document.graph(), set.fixes, "fix all mismatches")); });
 }
 
 void MainWindow::reviewPlacement() {
     if (m_document.analysis().hasErrors()) {
-        m_status->say(tr("A placement can be proposed once the graph has no errors."));
+        m_status->say(tr("Fix the errors of the graph before proposing a placement."));
         return;
     }
-    attempt(tr("No placement can be proposed"), [this] {
+    attempt(tr("Cannot propose a placement"), [this] {
         PlacementProposal proposal;
         Prediction now;
         Prediction then;
-        workWaiting(tr("Looking for a better placement…"), this, [&] {
+        workWaiting(tr("Searching for a better placement…"), this, [&] {
             proposal = proposePlacement(
                 m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
                 [this](const Graph& graph) {
@@ -135,27 +134,27 @@ void MainWindow::reviewPlacement() {
             then = predict(moved, m_document.devices(), m_document.files());
         });
         if (proposal.moves.empty()) {
-            m_status->say(tr("No node would be better off on another lane."));
+            m_status->say(tr("No better placement found."));
             return;
         }
         ReviewDialog::Content content;
         content.title = tr("Propose placement");
         content.sentence = tr("An iteration would take %1 instead of %2 (modelled). Pinned nodes stay.")
                                .arg(ms(then.iterationNs), ms(now.iterationNs));
-        content.columns = {tr("move"), tr("copies"), tr("steps"), tr("in all, modelled")};
+        content.columns = {tr("move"), tr("copies"), tr("steps"), tr("total, modelled")};
         for (const PlacementMove& move : proposal.moves) {
             const auto change = [](double ns) { return withSign(ns, ms(std::abs(ns))); };
             content.rows.push_back({toQt(move.reason), withSign(move.copies, grouped(std::abs(move.copies))),
                                     change(move.stepNs), change(move.stepNs + move.copyNs)});
         }
         content.remark =
-            tr("All steps and copies, one after the other: %1 now, %2 then. %3. Modelled %4.")
+            tr("Sum of all steps and copies: %1 now, %2 after the moves. %3. Modelled %4.")
                 .arg(ms(proposal.nsNow), ms(proposal.ns),
-                     proposal.isExact
-                         ? tr("No placement has a smaller sum")
-                         : tr("No placement has a smaller sum than %1").arg(ms(proposal.atLeastNs)),
+                     proposal.isExact ? tr("No placement has a smaller sum")
+                                      : tr("No placement is below %1").arg(ms(proposal.atLeastNs)),
                      toQt(now.sources));
-        if (!then.fits()) content.remark += QLatin1Char(' ') + tr("It would not fit the devices' memory.");
+        if (!then.fits())
+            content.remark += QLatin1Char(' ') + tr("This placement exceeds the devices' memory.");
         content.apply = tr("Apply");
         if (ReviewDialog(content, this).exec() == QDialog::Accepted) edit(proposal.delta);
     });
@@ -163,15 +162,14 @@ void MainWindow::reviewPlacement() {
 
 void MainWindow::showWhatIf() {
     if (m_document.analysis().hasErrors()) {
-        m_status->say(tr("What an iteration takes can be predicted once the graph has no errors."));
+        m_status->say(tr("Fix the errors of the graph before predicting an iteration."));
         return;
     }
-    attempt(tr("Nothing can be predicted"), [this] {
+    attempt(tr("Cannot predict an iteration"), [this] {
         ReviewDialog::Content content;
         content.title = tr("What if");
-        content.sentence =
-            tr("One iteration of this graph as it is, as it was saved, and were every cuda lane on another "
-               "GPU. Nothing is run.");
+        content.sentence = tr("One predicted iteration of this graph, of its saved version, and with each "
+                              "cuda lane on another GPU.");
         content.columns = {tr("on"),       tr("iteration"), tr("alone"), tr("transfers"),
                            tr("launches"), tr("needs"),     tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
@@ -188,8 +186,8 @@ void MainWindow::showWhatIf() {
         Prediction now;
         workWaiting(tr("Predicting…"), this, [&] {
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
-            add(tr("as now"), now);
-            if (const auto saved = predictSaved(m_document)) add(tr("as saved"), *saved);
+            add(tr("this graph"), now);
+            if (const auto saved = predictSaved(m_document)) add(tr("saved version"), *saved);
             std::vector<Device> gpus;
             for (const Lane& lane : m_document.graph().lanes()) {
                 const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
@@ -247,12 +245,12 @@ void MainWindow::showPolicyLens() {
         for (const auto& [edge, what] : lens.edges) edges.insert(edge);
     }
     if (edges.empty()) {
-        m_status->say(tr("Every operand stands where it is read: all policies agree."));
+        m_status->say(tr("No device mismatches: all policies agree."));
         return;
     }
     ReviewDialog::Content content;
     content.title = tr("Policy lens");
-    content.sentence = tr("The edges whose operand is on another device, as each policy sees them.");
+    content.sentence = tr("Edges with an operand on another device, and their result under each policy.");
     content.columns = {tr("edge")};
     QStringList sums;
     for (const Lens& lens : lenses) {
@@ -262,7 +260,7 @@ void MainWindow::showPolicyLens() {
         });
         sums << (failing > 0
                      ? tr("%1: fails on %2 of %3").arg(lens.name).arg(failing).arg(edges.size())
-                     : tr("%1: %2 an iteration, %3")
+                     : tr("%1: %2 per iteration, %3")
                            .arg(lens.name, lens.copies == 1 ? tr("1 copy") : tr("%1 copies").arg(lens.copies),
                                 ms(lens.ns)));
     }
@@ -277,7 +275,7 @@ void MainWindow::showPolicyLens() {
     }
     content.areWords = true;
     content.alarm = tr("fails");
-    content.remark = tr("%1. Guard here: %2. Readers on one device share a copy. Modelled.")
+    content.remark = tr("%1. Guard: %2. Consumers on one device share a copy. Modelled.")
                          .arg(sums.join(QStringLiteral("; ")), guardText(guard));
     ReviewDialog(content, this).exec();
 }
@@ -294,8 +292,8 @@ void MainWindow::pinSelection() {
         builder.change(node);
     }
     edit(builder.take());
-    m_status->say(all ? tr("Free to move when a placement is proposed.")
-                      : tr("Stays on its lane when a placement is proposed."));
+    m_status->say(all ? tr("Proposed placements can move this selection.")
+                      : tr("Proposed placements do not move this selection."));
 }
 
 } // namespace twb

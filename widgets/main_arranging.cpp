@@ -18,14 +18,14 @@ void MainWindow::fillSelectMenu(QMenu& menu) {
     const auto reaching = [](Reach way) {
         return [way](const Graph& graph, const Selection& what) { return withReach(graph, what, way); };
     };
-    add(tr("&Upstream"), tr("Ctrl+U"), tr("Adds all that the selected nodes are made from"),
+    add(tr("&Upstream"), tr("Ctrl+U"), tr("Adds all nodes upstream of the selection."),
         reaching(Reach::upstream));
-    add(tr("&Downstream"), tr("Ctrl+J"), tr("Adds all that is made from the selected nodes"),
+    add(tr("&Downstream"), tr("Ctrl+J"), tr("Adds all nodes downstream of the selection."),
         reaching(Reach::downstream));
-    add(tr("&Connected"), tr("Ctrl+L"), tr("Adds all that wires lead to"), reaching(Reach::connected));
-    add(tr("Same &op"), tr("Ctrl+K"), tr("Every node of the selected ops"), withSameOp);
-    add(tr("All on &lane"), tr("Ctrl+Shift+A"), tr("Every node on the lanes of the selected ones"),
-        withLanes);
+    add(tr("&Connected"), tr("Ctrl+L"), tr("Adds all nodes that are connected to the selection."),
+        reaching(Reach::connected));
+    add(tr("Same &op"), tr("Ctrl+K"), tr("Selects all nodes with the same op."), withSameOp);
+    add(tr("All on &lane"), tr("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."), withLanes);
 }
 
 /// As large as they are drawn; a folded parameter is a part of its card.
@@ -55,17 +55,18 @@ void MainWindow::fillAlignMenu(QMenu& menu) {
             return distribute(graph, cards, direction);
         };
     };
-    const QString lanes = tr("Lane by lane: nodes stay on theirs");
-    add(tr("&Left"), tr("Ctrl+Shift+L"), tr("Left edges in line with the leftmost"),
+    const QString lanes = tr("Aligns nodes lane by lane. Nodes stay on their lanes.");
+    add(tr("&Left"), tr("Ctrl+Shift+L"), tr("Aligns left edges with the leftmost node."),
         aligned(Alignment::left));
-    add(tr("&Centre"), tr("Ctrl+Shift+C"), tr("Middles on one vertical line"), aligned(Alignment::centre));
-    add(tr("&Right"), tr("Ctrl+Shift+R"), tr("Right edges in line with the rightmost"),
+    add(tr("&Centre"), tr("Ctrl+Shift+C"), tr("Aligns centres on a vertical line."),
+        aligned(Alignment::centre));
+    add(tr("&Right"), tr("Ctrl+Shift+R"), tr("Aligns right edges with the rightmost node."),
         aligned(Alignment::right));
     add(tr("&Top"), tr("Ctrl+Shift+T"), lanes, aligned(Alignment::top));
     add(tr("&Middle"), tr("Ctrl+Shift+M"), lanes, aligned(Alignment::middle));
     menu.addSeparator();
-    add(tr("Distribute &horizontally"), tr("Ctrl+Shift+H"), tr("Equal gaps; takes three nodes or more"),
-        spread(Direction::horizontal));
+    add(tr("Distribute &horizontally"), tr("Ctrl+Shift+H"),
+        tr("Makes the gaps equal. Select at least three nodes."), spread(Direction::horizontal));
     add(tr("Distribute &vertically"), tr("Ctrl+Shift+V"), lanes, spread(Direction::vertical));
 }
 

@@ -22,7 +22,7 @@ QString MainWindow::askForExport(const QString& title, const QStringList& filter
 void MainWindow::exportTorch() {
     const QString path = askForExport(tr("Export for PyTorch"), {tr("Python modules (*.py)")});
     if (path.isEmpty()) return;
-    const bool written = attempt(tr("The graph cannot be exported for PyTorch"), [&] {
+    const bool written = attempt(tr("Cannot export the graph for PyTorch"), [&] {
         exportPyTorch(m_document.graph(), m_document.files().get(), m_document.folder().toStdString(),
                       path.toStdString());
     });
@@ -32,7 +32,7 @@ void MainWindow::exportTorch() {
 void MainWindow::exportModel() {
     const QString path = askForExport(tr("Export an ONNX model"), {tr("ONNX models (*.onnx)")});
     if (path.isEmpty()) return;
-    const bool written = attempt(tr("The graph cannot be exported as an ONNX model"), [&] {
+    const bool written = attempt(tr("Cannot export the graph as an ONNX model"), [&] {
         exportOnnx(m_document.graph(), m_document.files().get(), path.toStdString());
     });
     if (written) m_status->say(tr("Written to %1.").arg(QDir::toNativeSeparators(path)));
@@ -42,12 +42,11 @@ void MainWindow::exportModel() {
 void MainWindow::exportReport() {
     const RunReport report = m_runs.report();
     if (!report.plan)
-        return showError(tr("There is nothing to report yet"),
-                         tr("A report tells of a run that has ended: run the graph first."));
-    const QString path = askForExport(tr("Export the report"),
-                                      {tr("HTML pages (*.html)"), tr("Reports for programs (*.json)")});
+        return showError(tr("Nothing to report yet"), tr("Run the graph first, then export its report."));
+    const QString path =
+        askForExport(tr("Export the report"), {tr("HTML pages (*.html)"), tr("JSON reports (*.json)")});
     if (path.isEmpty()) return;
-    const bool written = attempt(tr("The report cannot be written"), [&] {
+    const bool written = attempt(tr("Cannot write the report"), [&] {
         const std::string json = toJson(report);
         const bool isPage = !path.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
         writeFileAtomically(path.toStdString(), isPage ? reportPage(json, report.file) : json);

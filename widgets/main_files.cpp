@@ -68,7 +68,7 @@ void MainWindow::openByDialog() {
 bool MainWindow::openFile(const QString& path) {
     if (!mayDiscard()) return false;
     if (isModel(path)) return openModel(path);
-    const bool opened = attempt(tr("The file cannot be opened"), [&] { load(path); });
+    const bool opened = attempt(tr("Cannot open the file"), [&] { load(path); });
     if (opened) rememberRecent(m_document.path());
     return opened;
 }
@@ -81,7 +81,7 @@ bool MainWindow::openModel(const QString& path) {
         model.absoluteDir().filePath(model.completeBaseName() + QStringLiteral(".twb")), projectFilter());
     if (project.isEmpty()) return false;
     if (QFileInfo(project).suffix().isEmpty()) project += QStringLiteral(".twb");
-    const bool opened = attempt(tr("The model cannot be opened"), [&] {
+    const bool opened = attempt(tr("Cannot open the model"), [&] {
         const QStringList remarks = importModelWaiting(path, project, this);
         load(project);
         for (const QString& remark : remarks) m_log->add(Severity::warning, remark);
@@ -117,7 +117,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
 void MainWindow::openExample(const QString& path) {
     if (!mayDiscard()) return;
     // Without its path: saving an example must not change the program's own files.
-    attempt(tr("The example cannot be opened"), [&] {
+    attempt(tr("Cannot open the example"), [&] {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
         m_canvas->zoomToFit();
@@ -130,7 +130,7 @@ bool MainWindow::mayDiscard() {
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
-    box.setInformativeText(tr("They are lost otherwise."));
+    box.setInformativeText(tr("Unsaved changes will be lost."));
     dress(box, Severity::note);
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
@@ -163,13 +163,13 @@ bool MainWindow::offerTensors(const QString& path) {
     for (const QString& file : filesRead(m_document))
         if (from.exists(file) && !to.exists(file)) missing << file;
     if (missing.isEmpty()) return true;
-    QMessageBox box(QMessageBox::NoIcon, tr("Copy the tensors, too?"),
+    QMessageBox box(QMessageBox::NoIcon, tr("Copy the tensor files?"),
                     tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
                     QMessageBox::Cancel, this);
-    box.setInformativeText(tr("Without them it does not run from there."));
+    box.setInformativeText(tr("The saved graph needs them to run."));
     dress(box, Severity::note);
     const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);
-    box.addButton(tr("Leave them"), QMessageBox::DestructiveRole);
+    box.addButton(tr("Do not copy"), QMessageBox::DestructiveRole);
     box.exec();
     if (box.clickedButton() == box.button(QMessageBox::Cancel)) return false;
     if (box.clickedButton() != copy) return true;
@@ -177,15 +177,15 @@ bool MainWindow::offerTensors(const QString& path) {
         const QString target = to.filePath(file);
         if (QDir().mkpath(QFileInfo(target).absolutePath()) && QFile::copy(from.filePath(file), target))
             continue;
-        showError(tr("A tensor cannot be copied"),
-                  tr("%1 cannot be written; choose a folder that you may write to.").arg(target));
+        showError(tr("Cannot copy a tensor file"),
+                  tr("Cannot write %1. Choose a writable folder.").arg(target));
         return false;
     }
     return true;
 }
 
 bool MainWindow::saveTo(const QString& path) {
-    const bool saved = attempt(tr("The file cannot be saved"), [&] { m_document.save(path); });
+    const bool saved = attempt(tr("Cannot save the file"), [&] { m_document.save(path); });
     if (saved) rememberRecent(m_document.path());
     return saved;
 }
@@ -195,10 +195,9 @@ void MainWindow::exportImage() {
         tr("Export image"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")});
     if (path.isEmpty()) return;
     if (!exportPicture(*m_canvas, path))
-        showError(tr("The image cannot be written"),
-                  tr("%1 cannot be written; choose a folder that you may write to, and .png, .svg or .pdf as "
-                     "ending.")
-                      .arg(path));
+        showError(
+            tr("Cannot write the image"),
+            tr("Cannot write %1. Choose a writable folder, and .png, .svg or .pdf as ending.").arg(path));
 }
 
 void MainWindow::print() {
@@ -212,8 +211,8 @@ void MainWindow::print() {
     if (dialog.exec() != QDialog::Accepted) return;
     if (!printPicture(*m_canvas, printer))
         showError(
-            tr("The canvas cannot be printed"),
-            tr("%1 takes nothing at the moment; choose another printer, or a file that you may write to.")
+            tr("Cannot print the canvas"),
+            tr("The printer %1 is not available. Choose another printer or a writable file.")
                 .arg(printer.outputFileName().isEmpty() ? printer.printerName() : printer.outputFileName()));
 }
 

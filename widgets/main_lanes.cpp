@@ -30,7 +30,8 @@ void MainWindow::fillLaneActions(QMenu& menu) {
     menu.setToolTipsVisible(true);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
         addAction(menu, text, QKeySequence(shortcut), act)
-            ->setToolTip(tr("The lane of what is selected, or the one in the middle of the view"));
+            ->setToolTip(
+                tr("Applies to the lane of the selection, or to the lane in the middle of the view."));
     };
     add(tr("Move &up"), tr("Ctrl+Alt+PgUp"),
         [this] { edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
@@ -48,7 +49,7 @@ void MainWindow::renameLane(LaneId id) {
     const Lane* lane = m_document.graph().find(id);
     if (!lane) return;
     bool ok = false;
-    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title beside the device's name"),
+    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title of the lane"),
                                                 QLineEdit::Normal, toQt(lane->title), &ok);
     lane = m_document.graph().find(id);
     if (!ok || !lane) return;
@@ -80,11 +81,11 @@ void MainWindow::askAndRemoveLane(LaneId id) {
             // Two lanes may have one text.
             choices << tr("To lane %1: %2").arg(number).arg(laneText(other));
         }
-        choices << tr("Nowhere: they are deleted");
+        choices << tr("Delete the nodes");
         bool ok = false;
         const QString question = count == 1
-                                     ? tr("Where does the one thing on %1 go?").arg(laneText(*lane))
-                                     : tr("Where do the %2 things on %1 go?").arg(laneText(*lane)).arg(count);
+                                     ? tr("Move the one item on %1 to:").arg(laneText(*lane))
+                                     : tr("Move the %2 items on %1 to:").arg(laneText(*lane)).arg(count);
         const QString chosen =
             QInputDialog::getItem(this, tr("Remove lane"), question, choices, 0, false, &ok);
         if (!ok) return;
@@ -117,7 +118,7 @@ void MainWindow::showLaneMenu(LaneId id, QPoint at) {
         action->setChecked(other == device);
     }
     if (device.isCuda()) {
-        QMenu* behind = menu.addMenu(tr("What stands behind %1").arg(toQt(device.toString())));
+        QMenu* behind = menu.addMenu(tr("Hardware for %1").arg(toQt(device.toString())));
         addDeviceChoices(*behind, m_document, device,
                          [this](const DeviceChoice& choice) { chooseDevice(choice); });
     }
@@ -125,7 +126,7 @@ void MainWindow::showLaneMenu(LaneId id, QPoint at) {
         lane->collapsed ? tr("Open lane") : tr("Collapse lane"), this,
         [this, id, collapsed = lane->collapsed] { edit(collapseLane(m_document.graph(), id, !collapsed)); });
     menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
-    menu.addAction(tr("Select its nodes"), this, [this, id] {
+    menu.addAction(tr("Select all nodes"), this, [this, id] {
         Selection selection;
         for (const Node& node : m_document.graph().nodes())
             if (node.lane == id) selection.nodes.insert(node.id);

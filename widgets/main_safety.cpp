@@ -44,21 +44,22 @@ bool MainWindow::guard(const QString& folder) {
 bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
     for (const Recovery::Left& work : left) {
         const auto compare = [&] {
-            attempt(tr("The work cannot be compared"), [&] {
+            attempt(tr("The changes cannot be compared"), [&] {
                 const bool isSaved = QFileInfo::exists(work.path);
                 const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
-                showDifference(tr("Compare"),
-                               isSaved ? tr("What the unsaved work has (+), has not (−) and has changed (~), "
-                                            "against the file\n%1")
-                                             .arg(QDir::toNativeSeparators(work.path))
-                                       : tr("It was never saved. What it has:"),
-                               differenceOf(before, m_recovery->read(work)), this);
+                showDifference(
+                    tr("Compare"),
+                    isSaved ? tr("Unsaved changes against the file: added (+), removed (−), changed (~)\n%1")
+                                  .arg(QDir::toNativeSeparators(work.path))
+                            : tr("The graph was never saved. It contains:"),
+                    differenceOf(before, m_recovery->read(work)), this);
             });
         };
-        QMessageBox box(QMessageBox::NoIcon, tr("Unsaved work"),
-                        tr("Restore the unsaved work on %1?").arg(work.title), QMessageBox::NoButton, this);
+        QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
+                        tr("Restore the unsaved changes to %1?").arg(work.title), QMessageBox::NoButton,
+                        this);
         box.setInformativeText(
-            tr("The program ended without saving it. It was last kept on %1.")
+            tr("The program ended before they were saved. The last autosave was on %1.")
                 .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
         dress(box, Severity::note);
         QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
@@ -71,10 +72,11 @@ bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
         while (box.clickedButton() == look && (compare(), true));
         if (box.clickedButton() == discard) m_recovery->discard(work);
         if (box.clickedButton() != restore) continue;
-        const bool restored = attempt(tr("The work cannot be restored"), [&] { m_recovery->restore(work); });
+        const bool restored =
+            attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
         if (!restored) continue;
         m_canvas->zoomToFit();
-        m_log->add(Severity::note, tr("Restored the unsaved work on %1").arg(work.title));
+        m_log->add(Severity::note, tr("Restored the unsaved changes to %1").arg(work.title));
         return true;
     }
     return false;
@@ -84,16 +86,17 @@ void MainWindow::fileChanged() {
     const QString name = QFileInfo(m_document.path()).fileName();
     m_notice->ask(
         m_document.isModified()
-            ? tr("%1 was changed on disk, and here, too: to reload it loses the changes made here.").arg(name)
+            ? tr("%1 was changed on disk and in this window. Reloading discards the changes in this window.")
+                  .arg(name)
             : tr("%1 was changed on disk.").arg(name),
         {{tr("&Reload"), [this] { reload(); }},
          {tr("&Compare"), [this] { compareWithFile(); }, false},
-         {tr("&Keep what is here"), [this] { m_document.markModified(); }}});
+         {tr("&Keep this version"), [this] { m_document.markModified(); }}});
 }
 
 void MainWindow::fileRemoved() {
     m_notice->ask(
-        tr("%1 is no longer on disk. What is here is not lost: Save writes it again.")
+        tr("%1 is no longer on disk. Save writes this version again.")
             .arg(QFileInfo(m_document.path()).fileName()),
         {{tr("&Save"), [this] { save(); }}, {tr("&Not now"), [this] { m_document.markModified(); }}});
 }
@@ -109,8 +112,7 @@ void MainWindow::reload() {
 
 void MainWindow::compareWithFile() {
     attempt(tr("The file cannot be read"), [this] {
-        showDifference(tr("Compare"),
-                       tr("What the file has (+), has not (−) and has changed (~), against what is here"),
+        showDifference(tr("Compare"), tr("The file against this window: added (+), removed (−), changed (~)"),
                        differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), this);
     });
 }

@@ -82,7 +82,7 @@ bool Recovery::begin() {
 void Recovery::write() {
     if (!m_document.isModified()) return;
     if (!begin()) {
-        Q_EMIT failed(tr("Unsaved work is not kept safe: %1 cannot be written.").arg(m_folder));
+        Q_EMIT failed(tr("Autosave failed: %1 cannot be written.").arg(m_folder));
         return;
     }
     const QJsonObject about{{QStringLiteral("path"), m_document.path()},
@@ -95,7 +95,7 @@ void Recovery::write() {
             writeFileAtomically(toPath(beside), {about.constData(), std::size_t(about.size())});
             saveProject(graph, toPath(project));
         } catch (const Error& error) {
-            const QString sentence = tr("Unsaved work is not kept safe: %1").arg(toQt(error.what()));
+            const QString sentence = tr("Autosave failed: %1").arg(toQt(error.what()));
             QMetaObject::invokeMethod(this, [this, sentence] { Q_EMIT failed(sentence); });
         }
     });
@@ -135,7 +135,7 @@ Graph Recovery::read(const Left& left) const { return loadProject(toPath(file(le
 
 void Recovery::restore(const Left& left) {
     std::unique_ptr<QLockFile> lock = lockOf(file(left.name, ".lock"));
-    if (!lock) throw Error(ErrorCode::io, "another window has taken this work up");
+    if (!lock) throw Error(ErrorCode::io, "another window has restored these changes");
     m_document.restore(read(left), left.path, left.folder);
     m_lock = std::move(lock);
     m_name = left.name;

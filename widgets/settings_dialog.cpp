@@ -47,11 +47,11 @@ struct General {
     QComboBox* profile;
     QSpinBox* threads = new QSpinBox;
     QSpinBox* autosave = new QSpinBox;
-    QCheckBox* restore = new QCheckBox(Words::tr("Open the files of the last session again"));
+    QCheckBox* restore = new QCheckBox(Words::tr("Reopen the files of the last session"));
 
     explicit General(const ProfileLibrary& profiles) {
         theme = makeChoice("settingsTheme", settings::theme(),
-                           {{QString(), Words::tr("As the system")},
+                           {{QString(), Words::tr("Same as system")},
                             {QStringLiteral("dark"), Words::tr("Dark")},
                             {QStringLiteral("light"), Words::tr("Light")}});
         policy = makeChoice("settingsPolicy", toQt(settings::policy().toString()),
@@ -62,10 +62,10 @@ struct General {
         profile = makeChoice("settingsProfile", settings::profile(profiles), all);
         threads->setObjectName(QStringLiteral("settingsThreads"));
         threads->setRange(0, kMostThreads);
-        threads->setSpecialValueText(Words::tr("All of them"));
+        threads->setSpecialValueText(Words::tr("All"));
         threads->setValue(settings::threads());
         threads->setFixedWidth(kFieldWidth);
-        threads->setToolTip(Words::tr("How many threads of the CPU a run uses, from the next start"));
+        threads->setToolTip(Words::tr("Number of CPU threads for runs. Takes effect after a restart."));
         autosave->setObjectName(QStringLiteral("settingsAutosave"));
         autosave->setRange(1, kMostSeconds);
         autosave->setSuffix(Words::tr(" s"));
@@ -80,11 +80,11 @@ struct General {
         form->setVerticalSpacing(12);
         form->setFieldGrowthPolicy(QFormLayout::FieldsStayAtSizeHint);
         form->addRow(Words::tr("&Theme"), theme);
-        form->addRow(Words::tr("&Policy of a new graph"), policy);
-        form->addRow(Words::tr("A &GPU that is not there is simulated as"), profile);
-        form->addRow(Words::tr("T&hreads of the CPU (from the next start)"), threads);
-        form->addRow(Words::tr("&Unsaved work is kept safe after"), autosave);
-        form->addRow(Words::tr("When the program starts"), restore);
+        form->addRow(Words::tr("&Policy of new graphs"), policy);
+        form->addRow(Words::tr("Simulate missing &GPU as"), profile);
+        form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
+        form->addRow(Words::tr("&Autosave after"), autosave);
+        form->addRow(Words::tr("On startup"), restore);
     }
 
     void write() const {

@@ -35,7 +35,7 @@ ShortcutTable::ShortcutTable(QWidget* parent)
     m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);
     m_list->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
     m_keys->setObjectName(QStringLiteral("shortcutKeys"));
-    m_keys->setAccessibleName(tr("Keys of the action"));
+    m_keys->setAccessibleName(tr("Shortcut of the action"));
     m_refusal->setWordWrap(true);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
@@ -93,7 +93,7 @@ void ShortcutTable::choose(const QKeySequence& keys) {
     if (other != m_rows.end()) {
         m_keys->setKeySequence(row.chosen);
         m_refusal->setText(
-            tr("%1 belongs to \"%2\": give that one other keys first.").arg(textOf(keys), other->text));
+            tr("%1 is the shortcut of \"%2\". Change that shortcut first.").arg(textOf(keys), other->text));
         return;
     }
     row.chosen = keys;

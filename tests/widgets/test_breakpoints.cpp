@@ -202,7 +202,7 @@ private Q_SLOTS:
         QVERIFY(table->isVisible());
         QCOMPARE(table->model()->rowCount(), 2);
         QCOMPARE(table->model()->index(1, 0).data().toString(), QStringLiteral("root"));
-        QCOMPARE(table->model()->index(1, 1).data().toString(), QStringLiteral("after it"));
+        QCOMPARE(table->model()->index(1, 1).data().toString(), QStringLiteral("after the node"));
         // A click on the box turns it off, and the run goes by.
         const QRect cell = table->visualRect(table->model()->index(0, 0));
         QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, QPoint(cell.left() + 10, cell.center().y()));

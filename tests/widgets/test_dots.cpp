@@ -342,7 +342,7 @@ private Q_SLOTS:
         const Graph two = g.graph;
         g.with({{g.cpu, {640, 158}}, {g.cpu, {700, 40}}});
         QCOMPARE(differenceOf(two, g.graph),
-                 QStringList{QStringLiteral("Only places on the canvas differ.")});
+                 QStringList{QStringLiteral("Only positions on the canvas differ.")});
     }
 
     void aRunStaysFresh() {

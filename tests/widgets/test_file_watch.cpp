@@ -144,7 +144,7 @@ private Q_SLOTS:
         builder.change(x);
         moved.apply(builder.take());
         QCOMPARE(differenceOf(before(), moved),
-                 QStringList{QStringLiteral("Only places on the canvas differ.")});
+                 QStringList{QStringLiteral("Only positions on the canvas differ.")});
         QVERIFY(differenceOf(moved, moved).isEmpty());
     }
 };
