@@ -90,7 +90,7 @@ void MainWindow::fillRecent() {
     m_recent->clear();
     for (const QString& path : recentFiles())
         m_recent->addAction(QDir::toNativeSeparators(path), this, [this, path] { openFile(path); });
-    if (m_recent->isEmpty()) m_recent->addAction(tr("Nothing yet"))->setEnabled(false);
+    if (m_recent->isEmpty()) m_recent->addAction(tr("No recent files"))->setEnabled(false);
 }
 
 void MainWindow::fillExamples() {
@@ -138,7 +138,7 @@ void MainWindow::buildEditMenu() {
                              [this] { edit(detach(m_document.graph(), m_document.selection())); }));
     needsSelection(addAction(menu, tr("De&lete"), QKeySequence::Delete,
                              [this] { edit(removeSelection(m_document.graph(), m_document.selection())); }));
-    needsSelection(addAction(menu, tr("Delete, &keep the wire"), QKeySequence(tr("Ctrl+Del")), [this] {
+    needsSelection(addAction(menu, tr("Delete and reco&nnect"), QKeySequence(tr("Ctrl+Del")), [this] {
         edit(removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
     }));
     menu.addSeparator();
@@ -177,10 +177,9 @@ void MainWindow::buildGraphMenu() {
     fillLaneMenu();
     menu.addSeparator();
     addAction(menu, tr("Insert &To"), QKeySequence(tr("Ctrl+T")), [this] {
-        attempt(tr("No To can be inserted"), [this] {
+        attempt(tr("Cannot insert a To"), [this] {
             Delta delta = insertTo(m_document.graph(), m_document.selection());
-            if (delta.empty())
-                m_status->say(tr("Select an edge that crosses lanes, or the node it goes to."));
+            if (delta.empty()) m_status->say(tr("Select an edge between two lanes, or its consumer."));
             edit(std::move(delta));
         });
     });
@@ -193,9 +192,8 @@ void MainWindow::buildGraphMenu() {
                                [this] { edit(unfold(m_document.graph(), selectedNodes())); });
     m_disableAction = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")),
                                 [this] { edit(toggleDisabled(m_document.graph(), m_document.selection())); });
-    m_disableAction->setToolTip(
-        tr("A disabled node has no part in a run. What reads it reads its first input that has the dtype and "
-           "the shape of its output; where there is none, it is not run."));
+    m_disableAction->setToolTip(tr("A disabled node does not run. Its consumers read its first input of the "
+                                   "same dtype and shape instead; without one they do not run."));
     // A letter alone belongs to the canvas: elsewhere it is typed.
     m_disableAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_disableAction);
@@ -215,18 +213,18 @@ void MainWindow::buildGraphMenu() {
 
 void MainWindow::fillDotActions(QMenu& menu) {
     m_addDotAction = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(tr(".")), [this] {
-        if (!m_canvas->addDot()) m_status->say(tr("Select a wire or a dot on it, or point at a wire."));
+        if (!m_canvas->addDot()) m_status->say(tr("Select a wire or a dot, or point at a wire."));
     });
-    m_addDotAction->setToolTip(tr("The wire runs through its dots. A double click on a wire puts one there, "
-                                  "a drag with Shift pulls one out."));
+    m_addDotAction->setToolTip(
+        tr("The wire runs through its dots. Double-click a wire, or drag it with Shift, to add one."));
     m_addDotAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_addDotAction);
     m_straightenAction = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {
         Delta delta = straighten(m_document.graph(), m_document.selection());
-        if (delta.empty()) m_status->say(tr("Select a wire that has dots, or one of them."));
+        if (delta.empty()) m_status->say(tr("Select a wire with dots, or a dot."));
         edit(std::move(delta));
     });
-    m_straightenAction->setToolTip(tr("Takes all dots off the selected wire"));
+    m_straightenAction->setToolTip(tr("Removes all dots of the selected wire."));
 }
 
 /// For what is selected; for everything where nothing is.
@@ -271,8 +269,7 @@ void MainWindow::buildRunMenu() {
     addAction(menu, tr("&Iterations"), QKeySequence(tr("Ctrl+I")), [this] { m_bar->focusIterations(); });
     QAction* tf32 = addAction(menu, tr("Allow &TF32 on real GPUs"), QKeySequence(tr("Ctrl+Shift+F5")), [] {});
     tf32->setCheckable(true);
-    tf32->setToolTip(
-        tr("Products and convolutions of f32 with 10 bits behind the point, from the next run on"));
+    tf32->setToolTip(tr("Allows TF32 for f32 matmul and convolution, from the next run on."));
     connect(tf32, &QAction::toggled, this, [this](bool allows) { m_runs.setAllowsTf32(allows); });
     addAction(menu, tr("&Strict policy"), QKeySequence(tr("Ctrl+Alt+S")),
               [this] { setPolicy(Policy::strict); });
@@ -374,7 +371,7 @@ void MainWindow::buildViewMenu() {
     const std::tuple<QString, QString, QString> choices[] = {
         {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
         {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
-        {QString(), tr("As the &system"), tr("Ctrl+Alt+Y")}};
+        {QString(), tr("&Same as system"), tr("Ctrl+Alt+Y")}};
     for (const auto& [key, text, shortcut] : choices) {
         QAction* action =
             addAction(themes, text, QKeySequence(shortcut), [this, key = key] { setTheme(key); });

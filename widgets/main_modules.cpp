@@ -72,7 +72,7 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
     fillColorMenu(*colors);
     add(tr("Open &inside"), tr("Ctrl+Return"), [this] {
         m_canvas->enter(moduleAtHand());
-    })->setToolTip(tr("Shows nothing but the module; a double click on a collapsed one does the same"));
+    })->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
     m_leaveAction = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
                               [this] { m_canvas->leave(); });
     connect(m_canvas, &CanvasWidget::insideChanged, this, &MainWindow::refreshActions);
@@ -81,18 +81,18 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
         if (module) edit(collapseModule(m_document.graph(), module->id, !module->collapsed));
     });
     m_collapseAction->setToolTip(
-        tr("Draws the module as one card. A double click on that card leads inside."));
+        tr("Draws the module as one card. Double-click the card to open the module."));
     add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
         const FrameId module = moduleAtHand();
         Delta delta = dissolveModule(m_document.graph(), module);
         if (delta.empty() && module != FrameId::none)
-            m_status->say(tr("This frame is what its owner runs; it goes when the owner goes."),
+            m_status->say(tr("This frame is the body of its owner. Delete the owner to remove it."),
                           Severity::warning);
         edit(std::move(delta));
-    })->setToolTip(tr("Takes the frame away and leaves what stands in it"));
+    })->setToolTip(tr("Removes the frame and keeps its nodes."));
     add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
         keepModule();
-    })->setToolTip(tr("Keeps the module with all that stands in it, to be added again in any graph"));
+    })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
 }
 
 /// The theme's colours as they are when it opens.
@@ -134,12 +134,12 @@ void MainWindow::keepModule() {
         if (refusal.isEmpty()) break;
         question = refusal;
     }
-    attempt(tr("The module cannot be kept"), [&] {
+    attempt(tr("Cannot save the module"), [&] {
         const bool isNew = !ownModule(name);
         saveOwnModule(name, moduleFragment(m_document.graph(), id));
         reloadPalettes();
         m_status->say(isNew ? tr("%1 is in the palette, under “Your modules”.").arg(name)
-                            : tr("%1 in the palette is this one now.").arg(name));
+                            : tr("Replaced %1 in the palette.").arg(name));
     });
 }
 

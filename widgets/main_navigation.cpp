@@ -47,7 +47,8 @@ void MainWindow::fillGoMenu(QMenu& menu) {
         QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas->walk(way); });
         // On the canvas only: everywhere else the arrows have work of their own.
         action->setShortcutContext(Qt::WidgetShortcut);
-        action->setToolTip(tr("On the canvas. With Ctrl the arrows move what is selected."));
+        action->setToolTip(
+            tr("Selects this neighbour on the canvas. Ctrl and an arrow key move the selection."));
         m_canvas->addAction(action);
     };
     addStep(tr("To the &producer"), Qt::Key_Left, Way::toProducer);
@@ -58,20 +59,19 @@ void MainWindow::fillGoMenu(QMenu& menu) {
     QMenu& marked = *menu.addMenu(tr("To a &bookmark"));
     QMenu& mark = *menu.addMenu(tr("Bookmark this &view"));
     for (int i = 0; i < int(m_bookmarks.size()); ++i) {
-        addAction(
-            marked, tr("To bookmark &%1").arg(i + 1), QKeySequence(QStringLiteral("Ctrl+B, %1").arg(i + 1)),
-            [this, i] {
-                if (const auto& spot = m_bookmarks[std::size_t(i)])
-                    m_canvas->show(*spot);
-                else
-                    m_status->say(
-                        tr("There is no bookmark %1 yet: Ctrl+Shift+B and then %1 sets it.").arg(i + 1));
-            });
+        addAction(marked, tr("To bookmark &%1").arg(i + 1),
+                  QKeySequence(QStringLiteral("Ctrl+B, %1").arg(i + 1)), [this, i] {
+                      if (const auto& spot = m_bookmarks[std::size_t(i)])
+                          m_canvas->show(*spot);
+                      else
+                          m_status->say(
+                              tr("No bookmark %1 yet. Press Ctrl+Shift+B, then %1, to set it.").arg(i + 1));
+                  });
         addAction(mark, tr("Set bookmark &%1").arg(i + 1),
                   QKeySequence(QStringLiteral("Ctrl+Shift+B, %1").arg(i + 1)), [this, i] {
                       m_bookmarks[std::size_t(i)] = m_canvas->spot();
                       m_status->say(
-                          tr("Bookmark %1 is this view: Ctrl+B and then %1 comes back.").arg(i + 1));
+                          tr("Bookmark %1 set. Press Ctrl+B, then %1, to return to this view.").arg(i + 1));
                   });
     }
     connect(&m_document, &Document::reset, this, [this] { m_bookmarks = {}; });

@@ -99,8 +99,8 @@ void MainWindow::buildPanels() {
     auto* history = new QUndoView(&m_document.undoStack());
     history->setObjectName(QStringLiteral("history"));
     history->setAccessibleName(tr("Undo history"));
-    history->setEmptyLabel(tr("As it was opened"));
-    history->setToolTip(tr("Every change since the graph was opened. A click goes back, or forward, to it."));
+    history->setEmptyLabel(tr("Opened state"));
+    history->setToolTip(tr("All changes since the graph was opened. Click one to go back or forward to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
     QWidget* breakpoints = makeBreakpointsPanel();
     m_bottom->addPage(breakpoints, QStringLiteral("breakpoints"), tr("Breakpoints"));
@@ -166,7 +166,7 @@ void MainWindow::connectPanels() {
     connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
     connect(m_problems, &ProblemsPanel::fixesRequested, this,
             [this](const std::vector<Fix>& fixes, const QString& title) {
-                attempt(tr("The fixes cannot be made"),
+                attempt(tr("Cannot apply the fixes"),
                         [&] { edit(toDelta(m_document.graph(), fixes, title.toStdString())); });
             });
     connect(m_problems, &ProblemsPanel::nodeChosen, m_canvas, &CanvasWidget::reveal);
@@ -256,7 +256,7 @@ void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
 }
 
 void MainWindow::applyFix(const Fix& fix) {
-    attempt(tr("The fix does not apply"), [&] { edit(toDelta(m_document.graph(), fix)); });
+    attempt(tr("Cannot apply the fix"), [&] { edit(toDelta(m_document.graph(), fix)); });
 }
 
 void MainWindow::applyFirstFix() {
@@ -271,7 +271,7 @@ void MainWindow::applyFirstFix() {
         break;
     }
     if (!chosen) {
-        m_status->say(tr("There is nothing to fix."));
+        m_status->say(tr("No problem has a fix."));
         return;
     }
     applyFix(Fix(chosen->fixes.front()));
@@ -291,7 +291,7 @@ void MainWindow::copy() {
 }
 
 void MainWindow::paste() {
-    attempt(tr("The clipboard holds no piece of a graph"), [this] {
+    attempt(tr("The clipboard holds no nodes"), [this] {
         std::vector<NodeId> added;
         Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(), laneInView(), &added);
         putIn(m_canvas->inside(), delta);
@@ -304,7 +304,7 @@ void MainWindow::addNoteInView() {
     const LaneId lane = laneInView();
     if (lane == LaneId::none) return;
     if (m_canvas->inside() != FrameId::none) {
-        m_status->say(tr("Notes stand beside modules: leave this one to add one."), Severity::warning);
+        m_status->say(tr("A module cannot contain notes. Leave the module to add one."), Severity::warning);
         return;
     }
     bool ok = false;
@@ -349,7 +349,7 @@ void MainWindow::setPolicy(Policy policy) {
 }
 
 void MainWindow::chooseDevice(const DeviceChoice& choice) {
-    attempt(tr("The device is not there"), [&] {
+    attempt(tr("Device not available"), [&] {
         std::vector<DeviceChoice> choices = m_document.deviceChoices();
         std::erase_if(choices, [&](const DeviceChoice& c) { return c.device == choice.device; });
         choices.push_back(choice);

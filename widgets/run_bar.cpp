@@ -26,7 +26,7 @@ constexpr int kMostIterations = 1'000'000'000;
 
 QString behind(const Document& document, Device device) {
     const Backend* backend = document.devices().find(device);
-    return backend ? toQt(backend->info().name) : QObject::tr("nothing");
+    return backend ? toQt(backend->info().name) : QObject::tr("no hardware");
 }
 
 } // namespace
@@ -50,7 +50,7 @@ void addDeviceChoices(QMenu& menu, const Document& document, Device device,
             {device, profile.id});
     }
     menu.addSeparator();
-    add(QObject::tr("The machine's own %1").arg(toQt(device.toString())),
+    add(QObject::tr("This machine's %1").arg(toQt(device.toString())),
         !document.devices().isSimulated(device), {device, ""});
 }
 
@@ -70,7 +70,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_run->setObjectName(QStringLiteral("run"));
     m_run->setProperty("role", QStringLiteral("primary"));
     m_continuous->setObjectName(QStringLiteral("runContinuously"));
-    m_continuous->setToolTip(tr("Run until it is stopped (Ctrl+F5)"));
+    m_continuous->setToolTip(tr("Run until stopped (Ctrl+F5)"));
     m_step->setObjectName(QStringLiteral("step"));
     m_step->setToolTip(tr("Run the next step and stop after it (F10)"));
     m_stop->setObjectName(QStringLiteral("stop"));
@@ -79,7 +79,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_stop->setFixedWidth(36);
     m_iterations->setObjectName(QStringLiteral("iterations"));
     m_iterations->setAccessibleName(tr("Iterations"));
-    m_iterations->setToolTip(tr("How often a run computes the graph"));
+    m_iterations->setToolTip(tr("Iterations per run"));
     m_iterations->setRange(1, kMostIterations);
     m_iterations->setLocale(QLocale(QLocale::English));
     m_iterations->setGroupSeparatorShown(true);
@@ -89,7 +89,8 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_iterations->setFixedWidth(96);
     m_policy->setObjectName(QStringLiteral("policy"));
     m_policy->setAccessibleName(tr("Policy"));
-    m_policy->setToolTip(tr("What an operand on another device means: an error, or a copy made for you"));
+    m_policy->setToolTip(
+        tr("Treat an operand on another device as an error (strict) or copy it (implicit, guard)."));
     m_policy->addItem(tr("Strict"), int(Policy::Kind::strict));
     m_policy->addItem(tr("Implicit"), int(Policy::Kind::implicit));
     m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));
@@ -203,7 +204,7 @@ void RunBar::refreshDevices() {
         auto* button = new QPushButton(text);
         button->setProperty("role", QStringLiteral("menu"));
         button->setMenu(new QMenu(button));
-        button->setToolTip(tr("What stands behind it in a run"));
+        button->setToolTip(tr("Hardware for this lane"));
         m_devices->addWidget(button);
         return button;
     };
@@ -217,7 +218,7 @@ void RunBar::refreshDevices() {
         }
         QPushButton* button = makeButton(what);
         button->setObjectName(QStringLiteral("device.") + name);
-        button->setAccessibleName(tr("What stands behind %1").arg(name));
+        button->setAccessibleName(tr("Hardware for %1").arg(name));
         addDeviceChoices(*button->menu(), m_document, device, choose);
     }
 }
@@ -227,7 +228,7 @@ void RunBar::refreshRun() {
     const bool stands = m_runs.isStopped();
     m_run->setEnabled(!running || stands);
     m_run->setText(stands ? tr("Continue") : tr("Run"));
-    m_run->setToolTip(stands ? tr("Run on to the next breakpoint (F5)") : tr("Run the graph (F5)"));
+    m_run->setToolTip(stands ? tr("Continue to the next breakpoint (F5)") : tr("Run the graph (F5)"));
     m_continuous->setEnabled(!running);
     m_continuous->setVisible(!stands);
     m_step->setVisible(stands);

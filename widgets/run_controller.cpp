@@ -116,14 +116,14 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         const std::size_t errors = m_document.causeCount(Severity::error);
         const QString sentence =
             errors == 1
-                ? tr("The graph has 1 problem; it runs once that is solved.")
-                : tr("The graph has %1 problems; it runs once they are solved.").arg(grouped(qint64(errors)));
+                ? tr("The graph has 1 problem. Fix it to run the graph.")
+                : tr("The graph has %1 problems. Fix them to run the graph.").arg(grouped(qint64(errors)));
         log(Severity::error, sentence);
         Q_EMIT refused(sentence);
         return;
     }
     if (m_document.graph().nodes().empty()) {
-        Q_EMIT refused(tr("There is nothing to run yet: drag an op from the palette on to a lane."));
+        Q_EMIT refused(tr("The graph is empty. Drag an op from the palette to a lane."));
         return;
     }
     const bool once = iterations == 1;
@@ -144,7 +144,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     }
 
     if (m_document.analysis().hasErrors())
-        log(Severity::warning, tr("Placeholders, and what depends on them, do not run; the rest does."));
+        log(Severity::warning, tr("Placeholders and their consumers do not run."));
     const std::shared_ptr<const Plan> plan = once || stops ? m_lookPlan : m_leanPlan;
     m_executor.wait(); // the last one has reported its end; its threads may still be leaving
     m_figures = std::make_shared<RunFigures>(plan);
@@ -169,7 +169,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     m_total = continuous ? 0 : iterations;
     ++m_number;
     m_sentence =
-        continuous ? tr("Run %1 runs until it is stopped").arg(m_number) : tr("Run %1 is on").arg(m_number);
+        continuous ? tr("Run %1: running until stopped").arg(m_number) : tr("Run %1: running").arg(m_number);
     m_ranWithTf32 = m_allowsTf32;
     log(Severity::note, continuous ? tr("Run %1 started: %2 steps, until stopped")
                                          .arg(m_number)
@@ -178,7 +178,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
                                          .arg(m_number)
                                          .arg(grouped(qint64(plan->steps.size())), grouped(iterations)));
     if (m_ranWithTf32)
-        log(Severity::note, tr("Real GPUs may round products and convolutions of f32 to TF32 in it."));
+        log(Severity::note, tr("TF32 allowed: real GPUs may round f32 matmul and convolution."));
     RunOptions options;
     options.iterations = iterations;
     options.cache = once;
@@ -315,7 +315,7 @@ void RunController::finish(RunResult result) {
     }
     m_done = result.iterations;
     const QString time = plan.virtualClock
-                             ? tr("%1 modelled, %2 on the clock")
+                             ? tr("%1 modelled, %2 wall time")
                                    .arg(duration(double(result.clockNs)), duration(double(result.wallNs)))
                              : duration(double(result.wallNs));
     const QString iterations =
@@ -331,7 +331,7 @@ void RunController::finish(RunResult result) {
         m_sentence =
             tr("Run %1 failed: %2")
                 .arg(m_number)
-                .arg(result.errors.empty() ? tr("no step says why") : toQt(result.errors.front().message));
+                .arg(result.errors.empty() ? tr("unknown reason") : toQt(result.errors.front().message));
         break;
     }
     const bool failed = result.status == RunStatus::failed;

@@ -91,8 +91,8 @@ void StatusLine::refreshRun() {
                       .arg(grouped(m_runs.done()), grouped(m_runs.total()))
                 : tr("Run %1: %2 iterations").arg(m_runs.runNumber()).arg(grouped(m_runs.done())));
         if (m_runs.isStopped())
-            m_sentence->setText(tr("Run %1 stands %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
-        m_fresh->setText(state.stale ? tr("edited since it started ·") : QString());
+            m_sentence->setText(tr("Run %1 stopped %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
+        m_fresh->setText(state.stale ? tr("edited since the run started ·") : QString());
         return;
     }
     const std::optional<RunResult>& result = m_runs.result();
@@ -105,7 +105,7 @@ void StatusLine::refreshRun() {
     const bool failed = result->status == RunStatus::failed;
     m_dot->setState(failed ? Dot::failed : state.stale ? Dot::stale : Dot::good);
     m_sentence->setText(m_runs.sentence());
-    m_fresh->setText(state.stale ? tr("figures are stale ·") : tr("figures are fresh ·"));
+    m_fresh->setText(state.stale ? tr("results out of date ·") : tr("results up to date ·"));
 }
 
 void StatusLine::refreshGraph() {

@@ -69,8 +69,8 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
     };
     DeltaBuilder builder(
         graph, selection.nodes.size() == 1
-                   ? fmt::format("Delete {}, keep its wire", graph.find(*selection.nodes.begin())->name)
-                   : fmt::format("Delete {} nodes, keep their wires", selection.nodes.size()));
+                   ? fmt::format("Delete and reconnect {}", graph.find(*selection.nodes.begin())->name)
+                   : fmt::format("Delete and reconnect {} nodes", selection.nodes.size()));
     /// The dots on the way that it stands in for.
     const auto dotsUntil = [&](PortRef output) {
         std::vector<Dot> dots;

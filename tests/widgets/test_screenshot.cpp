@@ -98,7 +98,7 @@ void TestScreenshot::saysWhyAGraphWasNotRun() {
     const Outcome asked =
         run({QStringLiteral("--screenshot"), out, QStringLiteral("--run"), QStringLiteral("1"), wrong});
     QCOMPARE(asked.exit, 3);
-    QVERIFY2(asked.error.contains(QLatin1String("The graph has 1 problem; it runs once that is solved.")) &&
+    QVERIFY2(asked.error.contains(QLatin1String("The graph has 1 problem. Fix it to run the graph.")) &&
                  asked.error.contains(QLatin1String("Expected all tensors to be on the same device")),
              qPrintable(asked.error));
 }

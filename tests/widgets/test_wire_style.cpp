@@ -101,9 +101,9 @@ private Q_SLOTS:
         hand.key(Qt::Key_F1, Qt::ShiftModifier);
         QVERIFY(legend->isVisible());
         const QStringList rows = legend->accessibleDescription().split(QStringLiteral("; "));
-        for (const char* row : {"floating point", "integers", "bool", "a stroke for each dimension",
-                                "one number, no dimensions", "the more bytes, the thicker",
-                                "wires to a collapsed lane, how many"})
+        for (const char* row :
+             {"floating point", "integers", "bool", "strokes: dimensions", "scalar (0-dimensional)",
+              "thickness: bytes", "number of wires to a collapsed lane"})
             QVERIFY2(rows.contains(QLatin1String(row)), row);
         // All of it has room, and each row has a sample beside its text.
         QVERIFY(hand.canvas.rect().contains(legend->geometry()));

@@ -21,14 +21,14 @@ constexpr int kWidest = 200; ///< of one name
 Breadcrumb::Breadcrumb(const Document& document, CanvasWidget& canvas, QWidget* parent)
     : QWidget(parent), m_document(document), m_canvas(canvas), m_way(new QHBoxLayout) {
     setObjectName(QStringLiteral("breadcrumb"));
-    setAccessibleName(tr("The way to the module that is open"));
+    setAccessibleName(tr("Path to the open module"));
     m_way->setContentsMargins(0, 0, 0, 0);
     m_way->setSpacing(2);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(12, 4, 12, 4);
     layout->addLayout(m_way);
     layout->addStretch(1);
-    auto* hint = makeLabel(tr("Esc leaves the module"), TextRole::small, QStringLiteral("secondary"));
+    auto* hint = makeLabel(tr("Press Esc to leave the module"), TextRole::small, QStringLiteral("secondary"));
     layout->addWidget(hint);
     connect(&canvas, &CanvasWidget::insideChanged, this, &Breadcrumb::refresh);
     connect(&document, &Document::changed, this, &Breadcrumb::refresh); // names change

@@ -43,7 +43,7 @@ bool CanvasWidget::addDot(const WireShape& wire, const DotPlace& place) {
     if (!dot) return false;
     const PortRef input = wire.edge.to;
     if (m_document.graph().dots(input).size() >= kMostDots) {
-        Q_EMIT failed(tr("A wire has room for %1 dots; take some off first.").arg(kMostDots));
+        Q_EMIT failed(tr("A wire can have %1 dots. Remove some first.").arg(kMostDots));
         return true;
     }
     apply(twb::addDot(m_document.graph(), wire.edge, place.index, *dot));

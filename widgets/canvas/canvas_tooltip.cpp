@@ -13,7 +13,7 @@ namespace {
 QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
 
 QString typeText(const std::optional<TensorType>& type) {
-    return type ? escaped(type->toString()) : QStringLiteral("type not known");
+    return type ? escaped(type->toString()) : QStringLiteral("type unknown");
 }
 
 QString diagnosticText(const Diagnostic& diagnostic) {
@@ -47,8 +47,8 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
                              : place.isImplicit ? CanvasWidget::tr("copied to %1 by the policy").arg(device)
                                                 : CanvasWidget::tr("copied to %1 by %2").arg(device, maker);
         const QString gone = place.dies() == NodeId::none
-                                 ? CanvasWidget::tr("read by nobody")
-                                 : CanvasWidget::tr("needed until %1").arg(nameOf(place.dies()));
+                                 ? CanvasWidget::tr("no consumer")
+                                 : CanvasWidget::tr("last read by %1").arg(nameOf(place.dies()));
         text += QStringLiteral("<br>%1 %2, %3")
                     .arg(i == 0 ? QStringLiteral("●") : QStringLiteral("→"), came, gone);
     }
@@ -63,7 +63,7 @@ QString CanvasWidget::laneTooltip(Device device) const {
     QStringList lines;
     if (const std::string remark = m_document.devices().remark(device); !remark.empty())
         lines << escaped(remark);
-    lines << (backend->info().simulated ? tr("Its times are modelled: %1.") : tr("Predictions for it: %1."))
+    lines << (backend->info().simulated ? tr("Modelled times: %1.") : tr("Predictions: %1."))
                  .arg(escaped(sourceText(backend->profile())));
     return lines.join(QStringLiteral("<br>"));
 }
@@ -84,7 +84,7 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         }
         if (hit.kind == Hit::Kind::dot)
             return text + QStringLiteral("<br>") +
-                   tr("A dot of this wire: drag it, or take it off with Del.");
+                   tr("Drag this dot to reroute the wire. Press Del to remove it.");
         text += journeyText(graph, analysis, hit.wire.from);
         for (const Diagnostic& d : analysis.diagnostics) {
             if (d.edge == hit.wire) text += diagnosticText(d);
@@ -100,12 +100,12 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         const QString device = escaped(stub.device.toString());
         const bool isOnLane = stub.kind == StubShape::Kind::onLane;
         const QString where =
-            !isOnLane         ? tr("outside of this module, on %1").arg(device)
+            !isOnLane         ? tr("outside this module, on %1").arg(device)
             : stub.wires == 1 ? tr("1 wire ends here, on the collapsed lane %1").arg(device)
                               : tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
         return QStringLiteral("<b>%1</b><br>%2<br>%3")
             .arg(names.join(QStringLiteral(", ")), where,
-                 isOnLane ? tr("A double click opens the lane.") : tr("A double click goes there."));
+                 isOnLane ? tr("Double-click to open the lane.") : tr("Double-click to go there."));
     }
     if (hit.node == NodeId::none) return {};
     const Node* node = graph.find(hit.node);
@@ -135,10 +135,10 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
     if (const ModuleShape* module = m_scene.moduleOf(*shape); module && hit.kind == Hit::Kind::node) {
         text = QStringLiteral("<b>%1</b> · %2<br>%3")
                    .arg(module->title.toHtmlEscaped(), moduleWords(*module, analysis).caption,
-                        tr("A double click leads inside."));
+                        tr("Double-click to open the module."));
         if (const NodeCard* card = m_scene.card(shape->module); card && card->moduleRun.ns > 0)
             text += QStringLiteral("<br>") +
-                    tr("%1, the sum of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
+                    tr("%1, total of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
         for (const Diagnostic& d : analysis.diagnostics)
             if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
                 text += diagnosticText(d);

@@ -406,7 +406,7 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
         painter.setPen(theme.secondaryText);
         const QRectF room = QRectF(rect()).adjusted(headerWidthFor(width()), 0, 0, 0);
         painter.drawText(room, Qt::AlignCenter | Qt::TextWordWrap,
-                         tr("Drag an op from the palette onto a lane, or press Tab to search for one"));
+                         tr("Drag an op from the palette to a lane, or press Tab to search for one"));
     }
     if (m_showsFocus) {
         painter.setRenderHint(QPainter::Antialiasing);

@@ -95,7 +95,7 @@ void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, con
     if (heat.most <= 0) {
         painter.setPen(theme.secondaryText);
         painter.drawText(room.adjusted(0, 16, 0, 0), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap,
-                         heat.by == HeatBy::time ? Words::tr("known after a run") : Words::tr("not known"));
+                         heat.by == HeatBy::time ? Words::tr("run to see values") : Words::tr("unknown"));
         return;
     }
     painter.setPen(theme.secondaryText);

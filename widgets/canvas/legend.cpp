@@ -66,31 +66,31 @@ const std::vector<Row>& rows() {
          [](QPainter& p, const Theme& t, const QRectF& r) { drawLine(p, r, t.integerWire, 2); }},
         {Legend::tr("bool"),
          [](QPainter& p, const Theme& t, const QRectF& r) { drawLine(p, r, t.boolWire, 2); }},
-        {Legend::tr("type not known yet"),
+        {Legend::tr("type unknown"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, withAlpha(t.secondaryText, 0.7), 2);
          }},
-        {Legend::tr("the more bytes, the thicker"), drawWedge},
-        {Legend::tr("a stroke for each dimension"),
+        {Legend::tr("thickness: bytes"), drawWedge},
+        {Legend::tr("strokes: dimensions"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, t.floatWire, 2);
              paintRank(p, {r.right() + 2, r.center().y()}, {1, 0}, 3, t.floatWire);
          }},
-        {Legend::tr("one number, no dimensions"),
+        {Legend::tr("scalar (0-dimensional)"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              QPen pen(t.floatWire, 2, Qt::SolidLine, Qt::RoundCap);
              pen.setDashPattern({0.1, kDotGap});
              p.setPen(pen);
              p.drawLine(QPointF(r.left() + 3, r.center().y()), QPointF(r.right() - 2, r.center().y()));
          }},
-        {Legend::tr("a dot that the wire runs through"),
+        {Legend::tr("dot on a wire"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, t.floatWire, 2);
              p.setPen(Qt::NoPen);
              p.setBrush(t.floatWire);
              p.drawEllipse(r.center(), kDotRadius, kDotRadius);
          }},
-        {Legend::tr("does not fit: see Problems"),
+        {Legend::tr("mismatch (see Problems)"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawLine(p, r, t.error, 2, {3.4, 2.8});
          }},
@@ -108,7 +108,7 @@ const std::vector<Row>& rows() {
              p.setBrush(t.panel);
              p.drawRoundedRect(r.adjusted(4, 4, -4, -4), 6, 6);
          }},
-        {Legend::tr("wires to a collapsed lane, how many"),
+        {Legend::tr("number of wires to a collapsed lane"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              const QRectF stub(r.center().x() - 14, r.center().y() - 8, 28, 16);
              p.setPen(QPen(t.device(Device::cuda(0)), 1.3));
@@ -117,9 +117,9 @@ const std::vector<Row>& rows() {
              p.setPen(t.text);
              p.drawText(stub, Qt::AlignCenter, QStringLiteral("3"));
          }},
-        {Legend::tr("an input that must be connected"),
+        {Legend::tr("required input"),
          [](QPainter& p, const Theme& t, const QRectF& r) { drawRing(p, t, r.center(), t.error, true); }},
-        {Legend::tr("an input that may stay open"),
+        {Legend::tr("optional input"),
          [](QPainter& p, const Theme& t, const QRectF& r) {
              drawRing(p, t, r.center(), t.secondaryText, false);
          }},

@@ -14,7 +14,7 @@ Minimap::Minimap(CanvasWidget& canvas, const Scene& scene)
     : QWidget(&canvas), m_canvas(canvas), m_scene(scene) {
     setCursor(Qt::PointingHandCursor);
     setAccessibleName(tr("Overview of the graph"));
-    setToolTip(tr("Overview: click or drag to go there"));
+    setToolTip(tr("Click or drag to move the view."));
 }
 
 QRectF Minimap::mapRect() const { return QRectF(rect()).adjusted(5, 5, -5, -5); }

@@ -45,7 +45,7 @@ std::uint64_t signatureOf(double bytes, double ns, double rate, bool modelled, b
 Words priceWords(const EdgeRun& price, bool isKnown) {
     Words words;
     if (!isKnown) {
-        words.figures = QStringLiteral("size known when it runs");
+        words.figures = QStringLiteral("size known at run time");
         return words;
     }
     words.figures = priceFigures(price.bytes, price.ns);
@@ -290,9 +290,9 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
                     QStringLiteral("on %1, needed on %2")
                         .arg(toQt(m_nodes[wire.from].device.toString()), toQt(target.device.toString()));
             else if (code == "shape-mismatch")
-                words.figures = QStringLiteral("shapes do not fit");
+                words.figures = QStringLiteral("shapes do not match");
             else if (code == "dtype-mismatch")
-                words.figures = QStringLiteral("dtypes do not fit");
+                words.figures = QStringLiteral("dtypes do not match");
             else
                 words.figures = toQt(code);
         } else if (const EdgeRun* known = runOf(run, wire.edge)) {

@@ -67,7 +67,7 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
     case AttributeType::flag:
         if (trimmed == QLatin1String("true")) return {AttributeValue(true), {}};
         if (trimmed == QLatin1String("false")) return {AttributeValue(false), {}};
-        return refuse(tr("“%1” is neither true nor false.").arg(trimmed));
+        return refuse(tr("“%1” is not true or false.").arg(trimmed));
     case AttributeType::integer: {
         bool ok = false;
         const qlonglong value = trimmed.toLongLong(&ok);

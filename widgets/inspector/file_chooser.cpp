@@ -37,9 +37,9 @@ FileChooser::FileChooser(QWidget* parent, const QString& folder)
     m_file->setFont(twb::font(TextRole::strong));
     m_facts->setWordWrap(true);
     m_facts->setObjectName(QStringLiteral("fileFacts"));
-    m_facts->setAccessibleName(tr("What the file holds"));
+    m_facts->setAccessibleName(tr("Contents of the file"));
     m_tensors->setObjectName(QStringLiteral("fileTensors"));
-    m_tensors->setAccessibleName(tr("Tensors of the file"));
+    m_tensors->setAccessibleName(tr("Tensors in the file"));
     m_tensors->hide();
     auto* box = new QWidget;
     box->setFixedWidth(kPreviewWidth);
@@ -69,7 +69,7 @@ void FileChooser::preview(const QString& path) {
     const QFileInfo info(path);
     m_file->setText(info.isFile() ? info.fileName() : QString());
     if (!info.isFile()) {
-        m_facts->setText(tr("Choose a file to see what is in it."));
+        m_facts->setText(tr("Choose a file to see its contents."));
         return;
     }
     const std::filesystem::path file(path.toStdU16String());
@@ -78,8 +78,8 @@ void FileChooser::preview(const QString& path) {
         if (!splitTensorPath(name.toStdString()).isInArchive()) {
             const NpyHeader header = readNpyHeader(file);
             QStringList lines{toQt(header.type.toString()), sizeText(header.type)};
-            lines << (header.fortranOrder ? tr("column-major, turned when it is read") : tr("row-major"));
-            if (header.bigEndian) lines << tr("big-endian, turned when it is read");
+            lines << (header.fortranOrder ? tr("column-major, transposed on load") : tr("row-major"));
+            if (header.bigEndian) lines << tr("big-endian, byte-swapped on load");
             m_facts->setText(lines.join(QLatin1Char('\n')));
             return;
         }

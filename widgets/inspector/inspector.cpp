@@ -148,7 +148,7 @@ QWidget* Inspector::makePlacement() {
     row->setSpacing(8);
     row->addWidget(makeLabel(tr("lane"), TextRole::body, QStringLiteral("secondary")), 1);
     m_lane->setObjectName(QStringLiteral("laneChoice"));
-    m_lane->setAccessibleName(tr("Lane that the selection stands on"));
+    m_lane->setAccessibleName(tr("Lane of the selection"));
     m_lane->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     fitEditor(*m_lane);
     row->addSpacing(kBesideName); // where attributes have their reset
@@ -221,7 +221,7 @@ void Inspector::showNode(const Node& node) {
     const NodeFacts* facts = m_document.analysis().find(node.id);
     m_device->setDevice(facts ? facts->device : m_document.graph().deviceOf(node));
     if (!op)
-        m_doc->setText(tr("An op that this program does not know. It is kept as it is."));
+        m_doc->setText(tr("Unknown op. The file keeps it unchanged."));
     else
         m_doc->setText(toQt(op->formula.empty() ? op->doc : op->doc + "\n" + op->formula));
     showAttributes({&node});
@@ -298,19 +298,17 @@ void Inspector::showMany() {
     for (const NodeId id : nodes) selected.push_back(m_document.graph().find(id));
     showAttributes(selected);
     const bool oneOp = m_builtOps.size() == 1;
-    m_doc->setText(
-        oneOp ? tr("All of them are %1. What is set here is set for all.").arg(toQt(m_builtOps.front()->name))
-        : m_editors.empty() ? tr("Move them to another lane, copy or delete them together.")
-                            : tr("What is set here is set for all of them."));
+    m_doc->setText(oneOp ? tr("All are %1. Changes apply to all of them.").arg(toQt(m_builtOps.front()->name))
+                   : m_editors.empty() ? tr("Move, copy or delete them together.")
+                                       : tr("Changes apply to all of them."));
     fillLanes({nodes.begin(), nodes.end()});
 }
 
 void Inspector::showGraph() {
     const GraphInfo& info = m_document.graph().info();
     m_title->setText(info.title.empty() ? m_document.title() : toQt(info.title));
-    m_doc->setText(info.description.empty()
-                       ? tr("Select a node to see what it is told and what came out of it.")
-                       : toQt(info.description));
+    m_doc->setText(info.description.empty() ? tr("Select a node to see its settings and output.")
+                                            : toQt(info.description));
 }
 
 void Inspector::fillLanes(const std::vector<NodeId>& nodes) {
@@ -401,9 +399,9 @@ void Inspector::refreshFigures() {
         m_factsHeading->setText(tr("Transfer"));
         const auto found = m_runs.state().edges.find(*selection.edge);
         const std::optional<TensorType>& type = m_document.analysis().typeOf(selection.edge->from);
-        std::vector<FactRows::Row> rows{{tr("tensor"), type ? toQt(type->toString()) : tr("not known yet")}};
+        std::vector<FactRows::Row> rows{{tr("tensor"), type ? toQt(type->toString()) : tr("unknown")}};
         if (found == m_runs.state().edges.end())
-            rows.push_back({tr("copies"), tr("nothing: one lane")});
+            rows.push_back({tr("copies"), tr("no transfer: same lane")});
         else {
             const EdgeRun& run = found->second;
             const QString known = priceKind(run.predicted, run.modelled);
@@ -434,15 +432,15 @@ void Inspector::refreshFigures() {
 
 void Inspector::showTensor(PortRef output) {
     if (m_runs.isRunning() && !m_runs.isStopped()) {
-        m_tensor->setTensor(std::nullopt, tr("Shown when the run ends."), {});
+        m_tensor->setTensor(std::nullopt, tr("Shown after the run."), {});
         return;
     }
     const std::optional<Tensor> tensor = m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
     m_tensor->setTensor(tensor,
-                        m_runs.isStopped() ? tr("At this stop it is not there: it comes later in the "
-                                                "iteration, or its memory has been used again.")
-                        : !m_runs.result() ? tr("Run the graph to look at it.")
+                        m_runs.isStopped() ? tr("Not available at this breakpoint: computed later in the "
+                                                "iteration, or its memory was reused.")
+                        : !m_runs.result() ? tr("Run the graph to see this tensor.")
                                            : tr("The last run did not keep this tensor."),
                         maker ? toQt(maker->name) : QString());
 }
@@ -450,7 +448,7 @@ void Inspector::showTensor(PortRef output) {
 std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     std::vector<FactRows::Row> rows;
     const NodeFacts* facts = m_document.analysis().find(node.id);
-    const QString unknown = tr("not known yet");
+    const QString unknown = tr("unknown");
     for (std::size_t port = 0; facts && port < facts->outputs.size(); ++port) {
         const std::optional<TensorType>& type = facts->outputs[port];
         rows.push_back({tr("shape"), type ? shapeText(type->shape) : unknown});
@@ -460,7 +458,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
     const auto run = m_runs.state().nodes.find(node.id);
     if (node.disabled)
-        rows.push_back({tr("computed"), tr("no: it is disabled")});
+        rows.push_back({tr("computed"), tr("no (disabled)")});
     else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
         rows.push_back({tr("computed"), tr("not run yet")});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
@@ -485,14 +483,15 @@ QString Inspector::bufferText(NodeId id) const {
     if (value == kNone || plan->values[value].slot == kNone) return {};
     for (const Step& step : plan->steps) {
         if (step.inPlaceOf == kNone) continue;
-        if (step.node == id) return tr("%1's, in place").arg(toQt(plan->values[step.inPlaceOf].label));
-        if (step.inPlaceOf == value) return tr("reused by %1, in place").arg(toQt(step.label));
+        if (step.node == id)
+            return tr("buffer of %1 (in place)").arg(toQt(plan->values[step.inPlaceOf].label));
+        if (step.inPlaceOf == value) return tr("reused by %1 (in place)").arg(toQt(step.label));
     }
     for (std::uint32_t other = 0; other < plan->values.size(); ++other)
         if (other != value && plan->values[other].slot == plan->values[value].slot &&
             plan->values[other].source != plan->values[value].source)
-            return tr("in turn with %1").arg(toQt(plan->values[other].label));
-    return tr("its own");
+            return tr("shared with %1").arg(toQt(plan->values[other].label));
+    return tr("own buffer");
 }
 
 } // namespace twb

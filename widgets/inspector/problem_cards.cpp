@@ -156,7 +156,7 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     m_more->setVisible(left > 0);
     const bool ofTheseCauses = left == others;
     m_more->setText(
-        (ofTheseCauses ? tr("%1 more of the same causes") : tr("%1 more")).arg(grouped(qint64(left))));
+        (ofTheseCauses ? tr("%1 more with the same causes") : tr("%1 more")).arg(grouped(qint64(left))));
     // Most edits change what is said of few nodes: the other cards stay.
     std::vector<Card> before = std::exchange(m_shown, {});
     for (std::size_t i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@ TensorComparison compare(const Tensor& a, const Tensor& b) {
     if (a.shape() != b.shape())
         throw Error(ErrorCode::invalidArgument, "tensors of " + a.shape().toString() + " and " +
                                                     b.shape().toString() +
-                                                    " cannot be compared; choose two of one shape");
+                                                    " cannot be compared; choose two of the same shape");
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     TensorComparison out;
     out.count = a.elementCount();

@@ -122,7 +122,7 @@ TensorImage::TensorImage(QWidget* parent)
       m_number(new QSpinBox) {
     m_layout->addItems({QStringLiteral("NCHW"), QStringLiteral("NHWC")});
     m_layout->setObjectName(QStringLiteral("imageLayout"));
-    m_layout->setAccessibleName(tr("Where the channels are"));
+    m_layout->setAccessibleName(tr("Channel axis"));
     for (QComboBox* box : {m_layout, m_channel}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(3);
@@ -131,7 +131,7 @@ TensorImage::TensorImage(QWidget* parent)
     m_channel->setObjectName(QStringLiteral("imageChannel"));
     m_channel->setAccessibleName(tr("Channel"));
     m_number->setObjectName(QStringLiteral("imageNumber"));
-    m_number->setAccessibleName(tr("Which image"));
+    m_number->setAccessibleName(tr("Image index"));
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     row->addWidget(m_layout, 1);

@@ -103,11 +103,11 @@ QWidget* TensorPanel::makeHead() {
     m_views->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_views->setMaximumWidth(kViewsWidth);
     m_views->setObjectName(QStringLiteral("tensorView"));
-    m_views->setAccessibleName(tr("How the tensor is shown"));
+    m_views->setAccessibleName(tr("View of the tensor"));
     connect(m_views, &QComboBox::currentIndexChanged, this, &TensorPanel::showView);
     m_menu->setObjectName(QStringLiteral("tensorMenu"));
     m_menu->setProperty("role", QStringLiteral("segment"));
-    m_menu->setAccessibleName(tr("What to do with the tensor"));
+    m_menu->setAccessibleName(tr("Tensor actions"));
     m_menu->setToolTip(m_menu->accessibleName());
     fillMenu();
     auto* head = new QWidget(this);
@@ -160,8 +160,8 @@ void TensorPanel::fillMenu() {
     menu->addAction(tr("Copy as &NumPy text"), this, &TensorPanel::copyAsNumPy);
     menu->addAction(tr("&Save as .npy…"), this, &TensorPanel::saveAsNpy);
     menu->addSeparator();
-    menu->addAction(tr("&Keep to compare with"), this, &TensorPanel::keep)
-        ->setToolTip(tr("The next tensor of this shape that is looked at is compared with it"));
+    menu->addAction(tr("Use as &reference"), this, &TensorPanel::keep)
+        ->setToolTip(tr("Compares the next selected tensor of this shape with this one."));
     menu->setToolTipsVisible(true);
     m_menu->setMenu(menu);
 }
@@ -184,8 +184,8 @@ void TensorPanel::showView() {
     m_slice->setVisible(hasSlices);
     m_sliceLabel->setVisible(hasSlices);
     if (view == ImageView && (m_tensor.shape().rank() < 2 || m_tensor.shape().rank() > 4))
-        refuse(tr("An image has two axes at least, and four at the most: this is %1.")
-                   .arg(toQt(m_tensor.shape().toString())));
+        refuse(
+            tr("An image needs two to four axes; this tensor is %1.").arg(toQt(m_tensor.shape().toString())));
     m_differenceModel->setTensor({});
     if (isComparison)
         compareWithKept();
@@ -252,7 +252,7 @@ void TensorPanel::countSlices() {
 void TensorPanel::readStatistics() {
     m_reader.drop();
     if (m_tensor.elementCount() <= kReadAtOnce) return showStatistics(statisticsOf(m_tensor));
-    m_facts->setRows({{tr("statistics"), tr("being worked out…")}});
+    m_facts->setRows({{tr("statistics"), tr("computing…")}});
     m_reader.start([tensor = m_tensor] { return statisticsOf(tensor); },
                    [this](const TensorStatistics& statistics) { showStatistics(statistics); });
 }
@@ -283,11 +283,10 @@ void TensorPanel::sayStatistics() {
 
 /// How far the tensor is from the one that is kept; of large ones on a thread of its own.
 void TensorPanel::compareWithKept() {
-    if (!m_kept)
-        return refuse(tr("Keep a tensor to compare with, in the menu beside this; then select another one."));
+    if (!m_kept) return refuse(tr("Choose a reference in the menu beside this, then select another tensor."));
     if (m_kept.shape() != m_tensor.shape())
         return refuse(
-            tr("%1, which is kept, is %2; this is %3. Only tensors of one shape can be compared.")
+            tr("The reference %1 is %2, this tensor is %3. Select a tensor of the same shape.")
                 .arg(m_keptName, toQt(m_kept.shape().toString()), toQt(m_tensor.shape().toString())));
     if (m_comparison) return showComparison();
     using Result = std::shared_ptr<const TensorComparison>;
@@ -303,10 +302,10 @@ void TensorPanel::compareWithKept() {
         if (result)
             showView();
         else
-            refuse(tr("There is not enough memory to compare tensors of this size."));
+            refuse(tr("Not enough memory to compare tensors of this size."));
     };
     if (m_tensor.elementCount() <= kReadAtOnce) return done(work());
-    m_facts->setRows({{tr("against"), m_keptName}, {tr("differences"), tr("being worked out…")}});
+    m_facts->setRows({{tr("reference"), m_keptName}, {tr("differences"), tr("computing…")}});
     m_comparer.start(work, done);
 }
 
@@ -318,15 +317,15 @@ void TensorPanel::showComparison() {
     // Where nothing differs, all of it is the least.
     m_difference->setRange(0, std::max(relative ? difference.maxRel : difference.maxAbs, 1e-30));
     std::vector<FactRows::Row> rows{
-        {tr("against"), m_keptName},
+        {tr("reference"), m_keptName},
         {tr("differ"), tr("%1 of %2").arg(grouped(difference.differing), grouped(difference.count))},
         {tr("max abs"), compact(difference.maxAbs)},
         {tr("max rel"), compact(difference.maxRel)},
         {tr("mean abs"), compact(difference.meanAbs)}};
     if (difference.worst >= 0) {
         rows.push_back({tr("worst at"), indexText(m_tensor.shape(), difference.worst)});
-        rows.push_back({tr("here"), compact(difference.worstA)});
-        rows.push_back({tr("there"), compact(difference.worstB)});
+        rows.push_back({tr("this tensor"), compact(difference.worstA)});
+        rows.push_back({tr("reference value"), compact(difference.worstB)});
     }
     m_facts->setRows(rows);
 }
@@ -344,10 +343,10 @@ void TensorPanel::copyAsNumPy() {
         QApplication::clipboard()->setText(*text);
         return;
     }
-    QMessageBox box(QMessageBox::NoIcon, tr("Too long for a text"),
+    QMessageBox box(QMessageBox::NoIcon, tr("Too large to copy as text"),
                     tr("%1 has more than %2 elements.").arg(m_name, grouped(kMostNumpyElements)),
                     QMessageBox::Ok, this);
-    box.setInformativeText(tr("Save it as .npy, which np.load() reads."));
+    box.setInformativeText(tr("Save it as .npy and read it with np.load()."));
     dress(box, Severity::note);
     box.exec();
 }
@@ -362,8 +361,8 @@ void TensorPanel::saveAsNpy() {
     try {
         writeNpy(path.toStdString(), m_tensor.view());
     } catch (const Error& error) {
-        QMessageBox box(QMessageBox::NoIcon, tr("The tensor cannot be saved"),
-                        tr("The tensor cannot be saved"), QMessageBox::Ok, this);
+        QMessageBox box(QMessageBox::NoIcon, tr("Cannot save the tensor"), tr("Cannot save the tensor"),
+                        QMessageBox::Ok, this);
         box.setInformativeText(toQt(error.what()));
         dress(box, Severity::error);
         box.exec();

@@ -172,7 +172,7 @@ void OpPalette::showMenu(QPoint at) {
     const QString module = m_model->op(m_list->indexAt(at));
     if (module.isEmpty() || !ownModule(module)) return;
     QMenu menu(this);
-    menu.addAction(tr("Take %1 out of the palette").arg(module), this, [this, module] { takeOut(module); });
+    menu.addAction(tr("Remove %1 from the palette").arg(module), this, [this, module] { takeOut(module); });
     menu.exec(m_list->viewport()->mapToGlobal(at));
 }
 

@@ -85,14 +85,14 @@ OpSearch::OpSearch(QWidget* parent)
     m_heading->setContentsMargins(4, 0, 4, 0);
 
     m_search->setObjectName(QStringLiteral("opSearchField"));
-    m_search->setPlaceholderText(tr("Add an op: type a part of its name"));
+    m_search->setPlaceholderText(tr("Search for an op to add"));
     m_search->setAccessibleName(tr("Find an op to add"));
     m_search->addAction(icon(QStringLiteral("search"), Theme::current().secondaryText),
                         QLineEdit::LeadingPosition);
     m_search->installEventFilter(this);
 
     m_list->setObjectName(QStringLiteral("opSearchList"));
-    m_list->setAccessibleName(tr("Ops that match"));
+    m_list->setAccessibleName(tr("Matching ops"));
     m_list->setModel(m_model);
     m_list->setItemDelegate(new FoundDelegate(m_list));
     m_list->setFocusPolicy(Qt::NoFocus); // the keys go on writing
@@ -145,9 +145,8 @@ void OpSearch::filter(const QString& text) {
     m_list->setCurrentIndex(m_model->firstOp());
     m_list->scrollToTop();
     const bool isEmpty = m_model->rowCount() == 0;
-    m_nothing->setText(m_heading->text().isEmpty()
-                           ? tr("No op has “%1” in its name or description.").arg(text)
-                           : tr("No op with “%1” in its name or description fits here.").arg(text));
+    m_nothing->setText(m_heading->text().isEmpty() ? tr("No op matches “%1”.").arg(text)
+                                                   : tr("No op that fits here matches “%1”.").arg(text));
     m_list->setVisible(!isEmpty);
     m_nothing->setVisible(isEmpty);
     adjustSize();

@@ -62,7 +62,7 @@ std::optional<Composite> read(const QString& path) {
         module.fragment =
             parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
         freeHomeLane(module.fragment);
-        module.doc = QCoreApplication::translate("OwnModules", "A module of your own, of %1 nodes")
+        module.doc = QCoreApplication::translate("OwnModules", "Your module of %1 nodes")
                          .arg(module.fragment.nodes.size())
                          .toStdString();
         return module;
@@ -95,10 +95,10 @@ QString refusalOfName(const QString& name) {
     constexpr qsizetype kLongest = 60;
     const auto say = [](const char* text) { return QCoreApplication::translate("OwnModules", text); };
     if (name.trimmed().isEmpty()) return say("A module needs a name.");
-    if (name.size() > kLongest) return say("A name has at most 60 letters.");
+    if (name.size() > kLongest) return say("A name can have at most 60 letters.");
     const std::string text = name.toStdString();
     if (findOp(text) || findComposite(text))
-        return say("The palette has a %1 already; give it another name.").arg(name);
+        return say("The palette already has a module %1. Choose another name.").arg(name);
     return {};
 }
 

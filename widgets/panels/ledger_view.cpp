@@ -53,7 +53,7 @@ public:
 LedgerView::LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent)
     : QTableView(parent), m_model(model), m_rows(rows) {
     setObjectName(QStringLiteral("ledgerTable"));
-    setAccessibleName(tr("Ledger: what each transfer costs"));
+    setAccessibleName(tr("Ledger: cost of each transfer"));
     setModel(&m_rows);
     setItemDelegate(new LedgerDelegate(this));
     dressTable(*this, kRowHeight);

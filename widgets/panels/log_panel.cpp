@@ -22,7 +22,7 @@ LogPanel::LogPanel(QWidget* parent) : QWidget(parent), m_text(new QPlainTextEdit
     m_text->setFrameShape(QFrame::NoFrame);
     m_text->setProperty("role", QStringLiteral("log"));
     m_text->setAccessibleName(tr("Log"));
-    m_text->setPlaceholderText(tr("Nothing has happened yet."));
+    m_text->setPlaceholderText(tr("No messages yet."));
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(12, 8, 0, 0);
     layout->addWidget(m_text);

@@ -97,7 +97,7 @@ void MemoryBars::paintScale(QPainter& painter, double step, double scale) const 
     }
     painter.setFont(twb::font(TextRole::small));
     drawElided(painter, QRect(12, box.top() + 22, box.width() - 24, 18), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("Bar: used at most. Mark: planned."));
+               tr("Bar: peak. Mark: planned."));
 }
 
 void MemoryBars::paintRow(QPainter& painter, int number, double scale) const {
@@ -141,7 +141,7 @@ void MemoryBars::paintRow(QPainter& painter, int number, double scale) const {
     painter.setFont(twb::font(TextRole::small));
     painter.setPen(theme.text);
     QStringList said{tr("planned %1").arg(toQt(formatBytes(double(row.planned))))};
-    if (row.peak > 0) said << tr("used at most %1").arg(toQt(formatBytes(double(row.peak)))); // after a run
+    if (row.peak > 0) said << tr("peak %1").arg(toQt(formatBytes(double(row.peak)))); // after a run
     said << tr("of %1").arg(toQt(formatBytes(double(row.total))));
     drawElided(painter, QRect(line.left(), box.top() + 36, line.width(), 18),
                Qt::AlignLeft | Qt::AlignVCenter, said.join(QStringLiteral(" · ")));

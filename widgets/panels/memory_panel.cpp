@@ -20,7 +20,7 @@ constexpr int kBarsWidth = 340;
 
 MemoryPanel::MemoryPanel(Document& document, RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_runs(runs), m_bars(new MemoryBars), m_stack(new MemoryStack),
-      m_empty(makeLabel(tr("Run the graph to see what it needs on each device."), TextRole::body,
+      m_empty(makeLabel(tr("Run the graph to see its memory on each device."), TextRole::body,
                         QStringLiteral("secondary"))) {
     setAccessibleName(tr("Memory of each device"));
     m_empty->setAlignment(Qt::AlignCenter);

@@ -35,8 +35,8 @@ PictureDrag::PictureDrag(QWidget& plot, const QString& name, std::function<bool(
     : QWidget(&plot), m_name(name), m_write(std::move(write)) {
     setObjectName(QStringLiteral("pictureDrag"));
     setAccessibleName(tr("Drag the plot out as an image"));
-    setToolTip(tr("Drag this into another program: the plot goes along as an image. So does Alt and a drag "
-                  "anywhere in the plot."));
+    setToolTip(
+        tr("Drag this handle, or drag the plot with Alt, to drop it as an image into another program."));
     setCursor(Qt::OpenHandCursor);
     resize(sizeHint());
     plot.installEventFilter(this);

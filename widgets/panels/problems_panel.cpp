@@ -253,7 +253,8 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
     if (alike.size() <= cause->diagnostics.size()) return;
     // What a node that moves leaves behind may be as wrong as what it comes to.
     if (alike.front().kind == Fix::Kind::moveNode && !mends(m_document, alike)) return;
-    const QString title = tr("Apply the first fix to all %1 of this kind").arg(grouped(qint64(alike.size())));
+    const QString title =
+        tr("Apply the first fix to all %1 problems of this kind").arg(grouped(qint64(alike.size())));
     auto* all = new QPushButton(title);
     all->setObjectName(QStringLiteral("fixAlike"));
     all->setProperty("role", QStringLiteral("link"));

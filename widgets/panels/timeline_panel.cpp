@@ -129,7 +129,7 @@ void TimelinePanel::paintEvent(QPaintEvent*) {
     m_drawn = 0;
     if (m_model.empty()) {
         painter.setPen(Theme::current().secondaryText);
-        painter.drawText(rect(), Qt::AlignCenter, tr("Run the graph to see when each step ran."));
+        painter.drawText(rect(), Qt::AlignCenter, tr("Run the graph to see its steps over time."));
         return;
     }
     painter.setFont(twb::font(TextRole::small));
@@ -250,7 +250,7 @@ QString TimelinePanel::tipAt(QPointF point) const {
     if (m_model.isCritical(record)) tip += tr(", on the critical path");
     const std::uint32_t after = m_model.course().after[record];
     if (after != kNone && after != m_model.course().before[record])
-        tip += QLatin1Char('\n') + tr("began after %1").arg(toQt(m_model.stepOf(after).label));
+        tip += QLatin1Char('\n') + tr("started after %1").arg(toQt(m_model.stepOf(after).label));
     return tip;
 }
 

@@ -347,7 +347,7 @@ QString TransferPlot::unitText() const {
         parts << tr("GB/s");
         break;
     case Unit::throughput:
-        parts << tr("bytes a second of the run");
+        parts << tr("bytes/s of the run");
         break;
     case Unit::share:
         parts << tr("% of the iterations' time");
@@ -364,7 +364,7 @@ QString TransferPlot::unitText() const {
     if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
     if (showsPrediction()) parts << tr("predicted dashed");
     if (m_bandPoints > 0)
-        parts << tr("band: median to p95 of %1 around").arg(grouped(qint64(m_bandPoints * cell)));
+        parts << tr("band: median to p95 over %1 iterations").arg(grouped(qint64(m_bandPoints * cell)));
     if (m_paused) parts << tr("paused");
     return parts.join(QStringLiteral(" · "));
 }

@@ -22,7 +22,7 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
     auto* units = new QActionGroup(&menu);
     const std::pair<QString, QString> names[] = {{tr("Time of each transfer"), tr("Alt+Shift+1")},
                                                  {tr("Rate of each transfer"), tr("Alt+Shift+2")},
-                                                 {tr("Bytes a second of the run"), tr("Alt+Shift+3")},
+                                                 {tr("Bytes per second of the run"), tr("Alt+Shift+3")},
                                                  {tr("Share of the iteration"), tr("Alt+Shift+4")},
                                                  {tr("Time of all copies so far"), tr("Alt+Shift+5")}};
     for (int i = 0; i < 5; ++i) {
@@ -81,15 +81,15 @@ void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
             text, shortcut, [this, count] { m_choice.showMost(count); },
             [this, count] { return m_choice.rule() == CurveChoice::Rule::most && m_choice.most() == count; });
     };
-    addMost(tr("The 3 that cost most"), tr("Alt+Shift+6"), 3);
-    addMost(tr("The 10 that cost most"), tr("Alt+Shift+7"), 10);
-    addMost(tr("The 30 that cost most"), tr("Alt+Shift+8"), 30);
+    addMost(tr("The 3 most expensive"), tr("Alt+Shift+6"), 3);
+    addMost(tr("The 10 most expensive"), tr("Alt+Shift+7"), 10);
+    addMost(tr("The 30 most expensive"), tr("Alt+Shift+8"), 30);
     addMost(tr("All, up to %1").arg(CurveChoice::kMostCurves), tr("Alt+Shift+9"), CurveChoice::kMostCurves);
     addRule(
-        tr("Those of the selection"), tr("Alt+Shift+0"), [this] { m_choice.showSelected(); },
+        tr("Selected transfers"), tr("Alt+Shift+0"), [this] { m_choice.showSelected(); },
         [this] { return m_choice.rule() == CurveChoice::Rule::selected; });
     menu.addSeparator();
-    add(menu, tr("Show or hide the curve of the row"), QKeySequence(tr("Alt+Shift+H")), [this] {
+    add(menu, tr("Show or hide this curve"), QKeySequence(tr("Alt+Shift+H")), [this] {
         if (m_table->currentRow() >= 0) toggleCurve(m_table->currentRow());
     });
 }
@@ -101,7 +101,7 @@ QString TransfersPanel::askForFile(const QString& title, const QString& what, co
 
 bool TransfersPanel::hasRun(const QString& title) {
     if (m_runs.figures()) return true;
-    Q_EMIT failed(title, tr("There is nothing to export yet: run the graph first."));
+    Q_EMIT failed(title, tr("Nothing to export yet. Run the graph first."));
     return false;
 }
 
@@ -114,10 +114,8 @@ void TransfersPanel::exportPicture() {
     chooseCurves();
     const QString title = tr("Transfers of %1").arg(m_document.title());
     if (!exportPlot(*m_plot, title, path))
-        Q_EMIT failed(tr("The picture cannot be written"),
-                      tr("%1 cannot be written; choose a folder that you may write to, and .png or .svg as "
-                         "ending.")
-                          .arg(path));
+        Q_EMIT failed(tr("Cannot write the picture"),
+                      tr("Cannot write %1. Choose a writable folder, and .png or .svg as ending.").arg(path));
 }
 
 void TransfersPanel::exportCsv() {
@@ -139,7 +137,7 @@ void TransfersPanel::exportTable(const QString& title, const QString& what,
     try {
         writeFileAtomically(path.toStdString(), table());
     } catch (const Error& error) {
-        Q_EMIT failed(tr("The table cannot be written"), QString::fromUtf8(error.what()));
+        Q_EMIT failed(tr("Cannot write the table"), QString::fromUtf8(error.what()));
     }
 }
 

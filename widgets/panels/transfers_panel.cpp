@@ -82,7 +82,7 @@ QWidget* TransfersPanel::makeSwitches() {
     const std::pair<QString, QString> units[] = {
         {tr("ms"), tr("Plot the time of each transfer")},
         {tr("GB/s"), tr("Plot the rate of each transfer")},
-        {tr("bytes/s"), tr("Plot the bytes that each transfer moves in a second of the run")},
+        {tr("bytes/s"), tr("Plot the bytes per second of the run of each transfer")},
         {tr("share"), tr("Plot each transfer's share of the iterations' time")},
         {tr("sum"), tr("Plot the time of all copies so far")}};
     for (int i = 0; i < 5; ++i) {
@@ -97,7 +97,7 @@ QWidget* TransfersPanel::makeSwitches() {
     m_wholeSwitch->setObjectName(QStringLiteral("wholeLedger"));
     m_wholeSwitch->setCheckable(true);
     connect(m_wholeSwitch, &QPushButton::clicked, this, &TransfersPanel::setWhole);
-    m_menuButton = addSegment(QStringLiteral("•••"), tr("What the plot shows, and its export"));
+    m_menuButton = addSegment(QStringLiteral("•••"), tr("Plot options and export"));
     m_menuButton->setObjectName(QStringLiteral("transferMenu"));
     return box;
 }
@@ -105,7 +105,7 @@ QWidget* TransfersPanel::makeSwitches() {
 QWidget* TransfersPanel::makeLedger() {
     m_filter->setObjectName(QStringLiteral("ledgerFilter"));
     m_filter->setAccessibleName(tr("Filter the ledger"));
-    m_filter->setPlaceholderText(tr("Filter: part of an edge, a kind, pinned, measured …"));
+    m_filter->setPlaceholderText(tr("Filter by edge, kind, memory or clock …"));
     m_filter->setClearButtonEnabled(true);
     m_filter->setMaximumWidth(kLedgerWidth);
     m_filter->hide();
@@ -172,8 +172,8 @@ void TransfersPanel::refreshNow() {
     m_model->refresh();
     const bool none = m_model->rows().empty();
     auto* stack = qobject_cast<QStackedLayout*>(m_left->layout());
-    m_empty->setText(none ? tr("No tensor crosses lanes, so nothing is transferred.")
-                          : tr("Run the graph to plot what each transfer takes."));
+    m_empty->setText(none ? tr("No transfers: no tensor crosses lanes.")
+                          : tr("Run the graph to plot its transfers."));
     stack->setCurrentWidget(none || !m_runs.figures() ? static_cast<QWidget*>(m_empty) : m_plot);
     if (const RunFigures* figures = m_runs.figures()) {
         if (!m_begun) m_plot->begin(figures->series(), m_runs.total());

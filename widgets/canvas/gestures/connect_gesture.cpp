@@ -60,18 +60,18 @@ QString reasonAgainst(const Document& document, PortSide fixedSide, PortRef fixe
     const NodeId taker = seeksInput ? under.node : fixed.node;
     const NodeFacts* facts = document.analysis().find(taker);
     const Op* op = facts ? facts->op : nullptr;
-    if (op && op->inputs.empty()) return Reasons::tr("%1 takes no input.").arg(nameIn(taker));
+    if (op && op->inputs.empty()) return Reasons::tr("%1 has no inputs.").arg(nameIn(taker));
     if (reach(graph, {fixed.node}, seeksInput ? Reach::upstream : Reach::downstream).contains(under.node))
-        return Reasons::tr("That would be a cycle: %1 is made from %2.")
+        return Reasons::tr("This would form a cycle: %1 depends on %2.")
             .arg(nameIn(seeksInput ? fixed.node : under.node), nameIn(seeksInput ? under.node : fixed.node));
     const bool isPort = under.kind == (seeksInput ? Hit::Kind::input : Hit::Kind::output);
     const std::optional<TensorType>& type =
         document.analysis().typeOf(seeksInput ? fixed : PortRef{under.node, isPort ? under.port.port : 0});
     if (!type || !op) return {};
     const QString dtype = toQt(name(type->dtype));
-    if (seeksInput && !isPort) return Reasons::tr("No input of %1 takes %2.").arg(nameIn(taker), dtype);
+    if (seeksInput && !isPort) return Reasons::tr("No input of %1 accepts %2.").arg(nameIn(taker), dtype);
     const PortSpec& port = op->inputAt(seeksInput ? under.port.port : fixed.port);
-    return Reasons::tr("%1 of %2 does not take %3.").arg(toQt(port.name), nameIn(taker), dtype);
+    return Reasons::tr("%1 of %2 does not accept %3.").arg(toQt(port.name), nameIn(taker), dtype);
 }
 
 ConnectGesture::ConnectGesture(GestureHost& host, const Pointer& start, PortSide side, PortRef port)

@@ -76,8 +76,8 @@ QString mismatchText(const Graph& graph, const std::set<NodeId>& before, const s
     if (count == 0) return {};
     if (count > kMostNames) names << QStringLiteral("…");
     const QString list = names.join(QStringLiteral(", "));
-    if (count == 1) return (isWorse ? Words::tr("breaks %1") : Words::tr("mends %1")).arg(list);
-    return (isWorse ? Words::tr("breaks %1: %2") : Words::tr("mends %1: %2")).arg(count).arg(list);
+    if (count == 1) return (isWorse ? Words::tr("breaks %1") : Words::tr("fixes %1")).arg(list);
+    return (isWorse ? Words::tr("breaks %1: %2") : Words::tr("fixes %1: %2")).arg(count).arg(list);
 }
 
 } // namespace
