@@ -35,7 +35,7 @@ class TestCudaPlugin : public QObject {
 private Q_SLOTS:
     void noFile() {
         QCOMPARE(problemOf("/nowhere/libtwb_cuda.so"),
-                 QStringLiteral("there is no CUDA plugin /nowhere/libtwb_cuda.so"));
+                 QStringLiteral("CUDA plugin not found: /nowhere/libtwb_cuda.so"));
     }
 
     void noLibraryAtAll() {
@@ -52,7 +52,7 @@ private Q_SLOTS:
 
     void aLibraryThatIsNoPlugin() {
         const QString problem = problemOf(kLibraries / "libtwb_test_no_plugin.so");
-        QVERIFY2(problem.endsWith(QLatin1String("is no CUDA plugin of Tensor Workbench")),
+        QVERIFY2(problem.endsWith(QLatin1String("is not a CUDA plugin of Tensor Workbench")),
                  qPrintable(problem));
     }
 
@@ -60,7 +60,7 @@ private Q_SLOTS:
         const QString problem = problemOf(kLibraries / "libtwb_test_other_interface.so");
         QVERIFY2(problem.contains(QLatin1String("has interface 999, but this program needs ")),
                  qPrintable(problem));
-        QVERIFY2(problem.contains(QLatin1String("install both from one build")), qPrintable(problem));
+        QVERIFY2(problem.contains(QLatin1String("install both from the same build")), qPrintable(problem));
     }
 
     void aLibraryThatItNeedsIsMissing() {
@@ -83,7 +83,7 @@ private Q_SLOTS:
         QCOMPARE(&cudaDevices(), &devices);
         if (hasDriver()) QSKIP("skipped: this machine has a driver");
         const QString problem = QString::fromStdString(devices.problem);
-        QVERIFY2(problem.contains(fs::exists(kReal) ? QLatin1String("no NVIDIA driver is installed")
+        QVERIFY2(problem.contains(fs::exists(kReal) ? QLatin1String("NVIDIA driver not found")
                                                     : QLatin1String("this build has no CUDA plugin")),
                  qPrintable(problem));
     }

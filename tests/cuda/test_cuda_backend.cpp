@@ -74,7 +74,7 @@ private Q_SLOTS:
         fake::start({.driver = 12000});
         QVERIFY(cuda::findGpus(problem).empty());
         QVERIFY2(
-            problem.starts_with("the NVIDIA driver is too old: it serves CUDA 12.0, and this build needs"),
+            problem.starts_with("the NVIDIA driver is too old: it supports CUDA 12.0, but this build needs"),
             problem.c_str());
         fake::start({.gpus = 0});
         QVERIFY(cuda::findGpus(problem).empty());

@@ -115,7 +115,7 @@ private Q_SLOTS:
             QTest::newRow(name) << QString::fromStdString(profile.dump()) << QString::fromUtf8(says);
         };
         QTest::newRow("not JSON") << QStringLiteral("{") << QStringLiteral(": not JSON");
-        row("a list", json::array(), "is a JSON object");
+        row("a list", json::array(), "must be a JSON object");
         json p = read("t4");
         for (const auto& [key, value] : p.items()) {
             json without = p;
@@ -307,7 +307,7 @@ private Q_SLOTS:
         const Graph graph = graphOn({Device::cuda(0), Device::cuda(1)});
         const DeviceMap map = makeDeviceMap(graph, {{Device::cuda(1), "t4"}}, library);
         QCOMPARE(map.remark(Device::cuda(0)),
-                 std::string("cuda:0 is a simulated NVIDIA H200 here: TWB_CUDA_PLUGIN=none keeps GPUs out"));
+                 std::string("cuda:0 is a simulated NVIDIA H200 here: TWB_CUDA_PLUGIN=none disables GPUs"));
         QCOMPARE(map.remark(Device::cuda(1)), std::string()); // somebody wanted it so
         QCOMPARE(map.remark(Device::cpu()), std::string());
     }

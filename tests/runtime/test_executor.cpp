@@ -103,7 +103,7 @@ void TestExecutor::outOfMemoryNamesTheNodeAndTheRestRuns() {
     QCOMPARE(result.errors[0].code, ErrorCode::outOfMemory);
     const QString message = QString::fromStdString(result.errors[0].message);
     QVERIFY2(message.contains(QStringLiteral("\"b\"")) &&
-                 message.contains(QStringLiteral("4.19 MB were asked")),
+                 message.contains(QStringLiteral("4.19 MB requested")),
              qPrintable(message));
     QVERIFY(result.tensor({ra, 0}));
     QVERIFY(!result.tensor({rb, 0}));

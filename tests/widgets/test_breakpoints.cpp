@@ -213,7 +213,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
         QCOMPARE(hand.document.selection().nodes, (std::set{line.root}));
-        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stands here")));
+        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stopped here")));
         // A row selects its node; Delete takes the breakpoint away, not the node.
         clickRow(*table, 1);
         table->setFocus();
@@ -252,7 +252,7 @@ private Q_SLOTS:
         auto* table = find<QTableView>(*hand.window, "breakpointTable");
         QCOMPARE(table->model()->rowCount(), 2);
         QCOMPARE(table->model()->index(0, 1).data().toString(),
-                 QStringLiteral("before it, when max of an input > 6"));
+                 QStringLiteral("before the node, when max of an input > 6"));
         {
             DialogAnswer answer("breakpoint", QDialogButtonBox::Ok, ask("before", "7.5"));
             const QPoint at = table->visualRect(table->model()->index(0, 1)).center();
@@ -267,11 +267,11 @@ private Q_SLOTS:
         QVERIFY(waitForStop(hand));
         QVERIFY2(status(hand).contains(QLatin1String("before root, iteration 1: max of an input is 10")),
                  qPrintable(status(hand)));
-        QVERIFY(table->model()->index(0, 3).data().toString().contains(QLatin1String("stands here")));
+        QVERIFY(table->model()->index(0, 3).data().toString().contains(QLatin1String("stopped here")));
         QVERIFY(table->model()->index(1, 3).data().toString().isEmpty());
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
-        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stands here")));
+        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stopped here")));
         table->setFocus();
         table->selectRow(1);
         QTest::keyClick(table, Qt::Key_Delete);

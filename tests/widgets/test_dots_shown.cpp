@@ -245,7 +245,7 @@ private Q_SLOTS:
         QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
         QApplication::sendEvent(&hand.canvas, &help);
         QVERIFY2(QToolTip::text().contains(QStringLiteral("relu → out")), qPrintable(QToolTip::text()));
-        QVERIFY(QToolTip::text().contains(QStringLiteral("A dot of this wire")));
+        QVERIFY(QToolTip::text().contains(QStringLiteral("Drag this dot")));
         const QImage before = hand.canvas.grab().toImage();
         hand.hover(at);
         QVERIFY(hand.canvas.grab().toImage() != before);

@@ -113,8 +113,8 @@ private Q_SLOTS:
             return reviewer.rows;
         };
         const QStringList before = rows();
-        QVERIFY(!before.isEmpty() && before[0].startsWith(QStringLiteral("as now|")));
-        QVERIFY(before.filter(QStringLiteral("as saved")).isEmpty());
+        QVERIFY(!before.isEmpty() && before[0].startsWith(QStringLiteral("this graph|")));
+        QVERIFY(before.filter(QStringLiteral("saved version")).isEmpty());
         DeltaBuilder builder(window->document().graph(), "move");
         for (const NodeId id : {a, b, c}) {
             Node node = *g.graph().find(id);
@@ -124,7 +124,7 @@ private Q_SLOTS:
         window->document().apply(builder.take());
         const QStringList after = rows();
         QCOMPARE(after[1].section(QLatin1Char('|'), 1), before[0].section(QLatin1Char('|'), 1));
-        QVERIFY(after[1].startsWith(QStringLiteral("as saved|")));
+        QVERIFY(after[1].startsWith(QStringLiteral("saved version|")));
         QVERIFY(after[0].section(QLatin1Char('|'), 1, 1) != after[1].section(QLatin1Char('|'), 1, 1));
     }
 
@@ -139,7 +139,7 @@ private Q_SLOTS:
         QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral(" 1 problem ·")));
         QCOMPARE(find<QTabBar>(*window, "bottomTabs")->tabText(3), QStringLiteral("Problems (1)"));
         window->run();
-        QVERIFY(find<QLabel>(*window, "status")->text().contains(QStringLiteral("has 1 problem;")));
+        QVERIFY(find<QLabel>(*window, "status")->text().contains(QStringLiteral("has 1 problem.")));
         QCOMPARE(table->model()->index(0, 3).data().toString(),
                  QStringLiteral("images is on cpu, and 5 ops on cuda:0 read it"));
         clickRow(*table, 0);

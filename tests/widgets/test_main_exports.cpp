@@ -71,7 +71,7 @@ private Q_SLOTS:
             BoxAnswer box(QMessageBox::Ok);
             press(*window, Qt::Key_R);
             QVERIFY(box.answered());
-            QVERIFY(box.detail().contains(QStringLiteral("run the graph first")));
+            QVERIFY(box.detail().contains(QStringLiteral("Run the graph first")));
         }
         window->runs().run(7);
         QVERIFY(waitForRun(*window));
@@ -84,7 +84,7 @@ private Q_SLOTS:
         for (const char* word : {"images → cuda:0", "modelled", "accuracy", "<svg"})
             QVERIFY2(page.contains(word), word);
         {
-            FileAnswer answer(QStringLiteral("programs"), folder.filePath(QStringLiteral("r.json")));
+            FileAnswer answer(QStringLiteral("JSON"), folder.filePath(QStringLiteral("r.json")));
             press(*window, Qt::Key_R);
         }
         const auto json =

@@ -101,7 +101,7 @@ private Q_SLOTS:
             seconds->selectAll();
             QTest::keyClicks(seconds, QStringLiteral("30"));
             auto* threads = find<QSpinBox>(dialog, "settingsThreads");
-            QCOMPARE(threads->text(), QStringLiteral("All of them"));
+            QCOMPARE(threads->text(), QStringLiteral("All"));
             threads->setFocus();
             threads->selectAll();
             QTest::keyClicks(threads, QStringLiteral("3"));

@@ -170,7 +170,7 @@ private Q_SLOTS:
         QVERIFY(waitForRun(*window));
         QVERIFY(window->selectNode(QStringLiteral("relu")));
         show(*window, "Difference");
-        choose(*window, "Keep to compare with");
+        choose(*window, "Use as reference");
         QVERIFY(facts(*window).contains(QStringLiteral("differ|0 of 46,080")));
         QVERIFY(window->selectNode(QStringLiteral("fc1"))); // before its negative elements were cut off
         QVERIFY2(facts(*window).contains(QStringLiteral("against|relu")), qPrintable(facts(*window)));

@@ -353,9 +353,9 @@ private Q_SLOTS:
             QApplication::sendEvent(&hand.canvas, &help);
             QVERIFY2(QToolTip::text().contains(
                          band.simulated
-                             ? QStringLiteral("Its times are modelled: NVIDIA H200 Tensor Core GPU "
+                             ? QStringLiteral("Modelled times: NVIDIA H200 Tensor Core GPU "
                                               "datasheet (SXM); error unknown.")
-                             : QStringLiteral("Predictions for it: ")),
+                             : QStringLiteral("Predictions: ")),
                      qPrintable(QToolTip::text()));
         }
     }
@@ -366,7 +366,7 @@ private Q_SLOTS:
         const QPoint at = hand.onWire(edge, 0.4);
         QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
         QApplication::sendEvent(&hand.canvas, &help);
-        for (const char* word : {"created on cpu by x0, needed until to_x0", "copied to cuda:0 by to_x0"})
+        for (const char* word : {"created on cpu by x0, last read by to_x0", "copied to cuda:0 by to_x0"})
             QVERIFY2(QToolTip::text().contains(QLatin1String(word)), qPrintable(QToolTip::text()));
         QToolTip::hideText();
     }
@@ -421,7 +421,7 @@ private Q_SLOTS:
             }
         };
         check(0, 39);
-        QVERIFY(bench.plot.unitText().contains(QLatin1String("band: median to p95 of 9 around")));
+        QVERIFY(bench.plot.unitText().contains(QLatin1String("band: median to p95 over 9 iterations")));
         bench.plot.xAxis->setRange(10, 25);
         check(10, 25);
         bench.key(Qt::Key_3); // bytes a second: no time of a copy, no band

@@ -80,7 +80,7 @@ private Q_SLOTS:
         QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral("2 problems")));
         QPushButton* more = nullptr;
         for (QPushButton* button : cards->findChildren<QPushButton*>())
-            if (button->isVisible() && button->text() == QStringLiteral("18 more of the same causes"))
+            if (button->isVisible() && button->text() == QStringLiteral("18 more with the same causes"))
                 more = button;
         QVERIFY(more);
         QTest::mouseClick(more, Qt::LeftButton);

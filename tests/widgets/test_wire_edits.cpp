@@ -193,11 +193,11 @@ private Q_SLOTS:
         hand.moveTo(hand.middle(g.negate));
         QCOMPARE(QToolTip::text(), QStringLiteral("No input of not takes f32."));
         hand.moveTo(hand.input(g.negate, 0) + QPoint(1, 0));
-        QCOMPARE(QToolTip::text(), QStringLiteral("X of not does not take f32."));
+        QCOMPARE(QToolTip::text(), QStringLiteral("X of not does not accept f32."));
         hand.moveTo(hand.middle(g.sum));
-        QCOMPARE(QToolTip::text(), QStringLiteral("That would be a cycle: relu is made from sum."));
+        QCOMPARE(QToolTip::text(), QStringLiteral("This would form a cycle: relu depends on sum."));
         hand.moveTo(hand.middle(g.a));
-        QCOMPARE(QToolTip::text(), QStringLiteral("a takes no input."));
+        QCOMPARE(QToolTip::text(), QStringLiteral("a has no inputs."));
         hand.moveTo(hand.middle(g.b));
         hand.release(hand.middle(g.negate));
         QCOMPARE(hand.undoSteps(), 0);
