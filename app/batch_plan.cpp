@@ -73,7 +73,7 @@ std::vector<fs::path> collectGraphs(const std::vector<std::string>& arguments) {
         const fs::path path(argument);
         if (!fs::is_directory(path, failed)) {
             if (!fs::exists(path, failed))
-                throw Error(ErrorCode::io, fmt::format("there is no file or folder {}", argument));
+                throw Error(ErrorCode::io, fmt::format("no such file or folder: {}", argument));
             out.push_back(path);
             continue;
         }
@@ -83,7 +83,7 @@ std::vector<fs::path> collectGraphs(const std::vector<std::string>& arguments) {
             if (entry->path().extension() == ".twb") found.push_back(entry->path());
         if (failed)
             throw Error(ErrorCode::io,
-                        fmt::format("the folder {} cannot be read: {}", argument, failed.message()));
+                        fmt::format("cannot read the folder {}: {}", argument, failed.message()));
         std::sort(found.begin(), found.end());
         out.insert(out.end(), found.begin(), found.end());
     }

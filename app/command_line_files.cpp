@@ -20,7 +20,7 @@ NamedFile parseNamedFile(std::string_view text, std::string_view option) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{} \"{}\" is not of the form node=file.npy", option, text));
+                    fmt::format("{} \"{}\" must have the form node=file.npy", option, text));
     return {std::string(text.substr(0, equals)), std::filesystem::path(text.substr(equals + 1))};
 }
 

@@ -12,28 +12,26 @@ namespace twb {
 
 void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
     command
-        .add_option(
-            "--policy", policy,
-            "What an operand on another device means: strict (an error, as in PyTorch), implicit (a copy, as "
-            "in TensorFlow) or guard:h2d=ACTION,d2h=ACTION,d2d=ACTION with allow, log or disallow for each "
-            "direction (as in JAX); default: what the file says")
+        .add_option("--policy", policy,
+                    "Rule for an operand on another device: strict (an error, as in PyTorch), implicit (a "
+                    "copy, as in TensorFlow) or guard:h2d=ACTION,d2h=ACTION,d2d=ACTION with allow, log or "
+                    "disallow for each direction (as in JAX); default: the file's policy")
         ->check([](const std::string& text) {
             return Policy::parse(text) ? std::string()
                                        : "\"" + text +
-                                             "\" is no policy; there are strict, implicit and "
+                                             "\" is not a policy; write strict, implicit or "
                                              "guard:h2d=disallow,d2h=log,d2d=allow";
         });
     command
         .add_option(
             "--device-map", deviceMap,
-            "What stands behind a device: cuda:0=simulated:h200 or cuda:0=real; `twb devices` lists the "
-            "profiles")
+            "Hardware for a device: cuda:0=simulated:h200 or cuda:0=real; `twb devices` lists the profiles")
         ->type_name("DEVICE=WHAT")
         ->take_all()
         ->allow_extra_args(false);
     if (withRequireGpu)
         command.add_flag("--require-gpu", requireGpu,
-                         "Fail with 5 rather than simulate a GPU that is not here");
+                         "Fail with exit code 5 instead of simulating a missing GPU");
 }
 
 Policy PlacementOptions::policyFor(const Graph& graph) const {
@@ -71,7 +69,7 @@ std::vector<std::string> PlacementOptions::remarks(const Graph& graph) const {
     std::vector<std::string> out;
     for (const DeviceChoice& choice : choices())
         if (const std::string device = choice.device.toString(); !used.contains(device))
-            out.push_back(fmt::format("--device-map {} changes nothing: the graph's lanes are on {}", device,
+            out.push_back(fmt::format("--device-map {} has no effect: the graph's lanes are on {}", device,
                                       used.empty() ? "no device" : fmt::format("{}", fmt::join(used, ", "))));
     return out;
 }

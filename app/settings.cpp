@@ -32,7 +32,7 @@ template <class T> T parsed(const AttributeSpec& spec, std::string_view text, co
     T value{};
     const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || stop != digits.data() + digits.size())
-        refuse(fmt::format("\"{}\" is not {}, which the attribute \"{}\" takes", text, wanted, spec.name));
+        refuse(fmt::format("\"{}\" is not {}, as the attribute \"{}\" requires", text, wanted, spec.name));
     return value;
 }
 
@@ -70,8 +70,7 @@ AttributeValue parseIntegers(const AttributeSpec& spec, std::string_view text) {
 bool parseFlag(std::string_view attribute, std::string_view text) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
-    refuse(
-        fmt::format("\"{}\" is neither true nor false, which the attribute \"{}\" takes", text, attribute));
+    refuse(fmt::format("\"{}\" is not true or false, as the attribute \"{}\" requires", text, attribute));
 }
 
 std::vector<std::string> dtypeNames() {
@@ -83,8 +82,8 @@ std::vector<std::string> dtypeNames() {
 void place(Graph& graph, const Node& node, const std::string& value) {
     const auto device = Device::parse(value);
     if (!device)
-        refuse(fmt::format("\"{}\" is not a device to stand \"{}\" on; write cpu, cuda:0, cuda:1 or auto",
-                           value, node.name));
+        refuse(fmt::format("\"{}\" is not a device for \"{}\"; write cpu, cuda:0, cuda:1 or auto", value,
+                           node.name));
     graph.apply(moveToDevice(graph, {node.id}, *device));
 }
 
@@ -107,7 +106,7 @@ void set(Graph& graph, const Node& node, const Setting& setting) {
         return;
     }
     if (!op)
-        refuse(fmt::format("the op \"{}\" of \"{}\" is unknown, so nothing of it can be set", node.op,
+        refuse(fmt::format("the op \"{}\" of \"{}\" is unknown, so its attributes cannot be set", node.op,
                            node.name));
     if (setting.attribute == kDevice && !op->attribute(kDevice)) return place(graph, node, setting.value);
     const AttributeSpec& spec = attributeNamed(*op, node, setting.attribute);
@@ -122,7 +121,7 @@ Setting parseSetting(std::string_view text) {
     const auto equals = text.find('=');
     const auto dot = equals == std::string_view::npos ? equals : text.substr(0, equals).rfind('.');
     if (dot == std::string_view::npos || dot == 0 || dot + 1 == equals)
-        refuse(fmt::format("--set \"{}\" is not of the form node.attribute=value", text));
+        refuse(fmt::format("--set \"{}\" must have the form node.attribute=value", text));
     return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1, equals - dot - 1)),
             std::string(text.substr(equals + 1))};
 }
@@ -157,7 +156,7 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
         return parseIntegers(spec, value);
     case AttributeType::dtype:
         if (const auto dtype = parseDType(value)) return std::string(name(*dtype));
-        refuse(fmt::format("\"{}\" is not a dtype, which the attribute \"{}\" takes{}", value, spec.name,
+        refuse(fmt::format("\"{}\" is not a dtype, as the attribute \"{}\" requires{}", value, spec.name,
                            didYouMean(value, dtypeNames())));
     case AttributeType::enumeration:
         return std::string(value);
@@ -176,8 +175,7 @@ const Node& nodeNamed(const Graph& graph, std::string_view name, std::string_vie
     for (const Node& node : graph.nodes()) names.push_back(node.name);
     const auto same = std::count(names.begin(), names.end(), name);
     if (same > 1)
-        refuse(fmt::format("{}: {} nodes are named \"{}\"; give each a name of its own first", option, same,
-                           name));
+        refuse(fmt::format("{}: {} nodes are named \"{}\"; give each a unique name", option, same, name));
     refuse(fmt::format("{}: there is no node named \"{}\"{}", option, name, didYouMean(name, names)));
 }
 

@@ -14,7 +14,7 @@ std::string refusalOfCount(const std::string& text) {
     const char* const end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, count);
     const bool isCount = error == std::errc() && at == end && count >= 1 && count <= kMost;
-    return isCount ? "" : fmt::format("{} is not a whole number from 1 to {}, in digits alone", text, kMost);
+    return isCount ? "" : fmt::format("{} is not a whole number from 1 to {}", text, kMost);
 }
 
 } // namespace
@@ -24,7 +24,7 @@ void addIterations(CLI::App& command, std::optional<std::int64_t>& into, const s
 }
 
 void addAllowOutside(CLI::App& command, bool& into) {
-    command.add_flag("--allow-outside", into, "Let the graph's files lie outside of the project's folder");
+    command.add_flag("--allow-outside", into, "Allow tensor files outside the project's folder");
 }
 
 } // namespace twb

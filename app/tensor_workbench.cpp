@@ -37,8 +37,7 @@ bool needsNoDisplay(int argc, char** argv) {
 void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
     if (type != QtFatalMsg) return;
     std::fputs(
-        "tensor-workbench: there is no display to open a window on; set DISPLAY or WAYLAND_DISPLAY, or "
-        "run the graph with twb, which needs none\n",
+        "tensor-workbench: no display found; set DISPLAY or WAYLAND_DISPLAY, or run the graph with twb\n",
         stderr);
     std::_Exit(int(ExitCode::runFailed));
 }
@@ -79,8 +78,8 @@ int main(int argc, char** argv) {
     parser.addVersionOption();
     parser.addPositionalArgument(
         QStringLiteral("file"),
-        QCoreApplication::translate("main", "A .twb project to open, or an .onnx model to make one of; each "
-                                            "in a window of its own."),
+        QCoreApplication::translate("main",
+                                    ".twb projects and .onnx models to open, each in its own window."),
         QStringLiteral("[FILE…]"));
     WindowScreenshot::addOptions(parser);
     if (!parser.parse(app.arguments())) return fail(ExitCode::wrongUsage, parser.errorText());
@@ -89,9 +88,9 @@ int main(int argc, char** argv) {
     const QStringList files = parser.positionalArguments();
     const bool picture = parser.isSet(QStringLiteral("screenshot"));
     if (picture && files.size() > 1)
-        return fail(ExitCode::wrongUsage,
-                    QCoreApplication::translate("main", "a picture shows one file, please: %1 were named")
-                        .arg(files.size()));
+        return fail(
+            ExitCode::wrongUsage,
+            QCoreApplication::translate("main", "--screenshot takes one file, but got %1").arg(files.size()));
     WindowScreenshot shot;
     if (const QString refusal = shot.read(parser); !refusal.isEmpty())
         return fail(ExitCode::wrongUsage, refusal);

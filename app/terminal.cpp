@@ -21,8 +21,7 @@ bool isCapable(int descriptor) {
 }
 
 [[noreturn]] void outputFailed() {
-    throw Error(ErrorCode::io,
-                fmt::format("the results cannot be written to stdout: {}", std::strerror(errno)));
+    throw Error(ErrorCode::io, fmt::format("cannot write the results to stdout: {}", std::strerror(errno)));
 }
 
 } // namespace

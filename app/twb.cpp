@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
         printMessage(error.what());
         exit = exitCodeOf(error.code());
     } catch (const std::bad_alloc&) {
-        printMessage("this machine has not enough free memory for that");
+        printMessage("out of memory");
         exit = ExitCode::runFailed;
     } catch (const std::exception& error) {
         printMessage(error.what());

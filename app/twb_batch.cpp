@@ -52,7 +52,7 @@ public:
             m_path = name;
         }
         if (failed || !fs::is_directory(m_path, failed))
-            throw Error(ErrorCode::io, fmt::format("the folder {} for the reports cannot be made: {}",
+            throw Error(ErrorCode::io, fmt::format("cannot create the folder {} for the reports: {}",
                                                    m_path.string(), failed.message()));
     }
     ~ReportFolder() {
@@ -115,7 +115,7 @@ public:
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
         std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
-        if (members.empty()) throw Error(ErrorCode::io, "there is no .twb file in what was given");
+        if (members.empty()) throw Error(ErrorCode::io, "no .twb file found");
         m_rows.resize(members.size());
         for (std::size_t i = 0; i < members.size(); ++i) {
             std::optional<BatchRow> known;
@@ -194,7 +194,7 @@ private:
     void report(const BatchRow& row) {
         ++m_done;
         if (m_options.quiet) return;
-        const std::string how = row.skipped           ? "finished before, not run again"
+        const std::string how = row.skipped           ? "finished before, skipped"
                                 : row.message.empty() ? row.status
                                                       : row.status + ": " + row.message;
         printMessage(fmt::format("[{}/{}] {}: {}", m_done, m_rows.size(), row.member.name, how));
@@ -233,8 +233,7 @@ private:
                                 static_cast<std::ptrdiff_t>(rows.size()) - skipped - failed, skipped, failed,
                                 m_cancelled ? fmt::format(", {} not run", m_rows.size() - rows.size()) : ""));
         if (!m_folder.isKept() && !m_options.quiet)
-            printMessage(
-                "no report is kept; with --report DIR each run leaves one, and the batch can be resumed");
+            printMessage("no reports are kept; use --report DIR to keep them and to resume the batch");
         return m_cancelled ? ExitCode::cancelled : static_cast<ExitCode>(worst);
     }
 
@@ -257,27 +256,28 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<BatchOptions>();
     CLI::App* command = app.add_subcommand(
         "batch",
-        "Run many graphs, or one over a sweep of values; with --report, what is finished is not run again");
-    command->add_option("FILE", options->graphs, "Project files (.twb), and folders of them")->required();
+        "Run many graphs, or one graph over a sweep of values; with --report, finished runs are skipped");
+    command->add_option("FILE", options->graphs, "Project files (.twb), or folders of project files")
+        ->required();
     command
         ->add_option("--set", options->sets,
                      "Values to sweep over; commas within brackets do not split: x.shape=[2,3],[4,5]")
         ->type_name("NODE.ATTRIBUTE=A,B,C")
         ->take_all()
         ->allow_extra_args(false);
-    addIterations(*command, options->iterations, "How often each; default: what the file says");
+    addIterations(*command, options->iterations, "Iterations of each run; default: the file's");
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
     command
         ->add_option(
             "--report", options->report,
-            "Keep a report per run, summary.json and summary.csv here; a batch of the same DIR resumes")
+            "Folder for a report per run, summary.json and summary.csv; a batch with the same DIR resumes")
         ->type_name("DIR");
-    command->add_option("--jobs", options->jobs, "Runs side by side; more than one disturbs what is measured")
+    command->add_option("--jobs", options->jobs, "Parallel runs; more than one disturbs measured times")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
     addJunit(*command, options->junit);
-    command->add_flag("--quiet", options->quiet, "No line for each run that ends");
+    command->add_flag("--quiet", options->quiet, "Do not print a line per run");
     command->callback([options, &exit] {
         if (!options->junit.empty()) checkWritable(options->junit, "--junit");
         std::vector<SweepAxis> axes;

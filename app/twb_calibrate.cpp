@@ -28,7 +28,7 @@ std::shared_ptr<Backend> backendOf(const std::string& text) {
     const auto device = Device::parse(text);
     if (!device)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("--device {}: this names no device; write cpu or cuda:0", text));
+                    fmt::format("--device {} is not a device; write cpu or cuda:0", text));
     const CudaDevices none;
     const CudaDevices& gpus = device->isCpu() ? none : cudaDevices();
     if (device->isCpu() || (device->isAuto() && gpus.backends.empty())) return cpuBackend();
@@ -52,7 +52,7 @@ ExitCode calibrate(const CalibrateOptions& options) {
     const std::shared_ptr<Backend> backend = backendOf(options.device);
     if (!options.output.empty()) checkWritable(options.output, "--output");
     if (stderrIsTerminal())
-        printMessage(fmt::format("measuring {} ({}); let nothing else run meanwhile",
+        printMessage(fmt::format("measuring {} ({}); do not run other programs meanwhile",
                                  backend->info().device.toString(), backend->info().name));
     const Calibration measured = calibrate(*backend, today());
     using enum TextTable::Align;
@@ -73,12 +73,12 @@ ExitCode calibrate(const CalibrateOptions& options) {
 
 void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CalibrateOptions>();
-    CLI::App* command = app.add_subcommand("calibrate", "Measures a device and writes its profile");
-    command->add_option("--device", options->device, "cpu or cuda:0; default: cuda:0 if it is here, else cpu")
+    CLI::App* command = app.add_subcommand("calibrate", "Measure a device and write its profile");
+    command->add_option("--device", options->device, "cpu or cuda:0; default: cuda:0 if present, else cpu")
         ->type_name("DEVICE");
     command
         ->add_option("-o,--output", options->output,
-                     "The profile to write, for --device-map cuda:0=simulated:FILE.json")
+                     "Profile to write, for --device-map cuda:0=simulated:FILE.json")
         ->type_name("FILE.json");
     command->callback([options, &exit] { exit = calibrate(*options); });
 }

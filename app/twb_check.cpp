@@ -123,7 +123,7 @@ ExitCode check(const CheckOptions& options) {
 void addCheckCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CheckOptions>();
     CLI::App* command =
-        app.add_subcommand("check", "Every mismatch and error of each graph, with priced fixes");
+        app.add_subcommand("check", "List all mismatches and errors of each graph, with priced fixes");
     command->add_option("FILE", options->files, "Project files (.twb)")->required();
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);

@@ -33,7 +33,7 @@ std::optional<double> percentOf(const std::string& text, const char* option) {
     const auto [end, failed] = std::from_chars(text.data(), text.data() + digits, value);
     if (failed != std::errc() || end != text.data() + digits || !std::isfinite(value) || value < 0)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{} {}: this is no percentage; write it as 5% or 0%", option, text));
+                    fmt::format("{} {} is not a percentage; write 5% or 0%", option, text));
     return value;
 }
 
@@ -63,16 +63,16 @@ ExitCode compare(const CompareOptions& options) {
 void addCompareCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CompareOptions>();
     CLI::App* command =
-        app.add_subcommand("compare", "What changed from one report to another; exits with 1 past a limit");
-    command->add_option("BEFORE", options->before, "What run --report wrote (.json)")->required();
-    command->add_option("AFTER", options->after, "Another such report")->required();
+        app.add_subcommand("compare", "Compare two reports; fail with exit code 1 if a limit is exceeded");
+    command->add_option("BEFORE", options->before, "A report of `twb run --report` (.json)")->required();
+    command->add_option("AFTER", options->after, "Another report to compare with it")->required();
     command
         ->add_option("--fail-if-transfer-bytes-grow", options->bytes,
-                     "Fail when more bytes move in an iteration, or before them, than that much more")
+                     "Fail if the transferred bytes grow by more than this")
         ->type_name("PERCENT");
     command
         ->add_option("--fail-if-time-grows", options->time,
-                     "Fail when the median iteration takes longer than that, or the times cannot be compared")
+                     "Fail if the median iteration time grows by more than this, or cannot be compared")
         ->type_name("PERCENT");
     command->add_flag("--json", options->json, "Print JSON instead of text");
     addJunit(*command, options->junit);

@@ -91,7 +91,8 @@ void printText(const ProfileLibrary& library) {
 
 void addDevicesCommand(CLI::App& app, ExitCode&) {
     const auto json = std::make_shared<bool>(false);
-    CLI::App* command = app.add_subcommand("devices", "What is here to run on, and what can be simulated");
+    CLI::App* command =
+        app.add_subcommand("devices", "List the devices of this machine and the profiles for simulation");
     command->add_flag("--json", *json, "Print JSON instead of a table");
     command->callback([json] {
         const ProfileLibrary library(resourceFolder() / "devices");

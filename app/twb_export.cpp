@@ -42,13 +42,13 @@ ExitCode write(const ExportOptions& options) {
 
 void addExportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ExportOptions>();
-    CLI::App* command = app.add_subcommand("export", "Writes a graph as a model for other programs");
+    CLI::App* command = app.add_subcommand("export", "Export a graph to another format");
     command->add_option("FILE", options->project, "The project (.twb)")->required();
-    command->add_option("--to", options->format, "What to write")
+    command->add_option("--to", options->format, "Output format")
         ->required()
         ->check(CLI::IsMember({"onnx", "pytorch", "dot"}))
         ->type_name("FORMAT");
-    command->add_option("-o,--output", options->output, "The file to write")->required();
+    command->add_option("-o,--output", options->output, "Output file")->required();
     addAllowOutside(*command, options->allowOutside);
     command->callback([options, &exit] { exit = write(*options); });
 }

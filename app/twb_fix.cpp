@@ -28,8 +28,8 @@ struct FixOptions {
 };
 
 std::string qualityOf(const FixSet& set) {
-    if (set.isExact) return "no set leaves less";
-    return fmt::format("no set leaves less than {}", formatMs(set.atLeastNs));
+    if (set.isExact) return "no set of fixes is below this sum";
+    return fmt::format("no set of fixes is below {}", formatMs(set.atLeastNs));
 }
 
 nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, const std::vector<Cause>& causes,
@@ -70,7 +70,7 @@ ExitCode fix(const FixOptions& options) {
     if (options.json) {
         printJson(toJson(placed, set, causes, options.file));
     } else if (set.fixes.empty()) {
-        printResult(fmt::format("{}: nothing stands on a wrong device\n", printable(options.file)));
+        printResult(fmt::format("{}: no device mismatches\n", printable(options.file)));
     } else {
         for (const Cause& cause : causes)
             printResult(fmt::format("{}{}\n", printable(cause.sentence),
@@ -80,18 +80,17 @@ ExitCode fix(const FixOptions& options) {
             table.add({each.title, each.price.bytes ? formatExactBytes(each.price.bytes) : "",
                        each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
         printResult(table.toString());
-        printResult(
-            fmt::format("All steps and copies of an iteration, modelled and one after the other, then "
-                        "take {}; {}. With a To on each such edge: {}.\nModelled {}.\n",
-                        formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
-                        printable(sourcesOf(placed.devices))));
+        printResult(fmt::format("Modelled sum of all steps and copies of an iteration: {}; {}. With a To on "
+                                "each edge: {}.\nModelled {}.\n",
+                                formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
+                                printable(sourcesOf(placed.devices))));
     }
     if (options.output.empty()) return ExitCode::fine;
     placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
     saveProject(placed.graph, options.output);
     const Analysis after = analyze(placed.graph, placed.devices, placed.analysis.policy, placed.files.get());
     if (!after.hasErrors()) return ExitCode::fine;
-    printMessage(fmt::format("{} still has {} of other kinds; `twb check` lists them", options.output,
+    printMessage(fmt::format("{} still has {} of other kinds; run `twb check` to list them", options.output,
                              after.errorCount() == 1 ? "an error" : "errors"));
     return ExitCode::graphErrors;
 }
@@ -100,10 +99,9 @@ ExitCode fix(const FixOptions& options) {
 
 void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
-    CLI::App* command =
-        app.add_subcommand("fix", "The fixes that mend all device mismatches at the least predicted time");
+    CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches at the least predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
-    command->add_option("-o,--output", options->output, "Write the mended project to this file");
+    command->add_option("-o,--output", options->output, "Write the fixed project to this file");
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

@@ -31,7 +31,7 @@ std::pair<std::string, std::int64_t> parseDimension(const std::string& text) {
     }
     if (equals == 0 || size < 0)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("--dim \"{}\" is not of the form name=size, such as batch=8", text));
+                    fmt::format("--dim \"{}\" must have the form name=size, such as batch=8", text));
     return {text.substr(0, equals), size};
 }
 
@@ -78,7 +78,7 @@ ExitCode import(const ImportOptions& options) {
         if (!findOp(node.op)) missing.insert(node.op);
     for (const std::string& op : missing)
         printMessage(fmt::format(
-            "there is no op {}: its nodes are placeholders, and what they feed does not run", op));
+            "unknown op {}: its nodes are placeholders; they and their consumers do not run", op));
     return ExitCode::fine;
 }
 
@@ -86,11 +86,10 @@ ExitCode import(const ImportOptions& options) {
 
 void addImportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ImportOptions>();
-    CLI::App* command = app.add_subcommand("import", "Makes a project of an ONNX model");
+    CLI::App* command = app.add_subcommand("import", "Convert an ONNX model to a project");
     command->add_option("MODEL", options->model, "The model (.onnx)")->required();
-    command->add_option("-o,--output", options->project, "The project to write (.twb)")->required();
-    command
-        ->add_option("--dim", options->dimensions, "Size of a symbolic dimension of the model; others are 1")
+    command->add_option("-o,--output", options->project, "Project to write (.twb)")->required();
+    command->add_option("--dim", options->dimensions, "Size of a symbolic dimension; default: 1")
         ->type_name("NAME=SIZE")
         ->allow_extra_args(false);
     command->callback([options, &exit] { exit = import(*options); });

@@ -222,8 +222,8 @@ void listOps(const OpsOptions& options) {
 
 void addOpsCommand(CLI::App& app, ExitCode&) {
     const auto options = std::make_shared<OpsOptions>();
-    CLI::App* command = app.add_subcommand("ops", "The op table; with a name, one op in full");
-    command->add_option("OP", options->op, "An op's name");
+    CLI::App* command = app.add_subcommand("ops", "List the ops, or describe one op");
+    command->add_option("OP", options->op, "Name of an op");
     command->add_flag("--json", options->json, "Print JSON instead of a table");
     command->callback([options] { listOps(*options); });
 }

@@ -68,19 +68,18 @@ ExitCode place(const PlaceOptions& options) {
     if (options.json) {
         printJson(toJson(placed.graph, proposal, now, then, options.file));
     } else if (proposal.moves.empty()) {
-        printResult(fmt::format("{}: no node would be better off on another lane{}\n",
-                                printable(options.file), proposal.isExact ? "" : ", as far as was tried"));
+        printResult(fmt::format("{}: no better placement found{}\n", printable(options.file),
+                                proposal.isExact ? "" : " in a limited search"));
     } else {
         for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
-        printResult(fmt::format(
-            "An iteration, modelled: {} now, {} then; all its steps and copies, one after the other: {} now, "
-            "{} then.\n{}.\nModelled {}.\n",
-            formatMs(now.iterationNs), formatMs(then.iterationNs), formatMs(proposal.nsNow),
-            formatMs(proposal.ns),
-            proposal.isExact ? "No placement has a smaller sum"
-                             : fmt::format("No placement has a smaller sum than {}, modelled",
-                                           formatMs(proposal.atLeastNs)),
-            printable(now.sources)));
+        printResult(fmt::format("Modelled iteration: {} now, {} after the moves. Sum of all its steps and "
+                                "copies: {} now, {} after.\n{}.\nModelled {}.\n",
+                                formatMs(now.iterationNs), formatMs(then.iterationNs),
+                                formatMs(proposal.nsNow), formatMs(proposal.ns),
+                                proposal.isExact ? "No placement has a smaller sum"
+                                                 : fmt::format("No placement is below {}, modelled",
+                                                               formatMs(proposal.atLeastNs)),
+                                printable(now.sources)));
     }
     for (const auto& use : then.devices)
         if (!use.fits())
@@ -95,10 +94,10 @@ ExitCode place(const PlaceOptions& options) {
 
 void addPlaceCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<PlaceOptions>();
-    CLI::App* command = app.add_subcommand(
-        "place", "Proposes the lanes on which an iteration takes the least predicted time");
+    CLI::App* command = app.add_subcommand("place", "Propose the lanes with the least predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
-    command->add_option("-o,--output", options->output, "Write the project as proposed to this file");
+    command->add_option("-o,--output", options->output,
+                        "Write the project with the proposed lanes to this file");
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

@@ -150,7 +150,7 @@ void print(const std::vector<Case>& cases) {
             printResult(
                 fmt::format("{}: modelled {}.\n", devicesOf(each), printable(each.prediction.sources)));
     if (!first.prediction.isComplete)
-        printResult("Sizes or turns that only the run knows count nothing here.\n");
+        printResult("Sizes and iteration counts that are known only at run time count as 0.\n");
 }
 
 ExitCode predictAll(const PredictOptions& options) {
@@ -181,11 +181,11 @@ ExitCode predictAll(const PredictOptions& options) {
 
 void addPredictCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<PredictOptions>();
-    CLI::App* command = app.add_subcommand(
-        "predict", "What an iteration would take, on these devices and on others, without running it");
+    CLI::App* command =
+        app.add_subcommand("predict", "Predict the time of an iteration, on these devices and on others");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->placement.addTo(*command, false);
-    command->add_option("--what-if", options->whatIf, "Another device beside it: cuda:0=simulated:t4")
+    command->add_option("--what-if", options->whatIf, "Also predict for this device: cuda:0=simulated:t4")
         ->type_name("DEVICE=WHAT")
         ->take_all()
         ->allow_extra_args(false);

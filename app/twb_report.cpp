@@ -22,9 +22,9 @@ struct ReportOptions {
 
 void addReportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ReportOptions>();
-    CLI::App* command = app.add_subcommand("report", "A report of a run as one HTML page");
-    command->add_option("FILE", options->report, "What run --report wrote (.json)")->required();
-    command->add_option("-o,--output", options->output, "The page to write (.html)")->required();
+    CLI::App* command = app.add_subcommand("report", "Convert a report to one HTML page");
+    command->add_option("FILE", options->report, "A report of `twb run --report` (.json)")->required();
+    command->add_option("-o,--output", options->output, "Page to write (.html)")->required();
     command->callback([options, &exit] {
         checkWritable(options->output, "-o");
         const std::string page = reportPage(readFile(options->report, kLargestReport), options->report);

@@ -113,7 +113,7 @@ void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& res
         const Tensor* tensor = result.tensor(output.port);
         if (!tensor)
             throw Error(ErrorCode::failed,
-                        fmt::format("--output {}: the run left no tensor there", output.file.node));
+                        fmt::format("--output {}: the run has no tensor for this node", output.file.node));
         writeTensor(splitTensorPath(output.file.path.string()), toHost(*tensor, plan.devices).view());
     }
 }
@@ -140,8 +140,8 @@ void checkDistinct(const RunCommand& command) {
         const auto [known, fresh] = taken.try_emplace(place, what);
         if (!fresh)
             throw Error(ErrorCode::invalidArgument,
-                        fmt::format("{} and {} are the same file, {}; give each a file of its own",
-                                    known->second, what, path.string()));
+                        fmt::format("{} and {} are the same file, {}; use different files", known->second,
+                                    what, path.string()));
     };
     claim(command.file, "the project");
     if (!command.report.empty()) claim(command.report, "--report");
@@ -212,7 +212,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     options.allowTf32 = command.allowTf32;
     options.cudaGraphs = !command.noCudaGraphs;
     if (options.allowTf32 && !command.quiet && !hasRealGpu(*plan))
-        printMessage("warning: --allow-tf32 changes nothing: no step of this run is on a real GPU");
+        printMessage("warning: --allow-tf32 has no effect: no step of this run is on a real GPU");
     if (command.failOnNan)
         for (const Node& node : graph.nodes()) options.breakpoints[node.id] = *parseBreakpoints("nan or inf");
     Interrupts interrupts;
@@ -235,8 +235,8 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
         report.result.status = RunStatus::failed;
         report.result.errors.push_back(
             {step.index, step.node, ErrorCode::failed,
-             fmt::format("{} \"{}\": its output has {} {}; a run without --fail-on-nan and with --output "
-                         "NODE=FILE.npy writes what is to be looked at",
+             fmt::format("{} \"{}\": its output has {} {}; to inspect it, run without --fail-on-nan and with "
+                         "--output NODE=FILE.npy",
                          step.op ? step.op->name : "copy", step.label, watch.found()->found, when)});
     }
     const bool isWhole = !analysis.hasErrors();
@@ -254,7 +254,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     for (const StepError& error : report.result.errors) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
     if (!isWhole)
-        printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders, and what depends on them",
+        printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders and their consumers",
                                  command.file, left, graph.nodes().size()));
     const RunResult& result = report.result;
     outcome.seconds = static_cast<double>(result.prepareNs + result.setupNs + result.wallNs) / 1e9;
@@ -288,38 +288,34 @@ ExitCode runAndTell(const RunCommand& command) {
 
 void addRunCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<RunCommand>();
-    CLI::App* command = app.add_subcommand("run", "Run a graph; a table of steps and transfers at the end");
+    CLI::App* command = app.add_subcommand("run", "Run a graph and print a table of steps and transfers");
     command->add_option("FILE", options->file, "Project file (.twb)")->required();
-    addIterations(*command, options->iterations, "How often; default: what the file says");
+    addIterations(*command, options->iterations, "Number of iterations; default: the file's");
     const auto many = [&](const char* flag, std::vector<std::string>& into, const char* type,
                           const char* doc) {
         command->add_option(flag, into, doc)->type_name(type)->take_all()->allow_extra_args(false);
     };
     many("--set", options->sets, "NODE.ATTRIBUTE=VALUE",
-         "Another value for an attribute in this run; node.device=cuda:0 moves a node, "
-         "node.disabled=true leaves it out");
+         "Set an attribute for this run; node.device=cuda:0 moves a node, node.disabled=true disables it");
     many("--input", options->inputs, "NODE=FILE",
          "Read a source node's tensor from this file: a.npy, a.npz#name or a.safetensors#name");
     many("--output", options->outputs, "NODE=FILE",
-         "Write a node's result to this file after the run, named likewise; others in it stay");
+         "Write a node's result to this file after the run; other tensors in the file stay");
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
-    command->add_flag(
-        "--allow-tf32", options->allowTf32,
-        "Let a real GPU round products and convolutions of f32 to TF32, 10 bits behind the point");
+    command->add_flag("--allow-tf32", options->allowTf32,
+                      "Allow TF32 for f32 matmul and convolution on a real GPU");
     command->add_flag("--no-fusion", options->noFusion,
-                      "Launch each op by itself on a real GPU, too, so that each has its own time");
-    command->add_flag("--no-cuda-graphs", options->noCudaGraphs,
-                      "Launch steps one by one on a real GPU when they repeat, too, not as CUDA graphs");
-    command->add_flag(
-        "--fail-on-nan", options->failOnNan,
-        "End with 1 at the first output that has a NaN or an inf, and name its node; looking at "
-        "each takes time that is in no figure");
+                      "Launch each op by itself on a real GPU, so that each has its own time");
+    command->add_flag("--no-cuda-graphs", options->noCudaGraphs, "Do not use CUDA graphs on a real GPU");
+    command->add_flag("--fail-on-nan", options->failOnNan,
+                      "Fail with exit code 1 at the first output with a NaN or an inf; the time of this "
+                      "check is not counted");
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");
     addJunit(*command, options->junit);
-    command->add_flag("--quiet", options->quiet, "No table, no progress, no warnings");
+    command->add_flag("--quiet", options->quiet, "Print no table, progress or warnings");
     command->callback([options, &exit] { exit = runAndTell(*options); });
 }
 

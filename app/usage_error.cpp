@@ -26,11 +26,11 @@ std::vector<std::string> optionNames(const CLI::App& command) {
 std::string withoutCommand(const CLI::App& app, const std::vector<std::string>& unknown) {
     const std::vector<std::string> names = commandNames(app);
     const std::string commands = fmt::format("; the commands are: {}", fmt::join(names, ", "));
-    if (unknown.empty()) return "a command is missing" + commands;
+    if (unknown.empty()) return "missing command" + commands;
     const std::string& word = unknown.front();
-    if (word.starts_with('-')) return fmt::format("there is no option {} before a command{}", word, commands);
+    if (word.starts_with('-')) return fmt::format("unknown option {} before a command{}", word, commands);
     const std::string near = didYouMean(word, names);
-    return fmt::format("there is no command \"{}\"{}", word, near.empty() ? commands : near);
+    return fmt::format("unknown command \"{}\"{}", word, near.empty() ? commands : near);
 }
 
 } // namespace
@@ -49,12 +49,12 @@ std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
     std::string wayOut;
     if (option != unknown.end()) {
         const std::string name = option->substr(0, option->find('='));
-        what = fmt::format("there is no option {}", name);
+        what = fmt::format("unknown option {}", name);
         wayOut = didYouMean(name, optionNames(command));
     } else if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unknown.empty()) {
-        what = fmt::format("\"{}\" is one argument too many", unknown.front());
+        what = fmt::format("unexpected argument \"{}\"", unknown.front());
     }
-    if (wayOut.empty()) wayOut = fmt::format("; `twb {} --help` tells what it takes", command.get_name());
+    if (wayOut.empty()) wayOut = fmt::format("; see `twb {} --help`", command.get_name());
     return fmt::format("{}: {}{}", command.get_name(), what, wayOut);
 }
 

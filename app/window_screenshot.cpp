@@ -40,11 +40,12 @@ void settle() {
 void WindowScreenshot::addOptions(QCommandLineParser& parser) {
     parser.addOptions({
         {QStringLiteral("screenshot"),
-         tr("Write a picture of the window on FILE, or of the start page, and exit."),
+         tr("Write a picture of the window with FILE, or of the start page, and exit."),
          QStringLiteral("OUT.png")},
-        {QStringLiteral("size"), tr("Its size."), QStringLiteral("WxH"), QStringLiteral("1600x1000")},
-        {QStringLiteral("theme"), tr("dark or light."), QStringLiteral("THEME")},
-        {QStringLiteral("run"), tr("Run so many iterations first."), QStringLiteral("N")},
+        {QStringLiteral("size"), tr("Size of the picture."), QStringLiteral("WxH"),
+         QStringLiteral("1600x1000")},
+        {QStringLiteral("theme"), tr("Theme: dark or light."), QStringLiteral("THEME")},
+        {QStringLiteral("run"), tr("Run this many iterations first."), QStringLiteral("N")},
         {QStringLiteral("select"), tr("Select this node."), QStringLiteral("NODE")},
         {QStringLiteral("tab"), tr("Show this panel: transfers, timeline, memory, problems, log or nodes."),
          QStringLiteral("TAB")},
@@ -57,13 +58,13 @@ QString WindowScreenshot::read(const QCommandLineParser& parser) {
     m_tab = parser.value(QStringLiteral("tab"));
     m_theme = parser.value(QStringLiteral("theme"));
     if (!m_theme.isEmpty() && m_theme != QLatin1String("dark") && m_theme != QLatin1String("light"))
-        return tr("--theme is dark or light, not %1").arg(m_theme);
+        return tr("--theme must be dark or light, not %1").arg(m_theme);
     const QString size = parser.value(QStringLiteral("size"));
     const auto match = QRegularExpression(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$")).match(size);
     m_size = {match.captured(1).toInt(), match.captured(2).toInt()};
     if (m_size.width() < kLeast || m_size.height() < kLeast || m_size.width() > kMost ||
         m_size.height() > kMost)
-        return tr("--size is a width and a height from %1 to %2, as 1600x1000, not %3")
+        return tr("--size must be a width and a height from %1 to %2, such as 1600x1000, not %3")
             .arg(kLeast)
             .arg(kMost)
             .arg(size);
@@ -71,7 +72,8 @@ QString WindowScreenshot::read(const QCommandLineParser& parser) {
         bool ok = false;
         m_iterations = parser.value(QStringLiteral("run")).toLongLong(&ok);
         if (!ok || *m_iterations < 1)
-            return tr("--run is a number of iterations, not %1").arg(parser.value(QStringLiteral("run")));
+            return tr("--run must be a number of iterations, not %1")
+                .arg(parser.value(QStringLiteral("run")));
     }
     return {};
 }
@@ -123,7 +125,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
         return exitCodeOf(error.code());
     }
     if (!m_tab.isEmpty() && !window.bottom().showPage(m_tab)) {
-        say(tr("there is no panel %1; there are %2")
+        say(tr("unknown panel %1; the panels are %2")
                 .arg(m_tab, window.bottom().keys().join(QStringLiteral(", "))));
         return ExitCode::wrongUsage;
     }
@@ -131,7 +133,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     ExitCode exit = ExitCode::fine;
     if (m_iterations) exit = run(window, file);
     if (!m_select.isEmpty() && !window.selectNode(m_select)) {
-        say(tr("there is no node %1, or more than one").arg(m_select));
+        say(tr("no node %1, or more than one").arg(m_select));
         return ExitCode::wrongUsage;
     }
     settle();

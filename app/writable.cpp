@@ -15,13 +15,13 @@ void checkWritable(const fs::path& path, const char* option) {
     const fs::path folder = fs::absolute(path).parent_path();
     std::error_code failed;
     if (!fs::is_directory(folder, failed))
-        throw Error(ErrorCode::io, fmt::format("{} {}: there is no folder {}; make it first", option,
+        throw Error(ErrorCode::io, fmt::format("{} {}: the folder {} does not exist; create it first", option,
                                                path.string(), folder.string()));
     if (access(folder.c_str(), W_OK) != 0)
-        throw Error(ErrorCode::io, fmt::format("{} {}: the folder {} cannot be written to", option,
-                                               path.string(), folder.string()));
+        throw Error(ErrorCode::io, fmt::format("{} {}: cannot write to the folder {}", option, path.string(),
+                                               folder.string()));
     if (fs::is_directory(path, failed))
-        throw Error(ErrorCode::io, fmt::format("{} {}: this is a folder", option, path.string()));
+        throw Error(ErrorCode::io, fmt::format("{} {} is a folder", option, path.string()));
 }
 
 } // namespace twb

@@ -26,11 +26,10 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
             Diagnostic d;
             d.severity = Severity::note;
             d.code = "auto-device";
-            d.message =
-                took.isCpu()
-                    ? "auto took cpu: this run has no cuda:0 (a simulated one counts when it is chosen, for "
-                      "example with --device-map cuda:0=simulated:h200)"
-                    : fmt::format("auto took {}: {}", took.toString(), devices.at(took).info().name);
+            d.message = took.isCpu() ? "auto resolved to cpu: this run has no cuda:0 (a simulated one must "
+                                       "be chosen, for example with --device-map cuda:0=simulated:h200)"
+                                     : fmt::format("auto resolved to {}: {}", took.toString(),
+                                                   devices.at(took).info().name);
             out.push_back(std::move(d));
         }
         if (!devices.find(lane.device)) missing.emplace(lane.device, &lane);

@@ -31,7 +31,8 @@ bool BodyRule::check(NodeFacts& facts, const Node& node) {
     const Body* body = m_bodies.around(node.id);
     if (body && role == OpRole::sink && facts.op->attribute("path")) {
         add(node.id, -1,
-            fmt::format("{} stands in a body of {}; a file is written once, at the end of a run: take it out",
+            fmt::format("{} is in a body of {}, but a file is written once, at the end of a run: move it out "
+                        "of the body",
                         quoted(node), quoted(*m_graph.find(body->owner))));
         fine = false;
     }
@@ -57,12 +58,11 @@ bool BodyRule::checkReads(const NodeFacts& facts, const Node& node) {
         if (m_bodies.sees(reads, made)) continue;
         fine = false;
         const Node& owner = *m_graph.find(made->owner);
-        Diagnostic& d =
-            add(node.id, port,
-                fmt::format("{} is made in {} of {}, which runs never, once or often; {} stands outside and "
-                            "cannot read it: connect it to a result of {} and read that",
-                            labelOf(m_graph, from->node), m_graph.find(made->frame)->body, quoted(owner),
-                            quoted(node), labelOf(m_graph, owner.id)));
+        Diagnostic& d = add(node.id, port,
+                            fmt::format("{} is computed in {} of {}, so {} cannot read it from outside: "
+                                        "connect it to a result of {} and read that result",
+                                        labelOf(m_graph, from->node), m_graph.find(made->frame)->body,
+                                        quoted(owner), quoted(node), labelOf(m_graph, owner.id)));
         d.edge = Edge{*from, {node.id, port}};
         d.fixes.push_back(disconnectFix(m_graph, *d.edge));
     }
@@ -80,8 +80,8 @@ bool BodyRule::checkState(const Node& node) {
                              : node.op == "ScanSlice" ? "a Scan"
                                                       : "a Loop";
         add(node.id, -1,
-            fmt::format("{} stands {}; it means something only in the body of {}", quoted(node),
-                        owner ? "in a body of " + quoted(*owner) : "in no body", wanted));
+            fmt::format("{} is {}, but it is valid only in the body of {}", quoted(node),
+                        owner ? "in a body of " + quoted(*owner) : "outside all bodies", wanted));
         return false;
     }
     return true;
@@ -92,7 +92,7 @@ bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
         const auto isIt = [&](const Body& body) { return body.owner == node.id && body.index == index; };
         if (std::count_if(m_bodies.all().begin(), m_bodies.all().end(), isIt) < 2) continue;
         add(node.id, -1,
-            fmt::format("{} has two frames that are its {}; it can have one", quoted(node),
+            fmt::format("{} has two frames for its {}, but can have only one", quoted(node),
                         facts.op->bodies[static_cast<std::size_t>(index)]));
         return false;
     }
@@ -100,7 +100,7 @@ bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
     const Body* body = m_bodies.of(node.id, 0);
     if (!body) {
         add(node.id, -1,
-            fmt::format("{} has no body: make a frame around what it shall repeat", quoted(node)));
+            fmt::format("{} has no body: make a frame around the nodes that it repeats", quoted(node)));
         return false;
     }
     return checkCarried(facts, node, *body);
@@ -144,7 +144,7 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
             fine = false;
             const Node& state = *m_graph.find(states[i]->id);
             add(state.id, -1,
-                fmt::format("{} stands on {}, but {} gives it back on {}; both must stand on one device",
+                fmt::format("{} is on {}, but {} returns its value on {}; both must be on one device",
                             quoted(state), states[i]->device.toString(), quoted(node),
                             facts.device.toString()))
                 .fixes.push_back(moveFix(m_graph, state.id, facts.device));
@@ -158,13 +158,13 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
                              before->shape.isKnown() && after->shape.isKnown();
         if (!sameKind || changes) {
             fine = false;
-            Diagnostic& d = add(
-                node.id, port,
-                fmt::format("the body of {} takes {} as {} {} and gives it back as {} {}{}", quoted(node),
-                            labelOf(m_graph, states[i]->id), name(before->dtype),
-                            before->shape.toTorchString(), name(after->dtype), after->shape.toTorchString(),
-                            sameKind ? "; where sizes change, the Carried must say so with \"varies\""
-                                     : "; dtype and rank must stay the same"));
+            Diagnostic& d = add(node.id, port,
+                                fmt::format("the body of {} accepts {} as {} {}, but returns it as {} {}{}",
+                                            quoted(node), labelOf(m_graph, states[i]->id),
+                                            name(before->dtype), before->shape.toTorchString(),
+                                            name(after->dtype), after->shape.toTorchString(),
+                                            sameKind ? "; if its size changes, set \"varies\" of the Carried"
+                                                     : "; dtype and rank must stay the same"));
             d.edge = Edge{*facts.inputs[p], {node.id, port}};
             if (!sameKind) continue;
             Fix fix;

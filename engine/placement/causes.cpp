@@ -165,8 +165,8 @@ void Causes::describeDevices(Cause& cause) const {
     }
     const std::string names = cause.nodes.size() == 1
                                   ? labelOf(m_graph, cause.nodes.front())
-                                  : fmt::format("{} and {} beside it", labelOf(m_graph, cause.nodes.front()),
-                                                cause.nodes.size() - 1);
+                                  : fmt::format("{} and {}", labelOf(m_graph, cause.nodes.front()),
+                                                counted(cause.nodes.size() - 1, "other node", "other nodes"));
     std::vector<std::string> where;
     for (const Device other : others) where.push_back(other.toString());
     const std::string elsewhere = fmt::format("{}", fmt::join(where, ", "));
@@ -204,10 +204,12 @@ void Causes::describeDevices(Cause& cause) const {
     if (inserts.fixes.size() == 1)
         inserts.title = first.title;
     else if (copied.size() == 1)
-        inserts.title = fmt::format("insert one To({}) on {} for all {} readers", first.device.toString(),
-                                    labelOf(m_graph, first.edge.from.node), inserts.fixes.size());
+        inserts.title =
+            fmt::format("insert one To({}) on {} for {} consumers", first.device.toString(),
+                        labelOf(m_graph, first.edge.from.node),
+                        inserts.fixes.size() == 2 ? "both" : fmt::format("all {}", inserts.fixes.size()));
     else
-        inserts.title = fmt::format("insert {} To nodes, one for each tensor and device", copied.size());
+        inserts.title = fmt::format("insert {} To nodes, one per tensor and device", copied.size());
     cause.remedies.push_back(std::move(inserts));
     std::stable_sort(cause.remedies.begin(), cause.remedies.end(), [](const Remedy& a, const Remedy& b) {
         return std::pair(!a.price.isKnown, a.price.ns) < std::pair(!b.price.isKnown, b.price.ns);
@@ -219,7 +221,7 @@ void Causes::describe(Cause& cause) const {
     if (first.code == "device-mismatch") return describeDevices(cause);
     cause.sentence = first.message;
     if (cause.diagnostics.size() > 1)
-        cause.sentence = fmt::format("{} is behind {}: {}", labelOf(m_graph, cause.nodes.front()),
+        cause.sentence = fmt::format("{} causes {}: {}", labelOf(m_graph, cause.nodes.front()),
                                      counted(cause.diagnostics.size(), "problem", "problems"), first.message);
     for (const std::size_t i : cause.diagnostics)
         for (std::size_t k = 0; k < diagnostic(i).fixes.size(); ++k) {
@@ -229,7 +231,7 @@ void Causes::describe(Cause& cause) const {
                 cause.remedies.back().price.isKnown = true;
             } else if (!cause.remedies[k].fixes.empty()) {
                 cause.remedies[k].title =
-                    fmt::format("{}, and {} more like it", cause.remedies[k].fixes[0].title,
+                    fmt::format("{}, and {} similar fixes", cause.remedies[k].fixes[0].title,
                                 cause.remedies[k].fixes.size());
             }
             cause.remedies[k].fixes.push_back(fix);

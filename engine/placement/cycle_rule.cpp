@@ -47,17 +47,15 @@ void addCycles(const Graph& graph, const Topology& topology, std::vector<Diagnos
         names.push_back(labelOf(graph, topology.nodes[at]->id));
         const auto last = std::find_if(path.rbegin(), path.rend(), [](const Hop& hop) { return hop.edge; });
         if (last == path.rend()) {
-            diagnostics.push_back(makeError(
-                "cycle", path.front().from, -1,
-                fmt::format("{} stands in a body that it owns itself: {}; take it out of that frame",
-                            names.front(), fmt::join(names, " -> "))));
+            diagnostics.push_back(
+                makeError("cycle", path.front().from, -1,
+                          fmt::format("{} is in a body that it owns: {}; move it out of that frame",
+                                      names.front(), fmt::join(names, " -> "))));
             continue;
         }
         Diagnostic d = makeError(
             "cycle", last->from, last->edge->to.port,
-            fmt::format("the graph has a cycle: {}; a tensor cannot depend on itself, remove one of "
-                        "these edges",
-                        fmt::join(names, " -> ")));
+            fmt::format("the graph has a cycle: {}; remove one of these edges", fmt::join(names, " -> ")));
         d.edge = last->edge;
         d.fixes.push_back(disconnectFix(graph, *last->edge));
         diagnostics.push_back(std::move(d));

@@ -60,13 +60,13 @@ void DisabledRule::standAside(NodeFacts& facts, const std::optional<TensorType>&
     const bool isRead = !m_graph.outgoing(facts.id).empty();
     std::string message = fmt::format("{} is disabled", node);
     if (isRead && facts.passes)
-        message += fmt::format(": what reads it reads {} instead", labelOf(m_graph, facts.passes->node));
+        message += fmt::format(": its consumers read {} instead", labelOf(m_graph, facts.passes->node));
     else if (isRead && made && !facts.inputs.empty())
-        message += fmt::format(
-            ": nothing that it reads has the dtype and shape of its output, {}; what needs it is not run",
-            made->toString());
+        message +=
+            fmt::format(": no input has the dtype and shape of its output, {}; its consumers do not run",
+                        made->toString());
     else if (isRead)
-        message += ": what needs it is not run";
+        message += ": its consumers do not run";
     add(Severity::note, facts.id, facts.id, std::move(message));
 }
 
@@ -76,10 +76,10 @@ void DisabledRule::checkReads(const NodeFacts& facts) {
         const auto& from = facts.inputs[port];
         const NodeFacts* source = from ? m_out.find(from->node) : nullptr;
         if (!source || !source->disabled) continue;
-        Diagnostic& d = add(Severity::warning, facts.id, source->id,
-                            fmt::format("{} is not run: it needs {}, which is disabled and has nothing to "
-                                        "put in its place",
-                                        quoted(*m_graph.find(facts.id)), labelOf(m_graph, source->id)));
+        Diagnostic& d =
+            add(Severity::warning, facts.id, source->id,
+                fmt::format("{} does not run: it needs {}, which is disabled and has no input to use instead",
+                            quoted(*m_graph.find(facts.id)), labelOf(m_graph, source->id)));
         d.port = static_cast<int>(port);
         d.edge = Edge{*from, {facts.id, d.port}};
         return;
@@ -111,9 +111,10 @@ Graph exportable(const Graph& graph, const Analysis& analysis, std::string_view 
     if (!any) return graph;
     for (const Diagnostic& d : analysis.diagnostics)
         if (d.code == "disabled" && d.severity == Severity::warning)
-            throw Error(ErrorCode::badGraph,
-                        fmt::format("the graph cannot be exported to {}: {}; enable it or take both out",
-                                    format, d.message));
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("the graph cannot be exported to {}: {}; enable the disabled node or delete both",
+                            format, d.message));
     DeltaBuilder builder(graph, "");
     std::vector<NodeId> gone;
     for (const NodeFacts& facts : analysis.nodes) {

@@ -21,9 +21,8 @@ constexpr double kColumn = 200; ///< a node card and the gap beside it
 constexpr double kRow = 96;     ///< a node card and the gap below it
 
 [[noreturn]] void gone(const Fix& fix) {
-    throw Error(
-        ErrorCode::badGraph,
-        fmt::format("\"{}\" does not fit the graph any more: what it would change is gone", fix.title));
+    throw Error(ErrorCode::badGraph,
+                fmt::format("\"{}\" no longer applies: its node or edge was removed", fix.title));
 }
 
 LaneId laneOf(DeltaBuilder& builder, Device device) {

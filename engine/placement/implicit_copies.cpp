@@ -26,7 +26,7 @@ Diagnostic warningOf(const Graph& graph, const NodeFacts& source, const Implicit
                             copy.hoisted ? ", once before the first iteration" : ", in every iteration");
     Fix fix;
     fix.kind = Fix::Kind::insertTo;
-    fix.title = fmt::format("make it a To({}) on {} -> {}", copy.target.toString(), from, reader);
+    fix.title = fmt::format("insert To({}) on {} -> {}", copy.target.toString(), from, reader);
     fix.node = edge.to.node;
     fix.edge = edge;
     fix.device = copy.target;

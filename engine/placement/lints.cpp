@@ -83,8 +83,8 @@ void Lints::lookAtComingBack(const NodeFacts& to, const NodeFacts& source) {
     }
     if (at == &source || at->device != to.device || !isPlainTransfer(to, m_analysis)) return;
     Diagnostic& d = add(Severity::warning, "ping-pong", to.id,
-                        fmt::format("{} goes to {} and back to {}, where it is already", label(tensor.node),
-                                    source.device.toString(), to.device.toString()));
+                        fmt::format("{} is copied to {} and back to {}, where it already is",
+                                    label(tensor.node), source.device.toString(), to.device.toString()));
     d.port = 0;
     d.edge = Edge{*to.inputs[0], {to.id, 0}};
     Fix fix;
@@ -101,9 +101,9 @@ void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
     if (source.device.isCpu() && !to.attributes.flag("pin_memory")) {
         Diagnostic& d =
             add(Severity::warning, "non-blocking-pageable", to.id,
-                fmt::format("non_blocking of {} has no effect: {} is in pageable memory, from which "
-                            "a copy cannot run beside the host",
-                            label(to.id), label(source.id)));
+                fmt::format(
+                    "non_blocking of {} has no effect: {} is in pageable memory, so the copy blocks the host",
+                    label(to.id), label(source.id)));
         d.port = 0;
         d.edge = Edge{*to.inputs[0], {to.id, 0}};
         d.fixes.push_back(setting(to.id, "pin_memory", AttributeValue{true},
@@ -116,11 +116,11 @@ void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
         return reader && reader->op && reader->op->role != OpRole::transfer;
     });
     if (onHost == readers.end()) return;
-    Diagnostic& d = add(
-        Severity::warning, "read-before-complete", to.id,
-        fmt::format("{} reads {} while the copy may still be running: in PyTorch a non_blocking copy to the "
-                    "host needs torch.cuda.synchronize() before it is read (a run here waits for it)",
-                    label(onHost->to.node), label(to.id)));
+    Diagnostic& d =
+        add(Severity::warning, "read-before-complete", to.id,
+            fmt::format("{} may read {} before the copy is done: in PyTorch, call torch.cuda.synchronize() "
+                        "after a non_blocking copy to the host (runs here wait for the copy)",
+                        label(onHost->to.node), label(to.id)));
     d.edge = *onHost;
     d.fixes.push_back(
         setting(to.id, "non_blocking", std::nullopt,
@@ -140,13 +140,12 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     if (!onlyThere || m_graph.find(source.id)->pinned) return;
     Diagnostic& d =
         add(Severity::note, "transfer-in-iteration", to.id,
-            fmt::format(
-                "{} does not change, but is copied to {} in every iteration{}; {} there, it is not copied",
-                label(source.id), to.device.toString(),
-                price.isKnown
-                    ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes), formatMs(price.ns))
-                    : "",
-                source.op->attribute("path") ? "loaded" : "created"));
+            fmt::format("{} is constant but copied every iteration{}. {} it on {} to avoid the copy.",
+                        label(source.id),
+                        price.isKnown ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes),
+                                                    formatMs(price.ns))
+                                      : "",
+                        source.op->attribute("path") ? "Load" : "Create", to.device.toString()));
     d.port = 0;
     d.edge = Edge{*to.inputs[0], {to.id, 0}};
     Fix fix = moveFix(m_graph, source.id, to.device);
@@ -190,12 +189,11 @@ void Lints::sumUp() {
         const TensorType together{DType::u8, Shape{static_cast<std::int64_t>(sum.bytes)}};
         const Price once = priceOfTransfer(together, from, to, false, m_devices);
         add(Severity::note, "small-copies", sum.first,
-            fmt::format(
-                "{} copies from {} to {} of {} on average take {} an iteration, most of it to start them; "
-                "concatenated, they would take {} (modelled)",
-                sum.count, from.toString(), to.toString(),
-                formatBytes(static_cast<double>(sum.bytes) / static_cast<double>(sum.count)),
-                formatMs(static_cast<double>(sum.picoseconds) * 1e-3), formatMs(once.ns)));
+            fmt::format("{} copies from {} to {}, of {} on average, take {} per iteration, mostly latency; "
+                        "one concatenated copy would take {} (modelled)",
+                        sum.count, from.toString(), to.toString(),
+                        formatBytes(static_cast<double>(sum.bytes) / static_cast<double>(sum.count)),
+                        formatMs(static_cast<double>(sum.picoseconds) * 1e-3), formatMs(once.ns)));
     }
 }
 
@@ -242,10 +240,10 @@ void Lints::lookAtOp(const NodeFacts& facts) {
     const double ns = there->profile().kernelNs(cost);
     if (ns >= here->profile().kernelNs(cost) + copies) return;
     add(Severity::note, "tiny-op", facts.id,
-        fmt::format(
-            "{} is too small for the way to {} and back: the copies take {}, and on {} it would take {} "
-            "without them (modelled)",
-            label(facts.id), facts.device.toString(), formatMs(copies), home->toString(), formatMs(ns)));
+        fmt::format("{} is too small to pay for the copies to {} and back: they take {}; on {} the op alone "
+                    "would take {} (modelled)",
+                    label(facts.id), facts.device.toString(), formatMs(copies), home->toString(),
+                    formatMs(ns)));
 }
 
 } // namespace twb

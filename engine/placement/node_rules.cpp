@@ -73,11 +73,11 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
             facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
         const AttributeValue* opset = node.attributes.find("opset"); // as the import of a model leaves it
         const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
-        Diagnostic d = makeError(
-            "unknown-op", node.id, -1,
-            fmt::format("there is no op \"{}\"{} (node \"{}\"); it is kept as it is, and what does not "
-                        "depend on it can run",
-                        node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
+        Diagnostic d =
+            makeError("unknown-op", node.id, -1,
+                      fmt::format("unknown op \"{}\"{} (node \"{}\"): it stays in the file unchanged; nodes "
+                                  "that do not depend on it can run",
+                                  node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
         Fix remove;
         remove.kind = Fix::Kind::removeNode;
         remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));
@@ -244,9 +244,9 @@ bool NodeRules::inferOutputs(NodeFacts& facts, const Node& node, std::span<const
                 if (backend && bytes > backend->info().memoryBytes) {
                     add(makeError(
                         "too-large", node.id, -1,
-                        fmt::format("{} would make a tensor of {} ({}); {} has {} of memory", quoted(node),
-                                    formatBytes(static_cast<double>(bytes)), outputs[i].toString(),
-                                    facts.device.toString(),
+                        fmt::format("{} would create a tensor of {} ({}), but {} has {} of memory",
+                                    quoted(node), formatBytes(static_cast<double>(bytes)),
+                                    outputs[i].toString(), facts.device.toString(),
                                     formatBytes(static_cast<double>(backend->info().memoryBytes)))));
                     return false;
                 }

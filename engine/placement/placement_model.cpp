@@ -43,7 +43,7 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
     }
     if (m_devices.size() > kMostPlaces)
         throw Error(ErrorCode::unsupported,
-                    fmt::format("the graph's lanes are on {} devices; placements are worked out for up to {}",
+                    fmt::format("the graph has lanes on {} devices, but placements support at most {}",
                                 m_devices.size(), kMostPlaces));
     m_problem.places = static_cast<std::uint32_t>(m_devices.size());
     AssignmentProblem::Item host;

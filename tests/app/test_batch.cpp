@@ -85,7 +85,7 @@ private Q_SLOTS:
 
         Ended again = twb.run(call);
         QCOMPARE(again.exit, 3);
-        QCOMPARE(again.err.count("finished before, not run again"), 2);
+        QCOMPARE(again.err.count("finished before, skipped"), 2);
         QVERIFY(again.out.contains("4 runs: 0 finished now, 2 before, 2 failed"));
         QCOMPARE(twb.read("out/a__base.value=1.json"), before);
 
@@ -141,8 +141,8 @@ private Q_SLOTS:
         const Program twb;
         twb.save("a.twb", smallGraph());
         QVERIFY(twb.run({"batch", "a.twb"})
-                    .err.endsWith("twb: no report is kept; with --report DIR each run leaves one, and the "
-                                  "batch can be resumed\n"));
+                    .err.endsWith(
+                        "twb: no reports are kept; use --report DIR to keep them and to resume the batch\n"));
         QVERIFY(!twb.run({"batch", "a.twb", "--report", "out"}).err.contains("--report"));
     }
 

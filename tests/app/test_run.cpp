@@ -84,7 +84,7 @@ private Q_SLOTS:
         const Ended allowed = twb.run({"run", "a.twb", "--allow-tf32", "--report", "allowed.json"});
         QCOMPARE(allowed.exit, 0);
         QVERIFY(allowed.out.contains("TF32 allowed"));
-        QVERIFY2(allowed.err.contains("--allow-tf32 changes nothing: no step of this run is on a real GPU"),
+        QVERIFY2(allowed.err.contains("--allow-tf32 has no effect: no step of this run is on a real GPU"),
                  qPrintable(allowed.err));
         QCOMPARE(twb.json("allowed.json").at("allow_tf32"), nlohmann::json(true));
     }
@@ -182,9 +182,9 @@ private Q_SLOTS:
         QTest::addColumn<QString>("set");
         QTest::addColumn<QString>("says");
         QTest::newRow("no value") << "base.value"
-                                  << "not of the form node.attribute=value";
+                                  << "must have the form node.attribute=value";
         QTest::newRow("no attribute") << "base=3"
-                                      << "not of the form node.attribute=value";
+                                      << "must have the form node.attribute=value";
         QTest::newRow("unknown node") << "bass.value=3"
                                       << "did you mean \"base\"?";
         QTest::newRow("unknown attribute") << "base.valu=3"
@@ -199,7 +199,7 @@ private Q_SLOTS:
                                       << "Full \"base\"";
         QTest::newRow("not a dtype")
             << "base.dtype=f33"
-            << "\"f33\" is not a dtype, which the attribute \"dtype\" takes; did you mean";
+            << "\"f33\" is not a dtype, as the attribute \"dtype\" requires; did you mean";
         QTest::newRow("not a device") << "base.device=gpu"
                                       << "is not a device";
     }
@@ -340,9 +340,8 @@ private Q_SLOTS:
         process.setReadChannel(QProcess::StandardError);
         QVERIFY(process.waitForReadyRead(2000));
         QCOMPARE(process.state(), QProcess::Running);
-        QCOMPARE(
-            process.readAllStandardError(),
-            "twb: cancelling, waiting for the step \"long one\" to end; Ctrl-C once more ends it at once\n");
+        QCOMPARE(process.readAllStandardError(), "twb: cancelling, waiting for the step \"long one\" to end; "
+                                                 "press Ctrl-C again to stop at once\n");
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         QCOMPARE(Program::wait(process, 3000).exit, 130);
         QCOMPARE(twb.read("o.npy"), "what was here before");

@@ -83,14 +83,15 @@ private Q_SLOTS:
         QTest::addColumn<QString>("says");
         QTest::newRow("no file") << QStringList{"--input", "base=none.npy"} << 4 << "--input base: ";
         QTest::newRow("no tensor") << QStringList{"--input", "base=a.twb"} << 4 << "a.twb";
-        QTest::newRow("form") << QStringList{"--input", "base"} << 2 << "not of the form node=file.npy";
+        QTest::newRow("form") << QStringList{"--input", "base"} << 2 << "must have the form node=file.npy";
         QTest::newRow("node") << QStringList{"--input", "bsae=in.npy"} << 2 << "did you mean \"base\"";
         QTest::newRow("not a source")
             << QStringList{"--input", "scaled=in.npy"} << 2 << "computes its tensor";
         QTest::newRow("unknown output") << QStringList{"--output", "x=o.npy"} << 2 << "no node named \"x\"";
-        QTest::newRow("no such folder") << QStringList{"--output", "scaled=no/o.npy"} << 4 << "make it first";
-        QTest::newRow("report folder") << QStringList{"--report", "no/r.json"} << 4 << "make it first";
-        QTest::newRow("trace is a folder") << QStringList{"--trace", "."} << 4 << "this is a folder";
+        QTest::newRow("no such folder")
+            << QStringList{"--output", "scaled=no/o.npy"} << 4 << "create it first";
+        QTest::newRow("report folder") << QStringList{"--report", "no/r.json"} << 4 << "create it first";
+        QTest::newRow("trace is a folder") << QStringList{"--trace", "."} << 4 << "is a folder";
         QTest::newRow("device map") << QStringList{"--device-map", "cuda:0"} << 2 << "cuda:0";
         QTest::newRow("profile") << QStringList{"--device-map", "cuda:0=simulated:h900"} << 2 << "h900";
         QTest::newRow("no GPU") << QStringList{"--device-map", "cuda:0=real"} << 5 << "real GPU";

@@ -441,7 +441,7 @@ void TestAnalysis::autoSaysWhichItTook() {
     const Analysis without = analyze(g.graph(), DeviceMap(), Policy::strict, nullptr);
     QVERIFY(without.find(a)->device == Device::cpu());
     QVERIFY(QString::fromStdString(findCode(without, "auto-device")->message)
-                .startsWith(QStringLiteral("auto took cpu")));
+                .startsWith(QStringLiteral("auto resolved to cpu")));
     QVERIFY(!without.hasErrors());
 }
 

@@ -68,7 +68,7 @@ private Q_SLOTS:
         Counter c;
         const NodeId spy = c.g.node("Neg", "spy", "cpu", {}, {c.sum});
         const QString error = theError(c.g.graph());
-        QVERIFY2(error.startsWith(QStringLiteral("body: sum is made in body of Loop \"loop\"")),
+        QVERIFY2(error.startsWith(QStringLiteral("body: sum is computed in body of Loop \"loop\"")),
                  qPrintable(error));
         Graph graph = c.g.graph();
         graph.apply(toDelta(graph, analysisOf(graph).diagnostics[0].fixes.at(0)));
@@ -123,7 +123,7 @@ private Q_SLOTS:
         Graph graph = c.g.graph();
         graph.apply(builder.take());
         const QString error = theError(graph);
-        QVERIFY2(error.contains(QStringLiteral("takes x as f32 [2] and gives it back as f32 [4]")),
+        QVERIFY2(error.contains(QStringLiteral("accepts x as f32 [2], but returns it as f32 [4]")),
                  qPrintable(error));
         const Fix vary = analysisOf(graph).diagnostics[0].fixes.at(0);
         graph.apply(toDelta(graph, vary));
@@ -152,8 +152,9 @@ private Q_SLOTS:
         const Analysis analysis = analysisOf(graph);
         bool said = false;
         for (const Diagnostic& d : analysis.diagnostics)
-            said = said || (d.code == "body" && d.message.find("gives it back on cpu") != std::string::npos &&
-                            d.fixes.at(0).title == "move x to cpu");
+            said = said ||
+                   (d.code == "body" && d.message.find("returns its value on cpu") != std::string::npos &&
+                    d.fixes.at(0).title == "move x to cpu");
         QVERIFY(said);
     }
 
@@ -200,7 +201,7 @@ private Q_SLOTS:
         const NodeId save = c.g.node("Save", "save", "cpu", {{"path", std::string("x.npy")}}, {c.sum});
         const FrameId frame = c.g.graph().find(c.x)->frame;
         const QString error = theError(changed(c.g.graph(), save, [&](Node& node) { node.frame = frame; }));
-        QVERIFY2(error.contains(QStringLiteral("take it out")), qPrintable(error));
+        QVERIFY2(error.contains(QStringLiteral("move it out")), qPrintable(error));
     }
 
     void removingAnOwnerLeavesAModule() {

@@ -111,7 +111,7 @@ private Q_SLOTS:
         QCOMPARE(causes[0].remedies.size(), std::size_t{2});
         QCOMPARE(causes[0].remedies[0].title, std::string("move images to cuda:0"));
         QCOMPARE(causes[0].remedies[1].title,
-                 std::string("insert one To(cuda:0) on images for all 14 readers"));
+                 std::string("insert one To(cuda:0) on images for all 14 consumers"));
         for (const Remedy& remedy : causes[0].remedies) {
             Graph graph = g.graph();
             graph.apply(toDelta(graph, remedy.fixes, remedy.title));

@@ -76,7 +76,7 @@ private Q_SLOTS:
         const Graph graph = disabled(n.g.graph(), {n.relu});
         const Analysis analysis = analysisOf(graph);
         QCOMPARE(saidOf(analysis),
-                 "note disabled: Relu \"relu\" is disabled: what reads it reads negative instead");
+                 "note disabled: Relu \"relu\" is disabled: its consumers read negative instead");
         QCOMPARE(analysis.find(n.gemm)->inputs[0], std::optional<PortRef>({n.negative, 0}));
         QVERIFY(analysis.find(n.gemm)->fine && !analysis.find(n.relu)->fine);
         QCOMPARE(resultOf(n.g.graph(), n.gemm), (std::vector<float>{0, 0, 0, 0, 6, 6, 6, 6}));
@@ -115,10 +115,10 @@ private Q_SLOTS:
         const Graph graph = disabled(n.g.graph(), {n.gemm});
         const Analysis analysis = analysisOf(graph);
         QCOMPARE(saidOf(analysis),
-                 "warning disabled: Neg \"out\" is not run: it needs gemm, which is disabled and has nothing "
-                 "to put in its place\n"
-                 "note disabled: Gemm \"gemm\" is disabled: nothing that it reads has the dtype and shape of "
-                 "its output, f32 2×4; what needs it is not run");
+                 "warning disabled: Neg \"out\" does not run: it needs gemm, which is disabled and has no "
+                 "input to use instead\n"
+                 "note disabled: Gemm \"gemm\" is disabled: no input has the dtype and shape of "
+                 "its output, f32 2×4; its consumers do not run");
         QVERIFY(analysis.mayRun());
         const auto plan = planOf(graph, simulatedMap());
         for (const NodeId id : {n.gemm, n.out, n.probe}) QVERIFY(plan->stepsOf(id).empty());
@@ -132,9 +132,9 @@ private Q_SLOTS:
     void aSourceHasNothingToPass() {
         const Network n;
         const Analysis analysis = analysisOf(disabled(n.g.graph(), {n.weight}));
-        QVERIFY2(saidOf(analysis).contains("warning disabled: Gemm \"gemm\" is not run: it needs weight"),
+        QVERIFY2(saidOf(analysis).contains("warning disabled: Gemm \"gemm\" does not run: it needs weight"),
                  qPrintable(saidOf(analysis)));
-        QVERIFY2(saidOf(analysis).contains("Ones \"weight\" is disabled: what needs it is not run"),
+        QVERIFY2(saidOf(analysis).contains("Ones \"weight\" is disabled: its consumers do not run"),
                  qPrintable(saidOf(analysis)));
         QVERIFY(!analysis.hasErrors());
     }

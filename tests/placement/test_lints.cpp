@@ -52,7 +52,7 @@ private Q_SLOTS:
         QCOMPARE(lints.size(), std::size_t{1});
         QVERIFY(lints[0].severity == Severity::warning);
         QVERIFY(lints[0].node == back);
-        QCOMPARE(lints[0].message, std::string("a goes to cuda:1 and back to cpu, where it is already"));
+        QCOMPARE(lints[0].message, std::string("a is copied to cuda:1 and back to cpu, where it already is"));
         const Graph graph = mended(g.graph(), "ping-pong");
         QVERIFY(graph.sourceOf({b, 0}) == PortRef({a, 0}));
         QVERIFY(!graph.find(back));
