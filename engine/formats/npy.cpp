@@ -68,16 +68,16 @@ void reorder(const unsigned char* from, unsigned char* to, const Shape& shape, s
 
 NpyHeader readNpyHeader(const NpyStream& stream) {
     const auto take = [&](void* to, std::size_t count) {
-        if (stream.next(to, count) != count) refuse(stream.origin, "it ends within its header");
+        if (stream.next(to, count) != count) refuse(stream.origin, "the file ends within its header");
     };
     std::array<unsigned char, kNpyPreamble> start{};
     const std::size_t got = stream.next(start.data(), start.size());
     if (got < start.size() || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
-        refuse(stream.origin, "this is not a .npy file: it does not start with NumPy's mark");
+        refuse(stream.origin, "not a .npy file: NumPy's magic string is missing");
     const int version = start[6];
     if (version < 1 || version > 3)
-        refuse(stream.origin,
-               fmt::format("its .npy version is {}.{}; 1.0 to 3.0 are read", version, start[7]));
+        refuse(stream.origin, fmt::format("its .npy version is {}.{}, but only 1.0 to 3.0 are supported",
+                                          version, start[7]));
     const std::size_t lengthBytes = version == 1 ? 2 : 4;
     std::array<unsigned char, 4> lengthField{};
     take(lengthField.data(), lengthBytes);
@@ -85,8 +85,8 @@ NpyHeader readNpyHeader(const NpyStream& stream) {
     for (std::size_t i = 0; i < lengthBytes; ++i)
         length |= static_cast<std::size_t>(lengthField[i]) << (8 * i);
     if (length > kLongestNpyHeader)
-        refuse(stream.origin, fmt::format("its header says that it has {} bytes; at most {} make sense",
-                                          length, kLongestNpyHeader));
+        refuse(stream.origin,
+               fmt::format("its header has {} bytes, but at most {} are allowed", length, kLongestNpyHeader));
     std::string dictionary(length, '\0');
     take(dictionary.data(), length);
 
@@ -96,15 +96,16 @@ NpyHeader readNpyHeader(const NpyStream& stream) {
     const std::uint64_t available = stream.size > header.dataOffset ? stream.size - header.dataOffset : 0;
     if (available < bytes)
         refuse(stream.origin,
-               fmt::format("it is truncated: its header promises {} bytes of data ({}), but it has {}", bytes,
-                           header.type.toString(), available));
+               fmt::format(
+                   "the file is truncated: its header declares {} bytes of data ({}), but the file has {}",
+                   bytes, header.type.toString(), available));
     return header;
 }
 
 void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorView& out) {
     const TensorType wanted{out.dtype, out.shape};
     if (!(header.type == wanted) || !out.isDense())
-        refuse(stream.origin, fmt::format("it holds {}, but {} was there when the graph was checked",
+        refuse(stream.origin, fmt::format("it now holds {}, but held {} when the graph was checked",
                                           header.type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(header.type.byteCount());
     const std::size_t elementSize = sizeOf(header.type.dtype);
@@ -113,7 +114,7 @@ void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorV
     std::vector<unsigned char> columns(columnMajor ? bytes : 0);
     void* target = columnMajor ? columns.data() : out.data;
     if (stream.next(target, bytes) != bytes)
-        refuse(stream.origin, "it ends before the data that its header promises");
+        refuse(stream.origin, "the file ends before the data that its header declares");
     if (header.bigEndian) swapBytes(target, bytes / elementSize, elementSize);
     auto* to = static_cast<unsigned char*>(out.data);
     if (columnMajor) reorder(columns.data(), to, header.type.shape, elementSize);

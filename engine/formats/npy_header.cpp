@@ -58,7 +58,7 @@ public:
         skipSpace();
         if (m_at != m_text.size()) refuse("its header goes on after its end");
         if (!m_hasType || !m_hasOrder || !m_hasShape)
-            refuse("its header lacks one of \"descr\", \"fortran_order\" and \"shape\"");
+            refuse("its header must have \"descr\", \"fortran_order\" and \"shape\"");
         checkSize();
         return m_header;
     }
@@ -105,18 +105,19 @@ private:
     void type() {
         skipSpace();
         if (m_at < m_text.size() && (m_text[m_at] == '[' || m_text[m_at] == '('))
-            refuse("it holds records (a structured dtype), not one tensor; save each field by itself");
+            refuse("it holds records (a structured dtype); save each field as its own array");
         const std::string_view descr = text();
         std::string_view code = descr;
         if (!code.empty() && std::string_view("<>|=").find(code.front()) != std::string_view::npos) {
             m_header.bigEndian = code.front() == '>';
             code.remove_prefix(1);
         }
-        if (code.starts_with('O')) refuse("it holds pickled objects, which are not read: they can run code");
+        if (code.starts_with('O'))
+            refuse("it holds pickled objects, which are refused because they can run code");
         const auto known =
             std::find_if(kTypes.begin(), kTypes.end(), [&](const NpyType& t) { return t.code == code; });
         if (known == kTypes.end())
-            refuse(fmt::format("its dtype \"{}\" is none that tensors have here", descr.substr(0, 40)));
+            refuse(fmt::format("its dtype \"{}\" is not supported", descr.substr(0, 40)));
         m_header.type.dtype = known->dtype;
         m_hasType = true;
     }
@@ -136,14 +137,14 @@ private:
             const char* end = m_text.data() + m_text.size();
             const auto [parsed, failed] = std::from_chars(m_text.data() + m_at, end, dim);
             if (failed == std::errc::result_out_of_range)
-                refuse(fmt::format("a side of its shape, number {}, overflows 64 bits", dims.size() + 1));
+                refuse(fmt::format("dimension {} of its shape overflows 64 bits", dims.size() + 1));
             if (failed != std::errc()) refuseSyntax();
-            if (dim < 0) refuse(fmt::format("a side of its shape is {}", dim));
+            if (dim < 0) refuse(fmt::format("a dimension of its shape is {}", dim));
             m_at = static_cast<std::size_t>(parsed - m_text.data());
             if (m_at < m_text.size() && m_text[m_at] == 'L') ++m_at; // as Python 2 wrote long integers
             dims.push_back(dim);
             if (dims.size() > kLargestRank)
-                refuse(fmt::format("its shape has more than {} sides", kLargestRank));
+                refuse(fmt::format("its shape has more than {} dimensions", kLargestRank));
             if (accept(',')) continue;
             expect(')');
             if (dims.size() == 1) refuse("its shape is a number in brackets, not a tuple");

@@ -28,19 +28,19 @@ constexpr zip_uint16_t kFirstDay = (1 << 5) | 1;
 void checkEntry(const zip_stat_t& entry, std::uint64_t fileSize, const std::string& origin) {
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-    if ((entry.valid & kNeeded) != kNeeded) refuse(origin, "the archive does not say how it is packed");
-    if (entry.encryption_method != ZIP_EM_NONE) refuse(origin, "it is encrypted; save it without a password");
+    if ((entry.valid & kNeeded) != kNeeded)
+        refuse(origin, "the archive does not name its compression method");
+    if (entry.encryption_method != ZIP_EM_NONE)
+        refuse(origin, "the archive is encrypted; save it without a password");
     if (entry.comp_method != ZIP_CM_STORE && entry.comp_method != ZIP_CM_DEFLATE)
         refuse(origin,
-               fmt::format("it is packed by method {}; what is stored or deflated is read, as np.savez and "
-                           "np.savez_compressed write it",
+               fmt::format("its compression method {} is not supported; use np.savez or np.savez_compressed",
                            entry.comp_method));
     const std::uint64_t most = entry.comp_method == ZIP_CM_STORE ? 1 : kMostInflation;
     if (entry.comp_size > fileSize || entry.size / most > entry.comp_size)
-        refuse(origin,
-               fmt::format("it is said to have {} bytes, packed into {} of a file of {}, which cannot be; "
-                           "the archive is damaged",
-                           entry.size, entry.comp_size, fileSize));
+        refuse(origin, fmt::format("its declared size of {} bytes, compressed to {} in a file of {}, is "
+                                   "impossible; the archive is damaged",
+                                   entry.size, entry.comp_size, fileSize));
 }
 
 struct CloseEntry {
@@ -64,7 +64,8 @@ Npz::Npz(const fs::path& path) : m_path(path), m_zip(path, ZipFile::Mode::read) 
         if (!name.ends_with(kEnding)) continue;
         name.resize(name.size() - kEnding.size());
         if (!m_entries.emplace(name, index).second)
-            refuse(path.string(), fmt::format("two of its entries are named \"{}\"; save it anew", name));
+            refuse(path.string(),
+                   fmt::format("two of its entries are named \"{}\"; give them different names", name));
     }
 }
 
@@ -88,7 +89,7 @@ void Npz::read(const std::string& name, const TensorView& out) const {
         readNpyData(stream, header, out);
         char more = 0; // to look for it is also what makes libzip compare the checksum
         if (stream.next(&more, 1) != 0)
-            refuse(stream.origin, "it holds more than its header promises; the archive is damaged");
+            refuse(stream.origin, "it has more data than its header declares; the archive is damaged");
     });
 }
 
@@ -119,8 +120,8 @@ void Npz::visit(const std::string& name,
     const NpyHeader header = readNpyHeader(stream);
     const std::uint64_t promised = header.dataOffset + static_cast<std::uint64_t>(header.type.byteCount());
     if (status.size != promised)
-        refuse(origin, fmt::format("its header promises {} bytes with itself ({}), but it holds {}", promised,
-                                   header.type.toString(), status.size));
+        refuse(origin, fmt::format("its header declares {} bytes including itself ({}), but the entry has {}",
+                                   promised, header.type.toString(), status.size));
     visitor(stream, header);
 }
 
@@ -129,11 +130,10 @@ void addToNpz(const fs::path& path, const std::string& name, const TensorView& t
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: only dense tensors can be written", path.string()));
     if (leadsOut(name) || name.find('\0') != std::string::npos)
-        throw Error(
-            ErrorCode::invalidArgument,
-            fmt::format("{}: \"{}\" is no name for a tensor: where it is unpacked, it would lead out of the "
-                        "folder; take another",
-                        path.string(), name));
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{}: \"{}\" is not a valid tensor name: unpacked, it would leave the folder; "
+                                "choose another name",
+                                path.string(), name));
     const TensorType type{tensor.dtype, tensor.shape};
     std::string header = makeNpyHeader(type, path.string());
     std::error_code unknown;

@@ -56,7 +56,7 @@ void checkFrames(const std::vector<Frame>& frames, const Ids<Frame>& ids, const 
     for (std::size_t i = 0; i < frames.size(); ++i) sorted[ids.indexOf(frames[i].id)] = i;
     for (std::size_t i = 0; i < frames.size(); ++i)
         if (const FrameId parent = frames[i].parent; parent != FrameId::none && !ids.has(parent))
-            refuse(origin, fmt::format("frames[{}].parent is {}, which is no frame", i, value(parent)));
+            refuse(origin, fmt::format("frames[{}].parent is {}, which is not a frame", i, value(parent)));
     for (std::size_t i = 0; i < frames.size(); ++i) {
         int depth = 0;
         for (FrameId at = frames[i].parent; at != FrameId::none; ++depth) {
@@ -115,7 +115,7 @@ void checkRoutes(ProjectParts& parts, const std::string& origin) {
         if (last && last->id == route.id)
             refuse(origin, fmt::format("layout.routes.{} is given twice", keyOf(route.id)));
         if (!std::binary_search(inputs.begin(), inputs.end(), route.id))
-            refuse(origin, fmt::format("layout.routes.{} has dots for an input without an edge; leave it out",
+            refuse(origin, fmt::format("layout.routes.{} has dots for an input without an edge; remove it",
                                        keyOf(route.id)));
         last = &route;
     }
@@ -129,10 +129,10 @@ void checkParts(ProjectParts& parts, const std::string& origin) {
     checkFrames(parts.frames, frames, origin);
     for (std::size_t i = 0; i < parts.nodes.size(); ++i)
         if (const FrameId frame = parts.nodes[i].frame; frame != FrameId::none && !frames.has(frame))
-            refuse(origin, fmt::format("nodes[{}].frame is {}, which is no frame", i, value(frame)));
+            refuse(origin, fmt::format("nodes[{}].frame is {}, which is not a frame", i, value(frame)));
     for (std::size_t i = 0; i < parts.frames.size(); ++i)
         if (const NodeId owner = parts.frames[i].owner; owner != NodeId::none && !nodes.has(owner))
-            refuse(origin, fmt::format("frames[{}].owner is {}, which is no node", i, value(owner)));
+            refuse(origin, fmt::format("frames[{}].owner is {}, which is not a node", i, value(owner)));
     checkEdges(parts.edges, nodes, origin);
     checkRoutes(parts, origin);
 }
@@ -142,7 +142,7 @@ void checkLanes(ProjectParts& parts, const std::string& origin) {
     const auto check = [&](const auto& records, std::string_view section) {
         for (std::size_t i = 0; i < records.size(); ++i)
             if (!lanes.has(records[i].lane))
-                refuse(origin, fmt::format("{}[{}].lane is {}, which is no lane{}", section, i,
+                refuse(origin, fmt::format("{}[{}].lane is {}, which is not a lane{}", section, i,
                                            value(records[i].lane),
                                            parts.lanes.empty() ? "; \"lanes\" has none" : ""));
     };
@@ -151,7 +151,7 @@ void checkLanes(ProjectParts& parts, const std::string& origin) {
     for (const Route& route : parts.routes)
         for (std::size_t i = 0; i < route.dots.size(); ++i)
             if (!lanes.has(route.dots[i].lane))
-                refuse(origin, fmt::format("layout.routes.{}[{}] stands on lane {}, which does not exist",
+                refuse(origin, fmt::format("layout.routes.{}[{}] is on lane {}, which does not exist",
                                            keyOf(route.id), i, value(route.dots[i].lane)));
 }
 

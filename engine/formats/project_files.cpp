@@ -50,10 +50,9 @@ public:
         const TensorPath at = splitTensorPath(path);
         const fs::path file = resolve(at.file);
         if (!at.isInArchive() && file.extension() != ".npy")
-            throw Error(ErrorCode::io,
-                        fmt::format("\"{}\" is not written: a tensor's file name ends in .npy, or "
-                                    "in .npz or .safetensors and then \"#\" and a name",
-                                    path));
+            throw Error(ErrorCode::io, fmt::format("\"{}\" is not written: the file name must end in .npy, "
+                                                   "or in .npz or .safetensors followed by \"#\" and a name",
+                                                   path));
         std::error_code failed;
         fs::create_directories(file.parent_path(), failed); // if this failed, the next line says why
         writeTensor({file.string(), at.tensor}, tensor);
@@ -88,7 +87,7 @@ private:
     }
 
     fs::path resolve(std::string_view path) const {
-        if (path.empty()) throw Error(ErrorCode::badFile, "no file is named; set the node's path");
+        if (path.empty()) throw Error(ErrorCode::badFile, "the file name is missing; set the node's path");
         if (path.find('\0') != std::string_view::npos)
             throw Error(ErrorCode::badFile, "a file's name must not have a zero byte in it");
         fs::path wanted = m_folder / fs::path(path); // an absolute path replaces the folder
@@ -100,11 +99,10 @@ private:
             throw Error(ErrorCode::io, fmt::format("\"{}\" cannot be reached: {}", path, failed.message()));
         const fs::path within = file.lexically_relative(folder);
         if (fs::path(path).is_absolute() || within.empty() || *within.begin() == "..")
-            throw Error(
-                ErrorCode::badFile,
-                fmt::format("\"{}\" leads out of the project's folder ({}); put the file there and name it "
-                            "by a relative path, or allow it with --allow-outside of twb",
-                            path, folder.string()));
+            throw Error(ErrorCode::badFile,
+                        fmt::format("\"{}\" is outside the project's folder ({}); move the file there and "
+                                    "use a relative path, or run twb with --allow-outside",
+                                    path, folder.string()));
         return file;
     }
 

@@ -88,8 +88,8 @@ void refuseSyntax(std::string_view text, std::size_t position, const std::string
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const auto newline = before.rfind('\n');
     const auto column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
-    throw Error(ErrorCode::badFile, fmt::format("{}: line {}, column {}: this is not valid JSON: {}", origin,
-                                                line, column, syntaxMessage(problem)));
+    throw Error(ErrorCode::badFile, fmt::format("{}: line {}, column {}: not valid JSON: {}", origin, line,
+                                                column, syntaxMessage(problem)));
 }
 
 void checkProjectHead(std::string_view text, std::string_view format, const std::string& origin) {
@@ -99,7 +99,7 @@ void checkProjectHead(std::string_view text, std::string_view format, const std:
         throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, sentence));
     };
     if (head.format != format)
-        refuse(fmt::format("this is not a Tensor Workbench {}: its \"format\" is not \"{}\"",
+        refuse(fmt::format("not a Tensor Workbench {}: its \"format\" is not \"{}\"",
                            format == kProjectFormat ? "project" : "fragment", format));
     std::int64_t version = 0;
     const std::string written = head.version.value_or("missing");

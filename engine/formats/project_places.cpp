@@ -54,9 +54,10 @@ void ProjectPlaces::place(ProjectParts& parts, std::vector<T>& records, std::vec
     }
     for (std::size_t i = 0; i < places.size() && parts.misplaced.empty(); ++i)
         if (!given[i])
-            parts.misplaced = fmt::format(
-                "layout.{}.{} {}", section, places[i].id,
-                i && places[i - 1].id == places[i].id ? "is given twice" : "places what does not exist");
+            parts.misplaced =
+                fmt::format("layout.{}.{} {}", section, places[i].id,
+                            i && places[i - 1].id == places[i].id ? "is given twice"
+                                                                  : "positions an item that does not exist");
 }
 
 } // namespace twb

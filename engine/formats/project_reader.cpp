@@ -103,7 +103,7 @@ public:
             return true;
         case In::layoutDots:
             if (m_parts.routes.back().dots.size() >= kMostDots)
-                refuse(fmt::format("has more than the {} dots that a wire has room for", kMostDots));
+                refuse(fmt::format("has more than {} dots, the limit of a wire", kMostDots));
             m_parts.routes.back().dots.emplace_back();
             m_in = In::dotNumbers;
             return true;
@@ -165,7 +165,7 @@ public:
             endDot();
             return true;
         case In::layoutDots:
-            if (m_parts.routes.back().dots.empty()) refuse("must have a dot; without one, leave it out");
+            if (m_parts.routes.back().dots.empty()) refuse("must have at least one dot; otherwise remove it");
             m_in = In::layoutItems;
             return true;
         default:
@@ -392,7 +392,7 @@ private:
 
     void endPort() {
         if (m_numbers != 2) refuse("must be a node's id and a port");
-        if (m_list[0] < 1) refuse("names node 0, which is nobody");
+        if (m_list[0] < 1) refuse("names node 0, which does not exist");
         if (m_list[1] > 0xffff) refuse(fmt::format("names port {}, which no op has", m_list[1]));
         const PortRef port{NodeId(static_cast<std::uint64_t>(m_list[0])),
                            static_cast<std::int32_t>(m_list[1])};
@@ -427,7 +427,7 @@ private:
 
     void endDot() {
         if (m_numbers != 3) refuse("must be a list of a lane's id, x and y");
-        if (m_list[0] < 1) refuse("stands on lane 0, which is none");
+        if (m_list[0] < 1) refuse("is on lane 0, which does not exist");
         m_parts.routes.back().dots.back() = {LaneId(static_cast<std::uint64_t>(m_list[0])),
                                              {m_list[1], m_list[2]}};
         m_in = In::layoutDots;
@@ -450,7 +450,7 @@ private:
         const Attributes& attributes = m_parts.nodes.back().attributes;
         if (attributes.has(m_attributeName)) refuse("is given twice");
         if (attributes.size() >= kMostAttributes)
-            refuse(fmt::format("is one more than the {} attributes that a node may have", kMostAttributes));
+            refuse(fmt::format("exceeds the limit of {} attributes per node", kMostAttributes));
     }
 
     bool openInAttribute(char bracket) {

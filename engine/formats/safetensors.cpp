@@ -42,16 +42,16 @@ std::optional<DType> dtypeNamed(const std::string& name) {
 Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_file(path) {
     std::uint64_t length = 0;
     if (m_file.readAt(0, &length, sizeof length) != sizeof length)
-        refuse(path, "this is no .safetensors file: it is shorter than the length of its header");
+        refuse(path, "not a .safetensors file: it is shorter than the length of its header");
     if (length > kLongestHeader || length > m_file.size() - sizeof length)
-        refuse(path, fmt::format("its header says that it has {} bytes, but the file has {} (and a header "
-                                 "{} at most)",
-                                 length, m_file.size(), kLongestHeader));
+        refuse(path,
+               fmt::format("its header declares {} bytes, but the file has {} (and a header at most {})",
+                           length, m_file.size(), kLongestHeader));
     std::string header(static_cast<std::size_t>(length), '\0');
     if (m_file.readAt(sizeof length, header.data(), header.size()) != header.size())
-        refuse(path, "it ends within its header");
+        refuse(path, "the file ends within its header");
     const auto json = nlohmann::json::parse(header, nullptr, false);
-    if (!json.is_object()) refuse(path, "its header is no JSON object");
+    if (!json.is_object()) refuse(path, "its header is not a JSON object");
     const std::uint64_t start = sizeof length + length;
     const std::uint64_t available = m_file.size() - start;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
@@ -65,15 +65,15 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
         const auto listOf = [&, &entry = entry](const char* field) {
             const auto list = entry.find(field);
             if (list == entry.end() || !list->is_array() || !std::all_of(list->begin(), list->end(), isCount))
-                refuse(path, fmt::format("{}: \"{}\" is no list of whole numbers", what, field));
+                refuse(path, fmt::format("{}: \"{}\" is not a list of whole numbers", what, field));
             return list->get<std::vector<std::uint64_t>>();
         };
         if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string())
             refuse(path, fmt::format("{} has no dtype", what));
         const auto dtype = dtypeNamed(entry["dtype"].get<std::string>());
         if (!dtype)
-            refuse(path, fmt::format("{} holds {}; {} are read", what, entry["dtype"].get<std::string>(),
-                                     fmt::join(kNames, ", ")));
+            refuse(path, fmt::format("{} has dtype {}; supported are {}", what,
+                                     entry["dtype"].get<std::string>(), fmt::join(kNames, ", ")));
         const std::vector<std::uint64_t> shape = listOf("shape");
         const std::vector<std::uint64_t> offsets = listOf("data_offsets");
         TensorType type{*dtype, Shape(std::vector<std::int64_t>(shape.begin(), shape.end()))};
@@ -94,7 +94,7 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
     }
     std::sort(spans.begin(), spans.end());
     for (std::size_t i = 1; i < spans.size(); ++i)
-        if (spans[i].first < spans[i - 1].second) refuse(path, "two of its tensors share bytes");
+        if (spans[i].first < spans[i - 1].second) refuse(path, "two of its tensors overlap");
 }
 
 std::vector<std::string> Safetensors::names() const {
@@ -126,7 +126,7 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
 void Safetensors::readBytes(const std::string& name, std::uint64_t offset, void* to,
                             std::size_t count) const {
     if (m_file.readMapped(m_offsets.at(name) + offset, to, count) != count)
-        refuse(m_path, "it became shorter while it was read");
+        refuse(m_path, "the file was truncated while it was read");
 }
 
 namespace {
@@ -185,10 +185,9 @@ void writeSafetensors(const std::filesystem::path& path,
 
 void addToSafetensors(const std::filesystem::path& path, const std::string& name, const TensorView& tensor) {
     if (name == "__metadata__")
-        throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{}: \"{}\" is no name for a tensor: the format keeps it for itself; take "
-                                "another",
-                                path.string(), name));
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("{}: \"{}\" is reserved by the format; choose another name", path.string(), name));
     std::vector<Part> parts;
     std::optional<const Safetensors> old;
     if (std::filesystem::exists(path)) old.emplace(path);

@@ -89,7 +89,7 @@ std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
     std::vector<std::string> names = archive.names();
     if (names.size() == 1) return std::move(names.front());
     if (names.empty())
-        throw Error(ErrorCode::badFile, fmt::format("{}: there is no tensor in it", file.string()));
+        throw Error(ErrorCode::badFile, fmt::format("{}: the file has no tensors", file.string()));
     throw Error(ErrorCode::badFile,
                 fmt::format("{}: it has {} tensors, {}; name one of them: {}#{}", file.string(), names.size(),
                             listed(names), file.filename().string(), names.front()));
@@ -98,10 +98,9 @@ std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
 void writeTensor(const TensorPath& path, const TensorView& tensor) {
     if (!path.isInArchive()) return writeNpy(path.file, tensor);
     if (!path.tensor || path.tensor->empty())
-        throw Error(
-            ErrorCode::invalidArgument,
-            fmt::format("{}: a file of many tensors is written one by one; name the tensor: {}#result",
-                        path.file, fs::path(path.file).filename().string()));
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{}: name the tensor to write: {}#result", path.file,
+                                fs::path(path.file).filename().string()));
     const AddLock lock(path.file);
     if (isNpz(path.file))
         addToNpz(path.file, *path.tensor, tensor);

@@ -29,7 +29,7 @@ ZipFile::ZipFile(const std::filesystem::path& path, Mode mode) : m_path(path) {
     const std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
     if (source) zip_source_free(source);
-    fail(fmt::format("this is no .npz file, which is a zip archive: {}", reason));
+    fail(fmt::format("not a .npz file (a zip archive): {}", reason));
 }
 
 ZipFile::~ZipFile() {
@@ -38,7 +38,7 @@ ZipFile::~ZipFile() {
 }
 
 void ZipFile::commit() {
-    if (zip_close(m_archive) != 0) fail(fmt::format("it cannot be written: {}", zip_strerror(m_archive)));
+    if (zip_close(m_archive) != 0) fail(fmt::format("cannot write it: {}", zip_strerror(m_archive)));
     m_archive = nullptr;
 }
 

@@ -79,7 +79,7 @@ private Q_SLOTS:
         twb.write("bad.onnx", "hello");
         const Ended bad = twb.run({"import", "bad.onnx", "-o", "a.twb"});
         QCOMPARE(bad.exit, 4);
-        QVERIFY(bad.err.contains("bad.onnx: this is no ONNX file"));
+        QVERIFY(bad.err.contains("bad.onnx: not an ONNX file"));
         QVERIFY(!twb.exists("a.twb"));
         QCOMPARE(twb.run({"import", "nothing.onnx", "-o", "a.twb"}).exit, 4);
         QCOMPARE(twb.run({"import", "bad.onnx"}).exit, 2);

@@ -140,14 +140,14 @@ private Q_SLOTS:
             QTest::newRow(name) << bytes << QString::fromUtf8(says);
         };
         const std::string data(64, '\0');
-        row("empty", {}, "does not start with NumPy's mark");
-        row("zip", "PK\x03\x04 something longer", "does not start with NumPy's mark");
+        row("empty", {}, "not a .npy file");
+        row("zip", "PK\x03\x04 something longer", "not a .npy file");
         row("mark alone", QByteArray("\x93NUMPY\x01\x00", 8), "ends within its header");
         row("version 9", npy(dictionary("<f4", "(2,)"), data, 9), "version is 9.0");
         row("version 0", npy(dictionary("<f4", "(2,)"), data, 0), "version is 0.0");
         row("header beyond the end", QByteArray("\x93NUMPY\x01\x00\xff\xff{", 11), "ends within its header");
         row("header of 4 GiB", QByteArray("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13),
-            "its header says that it has 4294967295");
+            "its header has 4294967295");
         row("pickled objects", npy(dictionary("|O", "(2,)"), data), "can run code");
         row("pickled objects, sized", npy(dictionary("O8", "(2,)"), data), "can run code");
         row("records",
@@ -159,14 +159,14 @@ private Q_SLOTS:
         row("f16 bytes", npy(dictionary("<f16", "(2,)"), data), "dtype \"<f16\"");
         row("no dtype", npy(dictionary("", "(2,)"), data), "dtype \"\"");
         row("a side overflows", npy(dictionary("<f4", "(99999999999999999999,)"), data),
-            "number 1, overflows 64 bits");
+            "dimension 1 of its shape overflows 64 bits");
         row("the product overflows", npy(dictionary("<f4", "(4294967296, 4294967296)"), data),
             "more bytes than 64 bits");
         row("the product overflows, empty", npy(dictionary("<f4", "(0, 4294967296, 4294967296)"), data),
             "more bytes than 64 bits");
         row("bytes overflow", npy(dictionary("<f8", "(2305843009213693952,)"), data),
             "more bytes than 64 bits");
-        row("negative", npy(dictionary("<f4", "(-2,)"), data), "a side of its shape is -2");
+        row("negative", npy(dictionary("<f4", "(-2,)"), data), "a dimension of its shape is -2");
         row("fraction", npy(dictionary("<f4", "(2.5,)"), data), "cannot be understood");
         row("NaN", npy(dictionary("<f4", "(nan,)"), data), "cannot be understood");
         row("not a tuple", npy(dictionary("<f4", "(2)"), data), "not a tuple");
@@ -180,15 +180,16 @@ private Q_SLOTS:
                                }() +
                                ")"),
                 data),
-            "more than 64 sides");
+            "more than 64 dimensions");
         row("truncated", npy(dictionary("<f4", "(1000, 1000)"), data),
-            "it is truncated: its header promises 4000000 bytes of data (f32 1000×1000), but it has 64");
+            "the file is truncated: its header declares 4000000 bytes of data (f32 1000×1000), but the file "
+            "has 64");
         row("huge and truncated", npy(dictionary("<f4", "(1000000000, 1000000000)"), data),
-            "it is truncated");
+            "the file is truncated");
         row("code",
             npy("{'descr': __import__('os').system('x'), 'fortran_order': False, 'shape': (2,), }", data),
             "cannot be understood");
-        row("key missing", npy("{'descr': '<f4', 'shape': (2,), }", data), "lacks one of");
+        row("key missing", npy("{'descr': '<f4', 'shape': (2,), }", data), "must have");
         row("key unknown", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", data),
             "unexpected key \"x\"");
         row("key twice", npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", data),
@@ -235,7 +236,7 @@ private Q_SLOTS:
         const Tensor other = Tensor::onHost({DType::f32, Shape{3, 2}});
         QVERIFY(refusal([&] {
                     readNpyInto(path(), other.view());
-                }).contains(QStringLiteral(u"it holds f32 2×3, but f32 3×2")));
+                }).contains(QStringLiteral(u"it now holds f32 2×3, but held f32 3×2")));
     }
 
     void projectFilesStayInTheirFolder_data() {
@@ -267,7 +268,7 @@ private Q_SLOTS:
         for (const QString& said :
              {refusal([&] { files->typeOf(wanted); }), refusal([&] { files->read(wanted, tensor.view()); }),
               refusal([&] { files->write(wanted, tensor.view()); })})
-            QVERIFY2(said.contains(QLatin1String("leads out of the project's folder")), qPrintable(said));
+            QVERIFY2(said.contains(QLatin1String("is outside the project's folder")), qPrintable(said));
         QVERIFY(files->typeOf("inside.npy") == tensor.type());
         QVERIFY(files->typeOf("sub/../inside.npy") == tensor.type());
     }

@@ -110,7 +110,7 @@ void TestOnnxImport::newerOpsetsAreRemarkedOn() {
     model.mutable_opset_import(0)->set_version(99);
     const ImportedModel imported = importOnnx(write(model));
     QCOMPARE(imported.remarks.size(), std::size_t{1});
-    QVERIFY(imported.remarks[0].find("opset 99, which is newer than 23") != std::string::npos);
+    QVERIFY(imported.remarks[0].find("opset 99 is newer than 23") != std::string::npos);
 }
 
 void TestOnnxImport::refusesBrokenModels_data() {
@@ -123,19 +123,19 @@ void TestOnnxImport::refusesBrokenModels_data() {
     };
     using Model = onnx::ModelProto;
     using GraphProto = onnx::GraphProto;
-    QTest::newRow("empty") << QByteArray() << QStringLiteral("this is no ONNX file");
-    QTest::newRow("text") << QByteArray("hello, world") << QStringLiteral("this is no ONNX file");
+    QTest::newRow("empty") << QByteArray() << QStringLiteral("not an ONNX file");
+    QTest::newRow("text") << QByteArray("hello, world") << QStringLiteral("not an ONNX file");
     row("no graph", "it has no graph", [](Model& m, GraphProto&) { m.clear_graph(); });
-    row("no opset", "names no operator set", [](Model& m, GraphProto&) { m.clear_opset_import(); });
-    row("missing source", "the Relu that makes \"y\": its input 0 is \"nobody\", which no node",
+    row("no opset", "no operator set", [](Model& m, GraphProto&) { m.clear_opset_import(); });
+    row("missing source", "the Relu that makes \"y\": its input 0 is \"nobody\", which has no source",
         [](Model&, GraphProto& g) { g.mutable_node(1)->set_input(0, "nobody"); });
-    row("missing output", "output \"y\": no node, initializer or input makes it",
+    row("missing output", "output \"y\": it has no source",
         [](Model&, GraphProto& g) { g.mutable_node(1)->set_output(0, "z"); });
-    row("two sources", "makes \"sum\", which is made already",
+    row("two sources", "output \"sum\" has another source already",
         [](Model&, GraphProto& g) { g.mutable_node(1)->set_output(0, "sum"); });
-    row("short initializer", "initializer \"w\": its shape holds 4 elements, but 1 are given",
+    row("short initializer", "initializer \"w\": its shape has 4 elements, but 1 are given",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, 4); });
-    row("huge initializer", "initializer \"w\": its shape [1099511627776] holds 1099511627776 elements",
+    row("huge initializer", "initializer \"w\": its shape [1099511627776] has 1099511627776 elements",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, std::int64_t{1} << 40); });
     row("overflow", "initializer \"w\"", [](Model&, GraphProto& g) {
         g.mutable_initializer(0)->set_dims(0, std::int64_t{1} << 62);
@@ -143,7 +143,7 @@ void TestOnnxImport::refusesBrokenModels_data() {
     });
     row("negative size", "initializer \"w\"",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, -1); });
-    row("strings", "initializer \"w\": it holds string",
+    row("strings", "initializer \"w\": its element type is string",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_data_type(onnx::TensorProto::STRING); });
     row("raw length", "its shape [1] needs 4 bytes, but its data has 3",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_raw_data("abc"); });
@@ -154,16 +154,15 @@ void TestOnnxImport::refusesBrokenModels_data() {
         entry.set_key("location");
         entry.set_value(location);
     };
-    row("outside", "which is outside of the model's folder",
+    row("outside", "outside the model's folder",
         [&](Model&, GraphProto& g) { external(g, "../../etc/passwd"); });
-    row("absolute", "which is outside of the model's folder",
-        [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
+    row("absolute", "outside the model's folder", [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
     row("no such file", "nothing.bin cannot be read",
         [&](Model&, GraphProto& g) { external(g, "nothing.bin"); });
     row("sequence input", "input \"x\": it is a sequence", [](Model&, GraphProto& g) {
         g.mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
     });
-    row("string input", "input \"x\": it holds string", [](Model&, GraphProto& g) {
+    row("string input", "input \"x\": its element type is string", [](Model&, GraphProto& g) {
         g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);
     });
 }

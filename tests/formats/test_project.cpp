@@ -169,7 +169,7 @@ private Q_SLOTS:
             QFAIL("a body needs an owner");
         } catch (const Error& e) {
             QCOMPARE(QString::fromUtf8(e.what()),
-                     QStringLiteral("memory: frames[0].owner is 99, which is no node"));
+                     QStringLiteral("memory: frames[0].owner is 99, which is not a node"));
         }
     }
 

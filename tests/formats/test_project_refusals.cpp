@@ -37,13 +37,13 @@ private Q_SLOTS:
                                 << QString::fromUtf8(says);
         };
         row("empty", "", "line 1, column 1");
-        row("truncated", kSmall.substr(0, kSmall.size() / 2), "this is not valid JSON");
+        row("truncated", kSmall.substr(0, kSmall.size() / 2), "not valid JSON");
         row("truncated early", "{\"format\": \"tensor-workb", "line 1, column");
         row("not JSON", "hello", "line 1, column");
         row("line and column", with("\"id\": 2,", "\"id\": ,"), "line 9, column 8");
-        row("trailing text", kSmall + "x", "this is not valid JSON");
-        row("a list", "[1, 2]", "this is not a Tensor Workbench project");
-        row("another JSON", R"({"name": "x", "version": "2.0"})", "this is not a Tensor Workbench project");
+        row("trailing text", kSmall + "x", "not valid JSON");
+        row("a list", "[1, 2]", "not a Tensor Workbench project");
+        row("another JSON", R"({"name": "x", "version": "2.0"})", "not a Tensor Workbench project");
         row("newer", with("\"version\": 1", "\"version\": 9"),
             "was written by a newer Tensor Workbench (version 9; this one reads up to 1)");
         row("newer, keys sorted", R"({"edges": [{"id": "new"}], "format": "tensor-workbench", "version": 2})",
@@ -60,7 +60,7 @@ private Q_SLOTS:
         row("key twice", with("\"description\": \"\"", "\"title\": \"\""),
             "the document has the key \"title\" twice");
         row("no lane", with(", \"lane\": 1, \"frame\"", ", \"frame\""), "nodes[1] has no \"lane\"");
-        row("NaN for an integer", with("\"iterations\": 1", "\"iterations\": NaN"), "this is not valid JSON");
+        row("NaN for an integer", with("\"iterations\": 1", "\"iterations\": NaN"), "not valid JSON");
         row("text for an integer", with("\"iterations\": 1", "\"iterations\": \"nan\""),
             "iterations must be an integer");
         row("fraction for an integer", with("\"iterations\": 1", "\"iterations\": 1.5"),
@@ -85,7 +85,7 @@ private Q_SLOTS:
             "iterations must be an integer from 1 to 9223372036854775807, but is 1e+30");
         row("id twice, and placed", with("\"id\": 2", "\"id\": 1"), "nodes[1].id is 1, as is nodes[0].id");
         row("no lanes", with("{\"id\": 1, \"device\": \"cpu\", \"order\": 0}", ""),
-            "nodes[0].lane is 1, which is no lane; \"lanes\" has none");
+            "nodes[0].lane is 1, which is not a lane; \"lanes\" has none");
         row("nodes a number", with("[{\"from\": [1, 0], \"to\": [2, 0]}]", "7"), "edges must be a list");
         row("a node that is none", with("{\"from\": [1, 0], \"to\": [2, 0]}", "3"),
             "edges[0] must be an object");
@@ -113,10 +113,11 @@ private Q_SLOTS:
         row("two into one input", with("[2, 0]}]", "[2, 0]}, {\"from\": [2, 0], \"to\": [2, 0]}]"),
             "edges[1].to: input 0 of node 2 is connected already, by edges[0]");
         row("lane unknown", with("\"lane\": 1, \"frame\"", "\"lane\": 4, \"frame\""),
-            "nodes[1].lane is 4, which is no lane");
+            "nodes[1].lane is 4, which is not a lane");
         row("note's lane unknown", with("\"lane\": 1, \"text\"", "\"lane\": 4, \"text\""),
             "notes[0].lane is 4");
-        row("frame unknown", with("\"frame\": 1", "\"frame\": 4"), "nodes[1].frame is 4, which is no frame");
+        row("frame unknown", with("\"frame\": 1", "\"frame\": 4"),
+            "nodes[1].frame is 4, which is not a frame");
         row("frame in itself", with("\"title\": \"f\"", "\"title\": \"f\", \"parent\": 1"),
             "frames[0].parent");
         row("parent unknown", with("\"title\": \"f\"", "\"title\": \"f\", \"parent\": 3"),
@@ -128,14 +129,14 @@ private Q_SLOTS:
         row("attribute twice", with("[2, 3]", "[2, 3], \"shape\": 1"),
             "nodes[0].attributes.shape is given twice");
         row("position far out", with("[200, 0]", "[1e300, 0]"), "layout.nodes.2 is 1e+300");
-        row("position too large for a double", with("[200, 0]", "[1e400, 0]"), "this is not valid JSON");
+        row("position too large for a double", with("[200, 0]", "[1e400, 0]"), "not valid JSON");
         row("position of three", with("[200, 0]", "[200, 0, 1]"), "layout.nodes.2 must be a list of x and y");
         row("not folded but open", with("[200, 0]", "[200, 0, \"open\"]"), "layout.nodes.2 must be a number");
         row("more after folded", with("[200, 0]", "[200, 0, \"folded\", 1]"),
             "layout.nodes.2 has too many values");
         row("position a number", with("[200, 0]", "200"), "layout.nodes.2 must be a list of numbers");
         row("place of nobody", with("\"2\": [200, 0]", "\"7\": [200, 0]"),
-            "layout.nodes.7 places what does not exist");
+            "layout.nodes.7 positions an item that does not exist");
         row("place twice", with("\"2\": [200, 0]", "\"1\": [200, 0]"), "layout.nodes.1 is given twice");
         row("place of no id", with("\"2\": [200, 0]", "\"x\": [200, 0]"), "layout.nodes.x is not an id");
         const auto dots = [](const char* routes) {
@@ -143,7 +144,7 @@ private Q_SLOTS:
                         fmt::format("\"notes\": {{\"1\": [0, 100, 280, 0]}}, \"routes\": {}", routes));
         };
         row("dots of no edge", dots(R"({"2:1": [[1, 0, 0]]})"),
-            "layout.routes.2:1 has dots for an input without an edge; leave it out");
+            "layout.routes.2:1 has dots for an input without an edge; remove it");
         row("dots of nobody", dots(R"({"7:0": [[1, 0, 0]]})"), "layout.routes.7:0 has dots");
         row("dots twice", dots(R"({"2:0": [[1, 0, 0]], "2:0": [[1, 0, 0]]})"),
             "layout.routes.2:0 is given twice");
@@ -163,22 +164,21 @@ private Q_SLOTS:
         row("a dot of four", dots(R"({"2:0": [[1, 0, 0, 0]]})"), "layout.routes.2:0[0] must be a list of");
         row("a dot far out", dots(R"({"2:0": [[1, 0, 0], [1, 1e10, 0]]})"),
             "layout.routes.2:0[1] is 10000000000");
-        row("a dot on lane 0", dots(R"({"2:0": [[0, 0, 0]]})"), "layout.routes.2:0[0] stands on lane 0");
+        row("a dot on lane 0", dots(R"({"2:0": [[0, 0, 0]]})"), "layout.routes.2:0[0] is on lane 0");
         row("a dot on half a lane", dots(R"({"2:0": [[1.5, 0, 0]]})"),
             "layout.routes.2:0[0] must be an integer");
         row("a dot on no lane", dots(R"({"2:0": [[1, 0, 0], [4, 0, 0]]})"),
-            "layout.routes.2:0[1] stands on lane 4, which does not exist");
+            "layout.routes.2:0[1] is on lane 4, which does not exist");
         std::string tooMany = R"({"2:0": [[1, 0, 0])";
         for (std::size_t i = 0; i < kMostDots; ++i) tooMany += ", [1, 0, 0]";
-        row("too many dots", dots((tooMany + "]}").c_str()),
-            "layout.routes.2:0 has more than the 100 dots that a wire has room for");
+        row("too many dots", dots((tooMany + "]}").c_str()), "layout.routes.2:0 has more than 100 dots");
         row("layout key", with("\"lanes\": {\"1\"", "\"lines\": {\"1\""),
             "layout has the unknown key \"lines\"");
         row("note's size", with("280", "-280"), "layout.notes.1 must have a width above 0");
         row("lane's height", with("200}", "-1}"), "layout.lanes.1 is -1");
         row("invalid UTF-8", with("\"name\": \"b\"", "\"name\": \"\xff\""), "line 9");
         row("zero byte", std::string("{\"format\": \"tensor-workbench\",\0}", 32), "line 1");
-        row("deep nesting", std::string(100000, '['), "this is not valid JSON");
+        row("deep nesting", std::string(100000, '['), "not valid JSON");
         row("deep nesting in an attribute", with("[2, 3]", std::string(100000, '[')),
             "nodes[0].attributes.shape is nested deeper");
         row("deep objects in an attribute",
@@ -189,11 +189,10 @@ private Q_SLOTS:
                      return deep;
                  }()),
             "nodes[0].attributes.shape is nested deeper");
-        row("fragment", toFragmentText({}), "this is not a Tensor Workbench project");
+        row("fragment", toFragmentText({}), "not a Tensor Workbench project");
         std::string many = "{";
         for (int i = 0; i < 2000; ++i) many += fmt::format("\"a{}\": 1, ", 5000 - i);
-        row("many attributes", with("{\"shape\": [2, 3]}", many + "\"x\": 1}"),
-            "attributes that a node may have");
+        row("many attributes", with("{\"shape\": [2, 3]}", many + "\"x\": 1}"), "attributes per node");
         std::string chain;
         for (int i = 2; i < 500; ++i)
             chain += fmt::format(", {{\"id\": {}, \"title\": \"\", \"parent\": {}}}", i, i - 1);

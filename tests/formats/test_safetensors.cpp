@@ -91,7 +91,7 @@ void TestSafetensors::aFileThatShrinksIsAnError() {
             file.read("a", tensor.view());
             return true;
         } catch (const Error& e) {
-            if (!QString(e.what()).endsWith("shrinks.safetensors: it became shorter while it was read"))
+            if (!QString(e.what()).endsWith("shrinks.safetensors: the file was truncated while it was read"))
                 throw;
             return false;
         }
@@ -126,16 +126,16 @@ void TestSafetensors::refusesWhatIsWrong_data() {
     };
     row("empty", {}, "shorter than the length of its header");
     row("short", QByteArray(7, 'x'), "shorter than the length of its header");
-    row("header beyond the file", QByteArray("\xff\xff\xff\xff\xff\xff\xff\x7f{}"), "its header says");
-    row("no JSON", fileOf("{\"a\"", ""), "is no JSON object");
-    row("a list", fileOf("[]", ""), "is no JSON object");
+    row("header beyond the file", QByteArray("\xff\xff\xff\xff\xff\xff\xff\x7f{}"), "its header declares");
+    row("no JSON", fileOf("{\"a\"", ""), "is not a JSON object");
+    row("a list", fileOf("[]", ""), "is not a JSON object");
     row("no dtype", fileOf(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "has no dtype");
     row("dtype", fileOf(R"({"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "1"),
         "holds F8_E4M3");
     row("negative", fileOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"),
-        "\"shape\" is no list of whole numbers");
+        "\"shape\" is not a list of whole numbers");
     row("text", fileOf(R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", "1234"),
-        "\"shape\" is no list of whole numbers");
+        "\"shape\" is not a list of whole numbers");
     row("overflow",
         fileOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904,8],"data_offsets":[0,4]}})", "1234"),
         "tensor \"a\"");
@@ -149,7 +149,7 @@ void TestSafetensors::refusesWhatIsWrong_data() {
         fileOf(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
                R"("b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
                "1234"),
-        "two of its tensors share bytes");
+        "two of its tensors overlap");
 }
 
 void TestSafetensors::refusesWhatIsWrong() {

@@ -50,8 +50,8 @@ void Import::addControl(const NodeProto& proto, NodeId id) {
         const std::vector<PortRef> other = addBody(proto, id, "else_branch");
         if (results.size() != other.size())
             refuse(at(labelOf(proto)),
-                   fmt::format("its branches have {} and {} outputs; both must have as many", results.size(),
-                               other.size()));
+                   fmt::format("its branches have {} and {} outputs; both must have the same number",
+                               results.size(), other.size()));
         results.insert(results.end(), other.begin(), other.end());
     } else {
         results = addBody(proto, id, "body");
@@ -79,8 +79,7 @@ std::int64_t Import::scannedBy(const NodeProto& node) const {
 
 std::vector<PortRef> Import::addBody(const NodeProto& proto, NodeId owner, const char* name) {
     const AttributeProto* attribute = attributeOf(proto, name);
-    if (!attribute || !attribute->has_g())
-        refuse(at(labelOf(proto)), fmt::format("it has no {}, which says what it runs", name));
+    if (!attribute || !attribute->has_g()) refuse(at(labelOf(proto)), fmt::format("it has no body {}", name));
     const onnx::GraphProto& body = attribute->g();
     Frame frame;
     frame.id = m_out.graph.newFrameId(m_delta.frames.size());
@@ -98,7 +97,7 @@ std::vector<PortRef> Import::addBody(const NodeProto& proto, NodeId owner, const
         const PortRef* source = find(output.name());
         if (!source)
             refuse(at(labelOf(proto)),
-                   fmt::format("output \"{}\" of its {} is made by nothing", output.name(), name));
+                   fmt::format("nothing computes output \"{}\" of its {}", output.name(), name));
         results.push_back(*source);
     }
     m_scopes.pop_back();
@@ -114,10 +113,11 @@ void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
                                                : proto.input_size();
     if (body.input_size() != taken + passed)
         refuse(at(labelOf(proto)),
-               fmt::format("its body takes {} inputs, but is given {}", body.input_size(), taken + passed));
+               fmt::format("its body has {} inputs, but receives {}", body.input_size(), taken + passed));
     if (isLoop && body.output_size() < 1 + passed)
-        refuse(at(labelOf(proto)), fmt::format("its body gives {} outputs, but carries {} and a condition",
-                                               body.output_size(), passed));
+        refuse(at(labelOf(proto)),
+               fmt::format("its body has {} outputs, but carries {} values and a condition",
+                           body.output_size(), passed));
     const std::string label = labelOf(proto);
     const auto state = [&](const char* op, const onnx::ValueInfoProto& value) -> Node& {
         Node& node = newNode(op, value.name());

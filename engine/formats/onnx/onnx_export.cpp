@@ -93,7 +93,7 @@ std::string Export::run() {
     }
     if (m_out->output_size() == 0)
         throw Error(ErrorCode::badGraph,
-                    "the graph has no outputs to export: connect what it computes to a Probe or a Save");
+                    "the graph has no outputs to export: connect its results to a Probe or a Save");
     auto& opset = *m_model.add_opset_import();
     opset.set_domain("");
     opset.set_version(m_opset);
@@ -105,7 +105,7 @@ std::string Export::run() {
     if (m_opset > 17) m_model.set_ir_version(m_opset >= 23 ? 11 : m_opset >= 21 ? 10 : 9);
     if (m_model.ByteSizeLong() > INT_MAX)
         throw Error(ErrorCode::unsupported,
-                    "the model is larger than the 2 GiB that one ONNX file holds; export a part of it");
+                    "the model exceeds the 2 GiB limit of an ONNX file; export a part of it");
     return m_model.SerializeAsString();
 }
 

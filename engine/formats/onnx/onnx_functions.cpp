@@ -32,8 +32,9 @@ public:
         for (FunctionProto& function : *model.mutable_functions()) {
             Function& known = m_functions[{function.domain(), function.name()}];
             if (known.proto)
-                refuse(fmt::format("it has two functions \"{}\" of domain \"{}\"; overloads are not read",
-                                   function.name(), function.domain()));
+                refuse(
+                    fmt::format("it has two functions \"{}\" of domain \"{}\"; overloads are not supported",
+                                function.name(), function.domain()));
             known = {&function, defaultsOf(function)};
             upgrade(function);
         }
@@ -42,8 +43,8 @@ public:
 
     void expand(Nodes& nodes, int depth) {
         if (depth > kDeepestCalls)
-            refuse(fmt::format("its functions call each other deeper than {} levels, or themselves",
-                               kDeepestCalls));
+            refuse(
+                fmt::format("its functions are recursive, or nested deeper than {} levels", kDeepestCalls));
         Nodes out;
         for (NodeProto& node : nodes) {
             for (AttributeProto& attribute : *node.mutable_attribute())
@@ -51,7 +52,7 @@ public:
             const auto function = m_functions.find({node.domain(), node.op_type()});
             if (function == m_functions.end()) {
                 if (++m_count > kMostNodes)
-                    refuse(fmt::format("its functions come to more than {} nodes", kMostNodes));
+                    refuse(fmt::format("its functions expand to more than {} nodes", kMostNodes));
                 *out.Add() = std::move(node);
                 continue;
             }

@@ -34,8 +34,7 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     stream.SetTotalBytesLimit(INT_MAX);
     Message message;
     if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-        refuse(path.string(),
-               "this is no ONNX file, or it is damaged: it does not parse as a protocol buffer");
+        refuse(path.string(), "not an ONNX file, or damaged: it does not parse as a protocol buffer");
     return message;
 }
 
@@ -50,7 +49,7 @@ std::string textOf(const std::string& bytes) {
 ImportedModel Import::run(std::string_view bytes) {
     auto model = parse<onnx::ModelProto>(bytes, m_path);
     if (!model.has_graph() || model.opset_import_size() == 0)
-        refuse(m_path.string(), "this is no ONNX model: it has no graph or names no operator set");
+        refuse(m_path.string(), "not an ONNX model: it has no graph or no operator set");
     checkVersions(model);
     onnx::GraphProto& graph = *model.mutable_graph();
     for (const auto& import : model.opset_import())
@@ -79,7 +78,7 @@ ImportedModel Import::run(std::string_view bytes) {
 /// The nodes of a graph; its initializers and inputs are there.
 void Import::addContents(const onnx::GraphProto& graph) {
     if (graph.sparse_initializer_size() > 0)
-        refuse(m_path.string(), "it has sparse initializers, which are not read; export it with dense ones");
+        refuse(m_path.string(), "it has sparse initializers, which are not supported; export dense ones");
     std::vector<NodeId> ids;
     for (const NodeProto& node : graph.node()) {
         addNode(node);
@@ -100,14 +99,13 @@ void Import::checkVersions(const onnx::ModelProto& model) {
         m_opsets[isDefaultDomain(import.domain()) ? std::string() : import.domain()] = import.version();
         if (!isDefaultDomain(import.domain())) continue;
         if (import.version() < kOldestOpset)
-            refuse(m_path.string(),
-                   fmt::format("its operators are those of opset {}; opsets {} to {} are read; "
-                               "convert it with onnx.version_converter",
-                               import.version(), kOldestOpset, kOnnxOpset));
+            refuse(m_path.string(), fmt::format("its opset is {}, but only opsets {} to {} are supported; "
+                                                "convert it with onnx.version_converter",
+                                                import.version(), kOldestOpset, kOnnxOpset));
         if (import.version() > kOnnxOpset)
-            m_out.remarks.push_back(at(fmt::format(
-                "its operators are those of opset {}, which is newer than {}: they are read as of {}",
-                import.version(), kOnnxOpset, kOnnxOpset)));
+            m_out.remarks.push_back(
+                at(fmt::format("its opset {} is newer than {}: its operators are read as opset {}",
+                               import.version(), kOnnxOpset, kOnnxOpset)));
     }
 }
 
@@ -136,7 +134,7 @@ Node& Import::newNode(const std::string& op, const std::string& name) {
 void Import::define(const std::string& name, PortRef output, const std::string& by) {
     if (!m_scopes.back().values.emplace(name, output).second)
         refuse(at(by),
-               fmt::format("it makes \"{}\", which is made already; each tensor has one source", name));
+               fmt::format("its output \"{}\" has another source already; each tensor has one source", name));
 }
 
 /// Names of the graphs around are seen, too.
@@ -197,12 +195,13 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
         return define(value.name(), {node.id, 0}, what);
     }
     if (!value.type().has_tensor_type())
-        refuse(at(what), "it is a sequence, a map or an optional; only tensors are read");
+        refuse(at(what), "it is a sequence, a map or an optional; only tensors are supported");
     const auto& type = value.type().tensor_type();
     const auto dtype = dtypeOfOnnx(type.elem_type());
     if (!dtype)
-        refuse(at(what), fmt::format("it holds {}, and tensors here hold numbers of 8 to 64 bits and bool",
-                                     onnxTypeName(type.elem_type())));
+        refuse(at(what),
+               fmt::format("its element type is {}, but only numbers of 8 to 64 bits and bool are supported",
+                           onnxTypeName(type.elem_type())));
     std::vector<std::int64_t> dims;
     for (const auto& dim : type.shape().dim()) {
         if (dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue) {
@@ -227,8 +226,10 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
 void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attribute,
                           const std::string& where) {
     if (!attribute.ref_attr_name().empty())
-        refuse(where, fmt::format("its attribute \"{}\" refers to a function's, but it is in no function",
-                                  attribute.name()));
+        refuse(where,
+               fmt::format(
+                   "its attribute \"{}\" refers to a function's attribute, but the node is not in a function",
+                   attribute.name()));
     const std::string key = textOf(attribute.name());
     const AttributeSpec* spec = op ? op->attribute(attribute.name()) : nullptr;
     switch (attribute.type()) {
@@ -272,8 +273,9 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
                                               fmt::format("{}, attribute \"{}\"", where, attribute.name()));
         if (!op) return; // a placeholder has no use for it
         if (tensor.elementCount() != 1 || !op->attribute("dtype"))
-            refuse(where, fmt::format("its attribute \"{}\" is a tensor of shape {}, and one element is read",
-                                      attribute.name(), tensor.shape().toTorchString()));
+            refuse(where,
+                   fmt::format("its attribute \"{}\" is a tensor of shape {}, but must have one element",
+                               attribute.name(), tensor.shape().toTorchString()));
         if (isFloating(tensor.dtype()))
             node.attributes.set(key, tensor.at(0));
         else
@@ -313,7 +315,7 @@ void Import::addNode(const NodeProto& proto) {
             tensor =
                 Tensor::of<std::int64_t>(Shape{value.ints_size()}, std::span<const std::int64_t>(values));
         } else {
-            refuse(at(label), "its value is a text or a sparse tensor, which tensors here do not hold");
+            refuse(at(label), "its value is a text or a sparse tensor, which is not supported");
         }
         const NodeId id = addTensor(name, tensor);
         return define(name, {id, 0}, label);
@@ -352,15 +354,13 @@ PortRef Import::sourceOf(const NodeProto& node, int port) const {
     const PortRef* source = find(node.input(port));
     if (!source)
         refuse(at(labelOf(node)),
-               fmt::format("its input {} is \"{}\", which no node, initializer or input makes", port,
-                           node.input(port)));
+               fmt::format("its input {} is \"{}\", which has no source", port, node.input(port)));
     return *source;
 }
 
 void Import::addOutput(const onnx::ValueInfoProto& value) {
     const PortRef* source = find(value.name());
-    if (!source)
-        refuse(at(fmt::format("output \"{}\"", value.name())), "no node, initializer or input makes it");
+    if (!source) refuse(at(fmt::format("output \"{}\"", value.name())), "it has no source");
     m_out.outputs.push_back({value.name(), *source});
     Node& probe = newNode("Probe", value.name());
     m_delta.edgesAdded.push_back({*source, {probe.id, 0}});

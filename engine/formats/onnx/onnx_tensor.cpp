@@ -24,7 +24,7 @@ std::uint64_t numberOf(const std::string& text, const std::string& what, const c
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-        refuse(what, fmt::format("the {} of its external data is no number: \"{}\"", field, text));
+        refuse(what, fmt::format("the {} of its external data is not a number: \"{}\"", field, text));
     return value;
 }
 
@@ -46,16 +46,15 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
         if (entry.key() == "length") length = numberOf(entry.value(), what, "length");
     }
     if (location.empty() || location.find('\0') != std::string::npos)
-        refuse(what, "its data is external, but no file is named");
+        refuse(what, "its data is external, but the file name is missing");
     std::error_code failed;
     const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, failed);
     const fs::path file = fs::weakly_canonical(root / location, failed);
     const fs::path within = file.lexically_relative(root);
     if (failed || fs::path(location).is_absolute() || within.empty() || *within.begin() == "..")
-        refuse(what,
-               fmt::format("its data is to come from \"{}\", which is outside of the model's folder; put "
-                           "the file beside the model",
-                           location));
+        refuse(what, fmt::format(
+                         "its data is in \"{}\", outside the model's folder; move the file beside the model",
+                         location));
     if (length && *length != bytes)
         refuse(what, fmt::format("its shape needs {} bytes, but its external data has {}", bytes, *length));
     std::uint64_t size = 0;
@@ -74,7 +73,7 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
 template <class T, class Field>
 void store(const Field& field, void* to, std::int64_t count, const std::string& what) {
     if (field.size() != count)
-        refuse(what, fmt::format("its shape holds {} elements, but {} are given", count, field.size()));
+        refuse(what, fmt::format("its shape has {} elements, but {} are given", count, field.size()));
     T* out = static_cast<T*>(to);
     for (const auto value : field) *out++ = static_cast<T>(value);
 }
@@ -152,9 +151,10 @@ std::string onnxTypeName(std::int32_t elementType) {
 Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, const std::string& what) {
     const auto dtype = dtypeOfOnnx(proto.data_type());
     if (!dtype)
-        refuse(what, fmt::format("it holds {}, and tensors here hold numbers of 8 to 64 bits and bool",
-                                 onnxTypeName(proto.data_type())));
-    if (proto.has_segment()) refuse(what, "it is a segment of a tensor, which no exporter writes");
+        refuse(what,
+               fmt::format("its element type is {}, but only numbers of 8 to 64 bits and bool are supported",
+                           onnxTypeName(proto.data_type())));
+    if (proto.has_segment()) refuse(what, "it is a segment of a tensor, which is not supported");
     const TensorType type{*dtype, Shape(std::vector<std::int64_t>(proto.dims().begin(), proto.dims().end()))};
     std::int64_t count = 0;
     std::size_t bytes = 0;
@@ -171,13 +171,13 @@ Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, c
         refuse(what, fmt::format("its shape {} needs {} bytes, but its data has {}",
                                  type.shape.toTorchString(), bytes, proto.raw_data().size()));
     if (!external && !raw && static_cast<std::uint64_t>(count) > proto.ByteSizeLong())
-        refuse(what, fmt::format("its shape {} holds {} elements, but its data is shorter",
+        refuse(what, fmt::format("its shape {} has {} elements, but its data is shorter",
                                  type.shape.toTorchString(), count));
     const External source = external ? externalOf(proto, folder, what, bytes) : External{};
     Tensor tensor = Tensor::onHost(type);
     if (external) {
         if (InputFile(source.file).readAt(source.offset, tensor.data(), bytes) != bytes)
-            refuse(what, fmt::format("{} became shorter while it was read", source.file.string()));
+            refuse(what, fmt::format("{} was truncated while it was read", source.file.string()));
     } else if (!raw) {
         storeTyped(proto, *dtype, tensor.data(), count, what);
     } else if (bytes > 0) {

@@ -89,7 +89,7 @@ std::vector<PortRef> Exporter::readsOf(const NodeFacts& facts) {
             },
             m_helpers);
         if (writer == writers().end())
-            call.refuse("PyTorch has no function for it, and this export writes none");
+            call.refuse("PyTorch has no function for it, and this export has no replacement");
         (void)writer->second(call);
     } else {
         for (const auto& input : facts.inputs)
@@ -132,7 +132,7 @@ void Exporter::findOutputs() {
     }
     if (m_outputs.empty())
         throw Error(ErrorCode::badGraph,
-                    "the graph has no outputs to export: connect what it computes to a Probe or a Save");
+                    "the graph has no outputs to export: connect its results to a Probe or a Save");
 }
 
 /// With the titles of the frames around it.
