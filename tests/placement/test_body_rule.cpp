@@ -95,7 +95,7 @@ private Q_SLOTS:
         Counter c;
         c.g.node("Carried", "lost", "cpu", {{"index", std::int64_t{1}}}, {c.zero});
         const QString lost = theError(c.g.graph());
-        QVERIFY2(lost.contains(QStringLiteral("Carried \"lost\" stands in no body")), qPrintable(lost));
+        QVERIFY2(lost.contains(QStringLiteral("Carried \"lost\" is outside all bodies")), qPrintable(lost));
 
         Counter twice;
         const NodeId y = twice.g.node("Carried", "y", "cpu", {}, {twice.zero});
@@ -213,7 +213,7 @@ private Q_SLOTS:
         graph.apply(delta);
         const FrameId frame = graph.find(c.x)->frame;
         QVERIFY(graph.find(frame)->owner == NodeId::none && graph.find(frame)->body.empty());
-        QVERIFY(theError(graph).contains(QStringLiteral("stands in no body")));
+        QVERIFY(theError(graph).contains(QStringLiteral("is outside all bodies")));
         graph.apply(delta.inverse());
         QVERIFY(graph == c.g.graph());
     }

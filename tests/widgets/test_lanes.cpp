@@ -94,7 +94,7 @@ private Q_SLOTS:
         hand.click(hand.middle(g.neg));
         const ChoiceAnswer answer("To lane 3");
         removeLaneAtHand(hand);
-        QVERIFY2(answer.question().contains(QLatin1String("the 3 things on cuda:0")),
+        QVERIFY2(answer.question().contains(QLatin1String("the 3 items on cuda:0")),
                  qPrintable(answer.question()));
         QVERIFY(!hand.graph().find(g.cuda));
         for (const NodeId id : {g.to, g.neg}) QCOMPARE(hand.node(id).lane, g.spare);
