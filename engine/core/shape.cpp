@@ -12,30 +12,41 @@ bool Shape::isKnown() const noexcept {
     return std::none_of(m_dims.begin(), m_dims.end(), [](std::int64_t d) { return d == kUnknownDim; });
 }
 
-std::int64_t Shape::elementCount() const {
-    // An empty tensor is empty however large its other sides are.
-    if (std::find(m_dims.begin(), m_dims.end(), 0) != m_dims.end()) return 0;
-    std::int64_t count = 1;
-    for (std::int64_t d : m_dims) {
-        if (d < 0)
+namespace {
+
+/// The product of the sizes, with 1 for a size of 0: strides are made of it, so it must fit into 63 bits for
+/// an empty tensor too.
+std::int64_t extentOf(const Shape& shape) {
+    std::int64_t extent = 1;
+    for (const std::int64_t size : shape) {
+        if (size < 0)
             throw Error(ErrorCode::invalidArgument,
                         fmt::format("the shape {} has no element count: a size is negative or not yet known",
-                                    toTorchString()));
-        if (__builtin_mul_overflow(count, d, &count))
+                                    shape.toTorchString()));
+        if (__builtin_mul_overflow(extent, std::max<std::int64_t>(size, 1), &extent))
             throw Error(
                 ErrorCode::invalidArgument,
-                fmt::format("the shape {} has more elements than 64 bits can count", toTorchString()));
+                fmt::format("the shape {} has more elements than 64 bits can count", shape.toTorchString()));
     }
-    return count;
+    return extent;
+}
+
+bool isEmpty(const Shape& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+} // namespace
+
+std::int64_t Shape::elementCount() const {
+    const std::int64_t extent = extentOf(*this);
+    return isEmpty(*this) ? 0 : extent;
 }
 
 std::int64_t Shape::byteCount(DType dtype) const {
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(elementCount(), static_cast<std::int64_t>(sizeOf(dtype)), &bytes))
+    if (__builtin_mul_overflow(extentOf(*this), static_cast<std::int64_t>(sizeOf(dtype)), &bytes))
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("a tensor of shape {} and dtype {} has more bytes than 64 bits can count",
                                 toTorchString(), name(dtype)));
-    return bytes;
+    return isEmpty(*this) ? 0 : bytes;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -19,18 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a link at `path` leads to, so that saving changes that and the link stays.
-fs::path throughLinks(const fs::path& path) {
-    std::error_code failed;
-    if (!fs::is_symlink(path, failed)) return path;
-    fs::path target = fs::weakly_canonical(path, failed);
-    return failed ? path : target;
-}
-
 /// The rename itself must be on the disk too. Some file systems cannot do this for a folder: then the file is
 /// safe but may still have its old content after a power cut.
-void syncFolder(const fs::path& folder) {
-    const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void syncFolder(int folder) {
+    const int handle = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle < 0) return;
     ::fsync(handle);
     ::close(handle);
@@ -38,35 +31,69 @@ void syncFolder(const fs::path& folder) {
 
 } // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : m_target(throughLinks(path)) {
-    std::error_code ignored;
-    if (fs::is_directory(m_target, ignored)) fail(EISDIR);
+fs::path throughLinks(const fs::path& path) {
+    constexpr int kMostLinks = 40; // as the kernel has it
+    std::error_code failed;
+    fs::path place = fs::absolute(path, failed);
+    if (failed) return path;
+    for (int links = 0; links < kMostLinks; ++links) {
+        // Not to "pipe:[123]", which is where /dev/stdout may lead.
+        if (fs::exists(place, failed) && !fs::is_regular_file(place, failed)) return place;
+        const fs::path folder = fs::weakly_canonical(place.parent_path(), failed);
+        if (!failed) place = folder / place.filename();
+        const fs::path next = fs::read_symlink(place, failed);
+        if (failed) return place;
+        place = place.parent_path() / next;
+    }
+    return path;
+}
+
+AtomicFile::AtomicFile(const fs::path& path, const FileBounds& bounds) : m_path(path) {
+    try {
+        open(bounds);
+    } catch (...) {
+        discard();
+        throw;
+    }
+}
+
+void AtomicFile::open(const FileBounds& bounds) {
+    const fs::path target = throughLinks(m_path);
+    m_name = target.filename();
+    m_folder = ::open(target.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (m_folder < 0) fail(errno);
+    bounds.check(m_folder, m_path);
+    // From here on only names in the open folder count. A link that appears there now is not followed, unless
+    // there are no bounds: /dev/stdout is one.
+    const bool follow = !bounds.isLimited();
+    struct stat existing {};
+    const bool exists = ::fstatat(m_folder, m_name.c_str(), &existing, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
+    if (m_name.empty() || (exists && S_ISDIR(existing.st_mode))) fail(EISDIR);
     // A device or a pipe is written to as it is: a rename would put a file in its place. O_NONBLOCK, because
     // a pipe that nobody reads would keep this waiting.
-    if (fs::exists(m_target, ignored) && !fs::is_regular_file(m_target, ignored)) {
-        m_file = ::open(m_target.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (exists && !S_ISREG(existing.st_mode)) {
+        m_file =
+            ::openat(m_folder, m_name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
         if (m_file < 0) fail(errno);
         ::fcntl(m_file, F_SETFL, ::fcntl(m_file, F_GETFL) & ~O_NONBLOCK);
         m_inPlace = true;
         return;
     }
     // A rename would replace a write-protected file without a word.
-    if (fs::exists(m_target, ignored) && ::access(m_target.c_str(), W_OK) != 0) fail(errno);
+    if (exists && ::faccessat(m_folder, m_name.c_str(), W_OK, 0) != 0) fail(errno);
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; m_file < 0; ++attempt) {
         // A process that died may have left its file behind, and this one got its number.
-        m_temporary = m_target.parent_path() /
-                      fmt::format(".{}.{}-{}.tmp", m_target.filename().string(), ::getpid(), ++counter);
-        m_file = ::open(m_temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        m_temporary = fmt::format(".{}.{}-{}.tmp", m_name, ::getpid(), ++counter);
+        m_file = ::openat(m_folder, m_temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (m_file >= 0 || (errno == EEXIST && attempt < 1000)) continue;
         const int reason = errno;
         m_temporary.clear(); // not ours to remove
         fail(reason);
     }
-    struct stat existing {};
-    if (::stat(m_target.c_str(), &existing) != 0) return;
     // A file system without permissions refuses this, and then there is nothing to keep.
-    [[maybe_unused]] const int kept = ::fchmod(m_file, existing.st_mode & 07777);
+    if (exists) [[maybe_unused]]
+        const int kept = ::fchmod(m_file, existing.st_mode & 07777);
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -87,26 +114,35 @@ void AtomicFile::seek(std::uint64_t offset) {
     if (::lseek(m_file, static_cast<off_t>(offset), SEEK_SET) < 0) fail(errno);
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(Existing existing) {
     if (!m_inPlace && ::fsync(m_file) != 0) fail(errno);
     const int file = std::exchange(m_file, -1);
     if (::close(file) != 0) fail(errno);
     if (m_inPlace) return;
-    if (::rename(m_temporary.c_str(), m_target.c_str()) != 0) fail(errno);
+    const auto rename = [&](unsigned flags) {
+        return ::renameat2(m_folder, m_temporary.c_str(), m_folder, m_name.c_str(), flags) == 0;
+    };
+    bool renamed = rename(existing == Existing::kept ? RENAME_NOREPLACE : 0);
+    if (!renamed && errno == EINVAL && existing == Existing::kept) { // some file systems do not know the flag
+        if (::faccessat(m_folder, m_name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) fail(EEXIST);
+        renamed = rename(0);
+    }
+    if (!renamed) fail(errno);
     m_temporary.clear();
-    syncFolder(m_target.parent_path().empty() ? fs::path(".") : m_target.parent_path());
+    syncFolder(m_folder);
 }
 
 void AtomicFile::fail(int reason) {
     discard();
-    throw Error(ErrorCode::io, fmt::format("{} cannot be written: {}", m_target.string(),
+    throw Error(ErrorCode::io, fmt::format("{} cannot be written: {}", m_path.string(),
                                            std::generic_category().message(reason)));
 }
 
 void AtomicFile::discard() noexcept {
     if (m_file >= 0) ::close(std::exchange(m_file, -1));
-    if (!m_temporary.empty()) ::unlink(m_temporary.c_str());
+    if (!m_temporary.empty()) ::unlinkat(m_folder, m_temporary.c_str(), 0);
     m_temporary.clear();
+    if (m_folder >= 0) ::close(std::exchange(m_folder, -1));
 }
 
 void writeFileAtomically(const fs::path& path, std::string_view bytes) {

@@ -1,7 +1,6 @@
 #include "formats/input_file.h"
 
 #include "core/error.h"
-#include "formats/mapped_copy.h"
 #include "formats/project.h"
 
 #include <fmt/format.h>
@@ -12,24 +11,55 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace twb {
 
-InputFile::InputFile(const std::filesystem::path& path) : m_path(path) {
-    m_file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (m_file < 0) fail(std::strerror(errno));
-    struct stat status {};
-    const bool known = ::fstat(m_file, &status) == 0;
-    if (known && S_ISREG(status.st_mode)) {
-        m_size = static_cast<std::uint64_t>(status.st_size);
-        return;
+InputFile::InputFile(const std::filesystem::path& path, const FileBounds& bounds) : m_path(path) {
+    try {
+        open(bounds);
+    } catch (...) {
+        if (m_file >= 0) ::close(m_file);
+        throw;
     }
-    const char* reason = known ? "it is not a file" : std::strerror(errno);
-    ::close(m_file);
-    fail(reason);
 }
 
-InputFile::~InputFile() { ::close(m_file); }
+InputFile::InputFile(InputFile&& other) noexcept
+    : m_path(std::move(other.m_path)), m_file(std::exchange(other.m_file, -1)), m_size(other.m_size) {}
+
+InputFile::~InputFile() {
+    if (m_file >= 0) ::close(m_file);
+}
+
+void InputFile::open(const FileBounds& bounds) {
+    // O_PATH only finds the file: neither a pipe nor a device notices. O_NONBLOCK, because a pipe that nobody
+    // writes to would keep this waiting.
+    constexpr int kRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    m_file = ::open(m_path.c_str(), bounds.isLimited() ? O_PATH | O_CLOEXEC : kRead);
+    if (m_file < 0) {
+        const int reason = errno;
+        bounds.checkName(m_path); // whether there is such a file elsewhere is nobody's business
+        fail(std::strerror(reason));
+    }
+    struct stat status {};
+    if (::fstat(m_file, &status) != 0) fail(std::strerror(errno));
+    bounds.check(m_file, m_path);
+    if (!S_ISREG(status.st_mode)) fail("it is not a file");
+    m_size = static_cast<std::uint64_t>(status.st_size);
+    if (!bounds.isLimited()) return;
+    const int found = m_file;
+    m_file = ::open(fmt::format("/proc/self/fd/{}", found).c_str(), kRead);
+    const int reason = errno;
+    ::close(found);
+    if (m_file < 0) fail(std::strerror(reason));
+}
+
+std::string InputFile::fingerprint() const {
+    struct stat status {};
+    if (::fstat(m_file, &status) != 0) fail(std::strerror(errno));
+    return fmt::format("{}-{}-{}.{:09}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                       status.st_mtim.tv_nsec);
+}
 
 std::size_t InputFile::readAt(std::uint64_t offset, void* to, std::size_t count) const {
     constexpr std::size_t kSlice = std::size_t(1) << 30; // the kernel reads no more than 2 GiB at once
@@ -43,12 +73,6 @@ std::size_t InputFile::readAt(std::uint64_t offset, void* to, std::size_t count)
         filled += static_cast<std::size_t>(got);
     }
     return filled;
-}
-
-std::size_t InputFile::readMapped(std::uint64_t offset, void* to, std::size_t count) const {
-    const std::ptrdiff_t got = copyMapped(m_file, offset, to, count);
-    // Some file systems map nothing.
-    return got < 0 ? readAt(offset, to, count) : static_cast<std::size_t>(got);
 }
 
 void InputFile::fail(const char* reason) const {

@@ -1,27 +1,32 @@
 #pragma once
 
+#include "formats/file_bounds.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace twb {
 
 /// A regular file that is open for reading; a pipe, a device or a folder is refused rather than waited for.
-/// Errors: Error(io) with the path and the reason.
+/// Errors: Error(io) with the path and the reason; Error(badFile) for a file outside of the bounds.
 class InputFile {
 public:
-    explicit InputFile(const std::filesystem::path& path);
+    explicit InputFile(const std::filesystem::path& path, const FileBounds& bounds = {});
     ~InputFile();
+    InputFile(InputFile&& other) noexcept;
     InputFile(const InputFile&) = delete;
     InputFile& operator=(const InputFile&) = delete;
 
     std::uint64_t size() const noexcept { return m_size; }
+    /// Changes when the content may have: the file's number, size and time of change.
+    std::string fingerprint() const;
     /// Reads up to `count` bytes from `offset` on; fewer only at the file's end. Thread-safe.
     std::size_t readAt(std::uint64_t offset, void* to, std::size_t count) const;
-    /// The same through a mapping of the file, for what is large.
-    std::size_t readMapped(std::uint64_t offset, void* to, std::size_t count) const;
 
 private:
+    void open(const FileBounds& bounds);
     [[noreturn]] void fail(const char* reason) const;
 
     std::filesystem::path m_path;

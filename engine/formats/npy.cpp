@@ -123,8 +123,8 @@ void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorV
     std::transform(to, to + bytes, to, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
 }
 
-NpyHeader readNpyHeader(const std::filesystem::path& path) {
-    const InputFile file(path);
+NpyHeader readNpyHeader(const std::filesystem::path& path, const FileBounds& bounds) {
+    const InputFile file(path, bounds);
     return readNpyHeader(streamOf(file, path));
 }
 
@@ -137,19 +137,19 @@ Tensor readNpy(const std::filesystem::path& path) {
     return tensor;
 }
 
-void readNpyInto(const std::filesystem::path& path, const TensorView& out) {
-    const InputFile file(path);
+void readNpyInto(const std::filesystem::path& path, const TensorView& out, const FileBounds& bounds) {
+    const InputFile file(path, bounds);
     const NpyStream stream = streamOf(file, path);
     readNpyData(stream, readNpyHeader(stream), out);
 }
 
-void writeNpy(const std::filesystem::path& path, const TensorView& tensor) {
+void writeNpy(const std::filesystem::path& path, const TensorView& tensor, const FileBounds& bounds) {
     if (!tensor.isDense())
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: only a dense tensor can be written", path.string()));
     const TensorType type{tensor.dtype, tensor.shape};
     const std::string header = makeNpyHeader(type, path.string());
-    AtomicFile file(path);
+    AtomicFile file(path, bounds);
     file.write(header.data(), header.size());
     file.write(tensor.data, static_cast<std::size_t>(type.byteCount()));
     file.commit();

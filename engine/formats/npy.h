@@ -2,6 +2,7 @@
 
 #include "core/tensor.h"
 #include "core/tensor_files.h"
+#include "formats/file_bounds.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,12 +20,12 @@ struct NpyHeader {
 
 /// Throws Error(io) or Error(badFile) naming the file: not a .npy, truncated, object or structured dtype, a
 /// shape that overflows or promises more bytes than the file has.
-NpyHeader readNpyHeader(const std::filesystem::path& path);
+NpyHeader readNpyHeader(const std::filesystem::path& path, const FileBounds& bounds = {});
 /// The tensor, dense and in row-major order whatever the file's order and byte order.
 Tensor readNpy(const std::filesystem::path& path);
-void readNpyInto(const std::filesystem::path& path, const TensorView& out);
+void readNpyInto(const std::filesystem::path& path, const TensorView& out, const FileBounds& bounds = {});
 /// Version 1.0, atomically.
-void writeNpy(const std::filesystem::path& path, const TensorView& tensor);
+void writeNpy(const std::filesystem::path& path, const TensorView& tensor, const FileBounds& bounds = {});
 
 /// .npy files, and tensors of .npz and .safetensors files ("weights.npz#name"), relative to a project's
 /// folder. A path that leaves it, through ".." or a link, is refused with Error(badFile) unless

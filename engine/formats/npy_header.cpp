@@ -154,13 +154,12 @@ private:
         m_hasShape = true;
     }
 
-    /// Even an empty tensor must not have sides whose product overflows: strides are made of them.
     void checkSize() const {
-        auto bytes = static_cast<std::int64_t>(sizeOf(m_header.type.dtype));
-        for (const std::int64_t dim : m_header.type.shape)
-            if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes))
-                refuse(fmt::format("its shape {} has more bytes than 64 bits can count",
-                                   m_header.type.shape.toTorchString()));
+        try {
+            (void)m_header.type.byteCount();
+        } catch (const Error& error) {
+            refuse(error.what());
+        }
     }
 
     std::string_view m_text;

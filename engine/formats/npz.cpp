@@ -54,7 +54,8 @@ bool leadsOut(const fs::path& name) {
 
 } // namespace
 
-Npz::Npz(const fs::path& path) : m_path(path), m_zip(path, ZipFile::Mode::read) {
+Npz::Npz(const fs::path& path, const FileBounds& bounds)
+    : m_path(path), m_zip(path, ZipFile::Mode::read, bounds) {
     const auto count =
         static_cast<std::uint64_t>(std::max<zip_int64_t>(zip_get_num_entries(m_zip.get(), 0), 0));
     for (std::uint64_t index = 0; index < count; ++index) {
@@ -125,7 +126,8 @@ void Npz::visit(const std::string& name,
     visitor(stream, header);
 }
 
-void addToNpz(const fs::path& path, const std::string& name, const TensorView& tensor) {
+void addToNpz(const fs::path& path, const std::string& name, const TensorView& tensor,
+              const FileBounds& bounds) {
     if (!tensor.isDense())
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: only dense tensors can be written", path.string()));
@@ -137,8 +139,8 @@ void addToNpz(const fs::path& path, const std::string& name, const TensorView& t
     const TensorType type{tensor.dtype, tensor.shape};
     std::string header = makeNpyHeader(type, path.string());
     std::error_code unknown;
-    if (fs::exists(path, unknown)) const Npz sound(path); // else throws
-    ZipFile archive(path, ZipFile::Mode::change);
+    if (fs::exists(path, unknown)) const Npz sound(path, bounds); // else throws
+    ZipFile archive(path, ZipFile::Mode::change, bounds);
     zip_t* const zip = archive.get();
     const std::array<zip_buffer_fragment_t, 2> fragments{
         {{reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},

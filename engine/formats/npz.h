@@ -21,7 +21,7 @@ struct NpyStream;
 /// anybody makes room for it.
 class Npz final : public TensorArchive {
 public:
-    explicit Npz(const std::filesystem::path& path);
+    explicit Npz(const std::filesystem::path& path, const FileBounds& bounds = {});
 
     std::vector<std::string> names() const override;
     TensorType typeOf(const std::string& name) const override;
@@ -41,6 +41,7 @@ private:
 
 /// Writes the file anew, atomically: with this tensor, not packed, as np.savez does it, and what else is in
 /// it. Two at once lose one of theirs; writeTensor() sees to that.
-void addToNpz(const std::filesystem::path& path, const std::string& name, const TensorView& tensor);
+void addToNpz(const std::filesystem::path& path, const std::string& name, const TensorView& tensor,
+              const FileBounds& bounds = {});
 
 } // namespace twb

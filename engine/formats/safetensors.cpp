@@ -2,13 +2,12 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/safetensors_header.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <functional>
 #include <optional>
@@ -19,9 +18,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is this code");
 
-/// The format's names, in the order of DType.
-constexpr std::array<const char*, kDTypeCount> kNames{"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
-                                                      "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
 /// What the reference implementation accepts, in bytes.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 /// What is copied at once from file to file.
@@ -31,15 +27,10 @@ constexpr std::uint64_t kSlice = 16 << 20;
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", path.string(), problem));
 }
 
-std::optional<DType> dtypeNamed(const std::string& name) {
-    const auto at = std::find(kNames.begin(), kNames.end(), name);
-    if (at == kNames.end()) return std::nullopt;
-    return kAllDTypes[static_cast<std::size_t>(at - kNames.begin())];
-}
-
 } // namespace
 
-Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_file(path) {
+Safetensors::Safetensors(const std::filesystem::path& path, const FileBounds& bounds)
+    : m_path(path), m_file(path, bounds) {
     std::uint64_t length = 0;
     if (m_file.readAt(0, &length, sizeof length) != sizeof length)
         refuse(path, "not a .safetensors file: it is shorter than the length of its header");
@@ -47,50 +38,23 @@ Safetensors::Safetensors(const std::filesystem::path& path) : m_path(path), m_fi
         refuse(path,
                fmt::format("its header declares {} bytes, but the file has {} (and a header at most {})",
                            length, m_file.size(), kLongestHeader));
-    std::string header(static_cast<std::size_t>(length), '\0');
-    if (m_file.readAt(sizeof length, header.data(), header.size()) != header.size())
+    std::string text(static_cast<std::size_t>(length), '\0');
+    if (m_file.readAt(sizeof length, text.data(), text.size()) != text.size())
         refuse(path, "the file ends within its header");
-    const auto json = nlohmann::json::parse(header, nullptr, false);
-    if (!json.is_object()) refuse(path, "its header is not a JSON object");
+    SafetensorsHeader header = parseSafetensorsHeader(text, path.string());
+    m_metadata = std::move(header.metadata);
     const std::uint64_t start = sizeof length + length;
     const std::uint64_t available = m_file.size() - start;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
-    for (const auto& [name, entry] : json.items()) {
-        if (name == "__metadata__") {
-            m_metadata = entry.dump();
-            continue;
-        }
-        const std::string what = fmt::format("tensor \"{}\"", name);
-        const auto isCount = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
-        const auto listOf = [&, &entry = entry](const char* field) {
-            const auto list = entry.find(field);
-            if (list == entry.end() || !list->is_array() || !std::all_of(list->begin(), list->end(), isCount))
-                refuse(path, fmt::format("{}: \"{}\" is not a list of whole numbers", what, field));
-            return list->get<std::vector<std::uint64_t>>();
-        };
-        if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string())
-            refuse(path, fmt::format("{} has no dtype", what));
-        const auto dtype = dtypeNamed(entry["dtype"].get<std::string>());
-        if (!dtype)
-            refuse(path, fmt::format("{} has dtype {}; supported are {}", what,
-                                     entry["dtype"].get<std::string>(), fmt::join(kNames, ", ")));
-        const std::vector<std::uint64_t> shape = listOf("shape");
-        const std::vector<std::uint64_t> offsets = listOf("data_offsets");
-        TensorType type{*dtype, Shape(std::vector<std::int64_t>(shape.begin(), shape.end()))};
-        std::uint64_t bytes = 0;
-        try {
-            bytes = static_cast<std::uint64_t>(type.byteCount());
-        } catch (const Error& e) {
-            refuse(path, fmt::format("{}: {}", what, e.what()));
-        }
-        if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > available ||
-            offsets[1] - offsets[0] != bytes)
-            refuse(path,
-                   fmt::format("{} is {}, which is {} bytes, but its data is said to lie at {} of {} bytes",
-                               what, type.toString(), bytes, entry["data_offsets"].dump(), available));
-        if (bytes > 0) spans.emplace_back(offsets[0], offsets[1]);
-        m_offsets[name] = start + offsets[0];
-        m_types.emplace(name, std::move(type));
+    for (auto& [name, entry] : header.tensors) {
+        const auto bytes = static_cast<std::uint64_t>(entry.type.byteCount());
+        if (entry.begin > entry.end || entry.end > available || entry.end - entry.begin != bytes)
+            refuse(path, fmt::format("tensor \"{}\" is {}, which is {} bytes, but its data is said to lie at "
+                                     "[{},{}] of {} bytes",
+                                     name, entry.type.toString(), bytes, entry.begin, entry.end, available));
+        if (bytes > 0) spans.emplace_back(entry.begin, entry.end);
+        m_offsets[name] = start + entry.begin;
+        m_types.emplace(name, std::move(entry.type));
     }
     std::sort(spans.begin(), spans.end());
     for (std::size_t i = 1; i < spans.size(); ++i)
@@ -125,11 +89,13 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
 
 void Safetensors::readBytes(const std::string& name, std::uint64_t offset, void* to,
                             std::size_t count) const {
-    if (m_file.readMapped(m_offsets.at(name) + offset, to, count) != count)
+    if (m_file.readAt(m_offsets.at(name) + offset, to, count) != count)
         refuse(m_path, "the file was truncated while it was read");
 }
 
 namespace {
+
+using Metadata = std::map<std::string, std::string>;
 
 /// A tensor to write, wherever its bytes come from.
 struct Part {
@@ -150,16 +116,17 @@ Part partOf(const std::filesystem::path& path, const std::string& name, const Te
             [data = tensor.data, bytes](AtomicFile& file) { file.write(data, bytes); }};
 }
 
-void writeParts(const std::filesystem::path& path, std::vector<Part> parts, const std::string& metadata) {
+void writeParts(const std::filesystem::path& path, std::vector<Part> parts, const Metadata& metadata,
+                const FileBounds& bounds, AtomicFile::Existing existing = AtomicFile::Existing::replaced) {
     // Wide elements first, so that each tensor lies on a multiple of its element's size.
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
         return sizeOf(a.type.dtype) > sizeOf(b.type.dtype);
     });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
-    if (!metadata.empty()) header["__metadata__"] = nlohmann::ordered_json::parse(metadata);
+    if (!metadata.empty()) header["__metadata__"] = metadata;
     std::uint64_t offset = 0;
     for (const Part& part : parts) {
-        header[part.name] = {{"dtype", kNames[static_cast<std::size_t>(part.type.dtype)]},
+        header[part.name] = {{"dtype", safetensorsName(part.type.dtype)},
                              {"shape", part.type.shape.dims()},
                              {"data_offsets", {offset, offset + bytesOf(part)}}};
         offset += bytesOf(part);
@@ -167,30 +134,32 @@ void writeParts(const std::filesystem::path& path, std::vector<Part> parts, cons
     std::string text = header.dump();
     text.resize((text.size() + 7) / 8 * 8, ' '); // the data starts on a multiple of 8
     const std::uint64_t length = text.size();
-    AtomicFile file(path);
+    AtomicFile file(path, bounds);
     file.write(&length, sizeof length);
     file.write(text.data(), text.size());
     for (const Part& part : parts) part.write(file);
-    file.commit();
+    file.commit(existing);
 }
 
 } // namespace
 
 void writeSafetensors(const std::filesystem::path& path,
-                      const std::vector<std::pair<std::string, TensorView>>& tensors) {
+                      const std::vector<std::pair<std::string, TensorView>>& tensors,
+                      AtomicFile::Existing existing) {
     std::vector<Part> parts;
     for (const auto& [name, tensor] : tensors) parts.push_back(partOf(path, name, tensor));
-    writeParts(path, std::move(parts), {});
+    writeParts(path, std::move(parts), {}, {}, existing);
 }
 
-void addToSafetensors(const std::filesystem::path& path, const std::string& name, const TensorView& tensor) {
+void addToSafetensors(const std::filesystem::path& path, const std::string& name, const TensorView& tensor,
+                      const FileBounds& bounds) {
     if (name == "__metadata__")
         throw Error(
             ErrorCode::invalidArgument,
             fmt::format("{}: \"{}\" is reserved by the format; choose another name", path.string(), name));
     std::vector<Part> parts;
     std::optional<const Safetensors> old;
-    if (std::filesystem::exists(path)) old.emplace(path);
+    if (std::filesystem::exists(path)) old.emplace(path, bounds);
     if (old)
         for (const auto& [known, type] : old->types()) {
             if (known == name) continue;
@@ -206,7 +175,7 @@ void addToSafetensors(const std::filesystem::path& path, const std::string& name
             parts.push_back({known, type, copy});
         }
     parts.push_back(partOf(path, name, tensor));
-    writeParts(path, std::move(parts), old ? old->metadata() : std::string());
+    writeParts(path, std::move(parts), old ? old->metadata() : Metadata(), bounds);
 }
 
 } // namespace twb

@@ -80,9 +80,9 @@ TensorPath splitTensorPath(std::string_view path) {
     return {std::string(path.substr(0, end)), std::string(path.substr(end + 1))};
 }
 
-std::shared_ptr<const TensorArchive> openTensorArchive(const fs::path& file) {
-    if (isNpz(file)) return std::make_shared<Npz>(file);
-    return std::make_shared<Safetensors>(file);
+std::shared_ptr<const TensorArchive> openTensorArchive(const fs::path& file, const FileBounds& bounds) {
+    if (isNpz(file)) return std::make_shared<Npz>(file, bounds);
+    return std::make_shared<Safetensors>(file, bounds);
 }
 
 std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
@@ -95,17 +95,17 @@ std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
                             listed(names), file.filename().string(), names.front()));
 }
 
-void writeTensor(const TensorPath& path, const TensorView& tensor) {
-    if (!path.isInArchive()) return writeNpy(path.file, tensor);
+void writeTensor(const TensorPath& path, const TensorView& tensor, const FileBounds& bounds) {
+    if (!path.isInArchive()) return writeNpy(path.file, tensor, bounds);
     if (!path.tensor || path.tensor->empty())
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: name the tensor to write: {}#result", path.file,
                                 fs::path(path.file).filename().string()));
     const AddLock lock(path.file);
     if (isNpz(path.file))
-        addToNpz(path.file, *path.tensor, tensor);
+        addToNpz(path.file, *path.tensor, tensor, bounds);
     else
-        addToSafetensors(path.file, *path.tensor, tensor);
+        addToSafetensors(path.file, *path.tensor, tensor, bounds);
 }
 
 void refuseMissingTensor(const fs::path& file, const std::string& name,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "formats/file_bounds.h"
 
 #include <filesystem>
 #include <memory>
@@ -34,7 +35,8 @@ struct TensorPath {
 TensorPath splitTensorPath(std::string_view path);
 
 /// By its name's ending.
-std::shared_ptr<const TensorArchive> openTensorArchive(const std::filesystem::path& file);
+std::shared_ptr<const TensorArchive> openTensorArchive(const std::filesystem::path& file,
+                                                       const FileBounds& bounds = {});
 /// The name of the only tensor. Throws Error(badFile) with the names when there are several, or none.
 std::string onlyTensorOf(const TensorArchive& archive, const std::filesystem::path& file);
 
@@ -43,7 +45,7 @@ std::string onlyTensorOf(const TensorArchive& archive, const std::filesystem::pa
 /// same archive meanwhile is lost. An archive is written anew each time. Throws Error(io); Error(badFile)
 /// when there is a file of that name that is no such archive; Error(invalidArgument) for an archive without
 /// "#name".
-void writeTensor(const TensorPath& path, const TensorView& tensor);
+void writeTensor(const TensorPath& path, const TensorView& tensor, const FileBounds& bounds = {});
 
 /// For an archive's readers: that it has no tensor of that name.
 [[noreturn]] void refuseMissingTensor(const std::filesystem::path& file, const std::string& name,

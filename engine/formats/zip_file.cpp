@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -16,10 +17,11 @@ constexpr zip_int64_t kCommands =
 
 } // namespace
 
-ZipFile::ZipFile(const std::filesystem::path& path, Mode mode) : m_path(path) {
+ZipFile::ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds)
+    : m_path(path), m_bounds(std::move(bounds)) {
     zip_error_init(&m_error);
     std::error_code unknown;
-    if (mode == Mode::read || std::filesystem::exists(path, unknown)) m_input.emplace(path);
+    if (mode == Mode::read || std::filesystem::exists(path, unknown)) m_input.emplace(path, m_bounds);
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t* source = zip_source_function_create(answer, this, &error);
@@ -80,7 +82,7 @@ zip_int64_t ZipFile::answer(void* data, zip_uint64_t length, zip_source_cmd_t co
         return sizeof *status;
     }
     case ZIP_SOURCE_BEGIN_WRITE:
-        m_output.emplace(m_path);
+        m_output.emplace(m_path, m_bounds);
         m_writeAt = m_written = 0;
         return 0;
     case ZIP_SOURCE_WRITE:

@@ -19,7 +19,7 @@ namespace twb {
 class ZipFile {
 public:
     enum class Mode { read, change }; ///< to change what is not there makes it
-    ZipFile(const std::filesystem::path& path, Mode mode);
+    ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds = {});
     ~ZipFile();
     ZipFile(const ZipFile&) = delete;
     ZipFile& operator=(const ZipFile&) = delete;
@@ -39,6 +39,7 @@ private:
     zip_int64_t refuse(int zipCode, int systemCode);
 
     std::filesystem::path m_path;
+    FileBounds m_bounds;
     std::optional<InputFile> m_input;
     std::optional<AtomicFile> m_output;
     std::uint64_t m_readAt = 0;

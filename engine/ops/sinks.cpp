@@ -9,6 +9,11 @@ namespace {
 
 void inferSink(InferContext&) {}
 
+void inferSave(InferContext& ctx) {
+    // Throws for a path that the project's folder does not allow; the file itself need not exist.
+    if (ctx.files()) (void)ctx.files()->fingerprint(ctx.attributes().text("path"));
+}
+
 /// The executor keeps the tensor; there is nothing to do.
 void probeKernel(const KernelContext&) {}
 
@@ -48,6 +53,7 @@ void addSinks(std::vector<Op>& table) {
         makeSink("Save", "Writes its tensor to a .npy, .npz or .safetensors file of the project's folder");
     save.attributes = {fileAttribute(
         "path", "The file, relative to the project's folder: a.npy, a.npz#name or a.safetensors#name")};
+    save.infer = inferSave;
     save.kernel = saveKernel;
     table.push_back(std::move(save));
 }

@@ -59,13 +59,24 @@ private Q_SLOTS:
         std::set<std::string> seen;
         constexpr int kKills = 60;
         for (int round = 0; round < kKills; ++round) {
+            int saved[2];
+            QCOMPARE(::pipe(saved), 0);
             const pid_t child = ::fork();
             QVERIFY(child >= 0);
             if (child == 0) {
-                for (int n = 1;; ++n) saveProject(graph(round * 1000 + n), file);
+                for (int n = 1;; ++n) {
+                    saveProject(graph(round * 1000 + n), file);
+                    if (::write(saved[1], "", 1) != 1) ::_exit(1);
+                }
             }
-            ::usleep(1000 + random() % 15000);
+            // A few saves, then somewhere within one.
+            char done = 0;
+            for (long left = random() % 4; left >= 0; --left)
+                QCOMPARE(::read(saved[0], &done, 1), ssize_t(1));
+            ::usleep(random() % 3000);
             ::kill(child, SIGKILL);
+            ::close(saved[0]);
+            ::close(saved[1]);
             int status = 0;
             QCOMPARE(::waitpid(child, &status, 0), child);
             QVERIFY(WIFSIGNALED(status)); // it was saving until then, not failing

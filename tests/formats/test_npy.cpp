@@ -161,9 +161,9 @@ private Q_SLOTS:
         row("a side overflows", npy(dictionary("<f4", "(99999999999999999999,)"), data),
             "dimension 1 of its shape overflows 64 bits");
         row("the product overflows", npy(dictionary("<f4", "(4294967296, 4294967296)"), data),
-            "more bytes than 64 bits");
+            "more elements than 64 bits");
         row("the product overflows, empty", npy(dictionary("<f4", "(0, 4294967296, 4294967296)"), data),
-            "more bytes than 64 bits");
+            "more elements than 64 bits");
         row("bytes overflow", npy(dictionary("<f8", "(2305843009213693952,)"), data),
             "more bytes than 64 bits");
         row("negative", npy(dictionary("<f4", "(-2,)"), data), "a dimension of its shape is -2");

@@ -143,6 +143,16 @@ void TestOnnxImport::refusesBrokenModels_data() {
     });
     row("negative size", "initializer \"w\"",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_dims(0, -1); });
+    row("empty, negative size", "initializer \"w\"", [](Model&, GraphProto& g) {
+        g.mutable_initializer(0)->set_dims(0, 0);
+        g.mutable_initializer(0)->add_dims(-1);
+        g.mutable_initializer(0)->clear_float_data();
+    });
+    row("empty, overflow", "initializer \"w\"", [](Model&, GraphProto& g) {
+        g.mutable_initializer(0)->set_dims(0, 0);
+        for (int i = 0; i < 2; ++i) g.mutable_initializer(0)->add_dims(std::int64_t{1} << 62);
+        g.mutable_initializer(0)->clear_float_data();
+    });
     row("strings", "initializer \"w\": its element type is string",
         [](Model&, GraphProto& g) { g.mutable_initializer(0)->set_data_type(onnx::TensorProto::STRING); });
     row("raw length", "its shape [1] needs 4 bytes, but its data has 3",
@@ -154,9 +164,10 @@ void TestOnnxImport::refusesBrokenModels_data() {
         entry.set_key("location");
         entry.set_value(location);
     };
-    row("outside", "outside the model's folder",
+    row("outside", "is outside the model's folder",
         [&](Model&, GraphProto& g) { external(g, "../../etc/passwd"); });
-    row("absolute", "outside the model's folder", [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
+    row("absolute", "is outside the model's folder",
+        [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
     row("no such file", "nothing.bin cannot be read",
         [&](Model&, GraphProto& g) { external(g, "nothing.bin"); });
     row("sequence input", "input \"x\": it is a sequence", [](Model&, GraphProto& g) {

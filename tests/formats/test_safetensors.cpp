@@ -78,7 +78,6 @@ void TestSafetensors::aGraphNamesOneTensor() {
     QVERIFY_EXCEPTION_THROWN(files->typeOf("../w.safetensors#a.b#c"), Error);
 }
 
-/// A mapping whose pages are gone ends a program that does not see to it.
 void TestSafetensors::aFileThatShrinksIsAnError() {
     const Tensor tensor = Tensor::onHost({DType::u8, Shape{8 << 20}});
     std::fill_n(static_cast<char*>(tensor.data()), tensor.byteCount(), char(1));
@@ -131,7 +130,7 @@ void TestSafetensors::refusesWhatIsWrong_data() {
     row("a list", fileOf("[]", ""), "is not a JSON object");
     row("no dtype", fileOf(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "has no dtype");
     row("dtype", fileOf(R"({"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "1"),
-        "holds F8_E4M3");
+        "has dtype F8_E4M3");
     row("negative", fileOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"),
         "\"shape\" is not a list of whole numbers");
     row("text", fileOf(R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", "1234"),
@@ -139,6 +138,23 @@ void TestSafetensors::refusesWhatIsWrong_data() {
     row("overflow",
         fileOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904,8],"data_offsets":[0,4]}})", "1234"),
         "tensor \"a\"");
+    const auto shaped = [](const QByteArray& shape) {
+        return fileOf(R"({"a":{"dtype":"F64","shape":)" + shape + R"(,"data_offsets":[0,0]}})", "");
+    };
+    row("empty, a side beyond 64 bits", shaped("[0,18446744073709551616]"), "is not a list of whole numbers");
+    row("empty, a side of 2^64-1", shaped("[0,18446744073709551615]"), "overflows 63 bits");
+    row("empty, a side of 2^63", shaped("[0,9223372036854775808]"), "overflows 63 bits");
+    row("empty, sides that overflow", shaped("[0,4611686018427387904,4611686018427387904]"),
+        "more elements than 64 bits can count");
+    row("empty, bytes that overflow", shaped("[0,4611686018427387904]"), "more bytes than 64 bits can count");
+    row("many sides", shaped('[' + QByteArray("1,").repeated(64) + "1]"), "more than 64 entries");
+    row("deep", fileOf(R"({"a":{"x":)" + QByteArray(1000, '['), ""), "within each other");
+    row("there twice",
+        fileOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+               R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
+               ""),
+        "tensor \"a\": it is there twice");
+    row("metadata", fileOf(R"({"__metadata__":{"a":{}}})", ""), "metadata is not a text");
     row("beyond the end", fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"),
         "is said to lie at [0,8] of 4 bytes");
     row("backwards", fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "1234"),

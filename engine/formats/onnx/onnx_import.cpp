@@ -4,7 +4,6 @@
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
-#include "formats/safetensors.h"
 #include "graph/arrange.h"
 #include "graph/card_size.h"
 #include "graph/folding.h"
@@ -437,16 +436,6 @@ ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options)
 
 ImportedModel parseOnnx(std::string_view bytes, const fs::path& path, const OnnxImportOptions& options) {
     return Import(path, options).run(bytes);
-}
-
-void saveImportedModel(const ImportedModel& model, const fs::path& path) {
-    std::map<std::string, std::vector<std::pair<std::string, TensorView>>> files;
-    for (const auto& [key, tensor] : model.tensors) {
-        const std::size_t mark = key.find('#');
-        files[key.substr(0, mark)].emplace_back(key.substr(mark + 1), tensor.view());
-    }
-    for (const auto& [file, tensors] : files) writeSafetensors(path.parent_path() / file, tensors);
-    saveProject(model.graph, path);
 }
 
 Tensor readOnnxTensor(const fs::path& path) {

@@ -15,7 +15,7 @@
 namespace twb {
 
 struct OnnxImportOptions {
-    /// How File nodes name the model's large tensors: "<tensorFile>#<name>".
+    /// How File nodes name the model's large tensors until it is saved: "<tensorFile>#<name>".
     std::string tensorFile = "model.safetensors";
     /// Tensors for inputs of the model, by name; the others become Input nodes.
     std::map<std::string, Tensor> inputs{};
@@ -45,9 +45,12 @@ ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOpti
 ImportedModel parseOnnx(std::string_view bytes, const std::filesystem::path& path,
                         const OnnxImportOptions& options = {});
 
-/// Writes an imported model as a project at `path`, its large tensors to the .safetensors file beside it that
-/// OnnxImportOptions::tensorFile named. Throws Error(io).
-void saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
+/// Writes an imported model as a project at `path`, its large tensors to a .safetensors file beside it, and
+/// returns that file's name; "" without such tensors. The name is the project's, or a free one like it where
+/// a file of other content has that name: no file that nobody named is replaced. The project appears after
+/// its tensors, and neither does when one of them cannot be written. Throws Error(io), and
+/// Error(invalidArgument) for a path that a project must not have (FileClaims).
+std::string saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
 
 /// A tensor in ONNX's own file form (.pb, as the backend tests have them). Throws as importOnnx.
 Tensor readOnnxTensor(const std::filesystem::path& path);

@@ -8,6 +8,8 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -30,11 +32,21 @@ std::uint64_t numberOf(const std::string& text, const std::string& what, const c
 
 /// Bytes of another file.
 struct External {
-    fs::path file;
+    InputFile file;
     std::uint64_t offset = 0;
 };
 
-/// Where a tensor's external data lies; checked to be there.
+InputFile openBeside(const fs::path& folder, const fs::path& location, const std::string& what) {
+    const FileBounds bounds(folder, "the model's folder", "move the file beside the model");
+    try {
+        if (location.is_absolute()) bounds.refuse(location);
+        return InputFile(folder / location, bounds);
+    } catch (const Error& e) {
+        throw Error(e.code(), fmt::format("{}: {}", what, e.what()));
+    }
+}
+
+/// A tensor's external data; checked to be there.
 External externalOf(const onnx::TensorProto& proto, const fs::path& folder, const std::string& what,
                     std::uint64_t bytes) {
     std::string location;
@@ -47,26 +59,13 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
     }
     if (location.empty() || location.find('\0') != std::string::npos)
         refuse(what, "its data is external, but the file name is missing");
-    std::error_code failed;
-    const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, failed);
-    const fs::path file = fs::weakly_canonical(root / location, failed);
-    const fs::path within = file.lexically_relative(root);
-    if (failed || fs::path(location).is_absolute() || within.empty() || *within.begin() == "..")
-        refuse(what, fmt::format(
-                         "its data is in \"{}\", outside the model's folder; move the file beside the model",
-                         location));
     if (length && *length != bytes)
         refuse(what, fmt::format("its shape needs {} bytes, but its external data has {}", bytes, *length));
-    std::uint64_t size = 0;
-    try {
-        size = InputFile(file).size();
-    } catch (const Error& e) {
-        throw Error(e.code(), fmt::format("{}: {}", what, e.what()));
-    }
-    if (size < bytes || size - bytes < offset)
-        refuse(what, fmt::format("{} ends before its data, which has {} bytes from byte {} on", file.string(),
+    External external{openBeside(folder, location, what), offset};
+    if (external.file.size() < bytes || external.file.size() - bytes < offset)
+        refuse(what, fmt::format("{} ends before its data, which has {} bytes from byte {} on", location,
                                  bytes, offset));
-    return {file, offset};
+    return external;
 }
 
 /// Copies a repeated field of the protocol buffer, element by element.
@@ -173,11 +172,12 @@ Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, c
     if (!external && !raw && static_cast<std::uint64_t>(count) > proto.ByteSizeLong())
         refuse(what, fmt::format("its shape {} has {} elements, but its data is shorter",
                                  type.shape.toTorchString(), count));
-    const External source = external ? externalOf(proto, folder, what, bytes) : External{};
+    std::optional<const External> source;
+    if (external) source.emplace(externalOf(proto, folder, what, bytes));
     Tensor tensor = Tensor::onHost(type);
-    if (external) {
-        if (InputFile(source.file).readAt(source.offset, tensor.data(), bytes) != bytes)
-            refuse(what, fmt::format("{} was truncated while it was read", source.file.string()));
+    if (source) {
+        if (source->file.readAt(source->offset, tensor.data(), bytes) != bytes)
+            refuse(what, "its external data was truncated while it was read");
     } else if (!raw) {
         storeTyped(proto, *dtype, tensor.data(), count, what);
     } else if (bytes > 0) {

@@ -1,0 +1,159 @@
+#include "formats/safetensors_header.h"
+
+#include "core/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace twb {
+namespace {
+
+/// In the order of DType.
+constexpr std::array<std::string_view, kDTypeCount> kNames{"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
+                                                           "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
+constexpr std::size_t kMostSides = 64; // NumPy's own
+/// Lists and objects within a field that the format does not define; such a field is skipped.
+constexpr int kDeepestNesting = 16;
+
+/// Takes the header's JSON event by event. The header is an object of tensors, each an object of fields.
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+public:
+    explicit HeaderReader(const std::string& origin) : m_origin(origin) {}
+
+    SafetensorsHeader take() { return std::move(m_header); }
+
+    bool null() override { return value(); }
+    bool boolean(bool) override { return value(); }
+    bool number_integer(number_integer_t) override { return value(); }
+    bool number_float(number_float_t, const string_t&) override { return value(); }
+    bool binary(binary_t&) override { return value(); }
+    bool number_unsigned(number_unsigned_t number) override {
+        if (!m_list) return value();
+        if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+            refuseTensor(fmt::format("\"{}\" has {}, which overflows 63 bits", m_field, number));
+        if (m_list->size() == kMostSides)
+            refuseTensor(fmt::format("\"{}\" has more than {} entries", m_field, kMostSides));
+        m_list->push_back(static_cast<std::int64_t>(number));
+        return true;
+    }
+    bool string(string_t& text) override {
+        if (m_depth == 2 && m_inMetadata) {
+            m_header.metadata[m_field] = std::move(text);
+            return true;
+        }
+        if (m_depth != 2 || m_field != "dtype") return value();
+        const auto known = std::find(kNames.begin(), kNames.end(), text);
+        if (known == kNames.end())
+            refuseTensor(fmt::format("it has dtype {}; supported are {}", text, fmt::join(kNames, ", ")));
+        m_dtype = kAllDTypes[static_cast<std::size_t>(known - kNames.begin())];
+        return true;
+    }
+
+    bool start_object(std::size_t) override {
+        if (m_depth > 1) (void)value();
+        return deeper();
+    }
+    bool start_array(std::size_t) override {
+        if (m_depth == 0) refuse("its header is not a JSON object");
+        if (m_depth == 2 && !m_inMetadata && (m_field == "shape" || m_field == "data_offsets"))
+            m_list = m_field == "shape" ? &m_shape.emplace() : &m_offsets.emplace();
+        else
+            (void)value();
+        return deeper();
+    }
+    bool key(string_t& name) override {
+        (m_depth == 1 ? m_tensor : m_field) = std::move(name);
+        if (m_depth != 1) return true;
+        m_inMetadata = m_tensor == "__metadata__";
+        m_dtype.reset();
+        m_shape.reset();
+        m_offsets.reset();
+        return true;
+    }
+    bool end_array() override {
+        m_list = nullptr;
+        --m_depth;
+        return true;
+    }
+    bool end_object() override {
+        if (--m_depth == 1 && !m_inMetadata) addTensor();
+        return true;
+    }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+        refuse("its header is not a JSON object");
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& problem) const {
+        throw Error(ErrorCode::badFile, fmt::format("{}: {}", m_origin, problem));
+    }
+    [[noreturn]] void refuseTensor(const std::string& problem) const {
+        refuse(fmt::format("tensor \"{}\": {}", m_tensor, problem));
+    }
+
+    /// A value that is not the one that the format has in this place. Only within a field of another program
+    /// it may be anything.
+    bool value() const {
+        if (m_depth == 0) refuse("its header is not a JSON object");
+        if (m_depth == 1) refuseTensor("it has no dtype");
+        if (m_inMetadata) refuse(fmt::format("the entry \"{}\" of its metadata is not a text", m_field));
+        if (m_depth == 2 && m_field == "dtype") refuseTensor("it has no dtype");
+        if (m_list || (m_depth == 2 && (m_field == "shape" || m_field == "data_offsets")))
+            refuseTensor(fmt::format("\"{}\" is not a list of whole numbers", m_field));
+        return true;
+    }
+
+    bool deeper() {
+        if (++m_depth > kDeepestNesting)
+            refuse(fmt::format("its header has more than {} lists and objects within each other",
+                               kDeepestNesting));
+        return true;
+    }
+
+    void addTensor() {
+        if (!m_dtype) refuseTensor("it has no dtype");
+        if (!m_shape) refuseTensor("\"shape\" is not a list of whole numbers");
+        if (!m_offsets || m_offsets->size() != 2)
+            refuseTensor("\"data_offsets\" is not a list of two numbers");
+        SafetensorsHeader::Entry entry{{*m_dtype, Shape(std::move(*m_shape))},
+                                       static_cast<std::uint64_t>(m_offsets->front()),
+                                       static_cast<std::uint64_t>(m_offsets->back())};
+        try {
+            (void)entry.type.byteCount();
+        } catch (const Error& error) {
+            refuseTensor(error.what());
+        }
+        if (!m_header.tensors.emplace(m_tensor, std::move(entry)).second) refuseTensor("it is there twice");
+    }
+
+    const std::string& m_origin;
+    SafetensorsHeader m_header;
+    int m_depth = 0;
+    bool m_inMetadata = false;
+    std::string m_tensor;
+    std::string m_field;
+    std::optional<DType> m_dtype;
+    std::optional<std::vector<std::int64_t>> m_shape;
+    std::optional<std::vector<std::int64_t>> m_offsets;
+    std::vector<std::int64_t>* m_list = nullptr; ///< which of the two is being read
+};
+
+} // namespace
+
+SafetensorsHeader parseSafetensorsHeader(std::string_view text, const std::string& origin) {
+    HeaderReader reader(origin);
+    (void)nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+    return reader.take();
+}
+
+std::string_view safetensorsName(DType dtype) noexcept { return kNames[static_cast<std::size_t>(dtype)]; }
+
+} // namespace twb
