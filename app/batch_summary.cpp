@@ -151,6 +151,19 @@ Json toJson(const std::vector<SweepAxis>& axes, const std::vector<BatchRow>& row
 
 } // namespace
 
+bool mayHoldReports(const fs::path& folder) {
+    std::error_code failed;
+    bool isEmpty = true;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+        isEmpty = false;
+        if (entry->path().extension() != ".json") continue;
+        const auto report = readReport(entry->path());
+        if (report && (report->contains("batch") || report->contains("runs"))) return true;
+    }
+    return isEmpty && !failed;
+}
+
 fs::path reportPath(const fs::path& folder, const BatchMember& member) {
     return folder / (member.name + ".json");
 }

@@ -27,6 +27,10 @@ struct BatchRow {
     std::map<std::string, double> probes; ///< those of one element
 };
 
+/// Whether reports may be written into a folder: it is empty, or has a report or a summary of an earlier
+/// batch.
+bool mayHoldReports(const std::filesystem::path& folder);
+
 /// Where a member's report lies, once its run is over.
 std::filesystem::path reportPath(const std::filesystem::path& folder, const BatchMember& member);
 

@@ -1,6 +1,7 @@
 #include "app/placement_options.h"
 
 #include "core/error.h"
+#include "formats/file_claims.h"
 #include "profile/resource_path.h"
 
 #include <fmt/format.h>
@@ -32,6 +33,13 @@ void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
     if (withRequireGpu)
         command.add_flag("--require-gpu", requireGpu,
                          "Fail with exit code 5 instead of simulating a missing GPU");
+}
+
+void PlacementOptions::claim(FileClaims& claims) const {
+    constexpr std::string_view kSimulated = "=simulated:";
+    for (const std::string& text : deviceMap)
+        if (const auto at = text.find(kSimulated); at != std::string::npos && text.ends_with(".json"))
+            claims.read(text.substr(at + kSimulated.size()), "--device-map");
 }
 
 Policy PlacementOptions::policyFor(const Graph& graph) const {

@@ -11,6 +11,8 @@
 
 namespace twb {
 
+class FileClaims;
+
 /// `--policy`, `--device-map` and `--require-gpu`: under which rule and on what a graph stands in this run.
 struct PlacementOptions {
     std::string policy; ///< empty: the graph's own
@@ -18,6 +20,8 @@ struct PlacementOptions {
     bool requireGpu = false;
 
     void addTo(CLI::App& command, bool withRequireGpu);
+    /// Claims the profiles that --device-map reads.
+    void claim(FileClaims& claims) const;
     Policy policyFor(const Graph& graph) const;
     /// Throws Error(invalidArgument) or Error(missingDevice).
     DeviceMap devicesFor(const Graph& graph) const;

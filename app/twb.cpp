@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,11 @@ int main(int argc, char** argv) {
         try {
             app.parse(argumentsOf(app, argc, argv));
         } catch (const CLI::ParseError& error) {
-            if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-                app.exit(error); // prints the help that was asked for
-            else
+            if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
                 throw Error(ErrorCode::invalidArgument, usageSentence(app, error));
+            std::ostringstream asked; // the help or the version
+            app.exit(error, asked, asked);
+            printResult(asked.str());
         }
         finishOutput();
     } catch (const Error& error) {

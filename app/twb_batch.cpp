@@ -7,8 +7,8 @@
 #include "app/placement_options.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "core/format.h"
+#include "formats/file_claims.h"
 #include "formats/project.h"
 
 #include <fmt/format.h>
@@ -47,13 +47,23 @@ public:
         if (m_kept) {
             fs::create_directories(m_path, failed);
         } else {
-            std::string name = (fs::temp_directory_path() / "twb-batch-XXXXXX").string();
+            const char* const chosen = std::getenv("TMPDIR");
+            std::string name = (fs::path(chosen && *chosen ? chosen : "/tmp") / "twb-batch-XXXXXX").string();
             if (!mkdtemp(name.data())) failed.assign(errno, std::generic_category());
             m_path = name;
         }
         if (failed || !fs::is_directory(m_path, failed))
-            throw Error(ErrorCode::io, fmt::format("cannot create the folder {} for the reports: {}",
-                                                   m_path.string(), failed.message()));
+            throw Error(
+                ErrorCode::io,
+                fmt::format("cannot create the folder {} for the reports: {}; name another one with {}",
+                            m_path.string(), failed.message(),
+                            m_kept ? "--report" : "--report or in TMPDIR"));
+        if (m_kept && !mayHoldReports(m_path))
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format("--report {}: this folder holds other files, and none of an earlier batch; "
+                            "name a folder for the reports alone",
+                            m_path.string()));
     }
     ~ReportFolder() {
         std::error_code ignored;
@@ -127,6 +137,8 @@ public:
                 m_waiting.push_back(i);
             }
         }
+        // Even a batch that is killed leaves its mark, by which the next one knows its folder.
+        if (m_folder.isKept()) writeSummary(m_folder.path(), m_axes, known());
         std::reverse(m_waiting.begin(), m_waiting.end()); // taken from the back
         runWaiting(members);
         return finish();
@@ -214,14 +226,17 @@ private:
         return out;
     }
 
-    ExitCode finish() const {
+    std::vector<BatchRow> known() const {
         std::vector<BatchRow> rows;
+        for (const auto& row : m_rows)
+            if (row) rows.push_back(*row);
+        return rows;
+    }
+
+    ExitCode finish() const {
+        const std::vector<BatchRow> rows = known();
         int worst = 0;
-        for (const auto& row : m_rows) {
-            if (!row) continue;
-            rows.push_back(*row);
-            worst = std::max(worst, row->exitCode);
-        }
+        for (const BatchRow& row : rows) worst = std::max(worst, row.exitCode);
         if (m_folder.isKept()) writeSummary(m_folder.path(), m_axes, rows);
         if (!m_options.junit.empty()) writeJunit(m_options.junit, "batch", casesOf(rows));
         printResult(toTable(m_axes, rows));
@@ -279,7 +294,10 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
     addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "Do not print a line per run");
     command->callback([options, &exit] {
-        if (!options->junit.empty()) checkWritable(options->junit, "--junit");
+        FileClaims claims;
+        options->placement.claim(claims);
+        for (const fs::path& graph : collectGraphs(options->graphs)) claims.read(graph, "FILE");
+        if (!options->junit.empty()) claims.write(options->junit, "--junit");
         std::vector<SweepAxis> axes;
         for (const std::string& text : options->sets) axes.push_back(parseSweepAxis(text));
         const ReportFolder folder(options->report);

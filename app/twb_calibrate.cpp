@@ -1,11 +1,11 @@
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda_plugin.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
+#include "formats/file_claims.h"
 #include "formats/project.h"
 #include "profile/calibration.h"
 #include "profile/profiles.h"
@@ -49,8 +49,8 @@ std::string today() {
 }
 
 ExitCode calibrate(const CalibrateOptions& options) {
+    if (!options.output.empty()) FileClaims().write(options.output, "--output");
     const std::shared_ptr<Backend> backend = backendOf(options.device);
-    if (!options.output.empty()) checkWritable(options.output, "--output");
     if (stderrIsTerminal())
         printMessage(fmt::format("measuring {} ({}); do not run other programs meanwhile",
                                  backend->info().device.toString(), backend->info().name));

@@ -3,8 +3,8 @@
 #include "app/placed_graph.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "core/format.h"
+#include "formats/file_claims.h"
 #include "profile/prediction.h"
 #include "profile/report.h"
 
@@ -62,7 +62,10 @@ bool hasPrice(const Diagnostic& d) {
 }
 
 ExitCode check(const CheckOptions& options) {
-    if (!options.junit.empty()) checkWritable(options.junit, "--junit");
+    FileClaims claims;
+    for (const std::string& file : options.files) claims.read(file, "FILE");
+    options.placement.claim(claims);
+    if (!options.junit.empty()) claims.write(options.junit, "--junit");
     std::vector<JunitCase> cases;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     Counts counts;

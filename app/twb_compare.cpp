@@ -1,7 +1,7 @@
 #include "app/commands.h"
 #include "app/junit.h"
 #include "app/terminal.h"
-#include "app/writable.h"
+#include "formats/file_claims.h"
 #include "formats/project.h"
 #include "profile/report_diff.h"
 #include "profile/saved_report.h"
@@ -41,7 +41,10 @@ ExitCode compare(const CompareOptions& options) {
     GrowthLimits limits;
     limits.transferBytes = percentOf(options.bytes, "--fail-if-transfer-bytes-grow");
     limits.time = percentOf(options.time, "--fail-if-time-grows");
-    if (!options.junit.empty()) checkWritable(options.junit, "--junit");
+    FileClaims claims;
+    claims.read(options.before, "BEFORE");
+    claims.read(options.after, "AFTER");
+    if (!options.junit.empty()) claims.write(options.junit, "--junit");
     const ReportDiff diff = compareReports(readFile(options.before, kLargestReport), options.before,
                                            readFile(options.after, kLargestReport), options.after);
     const std::vector<std::string> problems = exceeded(diff, limits);

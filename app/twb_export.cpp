@@ -3,6 +3,7 @@
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/dot.h"
+#include "formats/file_claims.h"
 #include "formats/npy.h"
 #include "formats/onnx/onnx_export.h"
 #include "formats/project.h"
@@ -23,18 +24,23 @@ struct ExportOptions {
 };
 
 ExitCode write(const ExportOptions& options) {
+    FileClaims claims;
+    claims.read(options.project, "the project");
+    claims.write(options.output, "-o");
+    const std::filesystem::path folder = std::filesystem::absolute(options.project).parent_path();
     const Graph graph = loadProject(options.project);
-    const auto files =
-        makeProjectFiles(std::filesystem::absolute(options.project).parent_path(), options.allowOutside);
+    claims.readGraph(graph, folder);
+    const auto files = makeProjectFiles(folder, options.allowOutside);
     if (options.format == "onnx")
         exportOnnx(graph, files.get(), options.output);
     else if (options.format == "dot")
         exportDot(graph, options.output);
     else
-        exportPyTorch(graph, files.get(), std::filesystem::absolute(options.project).parent_path(),
-                      options.output);
-    printResult(fmt::format("{}: {} nodes of {}, {}\n", options.output, graph.nodes().size(), options.project,
-                            formatBytes(static_cast<double>(std::filesystem::file_size(options.output)))));
+        exportPyTorch(graph, files.get(), folder, options.output);
+    std::error_code unknown; // of a pipe
+    const auto bytes = std::filesystem::file_size(options.output, unknown);
+    printResult(fmt::format("{}: {} nodes of {}{}\n", options.output, graph.nodes().size(), options.project,
+                            unknown ? "" : ", " + formatBytes(static_cast<double>(bytes))));
     return ExitCode::fine;
 }
 

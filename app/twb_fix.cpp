@@ -1,11 +1,10 @@
 #include "app/commands.h"
 #include "app/placed_graph.h"
+#include "app/project_output.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "core/format.h"
 #include "core/text_table.h"
-#include "formats/project.h"
 #include "placement/causes.h"
 #include "placement/fix_set.h"
 #include "placement/fixes.h"
@@ -21,7 +20,7 @@ namespace {
 
 struct FixOptions {
     std::string file;
-    std::string output;
+    ProjectOutputOptions output;
     PlacementOptions placement;
     bool allowOutside = false;
     bool json = false;
@@ -60,8 +59,8 @@ nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, cons
 }
 
 ExitCode fix(const FixOptions& options) {
+    const ProjectOutput output(options.output, options.file, options.placement);
     PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
-    if (!options.output.empty()) checkWritable(options.output, "-o");
     const FixSet set = minimalFixSet(placed.graph, placed.analysis, placed.devices, placed.files.get());
     std::vector<Cause> causes;
     for (Cause& cause : causesOf(placed.graph, placed.analysis, placed.devices))
@@ -85,13 +84,13 @@ ExitCode fix(const FixOptions& options) {
                                 formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
                                 printable(sourcesOf(placed.devices))));
     }
-    if (options.output.empty()) return ExitCode::fine;
+    if (options.output.path.empty()) return ExitCode::fine;
     placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
-    saveProject(placed.graph, options.output);
+    output.save(placed.graph);
     const Analysis after = analyze(placed.graph, placed.devices, placed.analysis.policy, placed.files.get());
     if (!after.hasErrors()) return ExitCode::fine;
-    printMessage(fmt::format("{} still has {} of other kinds; run `twb check` to list them", options.output,
-                             after.errorCount() == 1 ? "an error" : "errors"));
+    printMessage(fmt::format("{} still has {} of other kinds; run `twb check` to list them",
+                             options.output.path, after.errorCount() == 1 ? "an error" : "errors"));
     return ExitCode::graphErrors;
 }
 
@@ -101,7 +100,7 @@ void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
     CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches at the least predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
-    command->add_option("-o,--output", options->output, "Write the fixed project to this file");
+    options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

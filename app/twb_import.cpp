@@ -2,6 +2,7 @@
 #include "app/near_matches.h"
 #include "app/terminal.h"
 #include "core/format.h"
+#include "formats/file_claims.h"
 #include "formats/onnx/onnx_model.h"
 #include "ops/op_table.h"
 
@@ -52,8 +53,10 @@ void checkDimensions(const OnnxImportOptions& options, const ImportedModel& mode
 
 ExitCode import(const ImportOptions& options) {
     const std::filesystem::path target(options.project);
+    FileClaims claims;
+    claims.read(options.model, "the model");
+    claims.write(target, "-o", FileClaims::Content::project);
     OnnxImportOptions importing;
-    importing.tensorFile = target.stem().string() + ".safetensors";
     for (const std::string& text : options.dimensions) {
         const auto [at, fresh] = importing.dimensions.insert(parseDimension(text));
         if (!fresh)
@@ -62,15 +65,15 @@ ExitCode import(const ImportOptions& options) {
     }
     const ImportedModel model = importOnnx(options.model, importing);
     checkDimensions(importing, model, options.model);
-    saveImportedModel(model, target);
+    const std::string tensorFile = saveImportedModel(model, target);
 
     double bytes = 0;
     for (const auto& [path, tensor] : model.tensors) bytes += static_cast<double>(tensor.byteCount());
     std::string summary = fmt::format("{}: {} nodes, {} edges", target.string(), model.graph.nodes().size(),
                                       model.graph.edgeCount());
-    if (!model.tensors.empty())
+    if (!tensorFile.empty())
         summary += fmt::format("; {} tensors ({}) in {}", model.tensors.size(), formatBytes(bytes),
-                               (target.parent_path() / importing.tensorFile).string());
+                               (target.parent_path() / tensorFile).string());
     printResult(summary + "\n");
     for (const std::string& remark : model.remarks) printMessage(remark);
     std::set<std::string> missing;

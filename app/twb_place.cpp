@@ -1,10 +1,9 @@
 #include "app/commands.h"
 #include "app/placed_graph.h"
+#include "app/project_output.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "core/format.h"
-#include "formats/project.h"
 #include "placement/proposal.h"
 #include "profile/prediction.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 struct PlaceOptions {
     std::string file;
-    std::string output;
+    ProjectOutputOptions output;
     PlacementOptions placement;
     bool allowOutside = false;
     bool json = false;
@@ -54,9 +53,9 @@ nlohmann::ordered_json toJson(const Graph& graph, const PlacementProposal& propo
 }
 
 ExitCode place(const PlaceOptions& options) {
+    const ProjectOutput output(options.output, options.file, options.placement);
     PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
     requireNoErrors(placed, options.file);
-    if (!options.output.empty()) checkWritable(options.output, "-o");
     const PlacementProposal proposal = proposePlacement(
         placed.graph, placed.analysis, placed.devices, placed.files.get(), [&](const Graph& graph) {
             return predict(graph, placed.devices, placed.files, placed.analysis.policy).iterationNs;
@@ -86,7 +85,7 @@ ExitCode place(const PlaceOptions& options) {
             printMessage(fmt::format("{} would need {}, but has {}", use.device.toString(),
                                      formatBytes(static_cast<double>(use.plannedBytes)),
                                      formatBytes(static_cast<double>(use.memoryBytes))));
-    if (!options.output.empty()) saveProject(moved, options.output);
+    output.save(moved);
     return ExitCode::fine;
 }
 
@@ -96,8 +95,7 @@ void addPlaceCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<PlaceOptions>();
     CLI::App* command = app.add_subcommand("place", "Propose the lanes with the least predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
-    command->add_option("-o,--output", options->output,
-                        "Write the project with the proposed lanes to this file");
+    options->output.addTo(*command, "Write the project with the proposed lanes to this file");
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

@@ -1,7 +1,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "app/writable.h"
 #include "core/format.h"
+#include "formats/file_claims.h"
 #include "formats/project.h"
 #include "profile/report_page.h"
 #include "profile/saved_report.h"
@@ -26,7 +26,9 @@ void addReportCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->report, "A report of `twb run --report` (.json)")->required();
     command->add_option("-o,--output", options->output, "Page to write (.html)")->required();
     command->callback([options, &exit] {
-        checkWritable(options->output, "-o");
+        FileClaims claims;
+        claims.read(options->report, "FILE");
+        claims.write(options->output, "-o");
         const std::string page = reportPage(readFile(options->report, kLargestReport), options->report);
         writeFileAtomically(options->output, page);
         printResult(fmt::format("{}: {}\n", options->output, formatBytes(static_cast<double>(page.size()))));

@@ -6,7 +6,7 @@
 #include "app/settings.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "app/writable.h"
+#include "formats/file_claims.h"
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -61,11 +60,9 @@ PortRef tensorOf(const Graph& graph, const Node& node, const char* option) {
         fmt::format("{} {}: {} has no output, and nothing is connected to it", option, node.name, node.op));
 }
 
-std::vector<WantedOutput> wantedOutputs(const Graph& graph, const std::vector<std::string>& texts) {
+std::vector<WantedOutput> wantedOutputs(const Graph& graph, std::vector<NamedFile> files) {
     std::vector<WantedOutput> out;
-    for (const std::string& text : texts) {
-        NamedFile file = parseNamedFile(text, "--output");
-        checkWritable(splitTensorPath(file.path.string()).file, "--output");
+    for (NamedFile& file : files) {
         const PortRef port =
             tensorOf(graph, nodeNamed(graph, file.node, "--output " + file.node), "--output");
         out.push_back({std::move(file), port});
@@ -127,53 +124,44 @@ void writeReports(const RunCommand& command, const RunReport& report, const RunW
     }
 }
 
-/// Two results in one file would leave one of them, and one in the project's own place would leave no
-/// project.
-void checkDistinct(const RunCommand& command) {
-    std::map<fs::path, std::string> taken;
-    const auto claim = [&](const fs::path& path, const std::string& what) {
-        std::error_code failed;
-        const TensorPath tensor = splitTensorPath(path.string());
-        fs::path place = fs::weakly_canonical(fs::absolute(tensor.file), failed);
-        if (failed || (fs::exists(place, failed) && !fs::is_regular_file(place, failed))) return; // /dev/null
-        if (tensor.tensor) place += "#" + *tensor.tensor; // a file of many has room for several
-        const auto [known, fresh] = taken.try_emplace(place, what);
-        if (!fresh)
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("{} and {} are the same file, {}; use different files", known->second,
-                                    what, path.string()));
-    };
-    claim(command.file, "the project");
-    if (!command.report.empty()) claim(command.report, "--report");
-    if (!command.trace.empty()) claim(command.trace, "--trace");
-    if (!command.junit.empty()) claim(command.junit, "--junit");
-    for (const std::string& text : command.outputs)
-        claim(parseNamedFile(text, "--output").path, "--output " + text);
+/// Claims what the command line names. The graph's own files follow once it is read.
+FileClaims claimsOf(const RunCommand& command, const std::vector<NamedFile>& inputs,
+                    const std::vector<NamedFile>& outputs) {
+    FileClaims claims;
+    claims.read(command.file, "the project");
+    command.placement.claim(claims);
+    for (const NamedFile& input : inputs) claims.read(input.path, "--input " + input.node);
+    if (!command.report.empty()) claims.write(command.report, "--report");
+    if (!command.trace.empty()) claims.write(command.trace, "--trace");
+    if (!command.junit.empty()) claims.write(command.junit, "--junit");
+    for (const NamedFile& output : outputs) claims.write(output.path, "--output " + output.node);
+    return claims;
 }
 
 /// `outcome` is what the run is as a test case.
 ExitCode run(const RunCommand& command, JunitCase& outcome) {
-    checkDistinct(command);
-    if (!command.junit.empty()) checkWritable(command.junit, "--junit");
     std::vector<NamedFile> inputs;
     for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
+    std::vector<NamedFile> outputFiles;
+    for (const std::string& text : command.outputs) outputFiles.push_back(parseNamedFile(text, "--output"));
+    FileClaims claims = claimsOf(command, inputs, outputFiles);
     std::vector<Setting> settings;
     for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
-    if (!command.report.empty()) checkWritable(command.report, "--report");
-    if (!command.trace.empty()) checkWritable(command.trace, "--trace");
 
+    const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
     replaceSources(graph, inputs);
     applySettings(graph, settings);
-    const std::vector<WantedOutput> outputs = wantedOutputs(graph, command.outputs);
+    claims.readGraph(graph, folder);
+    const std::vector<WantedOutput> outputs = wantedOutputs(graph, std::move(outputFiles));
     const auto probes = probesOf(graph);
 
     const Policy policy = command.placement.policyFor(graph);
     const DeviceMap devices = command.placement.devicesFor(graph);
     if (!command.quiet)
         for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
-    const auto files = std::make_shared<CommandLineFiles>(
-        makeProjectFiles(fs::absolute(command.file).parent_path(), command.allowOutside), inputs);
+    const auto files =
+        std::make_shared<CommandLineFiles>(makeProjectFiles(folder, command.allowOutside), inputs);
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
     for (const Diagnostic& d : analysis.diagnostics)

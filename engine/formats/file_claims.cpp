@@ -35,9 +35,9 @@ void checkFolder(const fs::path& path, const std::string& role) {
     };
     std::error_code failed;
     if (!fs::is_directory(folder, failed))
-        fail(fmt::format("there is no folder {}; make it first", folder.string()));
+        fail(fmt::format("the folder {} does not exist; create it first", folder.string()));
     if (::access(folder.c_str(), W_OK) != 0)
-        fail(fmt::format("the folder {} cannot be written to", folder.string()));
+        fail(fmt::format("cannot write to the folder {}", folder.string()));
     if (fs::is_directory(path, failed)) fail("this is a folder");
     if (fs::exists(path, failed) && ::access(path.c_str(), W_OK) != 0) fail(std::strerror(errno));
 }
@@ -107,7 +107,7 @@ void FileClaims::add(const fs::path& path, const std::string& role, bool written
         if ((other.byGraph && byGraph) || (!other.written && !written)) continue;
         if (other.place != claim.place && (!other.inode || other.inode != claim.inode)) continue;
         if (other.tensor && claim.tensor && other.tensor != claim.tensor) continue;
-        refuse(fmt::format("{} and {} are the same file, {}; give each a file of its own", other.role, role,
+        refuse(fmt::format("{} and {} are the same file, {}; use different files", other.role, role,
                            path.string()));
     }
     m_claims.push_back(std::move(claim));

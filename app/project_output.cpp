@@ -1,0 +1,58 @@
+#include "app/project_output.h"
+
+#include "core/error.h"
+#include "formats/file_claims.h"
+#include "formats/project.h"
+#include "formats/tensor_archive.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A project names its tensors relative to its folder.
+void requireTensors(const Graph& graph, const fs::path& source, const fs::path& target) {
+    const fs::path from = fs::absolute(source).parent_path();
+    const fs::path to = fs::absolute(target).parent_path();
+    std::error_code unknown;
+    for (const Node& node : graph.nodes()) {
+        const AttributeValue* path = node.op == "File" ? node.attributes.find("path") : nullptr;
+        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
+        if (!text) continue;
+        const std::string file = splitTensorPath(*text).file;
+        if (fs::exists(from / file, unknown) && !fs::exists(to / file, unknown))
+            throw Error(ErrorCode::io,
+                        fmt::format("{} is not written: File \"{}\" would not find {} in {}; copy that file "
+                                    "there first, or write the project to {}",
+                                    target.string(), node.name, file, to.string(), from.string()));
+    }
+}
+
+} // namespace
+
+void ProjectOutputOptions::addTo(CLI::App& command, const std::string& doc) {
+    command.add_option("-o,--output", path, doc);
+    command.add_flag("--force", force, "Let -o replace FILE itself");
+}
+
+ProjectOutput::ProjectOutput(const ProjectOutputOptions& options, const std::string& source,
+                             const PlacementOptions& placement)
+    : m_path(options.path), m_source(source) {
+    if (m_path.empty()) return;
+    FileClaims claims;
+    placement.claim(claims);
+    if (!options.force) claims.read(source, "the project");
+    claims.write(m_path, "-o", FileClaims::Content::project);
+}
+
+void ProjectOutput::save(const Graph& graph) const {
+    if (m_path.empty()) return;
+    requireTensors(graph, m_source, m_path);
+    saveProject(graph, m_path);
+}
+
+} // namespace twb

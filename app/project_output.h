@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/placement_options.h"
+#include "graph/graph.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace twb {
+
+/// `-o FILE` and `--force` of commands that write a changed copy of a project.
+struct ProjectOutputOptions {
+    std::string path; ///< empty: nothing is written
+    bool force = false;
+
+    void addTo(CLI::App& command, const std::string& doc);
+};
+
+/// The changed copy of the project `source`. Found wrong before the work begins: a path that is another file
+/// of the command, the project itself without --force, a file that is not a project.
+class ProjectOutput {
+public:
+    /// Throws as FileClaims does.
+    ProjectOutput(const ProjectOutputOptions& options, const std::string& source,
+                  const PlacementOptions& placement);
+    /// Does nothing without a path. Throws Error(io), also where the copy would not find tensors that lie
+    /// beside the project.
+    void save(const Graph& graph) const;
+
+private:
+    std::filesystem::path m_path;
+    std::filesystem::path m_source;
+};
+
+} // namespace twb
