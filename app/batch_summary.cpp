@@ -1,11 +1,11 @@
 #include "app/batch_summary.h"
 
-#include "core/csv.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "profile/csv.h"
 #include "profile/report.h"
 #include "profile/saved_report.h"
 

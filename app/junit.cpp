@@ -1,7 +1,7 @@
 #include "app/junit.h"
 
-#include "core/markup.h"
 #include "formats/project.h"
+#include "profile/markup.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "profile/report_page.h"
 
 #include "core/format.h"
-#include "core/markup.h"
+#include "profile/markup.h"
 #include "profile/profiles.h"
 #include "profile/report_pictures.h"
 #include "profile/saved_report.h"

@@ -1,7 +1,7 @@
 #include "profile/report_pictures.h"
 
 #include "core/format.h"
-#include "core/markup.h"
+#include "profile/markup.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "profile/transfer_series.h"
 
-#include "core/csv.h"
+#include "profile/csv.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/csv.h"
+#include "profile/csv.h"
 #include "profile/example_plan.h"
 #include "profile/ledger.h"
 #include "profile/transfer_series.h"

@@ -1,6 +1,6 @@
 #include "widgets/panels/ledger_csv.h"
 
-#include "core/csv.h"
+#include "profile/csv.h"
 #include "widgets/panels/ledger_model.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "core/csv.h"
+#include "profile/csv.h"
 
 namespace twb {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/markup.h"
+#include "profile/markup.h"
 
 #include "core/format.h"
 
