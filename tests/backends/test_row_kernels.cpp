@@ -1,8 +1,8 @@
 #include "backends/cuda/kernels/order_keys.h"
 #include "backends/cuda/kernels/row_order.h"
 #include "core/dtype.h"
+#include "support/cuda_op_runner.h"
 #include "support/host_queue.h"
-#include "support/kernel_cases.h"
 #include "support/test_main.h"
 
 #include <QObject>

@@ -1,7 +1,7 @@
 #include "backends/cuda/kernels/team.h"
+#include "support/cuda_op_runner.h"
 #include "support/emulated_blocks.h"
 #include "support/host_queue.h"
-#include "support/kernel_cases.h"
 #include "support/test_main.h"
 
 #include <QObject>

@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/product_chain.h"
 #include "cudnn/fake_cudnn.h"
 #include "ops/sliding_window.h"
+#include "support/cuda_op_runner.h"
 #include "support/host_queue.h"
 #include "support/kernel_cases.h"
 #include "support/test_main.h"

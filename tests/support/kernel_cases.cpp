@@ -1,6 +1,5 @@
 #include "support/kernel_cases.h"
 
-#include "support/host_queue.h"
 #include "support/layer_cases.h"
 #include "support/model_cases.h"
 
@@ -338,17 +337,6 @@ DTypeSet caseTypesOf(const Op& op) {
     if (op.inputs.empty() || op.name == "ConstantOfShape" || op.name.ends_with("Window"))
         return op.outputs[0].types;
     return op.inputs[0].types;
-}
-
-std::vector<Tensor> runOpByCuda(std::string_view op, const Attributes& attributes,
-                                const std::vector<Tensor>& inputs) {
-    setKernelRunner([](const Op& entry, const KernelContext& context) {
-        runCudaKernel(entry.name.c_str(), context);
-        return true;
-    });
-    std::vector<Tensor> out = runOp(op, attributes, inputs);
-    setKernelRunner(nullptr);
-    return out;
 }
 
 } // namespace twb::test

@@ -29,8 +29,4 @@ CaseMaker caseMakerOf(const Op& op);
 /// The dtypes that an op's launches are made for: those of the port that says most of them.
 DTypeSet caseTypesOf(const Op& op);
 
-/// runOp() by the GPU's kernel, as the host's compiler made it. There must be one.
-std::vector<Tensor> runOpByCuda(std::string_view op, const Attributes& attributes,
-                                const std::vector<Tensor>& inputs);
-
 } // namespace twb::test

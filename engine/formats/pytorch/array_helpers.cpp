@@ -8,6 +8,46 @@ def reshape(x, shape, allow_zero):
     """A size of 0 is that of x, unless zeros are allowed."""
     return x.reshape([x.shape[i] if n == 0 and not allow_zero else n for i, n in enumerate(shape)])
 )py"});
+    table.push_back({"arange", R"py(
+def arange(start, limit, delta, **options):
+    """torch.arange, and no elements where delta leads away from the limit."""
+    return torch.arange(start, limit if (limit - start) * delta > 0 else start, delta, **options)
+)py"});
+    table.push_back({"split_evenly", R"py(
+def split_evenly(x, count, axis):
+    """As many parts of one size as fit, then a smaller one, then empty ones."""
+    n = x.shape[axis]
+    size = -(-n // count)
+    ends = [min(i * size, n) for i in range(count + 1)]
+    return torch.split(x, [end - start for start, end in zip(ends, ends[1:])], axis)
+)py"});
+    table.push_back({"exclusive_cumsum", R"py(
+def exclusive_cumsum(x, axis, dtype):
+    """The sum of the elements before each one."""
+    n = x.shape[axis] if x.dim() else 1
+    if x.dim() == 0 or n == 0:
+        return torch.zeros_like(x, dtype=dtype)
+    before = torch.cat([torch.zeros_like(x.narrow(axis, 0, 1)), x.narrow(axis, 0, n - 1)], axis)
+    return torch.cumsum(before, axis, dtype=dtype)
+)py"});
+    table.push_back({"top_k", R"py(
+def top_k(x, k, axis, largest):
+    """torch.topk, where the first of equal elements comes first."""
+    values, indices = torch.sort(x, dim=axis, descending=largest, stable=True)
+    return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
+)py"});
+    table.push_back({"extreme", R"py(
+def extreme(x, function, otherwise, dims, keepdim):
+    """torch.amax or torch.amin, and another value where there are no elements."""
+    if x.numel():
+        return function(x, dims, keepdim)
+    return torch.full_like(torch.sum(x, dims, keepdim, dtype=x.dtype), otherwise)
+)py"});
+    table.push_back({"hardmax", R"py(
+def hardmax(x, axis):
+    """1 at the first of the largest elements along an axis, else 0."""
+    return torch.zeros_like(x).scatter(axis, x.argmax(axis, keepdim=True), 1) if x.numel() else x
+)py"});
     table.push_back({"sliced", R"py(
 def sliced(x, starts, ends, axes, steps):
     """Slices along axes; steps may be negative, which x[a:b:c] does not take."""
@@ -100,8 +140,8 @@ def scatter_nd(x, indices, updates, reduce):
     steps = [math.prod(shape[i + 1:]) for i in range(depth)]
     rows = sum(torch.where(place < 0, place + size, place) * step
                for place, size, step in zip(indices.unbind(-1), shape, steps)).flatten()
-    flat = x.reshape(math.prod(shape), -1)
-    updates = updates.reshape(rows.numel(), -1)
+    flat = x.reshape(math.prod(shape), math.prod(x.shape[depth:]))
+    updates = updates.reshape(rows.numel(), flat.shape[1])
     if reduce is None:
         return flat.index_copy(0, rows, updates).reshape(x.shape)
     rows = rows.unsqueeze(1).expand_as(updates)

@@ -26,13 +26,14 @@ def batch_norm_training(x, scale, bias, mean, var, eps, momentum):
     return y, mean * momentum + now_mean * (1 - momentum), var * momentum + now_var * (1 - momentum)
 )py"});
     table.push_back({"layer_norm", R"py(
-def layer_norm(x, scale, bias, axis, eps):
-    """F.layer_norm with the mean and the inverse deviation that it used."""
+def layer_norm(x, scale, bias, axis, eps, dtype):
+    """F.layer_norm with the mean and the inverse deviation that it used, of another dtype."""
     dims = list(range(axis, x.dim()))
-    mean = x.mean(dims, True)
-    inverse = torch.rsqrt(x.var(dims, unbiased=False, keepdim=True) + eps)
-    y = (x - mean) * inverse * scale
-    return y if bias is None else y + bias, mean, inverse
+    wide = x if x.dtype == torch.float64 else x.float()
+    mean = wide.mean(dims, True)
+    inverse = torch.rsqrt(wide.var(dims, unbiased=False, keepdim=True) + eps)
+    y = ((wide - mean) * inverse).type(x.dtype) * scale
+    return y if bias is None else y + bias, mean.type(dtype), inverse.type(dtype)
 )py"});
     table.push_back({"quantized", R"py(
 def quantized(x, scale, zero, axis, dtype):
@@ -60,7 +61,8 @@ def dequantized(x, scale, zero, axis):
     table.push_back({"dynamically_quantized", R"py(
 def dynamically_quantized(x):
     """To 8 bits, with a scale and a zero point that fit x and 0."""
-    low, high = x.min().clamp(max=0), x.max().clamp(min=0)
+    seen = F.pad(x.flatten(), [0, 1])  # and 0
+    low, high = seen.min(), seen.max()
     scale = (high - low) / 255
     zero = torch.round(-low / scale).clamp(0, 255)
     return torch.clamp(torch.round(x / scale) + zero, 0, 255).type(torch.uint8), scale, zero.type(torch.uint8)

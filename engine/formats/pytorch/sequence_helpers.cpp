@@ -24,7 +24,7 @@ def recurrent(x, w, r, b, lengths, states, direction, batch_first, cell):
                 runs = (t < lengths).unsqueeze(1)
                 state = [torch.where(runs, new, old) for new, old in zip(now, state)]
                 outputs[t] = torch.where(runs, now[0], torch.zeros_like(now[0]))
-        results.append(torch.stack(outputs))
+        results.append(torch.stack(outputs) if steps else x.new_zeros(0, batch, hidden))
         finals.append(state)
     y = torch.stack(results, 1)
     finals = [torch.stack(one) for one in zip(*finals)]
@@ -125,23 +125,25 @@ def rotary_embedding(x, cos, sin, positions, interleaved, heads, dims):
 def dft(x, n, axis, inverse, onesided, is_complex):
     """The discrete Fourier transform; the last axis holds real and imaginary parts."""
     n = x.shape[axis] if n is None else int(n)
-    x = torch.view_as_complex(x.contiguous()) if is_complex else x[..., 0]
-    if inverse and onesided:
-        return torch.fft.irfft(x, n, axis).unsqueeze(-1)
-    y = torch.fft.ifft(x, n, axis) if inverse else torch.fft.fft(x, n, axis)
-    return torch.view_as_real(y.narrow(axis, 0, n // 2 + 1) if onesided else y)
+    wide = x if x.dtype == torch.float64 else x.float()
+    wide = torch.view_as_complex(wide.contiguous()) if is_complex else wide[..., 0]
+    y = torch.fft.ifft(wide, n, axis) if inverse else torch.fft.fft(wide, n, axis)
+    return torch.view_as_real((y.narrow(axis, 0, n // 2 + 1) if onesided else y).resolve_conj()).type(x.dtype)
 )py"});
     table.push_back({"stft", R"py(
 def stft(signal, step, window, length, onesided):
     """Fourier transforms of frames of a signal, each faded by the window."""
     length = int(length if length is not None else window.numel())
+    dtype = signal.dtype
+    if dtype != torch.float64:
+        signal = signal.float()
     if signal.dim() == 3:
         signal = torch.view_as_complex(signal.contiguous()) if signal.shape[2] == 2 else signal[..., 0]
     frames = signal.unfold(1, length, int(step))
     if window is not None:
         frames = frames * window
     y = torch.fft.fft(frames)
-    return torch.view_as_real(y[..., :length // 2 + 1] if onesided else y)
+    return torch.view_as_real(y[..., :length // 2 + 1] if onesided else y).type(dtype)
 )py"});
     table.push_back({"adagrad", R"py(
 def adagrad(r, t, tensors, norm_coefficient, decay_factor, epsilon):

@@ -4,27 +4,37 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace twb::pytorch {
 namespace {
+
+/// The mean and powers of integers are integers here; PyTorch's are not.
+std::string inItsType(const Call& call, std::string expression) {
+    return isFloating(call.out().dtype)
+               ? expression
+               : fmt::format("({}).type({})", expression, torchDType(call.out().dtype));
+}
 
 std::string product(const Call& call) {
     if (call.flag("transA") || call.number("alpha") != 1 || !call.has(2) || call.number("beta") != 1 ||
         !call.flag("transB") || call.rank(2) != 1) {
         const std::string a = call.in(0) + (call.flag("transA") ? ".t()" : "");
         const std::string b = call.in(1) + (call.flag("transB") ? ".t()" : "");
-        const bool isReal = isFloating(call.out().dtype);
-        const auto factor = [&](const char* name) {
-            return isReal ? literal(call.number(name))
-                          : std::to_string(static_cast<std::int64_t>(call.number(name)));
-        };
-        std::string factors;
-        if (call.has(2) && call.number("beta") != 1) factors += ", beta=" + factor("beta");
-        if (call.has(2) && call.number("alpha") != 1) factors += ", alpha=" + factor("alpha");
-        if (call.has(2)) return fmt::format("torch.addmm({}, {}, {}{})", call.in(2), a, b, factors);
+        const std::string alpha = literal(call.number("alpha"));
+        const std::string beta = literal(call.number("beta"));
         const std::string plain = fmt::format("torch.mm({}, {})", a, b);
-        return call.number("alpha") == 1 ? plain : factor("alpha") + " * " + plain;
+        if (!isFloating(call.out().dtype)) { // PyTorch takes factors of integers that are integers
+            std::string sum = fmt::format("{} * {}.double()", alpha, plain);
+            if (call.has(2)) sum += fmt::format(" + {} * {}.double()", beta, call.in(2));
+            return inItsType(call, sum);
+        }
+        std::string factors;
+        if (call.has(2) && call.number("beta") != 1) factors += ", beta=" + beta;
+        if (call.has(2) && call.number("alpha") != 1) factors += ", alpha=" + alpha;
+        if (call.has(2)) return fmt::format("torch.addmm({}, {}, {}{})", call.in(2), a, b, factors);
+        return call.number("alpha") == 1 ? plain : alpha + " * " + plain;
     }
     return call.filled("F.linear({0}, {1}, {2})");
 }
@@ -131,17 +141,13 @@ std::string slice(const Call& call) {
 std::string split(const Call& call) {
     const int count = call.op().outputCount(call.attributes());
     std::string sizes = call.has(1) || call.hasAttribute("split") ? call.list(1) : "";
-    if (sizes.empty()) { // all but the last have the same
+    if (sizes.empty()) {
         const int axis = call.axis("axis", call.rank());
-        const std::int64_t size = call.type(0).shape[axis];
-        if (size == kUnknownDim)
-            sizes = fmt::format("-(-{}.shape[{}] // {})", call.in(0), axis, count);
-        else {
-            const std::int64_t each = (size + count - 1) / count;
-            std::vector<std::int64_t> all(static_cast<std::size_t>(count), each);
-            all.back() = size - each * (count - 1);
-            sizes = literal(all);
-        }
+        if (call.type(0).shape[axis] == kUnknownDim)
+            return fmt::format("{}({}, {}, {})", call.helper("split_evenly"), call.in(0), count, axis);
+        std::vector<std::int64_t> all;
+        for (int port = 0; port < count; ++port) all.push_back(call.out(port).shape[axis]);
+        sizes = literal(all);
     }
     return fmt::format("torch.split({}, {}, {})", call.in(0), sizes,
                        literal(*call.attributes().find("axis")));
@@ -210,6 +216,33 @@ std::string reduced(const Call& call, const std::string& x, const char* function
                        call.flag("keepdims") ? "True" : "False", more);
 }
 
+/// torch.amax or torch.amin, which refuse to reduce no elements: there the result is `end` of the dtype's
+/// range.
+std::string extreme(const Call& call, const char* function, const char* end) {
+    const auto axes = axesOf(call, 1, call.rank());
+    const bool known = axes || !(call.has(1) || call.hasAttribute("axes"));
+    const Along how = along(call);
+    bool isEmpty = false;
+    bool isSure = known;
+    for (int axis = 0; axis < call.rank() && known && !how.nothing; ++axis) {
+        if (axes && !axes->empty() && std::find(axes->begin(), axes->end(), axis) == axes->end()) continue;
+        isEmpty = isEmpty || call.type(0).shape[axis] == 0;
+        isSure = isSure && call.type(0).shape[axis] != kUnknownDim;
+    }
+    if (isSure && !isEmpty) return reduced(call, call.in(0), function);
+    const DType dtype = call.out().dtype;
+    const bool isLowest = std::string_view(end) == "min";
+    const std::string value = isFloating(dtype) ? literal(isLowest ? -INFINITY : INFINITY)
+                              : dtype == DType::boolean
+                                  ? (isLowest ? "False" : "True")
+                                  : fmt::format("torch.iinfo({}).{}", torchDType(dtype), end);
+    if (isSure && call.out().isKnown())
+        return fmt::format("torch.full({}, {}, dtype={}{})", tupleOf(call.out().shape.dims()), value,
+                           torchDType(dtype), call.deviceArgument());
+    return fmt::format("{}({}, torch.{}, {}, {}, {})", call.helper("extreme"), call.in(0), function, value,
+                       how.dims, call.flag("keepdims") ? "True" : "False");
+}
+
 std::string summed(const Call& call, const std::string& x) {
     const bool widens = !isFloating(call.out().dtype) && call.out().dtype != DType::i64;
     return reduced(call, x, "sum", widens ? ", dtype=" + torchDType(call.out().dtype) : "");
@@ -233,18 +266,12 @@ std::string multiplied(const Call& call) {
     return out;
 }
 
-/// The mean and powers of integers are integers here; PyTorch's are not.
-std::string inItsType(const Call& call, std::string expression) {
-    return isFloating(call.out().dtype)
-               ? expression
-               : fmt::format("({}).type({})", expression, torchDType(call.out().dtype));
-}
-
 std::string asReal(const Call& call) {
     return isFloating(call.dtype()) ? call.in(0) : call.in(0) + ".double()";
 }
 
 std::string argument(const Call& call, const char* function) {
+    if (call.rank() == 0) return fmt::format("torch.zeros_like({}, dtype=torch.int64)", call.in(0));
     const int axis = call.axis("axis", call.rank());
     const char* keep = call.flag("keepdims") ? "True" : "False";
     if (!call.flag("select_last_index"))
@@ -259,9 +286,13 @@ std::string filledShape(const Call& call) {
                        call.deviceArgument());
 }
 
+/// torch.arange refuses a step that leads away from the limit.
 std::string range(const Call& call) {
-    return fmt::format("torch.arange({}, {}, {}, dtype={}{})", call.scalar(0), call.scalar(1), call.scalar(2),
-                       torchDType(call.out().dtype), call.deviceArgument());
+    const std::int64_t count = call.out().shape[0];
+    const std::string rest = fmt::format("dtype={}{}", torchDType(call.out().dtype), call.deviceArgument());
+    if (count == 0) return fmt::format("torch.empty(0, {})", rest);
+    return fmt::format("{}({}, {}, {}, {})", count == kUnknownDim ? call.helper("arange") : "torch.arange",
+                       call.scalar(0), call.scalar(1), call.scalar(2), rest);
 }
 
 std::string eyeLike(const Call& call) {
@@ -279,8 +310,8 @@ void addArrays(Writers& table) {
     pattern("Det", "torch.linalg.det({0})");
     table["Gemm"] = product;
     table["Einsum"] = [](const Call& call) {
-        return fmt::format("torch.einsum({}, {})", literal(*call.attributes().find("equation")),
-                           call.inputs());
+        return inItsType(call, fmt::format("torch.einsum({}, {})",
+                                           literal(*call.attributes().find("equation")), call.inputs()));
     };
     table["Size"] = [](const Call& call) {
         return fmt::format("torch.tensor({}.numel(){})", call.in(0), call.deviceArgument());
@@ -310,8 +341,8 @@ void addArrays(Writers& table) {
     table["ReduceMean"] = [](const Call& call) {
         return inItsType(call, reduced(call, asReal(call), "mean"));
     };
-    table["ReduceMax"] = [](const Call& call) { return reduced(call, call.in(0), "amax"); };
-    table["ReduceMin"] = [](const Call& call) { return reduced(call, call.in(0), "amin"); };
+    table["ReduceMax"] = [](const Call& call) { return extreme(call, "amax", "min"); };
+    table["ReduceMin"] = [](const Call& call) { return extreme(call, "amin", "max"); };
     table["ReduceProd"] = multiplied;
     table["ReduceL1"] = [](const Call& call) { return summed(call, call.filled("torch.abs({0})")); };
     table["ReduceL2"] = [](const Call& call) {

@@ -36,6 +36,9 @@ std::string scatterND(const Call& call) {
 }
 
 std::string topK(const Call& call) {
+    if (call.isRead(1)) // which of equal elements it takes, PyTorch's own leaves open
+        return fmt::format("{}({}, {}, {}, {})", call.helper("top_k"), call.in(0), call.scalar(1),
+                           call.integer("axis"), call.flag("largest") ? "True" : "False");
     return fmt::format("torch.topk({}, {}, {}, {}, {})", call.in(0), call.scalar(1), call.integer("axis"),
                        call.flag("largest") ? "True" : "False", call.flag("sorted") ? "True" : "False");
 }

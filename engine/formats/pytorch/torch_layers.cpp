@@ -50,6 +50,10 @@ int spatialAxes(const Call& call) {
     return axes;
 }
 
+void needsReals(const Call& call) {
+    if (!isFloating(call.dtype())) call.refuse("PyTorch takes floating-point numbers here only");
+}
+
 Window windowOf(const Call& call, const std::vector<std::int64_t>& kernel) {
     if (call.hasAttribute("auto_pad") && call.text("auto_pad").starts_with("SAME") && !call.type(0).isKnown())
         call.refuse("its padding follows from sizes that are known only at run time");
@@ -100,6 +104,18 @@ std::string transposed(const Call& call) {
     return fmt::format("F.pad({}, {})", out, literal(pads));
 }
 
+/// The same window with so much padding at the end that rounding the number of positions up and down give one
+/// result: PyTorch's ceil_mode knows only the padding that is its own.
+Window covered(const Call& call, Window window) {
+    if (!call.flag("ceil_mode")) return window;
+    for (WindowAxis& axis : window.axes) {
+        if (axis.in == kUnknownDim)
+            call.refuse("its padding follows from sizes that are known only at run time");
+        axis.padEnd = (axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin;
+    }
+    return window;
+}
+
 std::string maxPool(const Call& call) {
     const int axes = spatialAxes(call);
     if (call.integer("storage_order") != 0 && call.isRead(1))
@@ -110,15 +126,16 @@ std::string maxPool(const Call& call) {
         isSymmetric(window) && std::all_of(window.axes.begin(), window.axes.end(),
                                            [](const auto& axis) { return 2 * axis.padBegin <= axis.kernel; });
     std::string x = call.in(0);
-    if (!isFloating(call.dtype())) call.refuse("PyTorch pools floating-point numbers only");
-    if (inside)
+    needsReals(call);
+    if (inside) {
         options += named("padding", each(window, &WindowAxis::padBegin), 0);
-    else if (call.isRead(1))
+        if (call.flag("ceil_mode")) options += ", ceil_mode=True";
+    } else if (call.isRead(1)) {
         call.refuse("its padding, which PyTorch has not, would change the indices that it gives");
-    else
-        x = fmt::format("F.pad({}, {}, value=float(\"-inf\"))", x, literal(padsOf(window)));
+    } else {
+        x = fmt::format("F.pad({}, {}, value=float(\"-inf\"))", x, literal(padsOf(covered(call, window))));
+    }
     options += named("dilation", each(window, &WindowAxis::dilation), 1);
-    if (call.flag("ceil_mode")) options += ", ceil_mode=True";
     const std::string kernel = shortly(each(window, &WindowAxis::kernel));
     if (!call.isRead(1)) return call.alone(fmt::format("F.max_pool{}d({}, {}{})", axes, x, kernel, options));
     return fmt::format("{}(*F.max_pool{}d({}, {}{}, return_indices=True), {})",
@@ -129,7 +146,7 @@ std::string maxPool(const Call& call) {
 std::string windowSums(const Call& call, const Window& window, const std::string& x) {
     return fmt::format("{}({}, {}, {}, {}, {})", call.helper("window_sums"), x,
                        literal(each(window, &WindowAxis::kernel)), literal(each(window, &WindowAxis::stride)),
-                       literal(each(window, &WindowAxis::dilation)), literal(padsOf(window)));
+                       literal(each(window, &WindowAxis::dilation)), literal(padsOf(covered(call, window))));
 }
 
 std::string averagePool(const Call& call) {
@@ -140,7 +157,8 @@ std::string averagePool(const Call& call) {
                              return axis.dilation == 1 && 2 * axis.padBegin <= axis.kernel;
                          });
     if (!isPlain) {
-        if (call.flag("ceil_mode")) call.refuse("PyTorch has no ceil_mode with this padding or dilation");
+        if (call.flag("ceil_mode") && call.flag("count_include_pad"))
+            call.refuse("PyTorch has no ceil_mode with this padding or dilation");
         const std::string sums = windowSums(call, window, call.in(0));
         return call.flag("count_include_pad")
                    ? fmt::format("{} / {}", sums, window.tapCount())
@@ -157,7 +175,6 @@ std::string averagePool(const Call& call) {
 
 std::string lpPool(const Call& call) {
     (void)spatialAxes(call);
-    if (call.flag("ceil_mode")) call.refuse("PyTorch has no ceil_mode for it");
     const Window window = windowOf(call, call.attributes().integers("kernel_shape"));
     const std::string powers = call.filled("torch.abs({0}) ** {p}");
     return fmt::format("{} ** (1 / {})", windowSums(call, window, powers), call.integer("p"));
@@ -179,19 +196,32 @@ std::string spatialDims(const Call& call) {
     return literal(dims);
 }
 
+/// Elements of input 0 along the axes from `first` on, where they are known. Normalisations of
+/// torch.nn.functional refuse a single one; those of torch do not.
+std::optional<std::int64_t> countFrom(const Call& call, int first) {
+    std::int64_t count = 1;
+    for (int axis = first; axis < call.rank(); ++axis) {
+        if (call.type(0).shape[axis] == kUnknownDim) return std::nullopt;
+        count *= call.type(0).shape[axis];
+    }
+    return count;
+}
+
 std::string batchNorm(const Call& call) {
     if (call.flag("training_mode"))
         return fmt::format("{}({}, {}, {})", call.helper("batch_norm_training"), call.inputs(),
                            literal(call.number("epsilon")), literal(call.number("momentum")));
-    return call.alone(fmt::format("F.batch_norm({}, {}, {}, {}, {}, eps={})", call.in(0), call.in(3),
-                                  call.in(4), call.in(1), call.in(2), literal(call.number("epsilon"))));
+    const std::string y = fmt::format("F.batch_norm({}, {}, {}, {}, {}, eps={})", call.in(0), call.in(3),
+                                      call.in(4), call.in(1), call.in(2), literal(call.number("epsilon")));
+    return call.isRead(1) || call.isRead(2) ? fmt::format("({}, {}, {})", y, call.in(3), call.in(4))
+                                            : call.alone(y);
 }
 
 std::string layerNorm(const Call& call) {
     const int axis = call.axis("axis", call.rank());
     if (call.isRead(1) || call.isRead(2))
-        return fmt::format("{}({}, {}, {}, {}, {})", call.helper("layer_norm"), call.in(0), call.in(1),
-                           call.in(2), axis, literal(call.number("epsilon")));
+        return fmt::format("{}({}, {}, {}, {}, {}, {})", call.helper("layer_norm"), call.in(0), call.in(1),
+                           call.in(2), axis, literal(call.number("epsilon")), torchDType(call.out(1).dtype));
     const std::string sizes = fmt::format("{}.shape[{}:]", call.in(0), axis);
     const Shape& x = call.type(0).shape;
     const auto fitted = [&](int port) {
@@ -219,6 +249,7 @@ std::string localResponse(const Call& call) {
 }
 
 std::string resize(const Call& call) {
+    needsReals(call);
     const std::string& mode = call.text("mode");
     const std::string& place = call.text("coordinate_transformation_mode");
     const int axes = call.rank() - 2;
@@ -259,6 +290,7 @@ std::string resize(const Call& call) {
 }
 
 std::string gridSample(const Call& call) {
+    needsReals(call);
     const std::string& mode = call.text("mode");
     if (call.rank() > 4 && mode == "cubic") call.refuse("PyTorch samples volumes by linear or nearest only");
     if (call.rank() < 4 || call.rank() > 5) call.refuse("PyTorch samples images and volumes only");
@@ -270,6 +302,7 @@ std::string gridSample(const Call& call) {
 }
 
 std::string fold(const Call& call) {
+    needsReals(call);
     const auto image = call.integers(1);
     const auto block = call.integers(2);
     if (!image || !block || image->size() != 2)
@@ -352,6 +385,10 @@ void addLayers(Writers& table) {
         return fmt::format("{}.mean({}, True)", call.in(0), spatialDims(call));
     };
     table["GlobalMaxPool"] = [](const Call& call) {
+        if (countFrom(call, 2) == 0)
+            return fmt::format("torch.full({}, float(\"-inf\"), dtype={}{})",
+                               tupleOf(call.out().shape.dims()), torchDType(call.out().dtype),
+                               call.deviceArgument());
         return fmt::format("{}.amax({}, True)", call.in(0), spatialDims(call));
     };
     table["GlobalLpPool"] = [](const Call& call) {
@@ -359,8 +396,17 @@ void addLayers(Writers& table) {
                            spatialDims(call));
     };
     table["BatchNormalization"] = batchNorm;
-    pattern("InstanceNormalization", "F.instance_norm({0}, weight={1}, bias={2}, eps={epsilon})");
-    pattern("GroupNormalization", "F.group_norm({0}, {num_groups}, {1}, {2}, {epsilon})");
+    table["InstanceNormalization"] = [](const Call& call) {
+        return call.filled(
+            countFrom(call, 2).value_or(0) > 1
+                ? "F.instance_norm({0}, weight={1}, bias={2}, eps={epsilon})"
+                : "torch.instance_norm({0}, {1}, {2}, None, None, True, 0.0, {epsilon}, False)");
+    };
+    table["GroupNormalization"] = [](const Call& call) {
+        return call.filled(countFrom(call, 1).value_or(0) > call.integer("num_groups")
+                               ? "F.group_norm({0}, {num_groups}, {1}, {2}, {epsilon})"
+                               : "torch.group_norm({0}, {num_groups}, {1}, {2}, {epsilon})");
+    };
     table["LpNormalization"] = [](const Call& call) {
         return call.filled("F.normalize({0}, {p}, {axis}, eps=1e-30)");
     };

@@ -44,8 +44,9 @@ std::string cumulated(const Call& call) {
     const std::string dim = axis && axis->size() == 1 ? std::to_string(axis->front()) : call.scalar(1);
     const bool reverse = call.flag("reverse");
     const std::string x = reverse ? fmt::format("{}.flip({})", call.in(0), dim) : call.in(0);
-    std::string out = fmt::format("torch.cumsum({}, {}, dtype={})", x, dim, torchDType(call.out().dtype));
-    if (call.flag("exclusive")) out += " - " + x;
+    std::string out = fmt::format("{}({}, {}, dtype={})",
+                                  call.flag("exclusive") ? call.helper("exclusive_cumsum") : "torch.cumsum",
+                                  x, dim, torchDType(call.out().dtype));
     return reverse ? fmt::format("({}).flip({})", out, dim) : out;
 }
 
@@ -98,7 +99,6 @@ constexpr std::pair<const char*, const char*> kPatterns[] = {
     {"LeakyRelu", "F.leaky_relu({0}, {alpha})"},
     {"PRelu", "torch.where({0} < 0, {1} * {0}, {0})"},
     {"ThresholdedRelu", "F.threshold({0}, {alpha}, 0)"},
-    {"Shrink", "torch.where({0} < -{lambd}, {0} + {bias}, torch.where({0} > {lambd}, {0} - {bias}, 0))"},
     {"Elu", "F.elu({0}, {alpha})"},
     {"Celu", "F.celu({0}, {alpha})"},
     {"Softplus", "F.softplus({0})"},
@@ -108,7 +108,6 @@ constexpr std::pair<const char*, const char*> kPatterns[] = {
     {"HardSwish", "F.hardswish({0})"},
     {"Softmax", "torch.softmax({0}, {axis})"},
     {"LogSoftmax", "torch.log_softmax({0}, {axis})"},
-    {"Hardmax", "torch.zeros_like({0}).scatter({axis}, {0}.argmax({axis}, keepdim=True), 1)"},
     {"Add", "{0} + {1}"},
     {"Sub", "{0} - {1}"},
     {"Mul", "{0} * {1}"},
@@ -130,7 +129,6 @@ constexpr std::pair<const char*, const char*> kPatterns[] = {
     {"Asinh", "torch.asinh({0})"},
     {"Acosh", "torch.acosh({0})"},
     {"Atanh", "torch.atanh({0})"},
-    {"Erf", "torch.erf({0})"},
     {"Floor", "torch.floor({0})"},
     {"Ceil", "torch.ceil({0})"},
     {"Round", "torch.round({0})"},
@@ -157,6 +155,18 @@ constexpr std::pair<const char*, const char*> kPatterns[] = {
 void addPointwise(Writers& table) {
     for (const auto& [op, pattern] : kPatterns)
         table[op] = [pattern = pattern](const Call& call) { return call.filled(pattern); };
+    table["Hardmax"] = [](const Call& call) {
+        return fmt::format("{}({}, {})", call.helper("hardmax"), call.in(0), call.integer("axis"));
+    };
+    table["Shrink"] = [](const Call& call) {
+        return as(call,
+                  call.filled("torch.where({0} < -{lambd}, {0} + {bias}, "
+                              "torch.where({0} > {lambd}, {0} - {bias}, 0))"),
+                  !isFloating(call.dtype()));
+    };
+    table["Erf"] = [](const Call& call) {
+        return as(call, call.filled("torch.erf({0})"), !isFloating(call.dtype()));
+    };
     table["Clip"] = clip;
     table["Selu"] = selu;
     table["Swish"] = swish;

@@ -1,5 +1,7 @@
 #include "formats/pytorch/torch_call.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 
 namespace twb::pytorch {
@@ -90,6 +92,20 @@ std::string scaled(const Call& call) {
     return fmt::format("({}).type({})", out, torchDType(call.out().dtype));
 }
 
+/// Columns of several inputs, each cut or filled with 0 to the width that it should have.
+std::string features(const Call& call) {
+    std::vector<std::string> parts;
+    for (int port = 0; port < call.inputCount(); ++port) {
+        parts.push_back(call.in(port));
+        if (!call.hasAttribute("inputdimensions")) continue;
+        const std::int64_t width =
+            call.attributes().integers("inputdimensions")[static_cast<std::size_t>(port)];
+        if (call.type(port).shape[1] != width)
+            parts.back() = fmt::format("F.pad({0}, [0, {1} - {0}.shape[1]])", call.in(port), width);
+    }
+    return fmt::format("torch.cat([{}], 1).float()", fmt::join(parts, ", "));
+}
+
 } // namespace
 
 void addSequences(Writers& table) {
@@ -120,10 +136,10 @@ void addSequences(Writers& table) {
                            torchDType(call.out().dtype));
     };
     table["Scaler"] = scaled;
-    table["FeatureVectorizer"] = [](const Call& call) {
-        return fmt::format("torch.cat([{}], 1).float()", call.inputs());
+    table["FeatureVectorizer"] = features;
+    table["ArrayFeatureExtractor"] = [](const Call& call) { // of one axis it makes one row
+        return call.filled(call.rank() == 1 ? "{0}[{1}.flatten()].unsqueeze(0)" : "{0}[..., {1}.flatten()]");
     };
-    table["ArrayFeatureExtractor"] = [](const Call& call) { return call.filled("{0}[..., {1}.flatten()]"); };
 }
 
 } // namespace twb::pytorch
