@@ -16,7 +16,7 @@ pack() {
     local target=$1
     cd "$here/.."
     cmake -S . -B build-gpu -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF \
-        -DTWB_TESTS=ON -DTWB_BENCH=ON ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
+        -DTWB_TESTS=ON -DTWB_BENCH=ON -DTWB_CUDA=ON ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
     cmake --build build-gpu --target twb bench_gpu conformance twb_cuda
     mkdir -p "$target"/{bin,lib,cases,bench,conformance,share/tensor-workbench}
     cp tests/bench/bench_networks.py "$target/bench"

@@ -1,0 +1,88 @@
+# Sets TWB_HAS_CUDA, and enables CUDA, if the plugin is to be built. TWB_CUDA says when:
+#   AUTO  for the GPUs of this machine, with the tests also without a GPU; without a toolkit, not at all
+#   ON    for all architectures that are supported; without a toolkit, an error
+#   OFF   not at all
+# CMAKE_CUDA_ARCHITECTURES overrides the architectures, in CMake's own syntax.
+set(TWB_HAS_CUDA OFF)
+if(NOT TWB_CUDA)
+  return()
+endif()
+
+# Sets `out` to the architectures of the GPUs here, 90 for compute capability 9.0. CMake's own "native" is unknown
+# before CMake 3.24, and does not say whether there is a GPU.
+function(twb_find_gpus out)
+  set(${out} "" PARENT_SCOPE)
+  find_program(TWB_NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(TWB_NVIDIA_SMI)
+  if(NOT TWB_NVIDIA_SMI)
+    return()
+  endif()
+  execute_process(COMMAND ${TWB_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE capabilities RESULT_VARIABLE failed ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+  if(NOT failed AND capabilities)
+    list(REMOVE_DUPLICATES capabilities)
+    string(REPLACE "." "" capabilities "${capabilities}")
+    set(${out} ${capabilities} PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(gpus "")
+if(TWB_CUDA STREQUAL "AUTO")
+  twb_find_gpus(gpus)
+  if(NOT gpus AND NOT TWB_TESTS)
+    message(STATUS "CUDA plugin: not built, since no GPU was found; -DTWB_CUDA=ON builds it")
+    return()
+  endif()
+endif()
+
+find_package(CUDAToolkit 12 QUIET)
+if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER)
+  include(CheckLanguage)
+  set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})
+  check_language(CUDA)
+endif()
+if(NOT CUDAToolkit_FOUND OR NOT CMAKE_CUDA_COMPILER)
+  if(TWB_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA plugin: not built, since no CUDA toolkit from 12.0 on was found")
+    return()
+  endif()
+  message(FATAL_ERROR "CUDA plugin: no CUDA toolkit from 12.0 on was found. Install one, or set -DTWB_CUDA=OFF.")
+endif()
+
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  # A binary for each architecture, and PTX of the newest for those to come.
+  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+  if(gpus)
+    # A GPU that is newer than the toolkit runs PTX of the newest architecture that the toolkit knows.
+    execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} --list-gpu-arch OUTPUT_VARIABLE known)
+    string(REGEX MATCHALL "[0-9]+" known "${known}")
+    list(SORT known COMPARE NATURAL)
+    list(GET known -1 newest)
+    set(CMAKE_CUDA_ARCHITECTURES "")
+    foreach(gpu IN LISTS gpus)
+      if(gpu IN_LIST known)
+        list(APPEND CMAKE_CUDA_ARCHITECTURES ${gpu}-real)
+      elseif(gpu GREATER newest)
+        list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
+      endif()
+    endforeach()
+    list(REMOVE_DUPLICATES CMAKE_CUDA_ARCHITECTURES)
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      message(STATUS "CUDA plugin: not built, since CUDA ${CUDAToolkit_VERSION} supports no GPU of this machine")
+      return()
+    endif()
+  endif()
+endif()
+
+if(CCACHE_PROGRAM)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+enable_language(CUDA)
+# CMake up to 3.25 does not know that nvcc has C++20 from 12.0 on.
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
+set(TWB_HAS_CUDA ON)
+message(STATUS "CUDA plugin: toolkit ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
