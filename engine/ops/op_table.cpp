@@ -99,15 +99,13 @@ std::vector<Op> buildTable() {
         add(ops);
     standTogether(ops);
     for (Op& op : ops) {
+        if (!op.infer) continue; // test_op_table names the entry
         op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
             const auto wrong = inputErrors(ctx.op(), ctx.inputs());
             if (!wrong.empty()) throw wrong.front();
             infer(ctx);
             checkOutputs(ctx, ctx.outputs());
         };
-        if (!op.cost)
-            op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
-                         const Attributes&) { return streamingCost(inputs, outputs, 1); };
     }
     return ops;
 }

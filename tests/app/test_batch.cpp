@@ -179,7 +179,6 @@ private Q_SLOTS:
                                         "20000", "--report", "out"});
         QVERIFY(process.waitForStarted());
         QTRY_VERIFY_WITH_TIMEOUT(twb.exists("out/a_quick.json") && twb.exists("out/b_long.log"), 60000);
-        QTest::qWait(300);
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         const Ended ended = Program::wait(process, 15000);
         QCOMPARE(ended.exit, 130);

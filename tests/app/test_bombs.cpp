@@ -1,8 +1,6 @@
 #include "app/program.h"
 #include "support/test_main.h"
 
-#include <QElapsedTimer>
-
 #include <onnx/onnx_pb.h>
 
 using namespace twb;
@@ -16,13 +14,15 @@ constexpr bool kSanitized = true; // it reserves terabytes of addresses: no limi
 constexpr bool kSanitized = false;
 #endif
 
-/// twb with 4 GiB of addresses: what tries to take more fails at once instead of filling the machine.
+/// twb with 4 GiB of addresses and 10 s of CPU time: a run that tries to take more fails instead of filling
+/// the machine or working on.
 Ended runLimited(const Program& twb, const QStringList& arguments) {
     if (kSanitized) return twb.run(arguments);
     QProcess process;
     process.setWorkingDirectory(twb.file(""));
     process.start("sh",
-                  QStringList{"-c", "ulimit -v 4194304; exec \"$@\"", "sh", Program::path()} + arguments);
+                  QStringList{"-c", "ulimit -v 4194304; ulimit -t 10; exec \"$@\"", "sh", Program::path()} +
+                      arguments);
     return Program::wait(process);
 }
 
@@ -136,8 +136,6 @@ private Q_SLOTS:
             twb.saveTensor<float>("one.npy", Shape{}, {1});
         for (const bool late : {false, true}) {
             twb.write("a.onnx", late ? lateModel : model);
-            QElapsedTimer clock;
-            clock.start();
             const Ended imported = runLimited(twb, {"import", "a.onnx", "-o", "a.twb"});
             QVERIFY2(imported.exit == 0 || imported.exit == 4, qPrintable(imported.err));
             if (imported.exit == 4) continue;
@@ -150,7 +148,6 @@ private Q_SLOTS:
             const Ended ran = runLimited(twb, run);
             QVERIFY2(ran.exit == 1 || ran.exit == 3, qPrintable(ran.out + ran.err));
             QVERIFY2(ran.err.contains("\"bomb\""), qPrintable(ran.err));
-            QVERIFY2(clock.elapsed() < 10'000, "the answer is a sentence, not work");
         }
     }
 

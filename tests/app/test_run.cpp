@@ -2,10 +2,10 @@
 #include "core/host_memory.h"
 #include "support/test_main.h"
 
-#include <QElapsedTimer>
-
 #include <algorithm>
 #include <csignal>
+#include <set>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 using namespace twb;
@@ -296,34 +296,42 @@ private Q_SLOTS:
     void ctrlCLeavesOutputsIntact() {
         QFETCH(int, signal);
         const Program twb;
-        twb.save("a.twb", longGraph());
+        GraphMaker maker = longGraph();
+        const NodeId one = maker.node("Ones", "one", "cpu", {{"shape", Integers{1}}});
+        maker.node("Save", "sign of life", "cpu", {{"path", std::string("alive.npy")}}, {one});
+        twb.save("a.twb", maker);
         twb.write("o.npy", "what was here before");
         QProcess process;
         process.setWorkingDirectory(twb.file(""));
         process.start(Program::path(), {"run", "a.twb", "--iterations", "1000000000", "--output", "b=o.npy",
                                         "--report", "r.json"});
         QVERIFY(process.waitForStarted());
-        QTest::qWait(700);
+        // The file is replaced in each iteration; the third one begins after the first has ended.
+        const auto inode = [&] {
+            struct stat status {};
+            return ::stat(twb.fsPath("alive.npy").c_str(), &status) == 0 ? status.st_ino : 0;
+        };
+        std::set<ino_t> seen;
+        QTRY_VERIFY_WITH_TIMEOUT((seen.insert(inode()), seen.erase(0), seen.size() > 3), 60000);
         QCOMPARE(process.state(), QProcess::Running);
-        QElapsedTimer clock;
-        clock.start();
         ::kill(static_cast<pid_t>(process.processId()), signal);
-        const Ended ended = Program::wait(process, 10000);
+        const Ended ended = Program::wait(process);
         QCOMPARE(ended.exit, 130);
-        QVERIFY2(clock.elapsed() < 2000, "a cancel takes effect within one kernel");
         QCOMPARE(twb.read("o.npy"), "what was here before");
         QVERIFY(ended.err.contains("cancelled"));
         const auto report = twb.json("r.json");
         QCOMPARE(report.at("status"), "cancelled");
         QVERIFY(report.at("iterations") > 0);
         const QStringList left = QDir(twb.file("")).entryList(QDir::Files | QDir::Hidden);
-        QCOMPARE(left, (QStringList{"a.twb", "o.npy", "r.json"}));
+        QCOMPARE(left, (QStringList{"a.twb", "alive.npy", "o.npy", "r.json"}));
     }
 
     /// Found by a newcomer: nothing was said for as long as the kernel ran on.
     void ctrlCSaysWhatItWaitsFor() {
         const Program twb;
         GraphMaker maker;
+        const NodeId one = maker.node("Ones", "one", "cpu", {{"shape", Integers{1}}});
+        maker.node("Save", "sign of life", "cpu", {{"path", std::string("alive.npy")}}, {one});
         const NodeId a =
             maker.node("Full", "a", "cpu",
                        {{"shape", Integers{6000, 6000}}, {"value", 1.0}, {"dtype", std::string("f64")}});
@@ -335,15 +343,15 @@ private Q_SLOTS:
         process.setWorkingDirectory(twb.file(""));
         process.start(Program::path(), {"run", "a.twb", "--output", "a=o.npy"});
         QVERIFY(process.waitForStarted());
-        QTest::qWait(2000);
+        QTRY_VERIFY_WITH_TIMEOUT(twb.exists("alive.npy"), 60000); // then the product begins
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         process.setReadChannel(QProcess::StandardError);
-        QVERIFY(process.waitForReadyRead(2000));
+        QVERIFY(process.waitForReadyRead());
         QCOMPARE(process.state(), QProcess::Running);
         QCOMPARE(process.readAllStandardError(), "twb: cancelling, waiting for the step \"long one\" to end; "
                                                  "press Ctrl-C again to stop at once\n");
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-        QCOMPARE(Program::wait(process, 3000).exit, 130);
+        QCOMPARE(Program::wait(process).exit, 130);
         QCOMPARE(twb.read("o.npy"), "what was here before");
     }
     void theFirstNanEndsItWhereSomebodyAsked() {
@@ -364,21 +372,6 @@ private Q_SLOTS:
         QCOMPARE(report.at("status"), "failed");
         QCOMPARE(report.at("errors").size(), std::size_t(1));
         QCOMPARE(twb.run({"run", "nan.twb", "--set", "x.value=2", "--quiet", "--fail-on-nan"}).exit, 0);
-    }
-
-    void theSmallestRunIsQuick() {
-        const Program twb;
-        twb.save("a.twb", smallGraph());
-        std::vector<qint64> ms;
-        for (int i = 0; i < 7; ++i) {
-            QElapsedTimer clock;
-            clock.start();
-            QCOMPARE(twb.run({"run", "a.twb", "--quiet"}).exit, 0);
-            ms.push_back(clock.elapsed());
-        }
-        std::sort(ms.begin(), ms.end());
-        // The benchmark holds it under 100 ms; a test on a busy machine with sanitizers allows for both.
-        QVERIFY2(ms.front() < 1000, qPrintable(QString("%1 ms").arg(ms.front())));
     }
 };
 

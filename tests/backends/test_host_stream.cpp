@@ -25,6 +25,10 @@ namespace {
 std::atomic<int> counter{0};
 void count(const KernelContext&) { ++counter; }
 void fail(const KernelContext&) { throw Error(ErrorCode::failed, "planted"); }
+std::atomic<bool> isHeld{false};
+void held(const KernelContext&) {
+    while (isHeld) std::this_thread::yield();
+}
 void slow(const KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 void append(const KernelContext& c) {
     auto* list = c.outputs[0].as<std::int32_t>();
@@ -110,7 +114,8 @@ void TestHostStream::waitsForTheRecordBeforeTheWait() {
     HostEvent event;
     b.wait(event); // never recorded: nothing to wait for
     counter = 0;
-    const Launch sleeping = launchOf(slow);
+    isHeld = true;
+    const Launch sleeping = launchOf(held);
     const Launch counting = launchOf(count);
     a.launch(sleeping);
     a.launch(counting);
@@ -122,6 +127,7 @@ void TestHostStream::waitsForTheRecordBeforeTheWait() {
     Launch look = launchOf([](const KernelContext& c) { *c.outputs[0].as<std::int32_t>() = counter; });
     look.outputs = out;
     b.launch(look);
+    isHeld = false;
     b.synchronize();
     QCOMPARE(seen, 1);
     QVERIFY(event.isDone());

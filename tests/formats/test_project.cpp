@@ -5,8 +5,6 @@
 #include "support/small_project.h"
 #include "support/test_main.h"
 
-#include <QElapsedTimer>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -331,21 +329,13 @@ private Q_SLOTS:
             }
             graph.apply(nodes);
         }
-        QElapsedTimer timer;
-        timer.start();
-        const std::string text = toProjectText(graph);
-        const auto written = timer.restart();
-        const Graph back = parseProject(text, "memory");
-        const auto read = timer.elapsed();
-        qInfo("1,000,000 nodes: written in %lld ms, read in %lld ms, %zu bytes", written, read, text.size());
-        QVERIFY(back == graph);
-        // Ten times what a slow machine needs; a quadratic step would take hours.
-        QVERIFY(written + read < 120'000);
+        // A quadratic step would take hours, and the suite's time limit would end it.
+        QVERIFY(parseProject(toProjectText(graph), "memory") == graph);
     }
 
     void adversarialOrderIsNotSlow() {
-        // Descending ids and one output that feeds everybody, in the worst order.
-        constexpr int kNodes = 100'000;
+        // Descending ids and one output that feeds all nodes, in the worst order; as above.
+        constexpr int kNodes = 1'000'000;
         std::string text = "{\"format\": \"tensor-workbench\", \"version\": 1, \"lanes\": [{\"id\": 1, "
                            "\"device\": \"cpu\"}],"
                            "\"nodes\": [";
@@ -355,11 +345,8 @@ private Q_SLOTS:
         text += "\"edges\": [";
         for (int i = kNodes; i > 0; --i)
             text += fmt::format("{{\"from\": [1, 0], \"to\": [{}, 0]}}{}", i, i > 1 ? "," : "]}");
-        QElapsedTimer timer;
-        timer.start();
         const Graph graph = parseProject(text, "memory");
         QCOMPARE(graph.outgoing(NodeId(1)).size(), std::size_t(kNodes));
-        QVERIFY(timer.elapsed() < 20'000);
     }
 };
 

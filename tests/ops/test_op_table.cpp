@@ -2,7 +2,6 @@
 #include "support/test_main.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <set>
 
@@ -26,7 +25,6 @@ private Q_SLOTS:
     void refusesBadAttributes();
     void keepsDtypesByShortName();
     void costs();
-    void isFast();
 };
 
 void TestOpTable::carriesWhatIsPromised() {
@@ -50,7 +48,7 @@ void TestOpTable::everyEntryIsComplete() {
         const char* name = op.name.c_str();
         QVERIFY2(!op.name.empty() && !op.category.empty(), name);
         QVERIFY2(!op.doc.empty() && op.doc.find('\n') == std::string::npos, name);
-        QVERIFY2(op.infer && op.cost, name);
+        QVERIFY2(op.infer, name);
         QVERIFY2(op.opset >= 0 && op.opset <= kOnnxOpset, name);
         // To becomes copies and a Cast, and the executor itself sees to bodies; everything else runs.
         const bool isRun =
@@ -208,7 +206,7 @@ void TestOpTable::keepsDtypesByShortName() {
 void TestOpTable::costs() {
     const auto cost = [](const char* op, std::vector<TensorType> inputs, std::vector<TensorType> outputs,
                          const Attributes& attributes = {}) {
-        return findOp(op)->cost(inputs, outputs, completeAttributes(*findOp(op), attributes));
+        return costOf(*findOp(op), inputs, outputs, completeAttributes(*findOp(op), attributes));
     };
     const TensorType a{DType::f32, {360, 64}};
     const TensorType b{DType::f32, {64, 128}};
@@ -227,26 +225,7 @@ void TestOpTable::costs() {
     const TensorType huge{DType::f32, {std::int64_t{1} << 40, std::int64_t{1} << 40}};
     QCOMPARE(cost("Relu", {huge}, {huge}).flops, 0x1p80);
     for (const Op& op : opTable())
-        if (op.role == OpRole::sink) QVERIFY(op.cost(std::span(&a, 1), {}, {}).bytes > 0);
-}
-
-/// 100,000 nodes are validated within a second, of which this is a part.
-void TestOpTable::isFast() {
-    const Op& add = *findOp("Add");
-    const Op& gemm = *findOp("Gemm");
-    const TensorType a{DType::f32, {64, 64}};
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 50000; ++i)
-        for (const Op* op : {&add, &gemm}) {
-            const Attributes complete = completeAttributes(*op, {});
-            const TensorType* inputs[] = {&a, &a};
-            TensorType output;
-            InferContext context(*op, complete, inputs, {}, nullptr, std::span(&output, 1));
-            op->infer(context);
-        }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    // Sanitizers and a busy machine are slower; what must not happen is another order of magnitude.
-    QVERIFY2(took.count() < 2, qPrintable(QString::number(took.count())));
+        if (op.role == OpRole::sink) QVERIFY(costOf(op, std::span(&a, 1), {}, {}).bytes > 0);
 }
 
 TWB_TEST_MAIN(TestOpTable)

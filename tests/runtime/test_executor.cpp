@@ -3,7 +3,6 @@
 #include "runtime/runs.h"
 #include "support/test_main.h"
 
-#include <QElapsedTimer>
 #include <QObject>
 
 #include <cmath>
@@ -122,14 +121,14 @@ void TestExecutor::cancelTakesEffectSoon() {
     while (recorder.done < 1) std::this_thread::yield();
     QVERIFY(executor.isRunning());
     QVERIFY(!executor.runningSteps().empty());
-    QElapsedTimer timer;
-    timer.start();
     executor.cancel();
+    const std::int64_t atCancel = recorder.done;
     executor.wait();
-    QVERIFY2(timer.elapsed() < 1000,
-             "cancel took more than a second"); // 100 ms unloaded; the test machine may not be
     QCOMPARE(recorder.result.status, RunStatus::cancelled);
-    QVERIFY(recorder.result.iterations >= 1 && recorder.result.iterations < 1'000'000);
+    // Counted, not timed: the machine may be busy. At most two iterations are under way.
+    QVERIFY(recorder.result.iterations >= 1);
+    QVERIFY2(recorder.result.iterations <= atCancel + 2,
+             qPrintable(QString::number(recorder.result.iterations - atCancel)));
     QVERIFY(!executor.isRunning());
     // The executor is as good as new.
     Recorder again;

@@ -5,7 +5,6 @@
 #include "widgets/window_hand.h"
 
 #include <QComboBox>
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QMenu>
 
@@ -353,10 +352,7 @@ private Q_SLOTS:
             hand.key(Qt::Key_B);
             hand.key(Qt::Key_F5);
             QVERIFY(waitForStop(hand));
-            QElapsedTimer timer;
-            timer.start();
-            hand.window->load(sourcePath(kDigits));
-            QVERIFY(timer.elapsed() < 5000);
+            hand.window->load(sourcePath(kDigits)); // or the test hangs
             QVERIFY(!hand.window->runs().isRunning() && !hand.window->runs().isStopped());
             QCOMPARE(find<QPushButton>(*hand.window, "run")->text(), QStringLiteral("Run"));
         }
@@ -365,10 +361,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_B);
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
-        QElapsedTimer timer;
-        timer.start();
-        hand.window.reset();
-        QVERIFY(timer.elapsed() < 5000);
+        hand.window.reset(); // or the test hangs
     }
 
     void itIsDrawn() {

@@ -1,8 +1,12 @@
 #include "support/test_main.h"
 #include "widgets/run_batch.h"
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
+#include <unistd.h>
 
 using namespace twb;
 
@@ -12,6 +16,16 @@ std::vector<StepRecord> records(std::size_t count, std::uint32_t iteration = 0) 
     std::vector<StepRecord> out(count);
     for (StepRecord& record : out) record.iteration = iteration;
     return out;
+}
+
+/// Whether a thread of this process waits for something.
+bool isAsleep(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string id;
+    std::string name; // in parentheses; that of a test has no spaces
+    std::string state;
+    file >> id >> name >> state;
+    return state == "S";
 }
 
 } // namespace
@@ -95,8 +109,13 @@ void TestRunBatch::closingLetsTheExecutorGo() {
     RunBatch batch;
     batch.started(1, Plan());
     batch.steps(1, records(RunBatch::kCapacity));
-    std::thread executor([&] { batch.steps(1, records(1)); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::atomic<pid_t> id{0};
+    std::thread executor([&] {
+        const std::vector<StepRecord> one = records(1);
+        id = ::gettid();
+        batch.steps(1, one);
+    });
+    while (id == 0 || !isAsleep(id)) std::this_thread::yield();
     batch.close();
     executor.join(); // or the test hangs
     QCOMPARE(batch.take().records.size(), RunBatch::kCapacity);

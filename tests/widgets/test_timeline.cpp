@@ -176,12 +176,15 @@ private Q_SLOTS:
         QCOMPARE(again.records().size(), shown.timeline.model().records().size());
         // Editing does not lay it out again.
         const StepRecord* records = shown.timeline.model().records().data();
+        const auto owners = figures.use_count(); // whoever makes another model is one more
         Node node = *shown.window->document().graph().findByName("n5");
         node.name = "other";
         DeltaBuilder builder(shown.window->document().graph(), "rename");
         builder.change(node);
         shown.window->document().apply(builder.take());
-        QTest::qWait(50);
+        QCOMPARE(figures.use_count(), owners);
+        QCoreApplication::processEvents();
+        QCOMPARE(figures.use_count(), owners);
         QCOMPARE(shown.timeline.model().records().data(), records);
     }
 

@@ -1,32 +1,42 @@
-#include "support/delayed_backend.h"
+#include "support/hooked_backend.h"
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/simulated/simulated_backend.h"
 #include "support/graphs.h"
 
-#include <chrono>
-#include <thread>
+#include <deque>
 
 namespace twb::test {
 namespace {
 
-void sleepAsTold(const KernelContext& context) {
-    std::this_thread::sleep_for(std::chrono::microseconds(context.attributes.integer("us")));
+/// A hook and its step, as a launch finds them.
+struct Call {
+    const std::function<void(std::uint32_t)>* hook = nullptr;
+    std::uint32_t step = 0;
+    Attributes attributes{};
+    Launch launch{};
+};
+
+void runHook(const KernelContext& context) {
+    const auto* call = reinterpret_cast<const Call*>(context.attributes.integer("call"));
+    (*call->hook)(call->step);
 }
 
-/// Another backend's stream with sleep in it.
-class DelayedStream final : public Stream {
+/// Another backend's stream with the hooks in it.
+class HookedStream final : public Stream {
 public:
-    DelayedStream(std::unique_ptr<Stream> stream, const DelayOfStep& delay)
-        : m_delay(delay), m_stream(std::move(stream)) {}
+    HookedStream(std::unique_ptr<Stream> stream, const StepHooks& hooks)
+        : m_hooks(hooks), m_stream(std::move(stream)) {}
 
     void launch(const Launch& launch) override {
-        holdBack(launch.step);
+        call(m_hooks.before, launch.step);
         m_stream->launch(launch);
+        call(m_hooks.after, launch.step);
     }
     void copy(const Copy& copy) override {
-        holdBack(copy.step);
+        call(m_hooks.before, copy.step);
         m_stream->copy(copy);
+        call(m_hooks.after, copy.step);
     }
     void record(Event& event) override { m_stream->record(event); }
     void wait(Event& event) override { m_stream->wait(event); }
@@ -37,31 +47,25 @@ public:
     void resetClock(std::int64_t virtualNow) override { m_stream->resetClock(virtualNow); }
 
 private:
-    struct Sleep {
-        Attributes attributes;
-        Launch launch;
-    };
-
-    void holdBack(std::uint32_t step) {
-        const int us = m_delay(step);
-        if (us <= 0) return;
-        Sleep& sleep = m_sleeps.emplace_back();
-        sleep.attributes.set("us", std::int64_t{us});
-        sleep.launch.op = "sleep";
-        sleep.launch.kernel = sleepAsTold;
-        sleep.launch.attributes = &sleep.attributes;
-        m_stream->launch(sleep.launch);
+    void call(const std::function<void(std::uint32_t)>& hook, std::uint32_t step) {
+        if (!hook) return;
+        Call& call = m_calls.emplace_back(Call{&hook, step});
+        call.attributes.set("call", reinterpret_cast<std::int64_t>(&call));
+        call.launch.op = "hook";
+        call.launch.kernel = runHook;
+        call.launch.attributes = &call.attributes;
+        m_stream->launch(call.launch);
     }
 
-    const DelayOfStep& m_delay;
-    std::deque<Sleep> m_sleeps; ///< until the stream ends: after all of them
+    const StepHooks& m_hooks;
+    std::deque<Call> m_calls; ///< until the stream ends: after all of them
     std::unique_ptr<Stream> m_stream;
 };
 
-class DelayedBackend final : public Backend {
+class HookedBackend final : public Backend {
 public:
-    DelayedBackend(std::shared_ptr<Backend> backend, DelayOfStep delay)
-        : m_backend(std::move(backend)), m_delay(std::move(delay)) {}
+    HookedBackend(std::shared_ptr<Backend> backend, StepHooks hooks)
+        : m_backend(std::move(backend)), m_hooks(std::move(hooks)) {}
 
     const DeviceInfo& info() const override { return m_backend->info(); }
     const DeviceProfile& profile() const override { return m_backend->profile(); }
@@ -69,7 +73,7 @@ public:
     std::size_t freeBytes() override { return m_backend->freeBytes(); }
     Allocator& pinnedMemory() override { return m_backend->pinnedMemory(); }
     std::unique_ptr<Stream> createStream(QueueKind kind) override {
-        return std::make_unique<DelayedStream>(m_backend->createStream(kind), m_delay);
+        return std::make_unique<HookedStream>(m_backend->createStream(kind), m_hooks);
     }
     std::unique_ptr<Event> createEvent() override { return m_backend->createEvent(); }
     bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const override {
@@ -80,17 +84,14 @@ public:
 
 private:
     const std::shared_ptr<Backend> m_backend;
-    const DelayOfStep m_delay;
+    const StepHooks m_hooks;
 };
 
 } // namespace
 
-std::shared_ptr<Backend> makeDelayedBackend(Device device, DelayOfStep delay) {
-    return std::make_shared<DelayedBackend>(makeSimulatedBackend(device, roundProfile()), std::move(delay));
-}
-
-std::shared_ptr<Backend> makeDelayedCpu(DelayOfStep delay) {
-    return std::make_shared<DelayedBackend>(cpuBackend(), std::move(delay));
+std::shared_ptr<Backend> makeHookedBackend(Device device, StepHooks hooks) {
+    return std::make_shared<HookedBackend>(
+        device.isCpu() ? cpuBackend() : makeSimulatedBackend(device, roundProfile()), std::move(hooks));
 }
 
 } // namespace twb::test
