@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/host_memory.h"
+#include "core/peak_gauge.h"
 
 #include <fmt/format.h>
 
@@ -43,16 +44,20 @@ public:
     ~Pool() { trim(); }
 
     BufferPtr allocate(std::size_t bytes, MemoryKind kind);
-    void release(void* block, std::size_t size) noexcept;
+    void release(void* block, const PeakGauge::Share& share) noexcept;
     void trim() noexcept;
     MemoryStats stats() const {
         const std::scoped_lock lock(m_mutex);
-        return {m_used, m_peak, m_cached, m_budget};
+        return {m_gauge.used(), m_gauge.peak(), m_cached, m_budget};
     }
 
     void beginPeak() noexcept {
         const std::scoped_lock lock(m_mutex);
-        m_peak = m_used;
+        m_gauge.begin();
+    }
+    void renew(PeakGauge::Share& share) noexcept {
+        const std::scoped_lock lock(m_mutex);
+        m_gauge.renew(share);
     }
 
 private:
@@ -68,27 +73,27 @@ private:
     const std::size_t m_budget;
     mutable std::mutex m_mutex;
     std::multimap<std::size_t, void*> m_free;
-    std::size_t m_used = 0;
-    std::size_t m_peak = 0;
+    PeakGauge m_gauge;
     std::size_t m_cached = 0;
     std::size_t m_unasked = 0; ///< taken since the system was asked what it has
 };
 
-class CachingAllocator::Pool::Block final : public Buffer {
+class CachingAllocator::Pool::Block final : public GaugedBuffer {
 public:
-    Block(std::shared_ptr<Pool> pool, void* data, std::size_t size, std::size_t blockSize, Device device,
+    Block(std::shared_ptr<Pool> pool, void* data, std::size_t size, PeakGauge::Share share, Device device,
           MemoryKind kind)
-        : Buffer(data, size, device, kind), m_pool(std::move(pool)), m_blockSize(blockSize) {}
-    ~Block() override { m_pool->release(data(), m_blockSize); }
+        : GaugedBuffer(data, size, device, kind), m_pool(std::move(pool)), m_share(share) {}
+    ~Block() override { m_pool->release(data(), m_share); }
+    void renew() noexcept override { m_pool->renew(m_share); }
 
 private:
     std::shared_ptr<Pool> m_pool;
-    std::size_t m_blockSize;
+    PeakGauge::Share m_share;
 };
 
 BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     const std::scoped_lock lock(m_mutex);
-    const std::size_t free = m_budget - std::min(m_used, m_budget);
+    const std::size_t free = m_budget - std::min(m_gauge.used(), m_budget);
     if (bytes > m_budget || sizeClass(bytes) > free) refuse(bytes, free, m_budget, "");
     std::size_t size = sizeClass(bytes);
     void* data = nullptr;
@@ -100,7 +105,7 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
         m_free.erase(cached);
         m_cached -= size;
     } else {
-        if (m_used + m_cached + size > m_budget) trimLocked();
+        if (m_gauge.used() + m_cached + size > m_budget) trimLocked();
         data = take(size);
         if (!data) {
             trimLocked();
@@ -111,14 +116,13 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
                    m_kind == MemoryKind::device ? " in the host's memory, which holds the simulated tensors"
                                                 : "");
     }
-    m_used += size;
-    m_peak = std::max(m_peak, m_used);
     // A request for pinned host memory is honoured in name only where no driver can lock pages.
     const MemoryKind shown = m_kind == MemoryKind::device ? MemoryKind::device : kind;
+    const PeakGauge::Share share = m_gauge.add(size);
     try {
-        return std::make_shared<Block>(shared_from_this(), data, bytes, size, m_device, shown);
+        return std::make_shared<Block>(shared_from_this(), data, bytes, share, m_device, shown);
     } catch (const std::bad_alloc&) {
-        m_used -= size;
+        m_gauge.remove(share);
         giveBack(data, size);
         throw;
     }
@@ -149,9 +153,10 @@ void CachingAllocator::Pool::refuse(std::size_t bytes, std::size_t free, std::si
                             text(bytes), text(free), text(total), where));
 }
 
-void CachingAllocator::Pool::release(void* block, std::size_t size) noexcept {
+void CachingAllocator::Pool::release(void* block, const PeakGauge::Share& share) noexcept {
     const std::scoped_lock lock(m_mutex);
-    m_used -= size;
+    m_gauge.remove(share);
+    const std::size_t size = share.bytes;
     if (m_cached + size > cacheLimit(m_budget)) {
         giveBack(block, size);
         return;

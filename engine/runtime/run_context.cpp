@@ -2,12 +2,14 @@
 
 #include "backends/cpu/host_stream.h"
 #include "core/hash.h"
+#include "core/peak_gauge.h"
 #include "ops/kernel_inputs.h"
 #include "runtime/stretches.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -86,6 +88,9 @@ void RunContext::drain() noexcept {
 
 void RunContext::allocate() {
     for (const Device device : m_plan->devices.devices()) m_plan->devices.at(device).memory().beginPeak();
+    // The results of earlier runs that this run uses are part of its peak; all others are not.
+    for (const BufferPtr& reused : m_buffers)
+        if (auto* buffer = dynamic_cast<GaugedBuffer*>(reused.get())) buffer->renew();
     // By slot: the first step that writes to it, which an allocation that fails belongs to.
     std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
     for (const Step& step : m_plan->steps)
@@ -111,12 +116,16 @@ std::uint64_t RunContext::cacheKey(const Step& step) const {
     return m_options.allowTf32 ? ContentHash().add(step.signature).add("TF32").value() : step.signature;
 }
 
+/// Takes over the results of earlier runs, and frees those that this run has no use for: their memory may be
+/// needed.
 void RunContext::useCache() {
-    if (!m_cache || !m_options.cache || m_options.iterations != 1 || m_stops.isArmed()) return;
+    if (!m_cache) return;
+    const ResultCache earlier = std::exchange(*m_cache, {});
+    if (!m_options.cache || m_options.iterations != 1 || m_stops.isArmed()) return;
     for (const Step& step : m_plan->steps) {
         if (!step.signature) continue;
-        const auto known = m_cache->find(cacheKey(step));
-        if (known == m_cache->end() || known->second.size() != step.outputs.size()) continue;
+        const auto known = earlier.find(cacheKey(step));
+        if (known == earlier.end() || known->second.size() != step.outputs.size()) continue;
         const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
                                        [&](std::uint32_t v) { return m_plan->values[v].kept; });
         if (!owned) continue;

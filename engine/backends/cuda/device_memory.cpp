@@ -12,14 +12,20 @@
 
 namespace twb::cuda {
 
-class DeviceMemory::Block final : public Buffer {
+class DeviceMemory::Block final : public GaugedBuffer {
 public:
-    Block(std::shared_ptr<DeviceMemory> memory, void* data, std::size_t size)
-        : Buffer(data, size, memory->m_gpu->device(), MemoryKind::device), m_memory(std::move(memory)) {}
-    ~Block() override { m_memory->release(data(), size()); }
+    Block(std::shared_ptr<DeviceMemory> memory, void* data, PeakGauge::Share share)
+        : GaugedBuffer(data, share.bytes, memory->m_gpu->device(), MemoryKind::device),
+          m_memory(std::move(memory)), m_share(share) {}
+    ~Block() override { m_memory->release(data(), m_share); }
+    void renew() noexcept override {
+        const std::scoped_lock lock(m_memory->m_mutex);
+        m_memory->m_gauge.renew(m_share);
+    }
 
 private:
     const std::shared_ptr<DeviceMemory> m_memory;
+    PeakGauge::Share m_share;
 };
 
 DeviceMemory::DeviceMemory(std::shared_ptr<Gpu> gpu, std::size_t totalBytes)
@@ -96,11 +102,6 @@ void DeviceMemory::refuse(std::size_t bytes) {
                             formatBytes(static_cast<double>(m_total))));
 }
 
-void DeviceMemory::count(std::size_t bytes) {
-    m_used += bytes;
-    m_peak = std::max(m_peak, m_used);
-}
-
 BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
     m_gpu->use();
     const std::scoped_lock lock(m_mutex);
@@ -112,16 +113,14 @@ BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
     check(status, "allocating device memory");
     // Other streams may use it from now on. Nothing else is on this one, so this does not wait for work.
     check(cudaStreamSynchronize(m_stream), "allocating device memory");
-    auto block = std::make_shared<Block>(shared_from_this(), memory, bytes);
-    count(bytes);
-    return block;
+    return std::make_shared<Block>(shared_from_this(), memory, m_gauge.add(bytes));
 }
 
-void DeviceMemory::release(void* memory, std::size_t bytes) noexcept {
+void DeviceMemory::release(void* memory, const PeakGauge::Share& share) noexcept {
     m_gpu->use();
     const std::scoped_lock lock(m_mutex);
     cudaFreeAsync(memory, m_stream);
-    m_used -= bytes;
+    m_gauge.remove(share);
 }
 
 void* DeviceMemory::allocateOn(cudaStream_t stream, std::size_t bytes) {
@@ -131,8 +130,7 @@ void* DeviceMemory::allocateOn(cudaStream_t stream, std::size_t bytes) {
     const cudaError_t status = take(&memory, std::max<std::size_t>(bytes, 1), stream);
     if (status == cudaErrorMemoryAllocation) refuse(bytes);
     check(status, "allocating device memory for a kernel");
-    m_scratch[memory] = bytes;
-    count(bytes);
+    m_scratch[memory] = m_gauge.add(bytes);
     return memory;
 }
 
@@ -140,21 +138,21 @@ void DeviceMemory::releaseOn(cudaStream_t stream, void* memory) noexcept {
     const std::scoped_lock lock(m_mutex);
     const auto known = m_scratch.find(memory);
     if (known == m_scratch.end()) return;
-    m_used -= known->second;
+    m_gauge.remove(known->second);
     m_scratch.erase(known);
     cudaFreeAsync(memory, stream);
 }
 
 void DeviceMemory::beginPeak() {
     const std::scoped_lock lock(m_mutex);
-    m_peak = m_used;
+    m_gauge.begin();
 }
 
 MemoryStats DeviceMemory::stats() const {
     const std::scoped_lock lock(m_mutex);
     MemoryStats stats;
-    stats.used = m_used;
-    stats.peak = m_peak;
+    stats.used = m_gauge.used();
+    stats.peak = m_gauge.peak();
     stats.total = m_total;
     stats.cached = keptLocked();
     return stats;
@@ -165,7 +163,7 @@ std::size_t DeviceMemory::keptLocked() const {
     if (!m_pool ||
         cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess)
         return 0;
-    return reserved - std::min<std::uint64_t>(reserved, m_used);
+    return reserved - std::min<std::uint64_t>(reserved, m_gauge.used());
 }
 
 void DeviceMemory::trim() {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backends/cuda/gpu.h"
-#include "core/buffer.h"
+#include "core/peak_gauge.h"
 
 #include <cuda_runtime_api.h>
 
@@ -42,10 +42,9 @@ private:
     class Block;
     void prepare();
     void allowWaiting(bool may) noexcept;
-    void release(void* memory, std::size_t bytes) noexcept;
+    void release(void* memory, const PeakGauge::Share& share) noexcept;
     cudaError_t take(void** memory, std::size_t bytes, cudaStream_t stream);
     [[noreturn]] void refuse(std::size_t bytes);
-    void count(std::size_t bytes);
     std::size_t keptLocked() const;
     void trimLocked() noexcept;
 
@@ -55,9 +54,8 @@ private:
     cudaMemPool_t m_pool = nullptr;
     cudaStream_t m_stream = nullptr; ///< of allocate() and release(), which no work is on
     std::vector<int> m_openTo;
-    std::unordered_map<void*, std::size_t> m_scratch;
-    std::size_t m_used = 0;
-    std::size_t m_peak = 0;
+    std::unordered_map<void*, PeakGauge::Share> m_scratch;
+    PeakGauge m_gauge;
 };
 
 } // namespace twb::cuda

@@ -23,16 +23,20 @@ std::size_t roundedUp(std::size_t bytes) {
 
 } // namespace
 
-class PinnedMemory::Block final : public Buffer {
+class PinnedMemory::Block final : public GaugedBuffer {
 public:
-    Block(std::shared_ptr<PinnedMemory> memory, void* data, std::size_t size, std::size_t blockSize)
-        : Buffer(data, size, Device::cpu(), MemoryKind::pinned), m_memory(std::move(memory)),
-          m_blockSize(blockSize) {}
-    ~Block() override { m_memory->release(data(), m_blockSize); }
+    Block(std::shared_ptr<PinnedMemory> memory, void* data, std::size_t size, PeakGauge::Share share)
+        : GaugedBuffer(data, size, Device::cpu(), MemoryKind::pinned), m_memory(std::move(memory)),
+          m_share(share) {}
+    ~Block() override { m_memory->release(data(), m_share); }
+    void renew() noexcept override {
+        const std::scoped_lock lock(m_memory->m_mutex);
+        m_memory->m_gauge.renew(m_share);
+    }
 
 private:
     const std::shared_ptr<PinnedMemory> m_memory;
-    const std::size_t m_blockSize;
+    PeakGauge::Share m_share;
 };
 
 PinnedMemory::PinnedMemory(std::shared_ptr<Gpu> gpu, std::size_t limit)
@@ -42,7 +46,7 @@ PinnedMemory::~PinnedMemory() { trim(); }
 
 BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
     const std::scoped_lock lock(m_mutex);
-    const std::size_t free = m_limit - std::min(m_used, m_limit);
+    const std::size_t free = m_limit - std::min(m_gauge.used(), m_limit);
     const auto refuse = [&](const std::string& why) {
         throw Error(ErrorCode::outOfMemory,
                     fmt::format("page-locked host memory for {} is exhausted: {} requested, {} of {} free{}",
@@ -60,7 +64,7 @@ BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
         m_cached -= size;
     } else {
         m_gpu->use();
-        if (m_used + m_cached + size > m_limit) trimLocked();
+        if (m_gauge.used() + m_cached + size > m_limit) trimLocked();
         cudaError_t status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);
         if (status != cudaSuccess) {
             cudaGetLastError();
@@ -72,15 +76,13 @@ BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
             refuse(fmt::format(", and CUDA reports: {}", sentenceOf(status)));
         }
     }
-    auto block = std::make_shared<Block>(shared_from_this(), memory, bytes, size);
-    m_used += size;
-    m_peak = std::max(m_peak, m_used);
-    return block;
+    return std::make_shared<Block>(shared_from_this(), memory, bytes, m_gauge.add(size));
 }
 
-void PinnedMemory::release(void* memory, std::size_t size) noexcept {
+void PinnedMemory::release(void* memory, const PeakGauge::Share& share) noexcept {
     const std::scoped_lock lock(m_mutex);
-    m_used -= size;
+    m_gauge.remove(share);
+    const std::size_t size = share.bytes;
     try {
         m_kept.emplace(size, memory);
         m_cached += size;
@@ -91,12 +93,12 @@ void PinnedMemory::release(void* memory, std::size_t size) noexcept {
 
 void PinnedMemory::beginPeak() {
     const std::scoped_lock lock(m_mutex);
-    m_peak = m_used;
+    m_gauge.begin();
 }
 
 MemoryStats PinnedMemory::stats() const {
     const std::scoped_lock lock(m_mutex);
-    return {m_used, m_peak, m_cached, m_limit};
+    return {m_gauge.used(), m_gauge.peak(), m_cached, m_limit};
 }
 
 void PinnedMemory::trim() {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "backends/cuda/gpu.h"
-#include "core/buffer.h"
+#include "core/peak_gauge.h"
 
 #include <map>
 #include <memory>
@@ -24,15 +24,14 @@ public:
 
 private:
     class Block;
-    void release(void* memory, std::size_t size) noexcept;
+    void release(void* memory, const PeakGauge::Share& share) noexcept;
     void trimLocked() noexcept;
 
     const std::shared_ptr<Gpu> m_gpu;
     const std::size_t m_limit;
     mutable std::mutex m_mutex;
     std::multimap<std::size_t, void*> m_kept;
-    std::size_t m_used = 0;
-    std::size_t m_peak = 0;
+    PeakGauge m_gauge;
     std::size_t m_cached = 0;
 };
 
