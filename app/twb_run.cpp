@@ -208,6 +208,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
 
     report.file = command.file;
+    report.date = dateNow();
     report.policy = policy.toString();
     report.allowTf32 = options.allowTf32;
     report.plan = plan;

@@ -2,38 +2,28 @@
 
 namespace twb {
 
-void RunBatch::started(std::uint64_t run, const Plan&) {
-    const std::lock_guard lock(m_mutex);
-    m_run = run;
-    m_closed = false;
-    m_events = {};
-}
-
-void RunBatch::steps(std::uint64_t run, std::span<const StepRecord> records) {
+void RunBatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     std::unique_lock lock(m_mutex);
     m_taken.wait(lock, [this] { return m_closed || m_events.records.size() < kCapacity; });
-    if (m_closed || run != m_run) return;
+    if (m_closed) return;
     m_events.records.insert(m_events.records.end(), records.begin(), records.end());
 }
 
-void RunBatch::progress(std::uint64_t run, std::int64_t done, std::int64_t total) {
+void RunBatch::progress(std::uint64_t, std::int64_t done, std::int64_t) {
     const std::lock_guard lock(m_mutex);
-    if (m_closed || run != m_run) return;
-    m_events.done = done;
-    m_events.total = total;
+    if (!m_closed) m_events.done = done;
 }
 
 AtStop RunBatch::stopped(const RunStop& stop) {
     const std::lock_guard lock(m_mutex);
-    if (m_closed || stop.run != m_run) return AtStop::end;
+    if (m_closed) return AtStop::end;
     m_events.stop = stop;
     return AtStop::wait;
 }
 
 void RunBatch::finished(RunResult result) noexcept {
     const std::lock_guard lock(m_mutex);
-    if (m_closed || result.run != m_run) return;
-    m_events.end = std::move(result);
+    if (!m_closed) m_events.end = std::move(result);
 }
 
 RunEvents RunBatch::take() {
@@ -41,8 +31,7 @@ RunEvents RunBatch::take() {
     {
         const std::lock_guard lock(m_mutex);
         std::swap(taken, m_events);
-        m_events.done = taken.done; // stays true until somebody says more
-        m_events.total = taken.total;
+        m_events.done = taken.done; // stays true until the next report
     }
     m_taken.notify_all();
     return taken;
@@ -52,6 +41,7 @@ void RunBatch::close() {
     {
         const std::lock_guard lock(m_mutex);
         m_closed = true;
+        m_events = {};
     }
     m_taken.notify_all();
 }

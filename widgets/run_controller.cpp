@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "ops/op_table.h"
-#include "profile/report.h"
 #include "widgets/breakpoint_edits.h"
 #include "widgets/text.h"
 
@@ -14,30 +13,8 @@ namespace twb {
 namespace {
 
 constexpr int kFrameMs = 16;
-/// How long somebody who asked to stop waits for tensors to look at.
-constexpr double kPatienceNs = 50e6;
 /// Until stopped: StepRecord counts iterations in 32 bits.
 constexpr std::int64_t kForever = std::numeric_limits<std::uint32_t>::max();
-
-/// The outputs that a run shall keep: small ones first, up to a bound in all.
-std::set<PortRef> outputsWithin(const Analysis& analysis, std::uint64_t bound) {
-    std::vector<std::pair<std::uint64_t, PortRef>> outputs;
-    for (const NodeFacts& facts : analysis.nodes)
-        for (std::size_t port = 0; port < facts.outputs.size(); ++port) {
-            const std::optional<TensorType>& type = facts.outputs[port];
-            const std::uint64_t bytes = type && type->isKnown() ? std::uint64_t(type->byteCount()) : 0;
-            outputs.push_back({bytes, {facts.id, std::int32_t(port)}});
-        }
-    std::sort(outputs.begin(), outputs.end());
-    std::set<PortRef> kept;
-    std::uint64_t sum = 0;
-    for (const auto& [bytes, output] : outputs) {
-        if (bytes > bound - sum) break;
-        sum += bytes;
-        kept.insert(output);
-    }
-    return kept;
-}
 
 } // namespace
 
@@ -64,50 +41,31 @@ RunController::RunController(Document& document, QObject* parent) : QObject(pare
     connect(&m_document, &Document::changed, this, &RunController::documentChanged);
     connect(&m_document, &Document::reset, this, &RunController::forget);
     connect(&m_document, &Document::devicesChanged, this, [this] {
+        m_edited = true;
         if (m_figures) m_state.stale = true;
         predict();
     });
     predict();
 }
 
-RunController::~RunController() { m_batch.close(); }
+RunController::~RunController() {
+    if (m_batch) m_batch->close();
+    m_executor.cancel();
+}
 
 void RunController::run(std::int64_t iterations) { start(iterations, false); }
 
 void RunController::runContinuously() { start(kForever, true); }
 
 void RunController::stop() {
-    if (isRunning()) m_executor.cancel();
-}
-
-std::shared_ptr<const Plan> RunController::compilePlan(const Graph& graph, const Analysis& analysis,
-                                                       bool keep) const {
-    CompileOptions options;
-    options.revision = m_document.revision();
-    options.policy = graph.info().policy;
-    if (keep) options.keep = outputsWithin(analysis, kKeptBytes);
-    options.fuse = !keep; // of what is looked at each op has its own output
-    return compile(graph, analysis, m_document.devices(), m_document.files(), options);
-}
-
-/// Anew, as compile needs its order: the document's is kept up with edits, which leave none.
-Analysis RunController::analysisOf(const Graph& graph) const {
-    return analyze(graph, m_document.devices(), graph.info().policy, m_document.files().get());
-}
-
-/// For the iteration that only brings tensors back: the measured run has written its files, and they are not
-/// written again. Null when the graph writes none.
-std::shared_ptr<const Plan> RunController::compileLook() const {
-    DeltaBuilder builder(m_document.graph(), "Look");
-    bool writes = false;
-    for (const Node& node : m_document.graph().nodes()) {
-        const Op* op = findOp(node.op);
-        if (!op || op->role != OpRole::sink || !op->attribute("path")) continue;
-        builder.removeNode(node.id);
-        writes = true;
-    }
-    if (!writes) return nullptr;
-    return compilePlan(builder.graph(), analysisOf(builder.graph()), true);
+    if (!isRunning()) return;
+    if (!m_isPreparing) return m_executor.cancel();
+    m_preparer.drop();
+    m_sentence = tr("Run %1 was stopped before it started").arg(m_number);
+    log(Severity::note, m_sentence);
+    m_isPreparing = m_state.running = false;
+    Q_EMIT frame();
+    Q_EMIT finished();
 }
 
 void RunController::start(std::int64_t iterations, bool continuous) {
@@ -126,86 +84,139 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         Q_EMIT refused(tr("The graph is empty. Drag an op from the palette to a lane."));
         return;
     }
-    const bool once = iterations == 1;
-    // Who stops looks around: memory is not shared then, and most tensors are there.
-    const std::map<NodeId, Breakpoints> breakpoints = breakpointsOf(m_document.graph());
-    const bool stops = std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& of) {
-        return std::any_of(of.second.begin(), of.second.end(), [](const Breakpoint& b) { return b.enabled; });
-    });
-    try {
-        const Analysis analysis = analysisOf(m_document.graph());
-        m_leanPlan = compilePlan(m_document.graph(), analysis, false);
-        m_lookPlan = once || stops ? nullptr : compileLook();
-        if (!m_lookPlan) m_lookPlan = compilePlan(m_document.graph(), analysis, true);
-    } catch (const Error& error) {
-        log(Severity::error, toQt(error.what()));
-        Q_EMIT refused(toQt(error.what()));
-        return;
-    }
-
-    if (m_document.analysis().hasErrors())
-        log(Severity::warning, tr("Placeholders and their consumers do not run."));
-    const std::shared_ptr<const Plan> plan = once || stops ? m_lookPlan : m_leanPlan;
-    m_executor.wait(); // the last one has reported its end; its threads may still be leaving
-    m_figures = std::make_shared<RunFigures>(plan);
-    m_snapshot = m_document.graph();
-    m_diagnostics = m_document.analysis().diagnostics;
-    m_inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
-    m_result.reset();
-    m_measured.reset();
-    m_stop.reset();
-    m_state.stop.reset();
-    m_looking = false;
-    m_tensors.clear();
-    m_lastCopy.reset();
-    m_probes.clear();
-    assignEdges(*plan);
-    m_state.nodes.clear();
-    for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
-    m_state.running = true;
-    m_state.stale = false;
+    // A user who sets breakpoints looks around: memory is not shared then, and most tensors are there.
+    RunOptions options;
+    options.iterations = iterations;
+    options.cache = iterations == 1;
+    options.allowTf32 = m_allowsTf32;
+    options.breakpoints = breakpointsOf(m_document.graph());
+    const bool stops =
+        std::any_of(options.breakpoints.begin(), options.breakpoints.end(), [](const auto& of) {
+            return std::any_of(of.second.begin(), of.second.end(),
+                               [](const Breakpoint& b) { return b.enabled; });
+        });
+    RunRequest request;
+    request.graph = m_document.graph();
+    request.devices = m_document.devices();
+    request.files = m_document.files();
+    request.revision = m_document.revision();
+    request.keepsTensors = options.cache || stops;
+    m_isPreparing = m_state.running = true;
+    m_edited = false;
     m_continuous = continuous;
     m_done = 0;
     m_total = continuous ? 0 : iterations;
     ++m_number;
-    m_sentence =
-        continuous ? tr("Run %1: running until stopped").arg(m_number) : tr("Run %1: running").arg(m_number);
-    m_ranWithTf32 = m_allowsTf32;
-    log(Severity::note, continuous ? tr("Run %1 started: %2 steps, until stopped")
-                                         .arg(m_number)
-                                         .arg(grouped(qint64(plan->steps.size())))
-                                   : tr("Run %1 started: %2 steps, %3 iterations")
-                                         .arg(m_number)
-                                         .arg(grouped(qint64(plan->steps.size())), grouped(iterations)));
-    if (m_ranWithTf32)
-        log(Severity::note, tr("TF32 allowed: real GPUs may round f32 matmul and convolution."));
-    RunOptions options;
-    options.iterations = iterations;
-    options.cache = once;
-    options.allowTf32 = m_ranWithTf32;
-    options.breakpoints = breakpoints;
-    m_executor.start(plan, options, m_batch);
-    m_timer.start();
-    Q_EMIT started();
+    m_sentence = tr("Run %1 is being prepared").arg(m_number);
+    m_preparer.start([request] { return prepareRun(request); },
+                     [this, graph = request.graph, options](PreparedRun prepared) {
+                         launch(graph, std::move(prepared), options);
+                     });
+    Q_EMIT preparing();
 }
 
-void RunController::assignEdges(const Plan& plan) {
+/// Calls `go` on this thread once the executor has no run any more, unless something else is prepared or the
+/// document is another one by then.
+void RunController::afterExecutor(std::function<void()> go) {
+    m_preparer.start(
+        [this] {
+            m_executor.wait();
+            return true;
+        },
+        [go = std::move(go)](bool) { go(); });
+}
+
+/// Starts what was prepared, once the executor has left a run that was given up.
+void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options) {
+    if (!prepared.plan) return giveUp(toQt(prepared.error));
+    if (m_executor.isRunning()) {
+        afterExecutor([this, graph = std::move(graph), prepared = std::move(prepared), options] {
+            launch(graph, prepared, options);
+        });
+        return;
+    }
+    if (prepared.analysis.hasErrors())
+        log(Severity::warning, tr("Placeholders and their consumers do not run."));
+    options.breakpoints = breakpointsOf(m_document.graph()); // some may have changed meanwhile
+    m_isPreparing = false;
+    m_figures = std::make_shared<RunFigures>(prepared.plan);
+    m_snapshot = std::move(graph);
+    m_diagnostics = prepared.analysis.diagnostics;
+    m_inputs = std::move(prepared.inputs);
+    m_leanPlan = std::move(prepared.lean);
+    m_againPlan = std::move(prepared.again);
+    m_result.reset();
+    m_measured.reset();
+    m_stop.reset();
+    m_state.stop.reset();
+    m_isAgain = false;
+    // The memory of the last run's tensors belongs to this one.
+    m_tensors.clear();
+    m_lastCopy.reset();
+    m_probes.clear();
+    assignEdges(*prepared.plan, prepared.analysis);
+    m_state.nodes.clear();
+    for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
+    m_state.stale = m_edited;
+    m_ranWithTf32 = options.allowTf32;
+    m_sentence =
+        m_continuous ? tr("Run %1: running until stopped").arg(m_number) : tr("Run %1: running").arg(m_number);
+    const QString steps = grouped(qint64(prepared.plan->steps.size()));
+    log(Severity::note, m_continuous ? tr("Run %1 started: %2 steps, until stopped").arg(m_number).arg(steps)
+                                     : tr("Run %1 started: %2 steps, %3 iterations")
+                                           .arg(m_number)
+                                           .arg(steps, grouped(options.iterations)));
+    if (m_ranWithTf32)
+        log(Severity::note, tr("TF32 allowed: real GPUs may round f32 matmul and convolution."));
+    Q_EMIT started();
+    if (!launchOn(prepared.plan, options)) return;
+    m_timer.start();
+}
+
+/// False when the executor cannot start the run, because a device is lost for example; the run is given up
+/// then.
+bool RunController::launchOn(const std::shared_ptr<const Plan>& plan, const RunOptions& options) {
+    m_executor.wait(); // the last run has reported its end; its threads may still be leaving
+    m_batch = std::make_unique<RunBatch>();
+    try {
+        m_executor.start(plan, options, *m_batch);
+        return true;
+    } catch (const std::exception& error) {
+        giveUp(toQt(error.what()));
+        return false;
+    }
+}
+
+void RunController::giveUp(const QString& sentence) {
+    m_isPreparing = m_state.running = false;
+    m_sentence = tr("Run %1 could not start: %2").arg(m_number).arg(sentence);
+    log(Severity::error, m_sentence);
+    Q_EMIT frame();
+    Q_EMIT finished();
+    Q_EMIT refused(m_sentence);
+}
+
+void RunController::assignEdges(const Plan& plan, const Analysis& analysis) {
     m_edges.clear();
     for (const Transfer& transfer : plan.transfers) {
         std::vector<Edge> edges{transfer.edge()};
         if (transfer.kind == TransferKind::implicitTo)
-            for (const ImplicitCopy& copy : m_document.analysis().implicitCopies)
+            for (const ImplicitCopy& copy : analysis.implicitCopies)
                 if (copy.from == transfer.from && copy.target == transfer.target) edges = copy.edges;
         m_edges.push_back(std::move(edges));
     }
 }
 
 void RunController::tick() {
-    RunEvents events = m_batch.take();
+    RunEvents events = m_batch->take();
     if (m_stop && !events.end) return; // nothing happens
-    if (m_looking) {
+    if (m_isAgain) {
         if (!events.end) return;
-        m_tensors = std::move(events.end->tensors);
+        takeTensors(*events.end, true);
+        for (const StepError& error : events.end->errors)
+            log(Severity::warning, tr("After run %1, a tensor could not be computed again: %2")
+                                       .arg(m_number)
+                                       .arg(toQt(error.message)));
     } else {
         m_done = events.done;
         m_figures->add(events.records);
@@ -217,9 +228,9 @@ void RunController::tick() {
         updateNodes(events.end.has_value());
         updateEdges();
         if (events.end) {
-            m_tensors = events.end->tensors;
+            takeTensors(*events.end, false);
             m_measured = std::move(events.end);
-            if (startLooking()) return;
+            if (startAgain()) return;
         }
     }
     if (m_measured) {
@@ -231,22 +242,6 @@ void RunController::tick() {
     Q_EMIT frame();
     if (m_stop) Q_EMIT stopped();
     if (m_result) Q_EMIT finished();
-}
-
-/// A measurement shares memory, so most tensors are gone when it ends. Another iteration, apart from the
-/// figures, brings them back, unless that would keep somebody waiting who asked to stop.
-bool RunController::startLooking() {
-    if (m_figures->sharedPlan() == m_lookPlan || m_measured->status == RunStatus::failed) return false;
-    if (m_measured->iterations == 0) return false;
-    const double iterationNs = double(m_measured->wallNs) / double(m_measured->iterations);
-    if (m_measured->status == RunStatus::cancelled && iterationNs > kPatienceNs) return false;
-    m_executor.wait();
-    m_looking = true;
-    RunOptions options;
-    options.cache = true;
-    options.allowTf32 = m_ranWithTf32;
-    m_executor.start(m_lookPlan, options, m_batch);
-    return true;
 }
 
 /// A node's time is the sum over its steps: the mean while it runs, which costs nothing to know, and the
@@ -336,6 +331,7 @@ void RunController::finish(RunResult result) {
     }
     const bool failed = result.status == RunStatus::failed;
     m_result = std::move(result);
+    m_date = dateNow();
     updateEdges();
     readProbes();
     log(failed ? Severity::error : Severity::note, m_sentence);
@@ -343,63 +339,12 @@ void RunController::finish(RunResult result) {
         log(Severity::note, tr("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
 }
 
-void RunController::readProbes() {
-    for (const Node& node : m_snapshot.nodes()) {
-        const Op* op = findOp(node.op);
-        if (!op || op->role != OpRole::sink) continue;
-        const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
-        if (!source) continue;
-        const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
-        if (type && type->isKnown() && type->shape.elementCount() != 1) continue;
-        const std::optional<Tensor> value = tensor(*source);
-        if (value && value->elementCount() == 1) m_probes.push_back(probe(node.name, *value));
-    }
-}
-
-RunReport RunController::report() const {
-    RunReport out;
-    if (!m_figures || !m_result) return out;
-    out.file = (m_document.path().isEmpty() ? m_document.title() : m_document.path()).toStdString();
-    out.policy = m_snapshot.info().policy.toString();
-    out.allowTf32 = m_ranWithTf32;
-    out.plan = m_figures->sharedPlan();
-    out.ledger = &m_figures->ledger();
-    out.steps = &m_figures->steps();
-    out.timeline = &m_figures->timeline();
-    out.graph = &m_snapshot;
-    out.result = *m_result;
-    out.diagnostics = m_diagnostics;
-    out.inputs = m_inputs;
-    for (const Node& node : m_snapshot.nodes()) {
-        const auto source = node.op == "Probe" ? m_snapshot.sourceOf({node.id, 0}) : std::nullopt;
-        const std::optional<Tensor> seen = source ? tensor(*source) : std::nullopt;
-        if (seen) out.probes.push_back(probe(node.name, *seen));
-    }
-    return out;
-}
-
-std::optional<Tensor> RunController::tensor(PortRef output) const {
-    if ((!m_result && !m_stop) || !m_figures) return std::nullopt;
-    if (m_lastCopy && m_lastCopy->first == output) return m_lastCopy->second;
-    if (m_stop) return tensorAtStop(output);
-    const auto kept =
-        std::find_if(m_tensors.begin(), m_tensors.end(), [&](const auto& t) { return t.first == output; });
-    if (kept == m_tensors.end() || std::uint64_t(kept->second.byteCount()) > kKeptBytes) return std::nullopt;
-    try {
-        m_lastCopy = {output, toHost(kept->second, m_figures->plan().devices)};
-    } catch (const Error&) {
-        return std::nullopt; // its device is gone: there is nothing to show
-    }
-    return m_lastCopy->second;
-}
-
 void RunController::forget() {
-    if (isRunning()) {
-        m_timer.stop();
-        m_batch.close(); // or a full batch would wait for us while we wait for the executor
-        m_executor.cancel();
-        m_executor.wait();
-    }
+    // A run of the old document is given up. It ends by itself, within one kernel; nobody waits for it.
+    m_preparer.drop();
+    m_timer.stop();
+    if (m_batch) m_batch->close();
+    m_executor.cancel();
     const bool wasRunning = std::exchange(m_state.running, false);
     m_state = {};
     m_figures.reset();
@@ -408,12 +353,20 @@ void RunController::forget() {
     m_measured.reset();
     m_stop.reset();
     m_leanPlan.reset();
-    m_lookPlan.reset();
+    m_againPlan.reset();
+    m_isPreparing = m_isAgain = false;
     m_tensors.clear();
     m_probes.clear();
     m_lastCopy.reset();
     m_sentence.clear();
     m_done = m_total = 0;
+    if (m_executor.isRunning())
+        afterExecutor([this] {
+            m_executor.clearCache();
+            Q_EMIT stateChanged();
+        });
+    else
+        m_executor.clearCache();
     predict();
     if (wasRunning) Q_EMIT finished();
 }
@@ -475,9 +428,10 @@ void RunController::predictInto(const NodeFacts& facts) {
 }
 
 void RunController::documentChanged(const Delta& delta) {
-    if (isRunning() && !m_looking && !delta.nodes.empty())
+    if (isRunning() && !m_isAgain && !delta.nodes.empty())
         m_executor.setBreakpoints(breakpointsOf(m_document.graph()));
     if (!affectsRun(delta)) return;
+    m_edited = true;
     const bool wasStale = std::exchange(m_state.stale, m_state.stale || m_figures);
     for (const Change<Node>& change : delta.nodes)
         if (change.before && !change.after) m_state.nodes.erase(change.before->id);

@@ -2,13 +2,16 @@
 
 #include "runtime/executor.h"
 #include "widgets/document.h"
+#include "widgets/latest_task.h"
 #include "widgets/run_batch.h"
 #include "widgets/run_figures.h"
+#include "widgets/run_preparation.h"
 #include "widgets/run_state.h"
 
 #include <QObject>
 #include <QTimer>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,18 +24,18 @@ class RunController : public QObject {
     Q_OBJECT
 
 public:
-    /// Tensors that a run keeps for looking at, all together, in bytes.
-    static constexpr std::uint64_t kKeptBytes = 256ull << 20;
-
     explicit RunController(Document& document, QObject* parent = nullptr);
     ~RunController() override;
 
-    /// Starts a run; does nothing while one is on. A graph with errors is refused().
+    /// Prepares a run off the window's thread and starts it; does nothing while one is on. Emits preparing(),
+    /// then started(). A graph with errors is refused() at once, a run that cannot start later; finished()
+    /// follows then.
     void run(std::int64_t iterations);
     void runContinuously();
     /// Whether the next runs let real GPUs round products of f32 to TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
-    /// Takes effect within one kernel; finished() follows.
+    /// Takes effect within one kernel; finished() follows. A run that is being prepared ends at once, and the
+    /// results of the run before it stay.
     void stop();
     /// From a breakpoint to the next one, or to the end of the next step. Nothing unless isStopped().
     void proceed();
@@ -43,6 +46,7 @@ public:
     QString stopSentence() const;
     /// The edge that an implicit copy serves which it stands at; nothing for a node.
     std::optional<Edge> stoppedEdge() const;
+    /// From the call of run() to finished().
     bool isRunning() const noexcept { return m_state.running; }
     bool isContinuous() const noexcept { return m_continuous; }
 
@@ -52,12 +56,12 @@ public:
     const RunFigures* figures() const noexcept { return m_figures.get(); }
     /// The same, for another thread to read: once the run has ended they change no more.
     std::shared_ptr<const RunFigures> sharedFigures() const noexcept { return m_figures; }
-    /// How the last run ended; nothing while one is on.
+    /// How the last run ended; nothing once the next one has started.
     const std::optional<RunResult>& result() const noexcept { return m_result; }
     /// All about the last run, as `twb run --report` has it; nothing (a null plan) while there is none with a
     /// result. Its parts are this controller's, until the next run starts.
     RunReport report() const;
-    /// Values of scalars that a Probe saw, after a run.
+    /// Values of scalars that Probes saw, after a run and while it stands still.
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
     /// The edges that transfer `index` of the plan serves; the first one stands for it.
     const std::vector<Edge>& edgesOf(std::uint32_t transfer) const { return m_edges[transfer]; }
@@ -74,8 +78,12 @@ public:
     /// A host copy of an output of the last run, or, while a run stands still, of what it has made so far in
     /// this iteration. Nothing when it did not keep it (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
+    /// Whether tensor() shows a value that the last run did not keep, so that it was computed again after it,
+    /// one op at a time.
+    bool isComputedAgain(PortRef output) const noexcept;
 
 Q_SIGNALS:
+    void preparing(); ///< isRunning(); results are still those of the run before
     void started();
     void frame();    ///< state and figures are new
     void finished(); ///< after the last frame()
@@ -87,11 +95,13 @@ Q_SIGNALS:
 
 private:
     void start(std::int64_t iterations, bool continuous);
-    std::shared_ptr<const Plan> compilePlan(const Graph& graph, const Analysis& analysis, bool keep) const;
-    Analysis analysisOf(const Graph& graph) const;
-    std::shared_ptr<const Plan> compileLook() const;
-    bool startLooking();
-    void assignEdges(const Plan& plan);
+    void launch(Graph graph, PreparedRun prepared, RunOptions options);
+    bool launchOn(const std::shared_ptr<const Plan>& plan, const RunOptions& options);
+    void afterExecutor(std::function<void()> go);
+    void giveUp(const QString& sentence);
+    bool startAgain();
+    void takeTensors(const RunResult& result, bool again);
+    void assignEdges(const Plan& plan, const Analysis& analysis);
     void tick();
     void updateNodes(bool final);
     void standStill(RunStop stop);
@@ -107,8 +117,14 @@ private:
     void documentChanged(const Delta& delta);
     void log(Severity severity, const QString& sentence) { Q_EMIT logged(severity, sentence); }
 
+    struct KeptTensor {
+        PortRef output;
+        Tensor tensor;
+        bool again = false; ///< computed again after the run
+    };
+
     Document& m_document;
-    RunBatch m_batch; ///< outlives the executor, which reports to it
+    std::unique_ptr<RunBatch> m_batch; ///< of the latest run; outlives the executor, which reports to it
     Executor m_executor;
     QTimer m_timer;
     RunState m_state;
@@ -118,14 +134,17 @@ private:
     std::vector<Diagnostic> m_diagnostics; ///< of it
     std::vector<InputFile> m_inputs;
     std::shared_ptr<const Plan> m_leanPlan;
-    std::shared_ptr<const Plan> m_lookPlan;
-    bool m_looking = false; ///< the measurement is over; one more iteration keeps the tensors to look at
+    std::shared_ptr<const Plan> m_againPlan;
+    bool m_isPreparing = false;
+    bool m_isAgain = false; ///< the measurement is over; one more iteration computes tensors again
+    bool m_edited = false;  ///< since the snapshot of the run
     std::optional<RunStop> m_stop;
     std::optional<RunResult> m_measured;
     std::optional<RunResult> m_result;
-    std::vector<std::pair<PortRef, Tensor>> m_tensors;
+    std::vector<KeptTensor> m_tensors; ///< by output
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
+    std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;
     std::int64_t m_total = 0;
     int m_number = 0;
@@ -133,6 +152,7 @@ private:
     bool m_allowsTf32 = false;
     bool m_ranWithTf32 = false;                                   ///< the last run might
     mutable std::optional<std::pair<PortRef, Tensor>> m_lastCopy; ///< the tensor view asks again and again
+    LatestTask m_preparer; ///< last: what it works on lives until it has ended
 };
 
 /// Whether a change can change what a run computes or costs; moving a card or writing a note cannot.

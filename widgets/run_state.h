@@ -19,6 +19,7 @@ struct NodeRun {
     double ns = 0; ///< median over the iterations; 0 before the first
     bool modelled = false;
     bool once = false; ///< it is no part of the iteration
+    QString value;     ///< the number that a Probe saw; empty where it saw none, or a tensor of several
     QString error;     ///< why it failed
 };
 

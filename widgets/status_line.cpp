@@ -60,6 +60,7 @@ StatusLine::StatusLine(Document& document, RunController& runs, QWidget* parent)
     layout->addWidget(m_fresh);
     layout->setSpacing(4);
     layout->addWidget(m_counts);
+    connect(&m_runs, &RunController::preparing, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::started, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::frame, this, &StatusLine::refreshRun);
     connect(&m_runs, &RunController::finished, this, &StatusLine::refreshRun);

@@ -4,10 +4,12 @@
 #include "profile/report_parts.h"
 #include "profile/transfer_figures.h"
 
+#include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 
 namespace twb {
 namespace {
@@ -261,6 +263,8 @@ ProbeValue probe(std::string name, const Tensor& tensor) {
     return out;
 }
 
+std::string dateNow() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
 std::vector<InputFile> inputFiles(const Plan& plan) {
     std::vector<InputFile> out;
     for (const Step& step : plan.steps) {
@@ -281,6 +285,8 @@ std::string toJson(const RunReport& report) {
              {"wall_ms", toMs(report.result.wallNs)},
              {"clock_ms", toMs(report.result.clockNs)},
              {"setup_ms", toMs(report.result.setupNs)}};
+    if (!report.date.empty()) out["date"] = report.date;
+    if (report.graph && !report.graph->info().title.empty()) out["title"] = report.graph->info().title;
     if (report.result.prepareNs > 0) out["prepare_ms"] = toMs(report.result.prepareNs);
     if (const ReplayCounts& graphs = report.result.replayed; graphs.graphs + graphs.refused > 0)
         out["cuda_graphs"] = {{"graphs", graphs.graphs},

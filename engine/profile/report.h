@@ -63,12 +63,16 @@ struct InputFile {
     std::string fingerprint;
 };
 
+/// "2026-11-22T21:40:05Z"
+std::string dateNow();
+
 /// The files that a plan reads, as they are now.
 std::vector<InputFile> inputFiles(const Plan& plan);
 
 /// Everything about one run: what `twb run --report` writes.
 struct RunReport {
     std::string file;
+    std::string date; ///< when the run ended, as dateNow() has it; empty where nobody knows
     std::string policy;
     bool allowTf32 = false; ///< RunOptions::allowTf32
     std::shared_ptr<const Plan> plan;
@@ -88,6 +92,8 @@ struct RunReport {
 ///
 ///     schema      kReportSchema
 ///     file, policy
+///     title       of the graph; absent where it has none
+///     date        when the run ended, in UTC: "2026-11-22T21:40:05Z"
 ///     allow_tf32  whether real GPUs might round products of f32 to TF32
 ///     status      "finished", "failed", "cancelled"
 ///     iterations  completed

@@ -4,6 +4,7 @@
 #include "widgets/window_fixture.h"
 
 #include <QFileInfo>
+#include <QSignalSpy>
 
 #include <array>
 #include <sys/inotify.h>
@@ -62,6 +63,13 @@ private Q_SLOTS:
     void aSaveNodeWritesOnceARun_data();
     void aSaveNodeWritesOnceARun();
     void aStagedFileHasAPriceOfItsOwn();
+    void thePeakIsTheSameInEachRun_data();
+    void thePeakIsTheSameInEachRun();
+    void aGivenUpDocumentLeavesNoMemory();
+    void aRunThatCannotStartIsRefused();
+    void aStopBeforeTheStartKeepsTheLastResults();
+    void theNextRunStartsAfterOneThatWasGivenUp();
+    void theMeasuredTensorsAreKept();
 };
 
 void TestRunController::aSaveNodeWritesOnceARun_data() {
@@ -115,6 +123,145 @@ void TestRunController::aStagedFileHasAPriceOfItsOwn() {
     QVERIFY(reading.ns > 0);
     QVERIFY(!reading.modelled);
     QVERIFY(runs.state().nodes.at(document.graph().findByName("fc1")->id).modelled);
+}
+
+namespace {
+
+std::map<Device, std::size_t> peaksOf(const RunController& runs) {
+    std::map<Device, std::size_t> out;
+    for (const auto& [device, memory] : runs.result()->memory) out[device] = memory.peak;
+    return out;
+}
+
+/// A chain of products on the cpu that takes a while, and whose result a Probe sees.
+Graph heavyGraph(std::int64_t size, int products) {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+    NodeId last = builder.addNode(
+        makeNode(cpu, "RandomNormal", "x", {{"shape", std::vector<std::int64_t>{size, size}}}));
+    for (int i = 0; i < products; ++i) {
+        const NodeId next = builder.addNode(makeNode(cpu, "MatMul", "product " + std::to_string(i)));
+        builder.connect({{last, 0}, {next, 0}});
+        builder.connect({{last, 0}, {next, 1}});
+        last = next;
+    }
+    graph.apply(builder.take());
+    return graph;
+}
+
+} // namespace
+
+void TestRunController::thePeakIsTheSameInEachRun_data() {
+    QTest::addColumn<int>("iterations");
+    QTest::addRow("one iteration") << 1;
+    QTest::addRow("a measurement") << 5;
+}
+
+/// Grew from run to run: the tensors that the last run had kept counted towards the next one's peak.
+void TestRunController::thePeakIsTheSameInEachRun() {
+    QFETCH(int, iterations);
+    Document document(profiles());
+    document.open(sourcePath("resources/examples/digits.twb"));
+    RunController runs(document);
+    QVERIFY(runToEnd(runs, iterations));
+    const std::map<Device, std::size_t> first = peaksOf(runs);
+    QVERIFY(first.at(Device::cpu()) > 0);
+    QVERIFY(first.at(Device::cuda(0)) > 0);
+    const std::optional<Tensor> held = runs.tensor({document.graph().findByName("fc2")->id, 0});
+    QVERIFY(held); // as a view of it does
+    for (int run = 2; run <= 4; ++run) {
+        QVERIFY(runToEnd(runs, iterations));
+        QCOMPARE(peaksOf(runs), first);
+        QVERIFY(runToEnd(runs, 7)); // another kind of run between them
+    }
+}
+
+/// A lane's header still showed the memory of the document before.
+void TestRunController::aGivenUpDocumentLeavesNoMemory() {
+    Document document(profiles());
+    const auto used = [&] { return document.devices().at(Device::cpu()).memory().stats().used; };
+    RunController runs(document);
+    const std::size_t before = used();
+    document.open(sourcePath("resources/examples/digits.twb"));
+    for (const int iterations : {1, 5}) {
+        QVERIFY(runToEnd(runs, iterations));
+        QVERIFY(used() > before);
+        document.clear();
+        QVERIFY(QTest::qWaitFor([&] { return used() == before; }));
+        document.open(sourcePath("resources/examples/digits.twb"));
+    }
+}
+
+/// The window ended where the executor threw, as it does when a GPU was lost.
+void TestRunController::aRunThatCannotStartIsRefused() {
+    Document document(profiles());
+    document.open(sourcePath("resources/examples/digits.twb"));
+    RunController runs(document);
+    QSignalSpy refused(&runs, &RunController::refused);
+    QSignalSpy finished(&runs, &RunController::finished);
+    runs.run(0); // no run has so few iterations: the executor throws
+    QVERIFY(QTest::qWaitFor([&] { return !runs.isRunning(); }));
+    QCOMPARE(refused.count(), 1);
+    QCOMPARE(finished.count(), 1);
+    QVERIFY(refused.front().front().toString().contains(QLatin1String("could not start")));
+    QVERIFY(!runs.result());
+    QVERIFY(runToEnd(runs, 1));
+    QVERIFY(runs.result()->status == RunStatus::finished);
+}
+
+void TestRunController::aStopBeforeTheStartKeepsTheLastResults() {
+    Document document(profiles());
+    document.open(sourcePath("resources/examples/digits.twb"));
+    RunController runs(document);
+    QVERIFY(runToEnd(runs, 2));
+    QSignalSpy started(&runs, &RunController::started);
+    QSignalSpy finished(&runs, &RunController::finished);
+    runs.run(3);
+    QVERIFY(runs.isRunning());
+    runs.stop(); // its plan is still being made: nothing of it comes back before the event loop does
+    QVERIFY(!runs.isRunning());
+    QCOMPARE(finished.count(), 1);
+    QCOMPARE(runs.result()->iterations, std::int64_t(2));
+    QVERIFY(runToEnd(runs, 4)); // and the stopped one does not start late
+    QCOMPARE(started.count(), 1);
+    QCOMPARE(runs.result()->iterations, std::int64_t(4));
+}
+
+/// Neither waits the window's thread for the old run, nor does the old run's end reach the new one.
+void TestRunController::theNextRunStartsAfterOneThatWasGivenUp() {
+    Document document(profiles());
+    RunController runs(document);
+    for (int round = 0; round < 3; ++round) {
+        document.setGraph(heavyGraph(768, 6), {}, QString());
+        QSignalSpy started(&runs, &RunController::started);
+        runs.run(1000);
+        QVERIFY(QTest::qWaitFor([&] { return started.count() == 1; }));
+        document.setGraph(heavyGraph(8, 2), {}, QString());
+        QVERIFY(!runs.isRunning());
+        QVERIFY(!runs.figures());
+        QVERIFY(runToEnd(runs, 2));
+        QVERIFY(runs.result()->status == RunStatus::finished);
+        QCOMPARE(runs.result()->iterations, std::int64_t(2));
+    }
+}
+
+/// What the inspector shows is of the measured run where that has kept it; otherwise it says so.
+void TestRunController::theMeasuredTensorsAreKept() {
+    Document document(profiles());
+    document.setGraph(heavyGraph(16, 3), {}, QString());
+    RunController runs(document);
+    const PortRef between{document.graph().findByName("product 1")->id, 0};
+    const PortRef end{document.graph().findByName("product 2")->id, 0};
+    QVERIFY(runToEnd(runs, 5));
+    QVERIFY(runs.tensor(end));
+    QVERIFY(!runs.isComputedAgain(end));
+    QVERIFY(runs.result()->tensor(end));
+    QVERIFY(runs.tensor(between));
+    QVERIFY(runs.isComputedAgain(between));
+    QVERIFY(runToEnd(runs, 1));
+    QVERIFY(runs.tensor(between));
+    QVERIFY(!runs.isComputedAgain(between));
 }
 
 TWB_GUI_TEST_MAIN(TestRunController)

@@ -215,6 +215,7 @@ struct NodeCard {
     QStaticText time;
     double timeWidth = 0;
     double timeNs = -1;
+    QString value; ///< of a Probe, in the place of the time
     bool isModelled = false; ///< the time: it is never written without the word
     bool isOnce = false;     ///< the time is no part of an iteration's
     QStaticText remark;      ///< under the time

@@ -134,14 +134,17 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
     double ns = 0;
     bool modelled = false;
     bool once = false;
+    QString value;
     if (run) {
         if (const auto known = run->nodes.find(shape.id); known != run->nodes.end()) {
+            value = known->second.value;
             ns = known->second.ns;
             modelled = known->second.modelled;
             once = known->second.once;
         }
     }
-    const bool timeChanged = ns != card.timeNs || modelled != card.isModelled || once != card.isOnce;
+    const bool timeChanged =
+        ns != card.timeNs || modelled != card.isModelled || once != card.isOnce || value != card.value;
     if (!isNew && !timeChanged) return;
     const Node* node = source.graph.find(shape.id);
     if (!node) return;
@@ -152,11 +155,12 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         card.timeNs = ns;
         card.isModelled = modelled;
         card.isOnce = once;
-        const QString time = ns > 0 ? cardTime(ns) : QString();
+        card.value = value;
+        const QString time = !value.isEmpty() ? value : ns > 0 ? cardTime(ns) : QString();
         card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
         setText(card.time, time, TextRole::smallFigure);
         // A modelled time must not pass for a measured one, not even on a card.
-        const QString word = ns > 0 ? timeRemark(modelled, once) : QString();
+        const QString word = ns > 0 && value.isEmpty() ? timeRemark(modelled, once) : QString();
         card.remarkWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
         setText(card.remark, word, TextRole::small);
         // The title and the caption keep the room they have.

@@ -101,6 +101,7 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     connect(&m_document, &Document::reset, this, &Inspector::refresh);
     connect(&m_document, &Document::selectionChanged, this, &Inspector::refresh);
     connect(&m_document, &Document::devicesChanged, this, &Inspector::refresh);
+    connect(&m_runs, &RunController::preparing, this, &Inspector::refreshFigures);
     connect(&m_runs, &RunController::frame, this, &Inspector::refreshFigures);
     connect(&m_runs, &RunController::finished, this, &Inspector::refresh);
     refresh();
@@ -461,6 +462,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("computed"), tr("no (disabled)")});
     else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
         rows.push_back({tr("computed"), tr("not run yet")});
+    else if (facts && facts->op && facts->op->role == OpRole::sink && !facts->op->kernel)
+        rows.push_back({tr("value"), run->second.value.isEmpty() ? tr("shown below") : run->second.value});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
         rows.push_back({tr("computed"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)
@@ -470,6 +473,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
             {tr("computed"),
              (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
                  (run->second.once ? tr(", once") : QString())});
+    if (m_runs.isComputedAgain({node.id, 0}))
+        rows.push_back({tr("values"), tr("computed again after the run")});
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

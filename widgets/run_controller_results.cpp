@@ -1,0 +1,116 @@
+#include "core/error.h"
+#include "ops/op_table.h"
+#include "widgets/run_controller.h"
+#include "widgets/text.h"
+
+#include <algorithm>
+
+// The results of a run: its tensors, the numbers that probes saw, and its report.
+
+namespace twb {
+namespace {
+
+/// An iteration may take this long where the user waits for a run to stop.
+constexpr double kPatienceNs = 50e6;
+} // namespace
+
+/// A measurement shares memory, so most tensors are gone when it ends. Another iteration, apart from the
+/// figures, computes them again, unless that would keep a user waiting who asked to stop.
+bool RunController::startAgain() {
+    if (!m_againPlan || m_measured->status == RunStatus::failed) return false;
+    if (m_measured->iterations == 0) return false;
+    const double iterationNs = double(m_measured->wallNs) / double(m_measured->iterations);
+    if (m_measured->status == RunStatus::cancelled && iterationNs > kPatienceNs) return false;
+    m_executor.wait();
+    m_batch = std::make_unique<RunBatch>();
+    RunOptions options;
+    options.cache = true;
+    options.allowTf32 = m_ranWithTf32;
+    try {
+        m_executor.start(m_againPlan, options, *m_batch);
+    } catch (const std::exception& error) {
+        log(Severity::warning, tr("After run %1, its tensors could not be computed again: %2")
+                                   .arg(m_number)
+                                   .arg(toQt(error.what())));
+        return false;
+    }
+    m_isAgain = true;
+    return true;
+}
+
+/// What the run itself has kept stands; another iteration only adds to it.
+void RunController::takeTensors(const RunResult& result, bool again) {
+    std::vector<KeptTensor> all = std::move(m_tensors);
+    for (const auto& [output, tensor] : result.tensors) all.push_back({output, tensor, again});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const KeptTensor& a, const KeptTensor& b) { return a.output < b.output; });
+    all.erase(std::unique(all.begin(), all.end(),
+                          [](const KeptTensor& a, const KeptTensor& b) { return a.output == b.output; }),
+              all.end());
+    m_tensors = std::move(all);
+}
+
+/// A Probe is no step of a plan: it is done when its source is, and shows the number that it saw.
+void RunController::readProbes() {
+    m_probes.clear();
+    for (const Node& node : m_snapshot.nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op || op->role != OpRole::sink) continue;
+        const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
+        if (!source) continue;
+        NodeRun& run = m_state.nodes[node.id];
+        if (!op->kernel) run.state = m_state.nodes[source->node].state;
+        run.value.clear();
+        const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
+        if (type && type->isKnown() && type->shape.elementCount() != 1) continue;
+        const std::optional<Tensor> value = tensor(*source);
+        if (!value || value->elementCount() != 1) continue;
+        m_probes.push_back(probe(node.name, *value));
+        run.value = compact(m_probes.back().value);
+    }
+}
+
+RunReport RunController::report() const {
+    RunReport out;
+    if (!m_figures || !m_result) return out;
+    out.file = (m_document.path().isEmpty() ? m_document.title() : m_document.path()).toStdString();
+    out.date = m_date;
+    out.policy = m_snapshot.info().policy.toString();
+    out.allowTf32 = m_ranWithTf32;
+    out.plan = m_figures->sharedPlan();
+    out.ledger = &m_figures->ledger();
+    out.steps = &m_figures->steps();
+    out.timeline = &m_figures->timeline();
+    out.graph = &m_snapshot;
+    out.result = *m_result;
+    out.diagnostics = m_diagnostics;
+    out.inputs = m_inputs;
+    for (const Node& node : m_snapshot.nodes()) {
+        const auto source = node.op == "Probe" ? m_snapshot.sourceOf({node.id, 0}) : std::nullopt;
+        const std::optional<Tensor> seen = source ? tensor(*source) : std::nullopt;
+        if (seen) out.probes.push_back(probe(node.name, *seen));
+    }
+    return out;
+}
+
+std::optional<Tensor> RunController::tensor(PortRef output) const {
+    if ((!m_result && !m_stop) || !m_figures) return std::nullopt;
+    if (m_lastCopy && m_lastCopy->first == output) return m_lastCopy->second;
+    if (m_stop) return tensorAtStop(output);
+    const auto kept = std::find_if(m_tensors.begin(), m_tensors.end(),
+                                   [&](const KeptTensor& t) { return t.output == output; });
+    if (kept == m_tensors.end() || std::uint64_t(kept->tensor.byteCount()) > kKeptBytes) return std::nullopt;
+    try {
+        m_lastCopy = {output, toHost(kept->tensor, m_figures->plan().devices)};
+    } catch (const Error&) {
+        return std::nullopt; // its device is gone: there is nothing to show
+    }
+    return m_lastCopy->second;
+}
+
+bool RunController::isComputedAgain(PortRef output) const noexcept {
+    return std::any_of(m_tensors.begin(), m_tensors.end(),
+                       [&](const KeptTensor& t) { return t.output == output && t.again; });
+}
+
+} // namespace twb
