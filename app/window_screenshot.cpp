@@ -2,19 +2,15 @@
 
 #include "core/error.h"
 #include "widgets/main_window.h"
-#include "widgets/model_import.h"
 #include "widgets/text.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
-#include <QDir>
 #include <QElapsedTimer>
 #include <QEventLoop>
-#include <QFileInfo>
 #include <QLayout>
 #include <QPixmap>
 #include <QRegularExpression>
-#include <QTemporaryDir>
 
 #include <cstdio>
 
@@ -90,6 +86,7 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     QEventLoop loop;
     QObject::connect(&window.runs(), &RunController::finished, &loop, &QEventLoop::quit);
     loop.exec();
+    if (!window.runs().result()) return ExitCode::runFailed; // it could not start
     for (const StepError& error : window.runs().result()->errors) say(toQt(error.message));
     return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
 }
@@ -111,15 +108,8 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
         settle();
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
-    const QTemporaryDir imported; // of a model
     try {
-        QString project = file;
-        if (isModel(file)) {
-            project =
-                QDir(imported.path()).filePath(QFileInfo(file).completeBaseName() + QStringLiteral(".twb"));
-            for (const QString& remark : importModel(file, project)) say(remark);
-        }
-        window.load(project);
+        for (const QString& remark : window.load(file)) say(remark);
     } catch (const Error& error) {
         say(toQt(error.what()));
         return exitCodeOf(error.code());

@@ -4,6 +4,7 @@
 #include <QEventLoop>
 #include <QProgressDialog>
 #include <QThread>
+#include <QTimer>
 
 #include <exception>
 #include <memory>
@@ -47,6 +48,17 @@ void workWaiting(const QString& text, QWidget* parent, const std::function<void(
         thread->wait();
     }
     if (failure) std::rethrow_exception(failure);
+}
+
+void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text,
+                 QWidget* parent) {
+    if (isOver()) return;
+    QTimer::singleShot(kMoment, &loop, &QEventLoop::quit);
+    loop.exec(QEventLoop::ExcludeUserInputEvents);
+    if (isOver()) return;
+    BusyDialog busy(text, parent);
+    busy.open();
+    while (!isOver()) loop.exec();
 }
 
 } // namespace twb

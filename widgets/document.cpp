@@ -108,6 +108,7 @@ void Document::select(Selection selection) {
 
 QString Document::title() const {
     if (!m_path.isEmpty()) return QFileInfo(m_path).fileName();
+    if (!m_suggestedPath.isEmpty()) return QFileInfo(m_suggestedPath).completeBaseName();
     return m_graph.info().title.empty() ? tr("Untitled") : QString::fromStdString(m_graph.info().title);
 }
 
@@ -131,6 +132,8 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     m_causes.reset();
     m_path = path;
     m_folder = folder;
+    m_suggestedPath.clear();
+    m_importFolder.reset();
     m_selection = {};
     ++m_revision;
     m_undo.clear();
@@ -139,6 +142,15 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     Q_EMIT selectionChanged();
     Q_EMIT devicesChanged();
     Q_EMIT modifiedChanged(false);
+}
+
+void Document::import(Graph graph, const QString& suggestedPath,
+                      std::shared_ptr<const QTemporaryDir> folder) {
+    setGraph(std::move(graph), {}, folder->path());
+    m_importFolder = std::move(folder);
+    m_suggestedPath = suggestedPath;
+    m_undo.resetClean();
+    Q_EMIT pathChanged(); // the title is another one
 }
 
 void Document::restore(Graph graph, const QString& path, const QString& folder) {
@@ -157,6 +169,8 @@ void Document::save(const QString& path) {
     if (!moved) return;
     // File nodes name their tensors relative to the project's folder, which is another one now.
     m_files = makeProjectFiles(toPath(m_folder));
+    m_suggestedPath.clear();
+    m_importFolder.reset();
     revalidate();
     Q_EMIT devicesChanged();
 }

@@ -9,6 +9,7 @@
 
 #include <QObject>
 #include <QString>
+#include <QTemporaryDir>
 #include <QUndoStack>
 
 #include <memory>
@@ -55,7 +56,7 @@ public:
     void select(Selection selection); ///< what no longer exists is left out
 
     QString path() const { return m_path; }     ///< empty: never saved
-    QString title() const;                      ///< file name, else the graph's own title, else "Untitled"
+    QString title() const;                      ///< file name, else the model's, else the graph's title
     QString folder() const { return m_folder; } ///< what paths of File and Save nodes are relative to
     bool isModified() const;
 
@@ -64,6 +65,11 @@ public:
     void open(const QString& path);
     /// As open(), from text that is not a file of the user's (an example keeps `folder` for its tensors).
     void setGraph(Graph graph, const QString& path, const QString& folder);
+    /// As setGraph(), for a model that is not saved as a project yet: its tensors are in `folder`, which
+    /// lives as long as the document has no other. It counts as changed, and Save as proposes
+    /// `suggestedPath`.
+    void import(Graph graph, const QString& suggestedPath, std::shared_ptr<const QTemporaryDir> folder);
+    QString suggestedPath() const { return m_suggestedPath; } ///< empty but after import()
     /// As setGraph(), for what was never saved: it counts as changed.
     void restore(Graph graph, const QString& path, const QString& folder);
     void save(const QString& path); ///< throws Error(io)
@@ -113,6 +119,8 @@ private:
     QUndoStack m_undo;
     QString m_path;
     QString m_folder;
+    QString m_suggestedPath;
+    std::shared_ptr<const QTemporaryDir> m_importFolder;
     std::uint64_t m_revision = 0;
 };
 

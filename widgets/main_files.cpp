@@ -1,6 +1,8 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
+#include "graph/delta.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/export_picture.h"
 #include "widgets/main_window.h"
 #include "widgets/message_box.h"
@@ -14,6 +16,7 @@
 #include <QDir>
 #include <QDragEnterEvent>
 #include <QDropEvent>
+#include <QEventLoop>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -23,6 +26,9 @@
 #include <QPrinter>
 #include <QPushButton>
 #include <QTimer>
+
+#include <algorithm>
+#include <filesystem>
 
 namespace twb {
 namespace {
@@ -55,8 +61,50 @@ bool MainWindow::attempt(const QString& title, const std::function<void()>& chan
     }
 }
 
+/// A file that was read completely, before anything in the window changes.
+struct MainWindow::OpenedFile {
+    QString path; ///< absolute
+    Graph graph;
+    std::shared_ptr<const QTemporaryDir> folder; ///< of a model's tensors; null for a project
+    QStringList remarks;
+};
+
+MainWindow::OpenedFile MainWindow::readFile(const QString& path) {
+    OpenedFile file;
+    file.path = QFileInfo(path).absoluteFilePath();
+    if (isModel(path)) {
+        OpenedModel model = readModelWaiting(file.path, this);
+        file.graph = std::move(model.graph);
+        file.folder = std::move(model.folder);
+        file.remarks = std::move(model.remarks);
+    } else {
+        file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
+    }
+    return file;
+}
+
+void MainWindow::showFile(OpenedFile file) {
+    const QFileInfo info(file.path);
+    if (file.folder)
+        m_document.import(std::move(file.graph),
+                          info.absoluteDir().filePath(info.completeBaseName() + QStringLiteral(".twb")),
+                          std::move(file.folder));
+    else
+        m_document.setGraph(std::move(file.graph), file.path, info.absolutePath());
+    m_canvas->zoomToFit();
+    m_log->add(Severity::note, tr("Opened %1").arg(QDir::toNativeSeparators(file.path)));
+    for (const QString& remark : file.remarks) m_log->add(Severity::warning, remark);
+}
+
+QStringList MainWindow::load(const QString& path) {
+    OpenedFile file = readFile(path);
+    const QStringList remarks = file.remarks;
+    showFile(std::move(file));
+    return remarks;
+}
+
 void MainWindow::clear() {
-    if (mayDiscard()) m_document.clear(settings::policy());
+    if (mayLeave()) m_document.clear(settings::policy());
 }
 
 void MainWindow::openByDialog() {
@@ -66,28 +114,13 @@ void MainWindow::openByDialog() {
 }
 
 bool MainWindow::openFile(const QString& path) {
-    if (!mayDiscard()) return false;
-    if (isModel(path)) return openModel(path);
-    const bool opened = attempt(tr("Cannot open the file"), [&] { load(path); });
-    if (opened) rememberRecent(m_document.path());
-    return opened;
-}
-
-/// Asks where its project is to be kept, beside it if nobody minds, and opens that.
-bool MainWindow::openModel(const QString& path) {
-    const QFileInfo model(path);
-    QString project = QFileDialog::getSaveFileName(
-        this, tr("Keep the project of %1 as").arg(model.fileName()),
-        model.absoluteDir().filePath(model.completeBaseName() + QStringLiteral(".twb")), projectFilter());
-    if (project.isEmpty()) return false;
-    if (QFileInfo(project).suffix().isEmpty()) project += QStringLiteral(".twb");
-    const bool opened = attempt(tr("Cannot open the model"), [&] {
-        const QStringList remarks = importModelWaiting(path, project, this);
-        load(project);
-        for (const QString& remark : remarks) m_log->add(Severity::warning, remark);
-    });
-    if (opened) rememberRecent(m_document.path());
-    return opened;
+    const QString title = tr("Cannot open the file");
+    OpenedFile file;
+    if (!attempt(title, [&] { file = readFile(path); }) || !mayLeave()) return false;
+    const QString absolute = file.path;
+    if (!attempt(title, [&] { showFile(std::move(file)); })) return false;
+    rememberRecent(absolute);
+    return true;
 }
 
 namespace {
@@ -115,13 +148,36 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 void MainWindow::openExample(const QString& path) {
-    if (!mayDiscard()) return;
+    if (!mayLeave()) return;
     // Without its path: saving an example must not change the program's own files.
     attempt(tr("Cannot open the example"), [&] {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
         m_canvas->zoomToFit();
     });
+}
+
+/// Asks before another graph takes the place of this one. False: go on as if nothing had been asked for.
+bool MainWindow::mayLeave() { return mayDiscard() && mayEndRun(); }
+
+/// Asks about a run that is on, and stops it. The window goes on painting until its last kernel has ended.
+bool MainWindow::mayEndRun() {
+    if (!m_runs.isRunning()) return true;
+    QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
+                    QMessageBox::Cancel, this);
+    box.setInformativeText(tr("The graph is still running. Its results will be lost."));
+    dress(box, Severity::note);
+    QPushButton* stop = box.addButton(tr("Stop run"), QMessageBox::AcceptRole);
+    stop->setObjectName(QStringLiteral("stopRun"));
+    box.setDefaultButton(stop);
+    box.exec();
+    if (box.clickedButton() != stop) return false;
+    QEventLoop loop;
+    connect(&m_runs, &RunController::finished, &loop, &QEventLoop::quit);
+    m_runs.stop();
+    loopWaiting(
+        loop, [this] { return !m_runs.isRunning(); }, tr("Stopping run %1…").arg(m_runs.runNumber()), this);
+    return true;
 }
 
 /// Asks what to do with unsaved changes; false: go on as if nothing had been asked for.
@@ -147,11 +203,12 @@ bool MainWindow::save() { return m_document.path().isEmpty() ? saveAs() : saveTo
 
 bool MainWindow::saveAs() {
     QString start = m_document.path();
+    if (start.isEmpty()) start = m_document.suggestedPath();
     if (start.isEmpty()) start = QDir(QDir::homePath()).filePath(tr("untitled.twb"));
     QString path = QFileDialog::getSaveFileName(this, tr("Save as"), start, projectFilter());
     if (path.isEmpty()) return false;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".twb");
-    return offerTensors(path) && saveTo(path);
+    return (m_document.suggestedPath().isEmpty() ? offerTensors(path) : bringTensors(path)) && saveTo(path);
 }
 
 /// A project names its tensors relative to its folder. In another folder they would be missing: offers to
@@ -173,15 +230,60 @@ bool MainWindow::offerTensors(const QString& path) {
     box.exec();
     if (box.clickedButton() == box.button(QMessageBox::Cancel)) return false;
     if (box.clickedButton() != copy) return true;
-    for (const QString& file : missing) {
-        const QString target = to.filePath(file);
-        if (QDir().mkpath(QFileInfo(target).absolutePath()) && QFile::copy(from.filePath(file), target))
-            continue;
-        showError(tr("Cannot copy a tensor file"),
-                  tr("Cannot write %1. Choose a writable folder.").arg(target));
-        return false;
+    QList<std::pair<QString, QString>> files;
+    for (const QString& file : missing) files << std::pair(from.filePath(file), to.filePath(file));
+    return copyTensors(files);
+}
+
+/// A model that was imported has its tensors in a folder that ends with it. They go beside the project, under
+/// its name, and never over a file that is there.
+bool MainWindow::bringTensors(const QString& path) {
+    const QDir from(m_document.folder());
+    const QFileInfo project(path);
+    const QDir to = project.absoluteDir();
+    QList<std::pair<QString, QString>> files;
+    DeltaBuilder rename(m_document.graph(), tr("Rename tensor files").toStdString());
+    for (const QString& file : filesRead(m_document)) {
+        if (!from.exists(file)) continue;
+        const QString ending = QLatin1Char('.') + QFileInfo(file).suffix();
+        QString name = project.completeBaseName() + ending;
+        const auto isTaken = [&] {
+            return to.exists(name) || std::any_of(files.begin(), files.end(), [&](const auto& other) {
+                       return other.second == to.filePath(name);
+                   });
+        };
+        for (int number = 2; isTaken(); ++number)
+            name = QStringLiteral("%1-%2%3").arg(project.completeBaseName()).arg(number).arg(ending);
+        files << std::pair(from.filePath(file), to.filePath(name));
+        for (const Node& node : m_document.graph().nodes()) {
+            const AttributeValue* old = node.op == "File" ? node.attributes.find("path") : nullptr;
+            const auto* text = old ? std::get_if<std::string>(old) : nullptr;
+            if (name == file || !text || toQt(splitTensorPath(*text).file) != file) continue;
+            Node changed = node;
+            changed.attributes.set("path", name.toStdString() + text->substr(file.toStdString().size()));
+            rename.change(changed);
+        }
     }
+    if (!copyTensors(files)) return false;
+    m_document.apply(rename.take());
     return true;
+}
+
+/// From the first place of each pair to the second one.
+bool MainWindow::copyTensors(const QList<std::pair<QString, QString>>& files) {
+    QString failed;
+    workWaiting(tr("Copying tensors…"), this, [&] {
+        for (const auto& [source, target] : files)
+            if (!QDir().mkpath(QFileInfo(target).absolutePath()) || !QFile::copy(source, target)) {
+                failed = target;
+                return;
+            }
+    });
+    if (failed.isEmpty()) return true;
+    showError(tr("Cannot copy a tensor file"),
+              tr("Cannot write %1. Choose a writable folder with enough space.")
+                  .arg(QDir::toNativeSeparators(failed)));
+    return false;
 }
 
 bool MainWindow::saveTo(const QString& path) {
@@ -217,8 +319,7 @@ void MainWindow::print() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (mayDiscard()) {
-        m_runs.stop();
+    if (mayLeave()) {
         if (m_recovery) m_recovery->finish();
         event->accept();
     } else

@@ -95,7 +95,7 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(new MemoryPanel(m_document, m_runs), QStringLiteral("memory"), tr("Memory"));
     m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
     m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
-    m_bottom->addPage(new NodeTable(m_document), QStringLiteral("nodes"), tr("Nodes"));
+    m_bottom->addPage(new NodeTable(m_document, m_runs), QStringLiteral("nodes"), tr("Nodes"));
     auto* history = new QUndoView(&m_document.undoStack());
     history->setObjectName(QStringLiteral("history"));
     history->setAccessibleName(tr("Undo history"));
@@ -183,7 +183,7 @@ void MainWindow::connectPanels() {
 
     connect(&m_runs, &RunController::frame, m_canvas, &CanvasWidget::runStateChanged);
     connect(&m_runs, &RunController::stateChanged, m_canvas, &CanvasWidget::runStateChanged);
-    connect(&m_runs, &RunController::started, this, &MainWindow::refreshActions);
+    connect(&m_runs, &RunController::preparing, this, &MainWindow::refreshActions);
     connect(&m_runs, &RunController::finished, this, &MainWindow::refreshActions);
     connect(&m_runs, &RunController::logged, m_log, &LogPanel::add);
     connect(&m_runs, &RunController::refused, this, [this](const QString& sentence) {
@@ -217,12 +217,6 @@ void MainWindow::connectPanels() {
     connect(m_start, &StartPage::fileChosen, this, &MainWindow::openFile);
     connect(m_start, &StartPage::exampleChosen, this, &MainWindow::openExample);
     m_find->setSource([this](QuickFind::Scope scope) { return findable(scope); });
-}
-
-void MainWindow::load(const QString& path) {
-    m_document.open(path);
-    m_canvas->zoomToFit();
-    m_log->add(Severity::note, tr("Opened %1").arg(m_document.path()));
 }
 
 void MainWindow::showStartPage() {

@@ -17,6 +17,7 @@
 #include <QStringList>
 
 #include <array>
+#include <utility>
 
 class QActionGroup;
 class QMenu;
@@ -46,11 +47,13 @@ public:
     CanvasWidget& canvas() noexcept { return *m_canvas; }
     BottomPanel& bottom() noexcept { return *m_bottom; }
 
-    /// Opens a file after asking about unsaved changes; of an ONNX model, makes a project, after asking
-    /// where. False when somebody cancelled or it cannot be read, which a message box says.
+    /// Opens a project, or an ONNX model as a project that is not saved yet, after asking about a run that is
+    /// on and about unsaved changes. False when the user cancelled or the file cannot be read, which a
+    /// message box says.
     bool openFile(const QString& path);
-    /// Opens without a question; throws Error as Document::open does.
-    void load(const QString& path);
+    /// Opens without a question, and gives a run up. Throws Error as Document::open and readModel do. Returns
+    /// remarks about a model.
+    QStringList load(const QString& path);
     /// Keeps unsaved work safe in a folder from now on, and offers what a crash has left there. True when
     /// something was restored.
     bool guard(const QString& folder);
@@ -117,6 +120,11 @@ private:
     QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                        const std::function<void()>& triggered);
     // main_files.cpp
+    struct OpenedFile;
+    OpenedFile readFile(const QString& path);
+    void showFile(OpenedFile file);
+    bool mayLeave();
+    bool mayEndRun();
     bool mayDiscard();
     void clear();
     void openByDialog();
@@ -125,7 +133,8 @@ private:
     bool saveAs();
     bool saveTo(const QString& path);
     bool offerTensors(const QString& path);
-    bool openModel(const QString& path);
+    bool bringTensors(const QString& path);
+    bool copyTensors(const QList<std::pair<QString, QString>>& files);
     void openExample(const QString& path);
     void exportImage();
     // main_exports.cpp

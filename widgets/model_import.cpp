@@ -1,11 +1,15 @@
 #include "widgets/model_import.h"
 
+#include "core/error.h"
 #include "formats/onnx/onnx_model.h"
+#include "formats/project.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
+#include <QDir>
 #include <QFileInfo>
+#include <QStandardPaths>
 
 #include <filesystem>
 
@@ -14,23 +18,41 @@ namespace {
 
 std::filesystem::path toPath(const QString& path) { return std::filesystem::path(path.toStdU16String()); }
 
+/// In the cache rather than in the system's temporary folder, which may be in memory: models are large.
+std::shared_ptr<const QTemporaryDir> makeFolder() {
+    const QDir cache(QStandardPaths::writableLocation(QStandardPaths::CacheLocation));
+    cache.mkpath(QStringLiteral("models"));
+    auto folder = std::make_shared<QTemporaryDir>(cache.filePath(QStringLiteral("models/XXXXXX")));
+    if (!folder->isValid())
+        throw Error(ErrorCode::io, QCoreApplication::translate(
+                                       "MainWindow", "Cannot write the model's tensors to %1: %2. Free some "
+                                                     "space there, or make the folder writable.")
+                                       .arg(QDir::toNativeSeparators(folder->path()), folder->errorString())
+                                       .toStdString());
+    return folder;
+}
+
 } // namespace
 
 bool isModel(const QString& path) { return path.endsWith(QLatin1String(".onnx"), Qt::CaseInsensitive); }
 
-QStringList importModel(const QString& model, const QString& project) {
+OpenedModel readModel(const QString& model) {
     const ImportedModel imported = importOnnx(toPath(model));
+    OpenedModel out;
+    out.folder = makeFolder();
+    const QString project =
+        out.folder->filePath(QFileInfo(model).completeBaseName() + QStringLiteral(".twb"));
     saveImportedModel(imported, toPath(project));
-    QStringList remarks;
-    for (const std::string& remark : imported.remarks) remarks << toQt(remark);
-    return remarks;
+    out.graph = loadProject(toPath(project));
+    for (const std::string& remark : imported.remarks) out.remarks << toQt(remark);
+    return out;
 }
 
-QStringList importModelWaiting(const QString& model, const QString& project, QWidget* parent) {
-    QStringList remarks;
+OpenedModel readModelWaiting(const QString& model, QWidget* parent) {
+    OpenedModel out;
     workWaiting(QCoreApplication::translate("MainWindow", "Reading %1…").arg(QFileInfo(model).fileName()),
-                parent, [&] { remarks = importModel(model, project); });
-    return remarks;
+                parent, [&] { out = readModel(model); });
+    return out;
 }
 
 } // namespace twb

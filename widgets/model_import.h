@@ -1,20 +1,33 @@
 #pragma once
 
+#include "graph/graph.h"
+
 #include <QString>
 #include <QStringList>
+#include <QTemporaryDir>
+
+#include <memory>
 
 class QWidget;
 
 namespace twb {
 
+/// An ONNX model as a project that has not been saved.
+struct OpenedModel {
+    Graph graph;
+    /// Holds the large tensors, which the graph names relative to it, until the project has a folder.
+    std::shared_ptr<const QTemporaryDir> folder;
+    QStringList remarks; ///< sentences: parts of the model that were changed on import
+};
+
 /// Whether a file is to be imported rather than opened: by its ending.
 bool isModel(const QString& path);
 
-/// Reads an ONNX model and writes it as a project, its large tensors beside it in a .safetensors file.
-/// Returns what was read otherwise than it is written. Throws Error as importOnnx and saveImportedModel do.
-QStringList importModel(const QString& model, const QString& project);
+/// Reads an ONNX model; writes nothing outside of a new folder in the user's cache. Throws Error as importOnnx
+/// and saveImportedModel do.
+OpenedModel readModel(const QString& model);
 
 /// The same on a thread of its own, while `parent` shows that it is busy and goes on painting itself.
-QStringList importModelWaiting(const QString& model, const QString& project, QWidget* parent);
+OpenedModel readModelWaiting(const QString& model, QWidget* parent);
 
 } // namespace twb

@@ -7,6 +7,7 @@
 #include "widgets/canvas/paint_canvas.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
+#include "widgets/model_import.h"
 #include "widgets/project_card.h"
 #include "widgets/recent_files.h"
 #include "widgets/text.h"
@@ -160,7 +161,7 @@ void StartPage::drawNext() {
         for (ProjectCard* card : *cards) {
             if (card->isDrawn()) continue;
             try {
-                if (QFileInfo(card->path()).size() > kMostBytes) {
+                if (isModel(card->path()) || QFileInfo(card->path()).size() > kMostBytes) {
                     card->setPicture({});
                 } else {
                     const std::filesystem::path path(card->path().toStdU16String());

@@ -37,6 +37,7 @@ private Q_SLOTS:
     void ledgerRowSelectsTheEdge();
     void theWindowFollowsALongRunCheaply();
     void openingAnotherFileEndsTheRun();
+    void openingAFileAsksAboutTheRun();
     void aWireIsSelectedWhileAHiddenLedgerIsBehind();
 };
 
@@ -200,6 +201,38 @@ void TestMainRuns::openingAnotherFileEndsTheRun() {
     window->runs().run(1);
     QVERIFY(waitForRun(*window));
     QVERIFY(window->runs().result()->status == RunStatus::finished);
+}
+
+/// The run ended without a question, and the window stood still until its last kernel had.
+void TestMainRuns::openingAFileAsksAboutTheRun() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    window->runContinuously();
+    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 1; }, 30'000));
+    BoxAnswer cancel(QMessageBox::Cancel);
+    QVERIFY(!window->openFile(sourcePath(kMismatch)));
+    QVERIFY(cancel.answered());
+    QVERIFY(cancel.text().contains(QLatin1String("Stop run 1")));
+    QVERIFY(window->runs().isRunning());
+    QCOMPARE(window->document().path(), sourcePath(kDigits));
+    QSignalSpy finished(&window->runs(), &RunController::finished);
+    QSignalSpy reset(&window->document(), &Document::reset);
+    bool hadEnded = false;
+    connect(&window->document(), &Document::reset, this, [&] { hadEnded = finished.count() == 1; });
+    QTimer presser;
+    connect(&presser, &QTimer::timeout, this, [&] {
+        QWidget* box = QApplication::activeModalWidget();
+        auto* stop = box ? box->findChild<QPushButton*>(QStringLiteral("stopRun")) : nullptr;
+        if (!stop) return;
+        presser.stop();
+        QTest::mouseClick(stop, Qt::LeftButton);
+    });
+    presser.start(5);
+    QVERIFY(window->openFile(sourcePath(kMismatch)));
+    QVERIFY(hadEnded);
+    QCOMPARE(reset.count(), 1);
+    QVERIFY(!window->runs().isRunning());
+    QCOMPARE(window->document().path(), sourcePath(kMismatch));
 }
 
 /// Crashed: the ledger, hidden, held rows of copies that the run did not make.

@@ -1,14 +1,10 @@
 #include "formats/onnx/onnx_export.h"
 #include "graph/delta.h"
 #include "support/test_main.h"
-#include "widgets/model_import.h"
-#include "widgets/window_fixture.h"
+#include "widgets/file_answer.h"
 
-#include <QDialogButtonBox>
 #include <QDir>
 #include <QDropEvent>
-#include <QFileDialog>
-#include <QLineEdit>
 #include <QMimeData>
 #include <QUrl>
 
@@ -44,31 +40,6 @@ Graph smallNetwork() {
     return graph;
 }
 
-/// Says where the project is to be kept: where the dialog proposes, or at `path`.
-class PlaceAnswer : public QObject {
-public:
-    explicit PlaceAnswer(QString path = {}) : m_path(std::move(path)) {
-        connect(&m_timer, &QTimer::timeout, this, &PlaceAnswer::look);
-        m_timer.start(10);
-    }
-    QString proposed() const { return m_proposed; }
-
-private:
-    void look() {
-        auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
-        if (!dialog) return;
-        m_timer.stop();
-        auto* name = find<QLineEdit>(*dialog, "fileNameEdit");
-        m_proposed = name->text();
-        if (!m_path.isEmpty()) name->setText(m_path);
-        QTest::mouseClick(find<QDialogButtonBox>(*dialog, "buttonBox")->button(QDialogButtonBox::Save),
-                          Qt::LeftButton);
-    }
-    QTimer m_timer;
-    QString m_path;
-    QString m_proposed;
-};
-
 } // namespace
 
 class TestModelImport : public QObject {
@@ -86,26 +57,64 @@ private Q_SLOTS:
         exportOnnx(smallNetwork(), nullptr, m_model.toStdString());
     }
 
-    void opensWithItsProjectBesideIt() {
+    /// Asked for a name before it read the model, and wrote a project that nobody had saved.
+    void opensAsAnUnsavedDocument() {
         const auto window = makeWindow();
-        PlaceAnswer place;
         QVERIFY(window->openFile(m_model));
-        QCOMPARE(place.proposed(), QStringLiteral("net.twb"));
-        QCOMPARE(window->document().path(), m_folder->filePath(QStringLiteral("net.twb")));
-        QVERIFY(QFile::exists(m_folder->filePath(QStringLiteral("net.safetensors"))));
-        const Graph& graph = window->document().graph();
-        const Node* weight = graph.findByName("fc.weight");
+        const Document& document = window->document();
+        QVERIFY(document.path().isEmpty());
+        QVERIFY(document.isModified());
+        QCOMPARE(document.title(), QStringLiteral("net"));
+        QCOMPARE(QDir(m_folder->path()).entryList(QDir::Files), QStringList(QStringLiteral("net.onnx")));
+        const Node* weight = document.graph().findByName("fc.weight");
         QVERIFY(weight && weight->folded);
-        QCOMPARE(graph.frames().begin()->title, "net");
+        QCOMPARE(document.graph().frames().begin()->title, "net");
+        QVERIFY(document.analysis().typeOf({weight->id, 0}));
+        QCOMPARE(QSettings().value(QStringLiteral("recent")).toStringList().first(), m_model);
+        const QString folder = document.folder();
+        QVERIFY(QDir(folder).exists(QStringLiteral("net.safetensors")));
+        window->document().clear();
+        QVERIFY(!QDir(folder).exists()); // nobody needs it any more
+    }
+
+    void isSavedWithItsTensors_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<QString>("tensors");
+        QTest::addRow("as proposed") << QStringLiteral("net") << QStringLiteral("net.safetensors");
+        QTest::addRow("under another name") << QStringLiteral("other") << QStringLiteral("other.safetensors");
+        QTest::addRow("beside the tensors of others")
+            << QStringLiteral("taken") << QStringLiteral("taken-2.safetensors");
+    }
+
+    void isSavedWithItsTensors() {
+        QFETCH(QString, name);
+        QFETCH(QString, tensors);
+        QFile others(m_folder->filePath(QStringLiteral("taken.safetensors")));
+        QVERIFY(others.open(QIODevice::WriteOnly));
+        others.write("weights from somewhere else");
+        others.close();
+        const auto window = makeWindow();
+        QVERIFY(window->openFile(m_model));
+        const QString project = m_folder->filePath(name + QStringLiteral(".twb"));
+        FileAnswer answer(QStringLiteral("*.twb"), project);
+        QTest::keyClick(window.get(), Qt::Key_S, Qt::ControlModifier);
+        QVERIFY(answer.answered());
+        QCOMPARE(window->document().path(), project);
+        QVERIFY(!window->document().isModified());
+        QVERIFY(QFile::exists(m_folder->filePath(tensors)));
+        QVERIFY(others.open(QIODevice::ReadOnly));
+        QCOMPARE(others.readAll(), QByteArray("weights from somewhere else"));
+        window->load(project);
+        QVERIFY(!window->document().analysis().hasErrors());
+        const Node* weight = window->document().graph().findByName("fc.weight");
         QVERIFY(window->document().analysis().typeOf({weight->id, 0}));
-        QCOMPARE(QSettings().value(QStringLiteral("recent")).toStringList().first(),
-                 window->document().path());
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(window->runs().result()->status == RunStatus::finished);
     }
 
     void isDroppedOnTheWindow() {
         const auto window = makeWindow();
-        const QString project = m_folder->filePath(QStringLiteral("elsewhere.twb"));
-        PlaceAnswer place(project);
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(m_model)});
         QDragEnterEvent enter({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, {});
@@ -113,7 +122,7 @@ private Q_SLOTS:
         QVERIFY(enter.isAccepted());
         QDropEvent drop({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, {});
         QApplication::sendEvent(window.get(), &drop);
-        QTRY_COMPARE(window->document().path(), project);
+        QTRY_COMPARE(window->document().title(), QStringLiteral("net"));
         data.setUrls({QUrl::fromLocalFile(QStringLiteral("/tmp/picture.png"))});
         QDragEnterEvent other({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, {});
         other.ignore();
@@ -129,7 +138,6 @@ private Q_SLOTS:
         const auto window = makeWindow();
         window->load(sourcePath(kDigits));
         const Graph before = window->document().graph();
-        PlaceAnswer place;
         BoxAnswer box(QMessageBox::Ok);
         QVERIFY(!window->openFile(broken.fileName()));
         QVERIFY(box.answered());
@@ -138,26 +146,9 @@ private Q_SLOTS:
         QVERIFY(!QFile::exists(m_folder->filePath(QStringLiteral("broken.twb"))));
     }
 
-    void noTensorsOfOthersAreWrittenOver() {
-        const QString others = m_folder->filePath(QStringLiteral("net.safetensors"));
-        QFile file(others);
-        QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("weights from somewhere else");
-        file.close();
-        const QString project = m_folder->filePath(QStringLiteral("net.twb"));
-        importModel(m_model, project);
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        QCOMPARE(file.readAll(), QByteArray("weights from somewhere else"));
-        QVERIFY(QFile::exists(m_folder->filePath(QStringLiteral("net-2.safetensors"))));
-        const auto window = makeWindow();
-        window->load(project);
-        QVERIFY(!window->document().analysis().hasErrors());
-    }
-
     void parametersFoldAndUnfoldFromTheMenu() {
         const auto window = makeWindow();
-        importModel(m_model, m_folder->filePath(QStringLiteral("net.twb")));
-        window->load(m_folder->filePath(QStringLiteral("net.twb")));
+        window->load(m_model);
         QVERIFY(window->selectNode(QStringLiteral("/net/fc/Gemm")));
         QAction* fold = action(*window, QStringLiteral("Fold parameters"));
         QAction* unfold = action(*window, QStringLiteral("Unfold parameters"));
@@ -173,8 +164,7 @@ private Q_SLOTS:
 
     void allOfItIsSentToAnotherLaneInOneStep() {
         const auto window = makeWindow();
-        importModel(m_model, m_folder->filePath(QStringLiteral("net.twb")));
-        window->load(m_folder->filePath(QStringLiteral("net.twb")));
+        window->load(m_model);
         const Graph before = window->document().graph();
         QCOMPARE(before.lanes().size(), std::size_t{1});
         action(*window, QStringLiteral("New cuda:0 lane"))->trigger(); // nothing is selected: all of it
