@@ -38,6 +38,64 @@ private Q_SLOTS:
         QVERIFY(stack.accessibleDescription().startsWith(QStringLiteral("At the peak")));
     }
 
+    /// Three figures stood side by side, and nothing said what was between them.
+    void theListAddsUpToThePeak() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->bottom().showPage(QStringLiteral("memory"));
+        window->runs().run(5);
+        QVERIFY(waitForRun(*window));
+        QCoreApplication::processEvents();
+        auto& bars = *find<MemoryBars>(*window, "memoryBars");
+        const auto& stack = *find<MemoryStack>(*window, "memoryStack");
+        for (int row = 0; row < int(bars.rows().size()); ++row) {
+            QTest::mouseClick(&bars, Qt::LeftButton, {}, bars.rectOf(row).center());
+            const std::vector<MemoryStack::Line>& lines = stack.lines();
+            QVERIFY(lines.size() >= 3);
+            QVERIFY(lines.front().isSum);
+            QCOMPARE(lines.front().bytes, stack.course()->peakBytes);
+            std::uint64_t alive = 0;
+            std::uint64_t all = 0;
+            for (const MemoryStack::Line& line : lines) {
+                if (line.isSum) continue;
+                all += line.bytes;
+                if (line.band >= 0) alive += line.bytes;
+            }
+            QCOMPARE(alive, stack.course()->peakBytes);
+            QVERIFY(lines.back().isSum);
+            QCOMPARE(lines.back().bytes, all);
+            QCOMPARE(lines.back().bytes, std::uint64_t(bars.rows()[std::size_t(row)].peak));
+        }
+    }
+
+    /// A peak shorter than a pixel was left out of the picture, and its mark hung in the air.
+    void theMarkStandsOnTheSpike() {
+        auto plan = std::make_shared<Plan>();
+        for (const char* label : {"weights", "spike", "rest"}) {
+            Step step;
+            step.index = std::uint32_t(plan->steps.size());
+            step.label = label;
+            plan->steps.push_back(step);
+        }
+        MemoryCourse course;
+        course.endNs = 1'000'000'000;
+        course.tensors = {{0, Device::cpu(), 1000, 0, kToTheEnd},
+                          {1, Device::cpu(), 9000, 500'000'123, 500'000'124},
+                          {2, Device::cpu(), 500, 500'000'200, 900'000'000}};
+        course.peakNs = 500'000'123;
+        course.peakBytes = 10'000;
+        course.atPeak = {course.tensors[1], course.tensors[0]};
+        MemoryStack stack;
+        stack.resize(700, 300);
+        stack.setCourse(plan, course, 10'000, 0);
+        for (const int width : {40, 333, 1000}) {
+            std::uint64_t atMark = 0;
+            for (const MemoryStack::Column& column : stack.columns(width))
+                if (column.at <= stack.peakColumn(width)) atMark = column.sums.back();
+            QCOMPARE(atMark, std::uint64_t(10'000));
+        }
+    }
+
     void aClickAndAKeyChooseTheDevice() {
         const auto window = makeWindow();
         window->load(sourcePath(kDigits));

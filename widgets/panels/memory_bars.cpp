@@ -45,7 +45,7 @@ void MemoryBars::setRows(std::vector<Row> rows) {
     m_rows = std::move(rows);
     QStringList said;
     for (const Row& row : m_rows)
-        said << tr("%1: planned %2, used %3")
+        said << tr("%1: planned %2, peak %3")
                     .arg(toQt(row.device.toString()), toQt(formatBytes(double(row.planned))),
                          toQt(formatBytes(double(row.peak))));
     setAccessibleDescription(said.join(QStringLiteral("; ")));
@@ -97,7 +97,7 @@ void MemoryBars::paintScale(QPainter& painter, double step, double scale) const 
     }
     painter.setFont(twb::font(TextRole::small));
     drawElided(painter, QRect(12, box.top() + 22, box.width() - 24, 18), Qt::AlignLeft | Qt::AlignVCenter,
-               tr("Bar: peak. Mark: planned."));
+               tr("Bar: peak of the run. Mark: planned."));
 }
 
 void MemoryBars::paintRow(QPainter& painter, int number, double scale) const {

@@ -14,7 +14,8 @@
 namespace twb {
 namespace {
 
-constexpr int kBarsWidth = 340;
+constexpr int kLeastBars = 208; ///< px
+constexpr int kMostBars = 340;
 
 } // namespace
 
@@ -24,7 +25,6 @@ MemoryPanel::MemoryPanel(Document& document, RunController& runs, QWidget* paren
                         QStringLiteral("secondary"))) {
     setAccessibleName(tr("Memory of each device"));
     m_empty->setAlignment(Qt::AlignCenter);
-    m_bars->setFixedWidth(kBarsWidth);
     new PictureDrag(*m_stack, QStringLiteral("memory"), [this](const QString& path) {
         constexpr double kScale = 2;
         if (!m_stack->course()) return false;
@@ -72,7 +72,7 @@ void MemoryPanel::refresh() {
 
 void MemoryPanel::refreshStack() {
     const RunFigures* figures = m_runs.figures();
-    if (!figures || m_bars->rows().empty()) return m_stack->setCourse(nullptr, std::nullopt, 0);
+    if (!figures || m_bars->rows().empty()) return m_stack->setCourse(nullptr, std::nullopt, 0, 0);
     const MemoryBars::Row& chosen = m_bars->rows()[std::size_t(m_bars->chosen())];
     // What was made before the iterations is alive in each of them.
     std::vector<StepRecord> records = figures->timeline().setup();
@@ -83,7 +83,12 @@ void MemoryPanel::refreshStack() {
     std::optional<MemoryCourse> course;
     for (MemoryCourse& one : memoryCourses(figures->plan(), records))
         if (one.device == chosen.device) course = std::move(one);
-    m_stack->setCourse(figures->sharedPlan(), std::move(course), chosen.planned);
+    m_stack->setCourse(figures->sharedPlan(), std::move(course), chosen.planned, chosen.peak);
+}
+
+void MemoryPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    m_bars->setFixedWidth(std::clamp(width() * 3 / 10, kLeastBars, kMostBars));
 }
 
 void MemoryPanel::showEvent(QShowEvent* event) {

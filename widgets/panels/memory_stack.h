@@ -12,15 +12,18 @@
 
 namespace twb {
 
-/// The memory of one device over an iteration, stacked by who made the tensors; its peak is marked, and what
-/// was alive then stands beside it.
+/// The memory of one device over an iteration, stacked by the steps that made the tensors. Its peak is
+/// marked; a list beside it adds up the run's peak: the tensors alive then, memory that the plan reserves for
+/// others, and memory outside the plan.
 class MemoryStack : public QWidget {
     Q_OBJECT
 
 public:
     explicit MemoryStack(QWidget* parent = nullptr);
-    /// `planned`: bytes, of the plan. Nothing to show: no course.
-    void setCourse(std::shared_ptr<const Plan> plan, std::optional<MemoryCourse> course, std::size_t planned);
+    /// In bytes: `planned` of the plan, `measured` the run's peak, 0 until it is known. Nothing to show: no
+    /// course.
+    void setCourse(std::shared_ptr<const Plan> plan, std::optional<MemoryCourse> course, std::size_t planned,
+                   std::size_t measured);
     const std::optional<MemoryCourse>& course() const noexcept { return m_course; }
 
     /// A band of the stack; the last one is all the others together.
@@ -28,19 +31,36 @@ public:
         QString name;
         std::vector<std::uint32_t> producers; ///< steps
         std::uint64_t bytesAtPeak = 0;
+        bool isRest = false; ///< all the others
     };
     const std::vector<Band>& bands() const noexcept { return m_bands; }
+    /// A line of the list beside the chart.
+    struct Line {
+        QString text;
+        std::uint64_t bytes = 0;
+        int band = -1; ///< whose colour it has; -1: none
+        bool isSum = false;
+    };
+    const std::vector<Line>& lines() const noexcept { return m_lines; }
+    /// The chart from a column of pixels on, as far as the next one.
+    struct Column {
+        int at = 0;
+        std::vector<std::uint64_t> sums; ///< by band, of it and all below
+    };
+    /// Each column shows its fullest moment, so that no peak is too short to be seen.
+    std::vector<Column> columns(int width) const;
+    /// The column of the peak's mark.
+    int peakColumn(int width) const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
-    struct Moment {
-        double ns = 0;
-        std::vector<std::uint64_t> sums; ///< by band, of it and all below
-    };
     void makeBands();
-    std::vector<Moment> moments(double nsPerPixel) const;
+    int columnOf(std::int64_t ns, int width) const;
+    int listWidth() const;
+    QColor colorOf(std::size_t band) const;
     QRectF chart() const;
     void paintBands(QPainter& painter) const;
     void paintFrame(QPainter& painter) const;
@@ -51,7 +71,9 @@ private:
     std::shared_ptr<const Plan> m_plan;
     std::optional<MemoryCourse> m_course;
     std::size_t m_planned = 0;
+    std::size_t m_measured = 0;
     std::vector<Band> m_bands;
+    std::vector<Line> m_lines;
 };
 
 } // namespace twb
