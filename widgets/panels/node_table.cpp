@@ -1,5 +1,6 @@
 #include "widgets/panels/node_table.h"
 
+#include "core/format.h"
 #include "ops/op_table.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
@@ -7,6 +8,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSignalBlocker>
+#include <QSortFilterProxyModel>
 #include <QTableView>
 
 #include <algorithm>
@@ -16,13 +18,52 @@ namespace {
 
 constexpr int kRowHeight = 24;
 
-enum class NodeColumn { name, op, device, output, inputs };
-enum class EdgeColumn { from, to, input, tensor, crosses };
+enum class NodeColumn { name, op, device, time, share, kind, output, inputs };
+enum class EdgeColumn { from, to, input, tensor, crosses, time, kind };
+
+const NodeRun* runOf(const RunController& runs, NodeId id) {
+    const auto found = runs.state().nodes.find(id);
+    return found == runs.state().nodes.end() ? nullptr : &found->second;
+}
+
+const EdgeRun* runOf(const RunController& runs, const Edge& edge) {
+    const auto found = runs.state().edges.find(edge);
+    return found == runs.state().edges.end() ? nullptr : &found->second;
+}
+
+/// All nodes' time in an iteration, one after the other.
+double sumOf(const RunController& runs) {
+    double sum = 0;
+    for (const auto& [id, run] : runs.state().nodes)
+        if (!run.once) sum += run.ns;
+    return sum;
+}
+
+int rowBehind(const QModelIndex& shown) {
+    return static_cast<const QSortFilterProxyModel*>(shown.model())->mapToSource(shown).row();
+}
+
+QModelIndex indexOf(const QTableView& table, int row) {
+    const auto* sorted = static_cast<const QSortFilterProxyModel*>(table.model());
+    return sorted->mapFromSource(sorted->sourceModel()->index(row, 0));
+}
 
 } // namespace
 
-NodeTableModel::NodeTableModel(const Document& document, QObject* parent)
-    : RowsModel(document, {tr("node"), tr("op"), tr("device"), tr("output"), tr("inputs")}, parent) {}
+NodeTableModel::NodeTableModel(const Document& document, const RunController& runs, QObject* parent)
+    : RowsModel(document,
+                {tr("node"), tr("op"), tr("device"), tr("time"), tr("share"), tr("time is"), tr("output"),
+                 tr("inputs")},
+                parent),
+      m_runs(runs) {}
+
+/// Nodes without a time come last in an order from the slowest on.
+std::optional<double> NodeTableModel::number(const NodeId& id, int column) const {
+    if (NodeColumn(column) != NodeColumn::time && NodeColumn(column) != NodeColumn::share)
+        return std::nullopt;
+    const NodeRun* run = runOf(m_runs, id);
+    return run && (!run->once || NodeColumn(column) == NodeColumn::time) ? run->ns : 0;
+}
 
 std::vector<NodeId> NodeTableModel::read() const {
     std::vector<NodeId> ids;
@@ -47,6 +88,23 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
         return toQt(node->op);
     case NodeColumn::device:
         return toQt((facts ? facts->device : graph.deviceOf(*node)).toString());
+    case NodeColumn::time: {
+        const NodeRun* run = runOf(m_runs, id);
+        return run && run->ns > 0 ? toQt(formatMs(run->ns)) : QString();
+    }
+    case NodeColumn::share: {
+        const NodeRun* run = runOf(m_runs, id);
+        if (!run || run->ns <= 0 || run->once) return {};
+        return QStringLiteral("%1 %").arg(QString::number(100 * run->ns / sumOf(m_runs), 'f', 1));
+    }
+    case NodeColumn::kind: {
+        const NodeRun* run = runOf(m_runs, id);
+        if (!run || run->state == StepState::pending) return {};
+        if (!run->value.isEmpty()) return tr("saw %1").arg(run->value);
+        if (run->ns <= 0) return run->state == StepState::done ? QString() : toQt(twb::name(run->state));
+        const QString kind = run->modelled ? tr("modelled") : tr("measured");
+        return run->once ? tr("%1, once").arg(kind) : kind;
+    }
     case NodeColumn::output:
         if (!facts || facts->outputs.empty() || !facts->outputs[0]) return {};
         return toQt(facts->outputs[0]->toString());
@@ -60,8 +118,17 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
     return {};
 }
 
-EdgeTableModel::EdgeTableModel(const Document& document, QObject* parent)
-    : RowsModel(document, {tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses")}, parent) {}
+EdgeTableModel::EdgeTableModel(const Document& document, const RunController& runs, QObject* parent)
+    : RowsModel(document,
+                {tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses"), tr("copy"), tr("time is")},
+                parent),
+      m_runs(runs) {}
+
+std::optional<double> EdgeTableModel::number(const Edge& edge, int column) const {
+    if (EdgeColumn(column) != EdgeColumn::time) return std::nullopt;
+    const EdgeRun* run = runOf(m_runs, edge);
+    return run ? run->ns : 0;
+}
 
 std::vector<Edge> EdgeTableModel::read() const { return m_document.graph().edges(); }
 
@@ -90,35 +157,49 @@ QString EdgeTableModel::text(const Edge& edge, int column) const {
         if (!a || !b || a->device == b->device) return {};
         return QStringLiteral("%1 → %2").arg(toQt(a->device.toString()), toQt(b->device.toString()));
     }
+    case EdgeColumn::time: {
+        const EdgeRun* run = runOf(m_runs, edge);
+        return run && run->ns > 0 ? toQt(formatMs(run->ns)) : QString();
+    }
+    case EdgeColumn::kind: {
+        const EdgeRun* run = runOf(m_runs, edge);
+        if (!run || run->ns <= 0) return {};
+        return run->predicted ? tr("predicted") : run->modelled ? tr("modelled") : tr("measured");
+    }
     }
     return {};
 }
 
-NodeTable::NodeTable(Document& document, QWidget* parent)
-    : QWidget(parent), m_document(document), m_nodes(new NodeTableModel(document, this)),
-      m_edges(new EdgeTableModel(document, this)), m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
+NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* parent)
+    : QWidget(parent), m_document(document), m_runs(runs), m_nodes(new NodeTableModel(document, runs, this)),
+      m_edges(new EdgeTableModel(document, runs, this)),
+      m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
       m_edgeView(makeTable(m_edges, tr("Edges of the graph"))) {
     m_nodeView->setObjectName(QStringLiteral("nodeTable"));
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(16);
-    layout->addWidget(m_nodeView, 1);
-    layout->addWidget(m_edgeView, 1);
+    layout->addWidget(m_nodeView, 6);
+    layout->addWidget(m_edgeView, 5);
     connect(&m_document, &Document::changed, this, &NodeTable::refresh);
     connect(&m_document, &Document::reset, this, &NodeTable::refresh);
     connect(&m_document, &Document::selectionChanged, this, &NodeTable::followSelection);
+    connect(&m_runs, &RunController::frame, this, [this] {
+        if (!m_runs.isRunning() || m_budget.isDue()) refreshFigures();
+    });
+    connect(&m_runs, &RunController::stateChanged, this, &NodeTable::refreshFigures);
     connect(m_nodeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (!current.isValid()) return;
                 Selection selection;
-                selection.nodes = {m_nodes->rows()[std::size_t(current.row())]};
+                selection.nodes = {m_nodes->rows()[std::size_t(rowBehind(current))]};
                 m_document.select(std::move(selection));
             });
     connect(m_edgeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (!current.isValid()) return;
                 Selection selection;
-                selection.edge = m_edges->rows()[std::size_t(current.row())];
+                selection.edge = m_edges->rows()[std::size_t(rowBehind(current))];
                 m_document.select(std::move(selection));
             });
 }
@@ -126,8 +207,15 @@ NodeTable::NodeTable(Document& document, QWidget* parent)
 QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name) {
     auto* table = new QTableView(this);
     table->setAccessibleName(name);
-    table->setModel(model);
+    auto* sorted = new QSortFilterProxyModel(table);
+    sorted->setSourceModel(model);
+    sorted->setSortRole(NodeTableModel::kSortRole);
+    table->setModel(sorted);
     dressTable(*table, kRowHeight);
+    table->setSortingEnabled(true);
+    sorted->sort(-1); // as the graph has them, until a heading is pressed
+    table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    table->horizontalHeader()->setSortIndicatorClearable(true);
     table->setSelectionMode(QAbstractItemView::SingleSelection);
     table->horizontalHeader()->setStretchLastSection(true);
     table->setColumnWidth(0, 128);
@@ -143,6 +231,16 @@ void NodeTable::refresh() {
     followSelection();
 }
 
+void NodeTable::refreshFigures() {
+    if (!isVisible()) return;
+    m_budget.begin();
+    const QSignalBlocker nodes(m_nodeView->selectionModel()); // a row that moves is no choice of the user's
+    const QSignalBlocker edges(m_edgeView->selectionModel());
+    m_nodes->refreshFigures();
+    m_edges->refreshFigures();
+    m_budget.end();
+}
+
 void NodeTable::followSelection() {
     if (!isVisible()) return;
     const Selection& selection = m_document.selection();
@@ -150,8 +248,8 @@ void NodeTable::followSelection() {
     const QSignalBlocker blocker(m_nodeView->selectionModel());
     if (row < 0)
         m_nodeView->clearSelection();
-    else if (m_nodeView->currentIndex().row() != row)
-        m_nodeView->selectRow(row);
+    else if (const QModelIndex at = indexOf(*m_nodeView, row); m_nodeView->currentIndex().row() != at.row())
+        m_nodeView->selectRow(at.row());
     m_nodeView->viewport()->update();
 }
 

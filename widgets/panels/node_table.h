@@ -1,18 +1,23 @@
 #pragma once
 
 #include "widgets/document.h"
+#include "widgets/frame_budget.h"
+#include "widgets/run_controller.h"
 
 #include <QAbstractTableModel>
 #include <QStringList>
 #include <QWidget>
 
+class QSortFilterProxyModel;
 class QTableView;
 
 namespace twb {
 
-/// Things of a graph as rows under named columns, read anew as a whole.
+/// Rows of a graph under named columns, read anew as a whole.
 template <class Row> class RowsModel : public QAbstractTableModel {
 public:
+    static constexpr int kSortRole = Qt::UserRole; ///< a number or a text
+
     RowsModel(const Document& document, QStringList columns, QObject* parent)
         : QAbstractTableModel(parent), m_document(document), m_columns(std::move(columns)) {}
 
@@ -20,6 +25,11 @@ public:
         beginResetModel();
         m_rows = read();
         endResetModel();
+    }
+    /// The rows are the same; a run has other figures of them.
+    void refreshFigures() {
+        if (!m_rows.empty())
+            Q_EMIT dataChanged(index(0, 0), index(int(m_rows.size()) - 1, int(m_columns.size()) - 1));
     }
     const std::vector<Row>& rows() const noexcept { return m_rows; }
 
@@ -30,8 +40,15 @@ public:
         return parent.isValid() ? 0 : int(m_columns.size());
     }
     QVariant data(const QModelIndex& index, int role) const override {
-        if (role != Qt::DisplayRole) return {};
-        return text(m_rows[std::size_t(index.row())], index.column());
+        const Row& row = m_rows[std::size_t(index.row())];
+        if (role == Qt::DisplayRole) return text(row, index.column());
+        if (role == kSortRole) {
+            const std::optional<double> value = number(row, index.column());
+            return value ? QVariant(*value) : QVariant(text(row, index.column()).toCaseFolded());
+        }
+        if (role == Qt::TextAlignmentRole && number(row, index.column()))
+            return int(Qt::AlignRight | Qt::AlignVCenter);
+        return {};
     }
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
         if (orientation != Qt::Horizontal) return {};
@@ -42,6 +59,8 @@ public:
 protected:
     virtual std::vector<Row> read() const = 0;
     virtual QString text(const Row& row, int column) const = 0;
+    /// By which a column of figures is sorted; nothing for a column of words.
+    virtual std::optional<double> number(const Row&, int) const { return std::nullopt; }
 
     const Document& m_document;
 
@@ -50,17 +69,20 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// The graph's nodes, for those who cannot see the canvas or would rather sort than look.
+/// The graph's nodes as a table, for screen readers and for sorting by what the last run measured.
 class NodeTableModel : public RowsModel<NodeId> {
     Q_OBJECT
 
 public:
-    explicit NodeTableModel(const Document& document, QObject* parent = nullptr);
+    NodeTableModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
     int rowOf(NodeId node) const;
 
 private:
     std::vector<NodeId> read() const override;
     QString text(const NodeId& id, int column) const override;
+    std::optional<double> number(const NodeId& id, int column) const override;
+
+    const RunController& m_runs;
 };
 
 /// The same for edges.
@@ -68,19 +90,22 @@ class EdgeTableModel : public RowsModel<Edge> {
     Q_OBJECT
 
 public:
-    explicit EdgeTableModel(const Document& document, QObject* parent = nullptr);
+    EdgeTableModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
 
 private:
     std::vector<Edge> read() const override;
     QString text(const Edge& edge, int column) const override;
+    std::optional<double> number(const Edge& edge, int column) const override;
+
+    const RunController& m_runs;
 };
 
-/// Nodes and edges side by side; a row selects what it shows.
+/// Nodes and edges side by side; a row selects its node or edge, a heading sorts.
 class NodeTable : public QWidget {
     Q_OBJECT
 
 public:
-    explicit NodeTable(Document& document, QWidget* parent = nullptr);
+    NodeTable(Document& document, const RunController& runs, QWidget* parent = nullptr);
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -88,13 +113,16 @@ protected:
 private:
     QTableView* makeTable(QAbstractItemModel* model, const QString& name);
     void refresh();
+    void refreshFigures();
     void followSelection();
 
     Document& m_document;
+    const RunController& m_runs;
     NodeTableModel* m_nodes;
     EdgeTableModel* m_edges;
     QTableView* m_nodeView;
     QTableView* m_edgeView;
+    FrameBudget m_budget;
 };
 
 } // namespace twb
