@@ -10,24 +10,25 @@
 namespace twb {
 
 BottomPanel::BottomPanel(QWidget* parent)
-    : QWidget(parent), m_tabs(new QTabBar), m_pages(new QStackedWidget), m_corners(new QStackedWidget) {
+    : QWidget(parent), m_bar(new QBoxLayout(QBoxLayout::LeftToRight)), m_tabs(new QTabBar),
+      m_pages(new QStackedWidget), m_corners(new QStackedWidget) {
     setProperty("surface", QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
     m_tabs->setObjectName(QStringLiteral("bottomTabs"));
     m_tabs->setDrawBase(false);
     m_tabs->setExpanding(false);
+    m_tabs->setMinimumWidth(64); // it scrolls
     m_tabs->setAccessibleName(tr("Panels"));
     m_corners->setFixedHeight(24);
-    auto* bar = new QHBoxLayout;
-    bar->setContentsMargins(12, 0, 0, 0);
-    bar->setSpacing(8);
-    bar->addWidget(m_tabs);
-    bar->addStretch(1);
-    bar->addWidget(m_corners);
+    m_bar->setContentsMargins(12, 0, 0, 0);
+    m_bar->setSpacing(8);
+    m_bar->addWidget(m_tabs, 1);
+    m_bar->addWidget(m_corners);
+    m_pages->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Expanding); // a page fits itself to its width
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 2, 0, 0);
     layout->setSpacing(0);
-    layout->addLayout(bar);
+    layout->addLayout(m_bar);
     layout->addWidget(makeLine());
     layout->addWidget(m_pages, 1);
     connect(m_tabs, &QTabBar::currentChanged, this, [this](int index) {
@@ -50,6 +51,19 @@ void BottomPanel::fitCorner() {
         m_corners->widget(i)->setSizePolicy(i == m_corners->currentIndex() ? QSizePolicy::Preferred
                                                                            : QSizePolicy::Ignored,
                                             QSizePolicy::Preferred);
+    const QWidget* corner = m_corners->currentWidget();
+    if (!corner) return;
+    const int needed = m_tabs->sizeHint().width() + corner->sizeHint().width() + 24;
+    const bool isBelow = corner->sizeHint().width() > 0 && needed > width();
+    m_bar->setDirection(isBelow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    m_bar->setSpacing(isBelow ? 0 : 8);
+    // A bar that had to scroll would stay where it was scrolled to.
+    m_tabs->setUsesScrollButtons(m_tabs->sizeHint().width() + 12 > width());
+}
+
+void BottomPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitCorner();
 }
 
 void BottomPanel::setTitle(QWidget* page, const QString& title) {

@@ -2,6 +2,7 @@
 
 #include <QWidget>
 
+class QBoxLayout;
 class QStackedWidget;
 class QTabBar;
 
@@ -23,10 +24,14 @@ public:
     QStringList keys() const;
     int currentIndex() const;
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void showIndex(int index);
     void fitCorner();
 
+    QBoxLayout* m_bar; ///< the tabs, and the corner beside them or, in a narrow panel, below
     QTabBar* m_tabs;
     QStackedWidget* m_pages;
     QStackedWidget* m_corners;

@@ -20,6 +20,9 @@ namespace twb {
 namespace {
 
 constexpr int kHeight = 48;
+constexpr int kMostBrief = 4;
+constexpr int kLeastTitle = 88;      ///< px
+constexpr int kLeastWidth = 640;     ///< of the bar, px
 constexpr double kTitleShare = 0.16; ///< of the bar: what follows does not move with the name
 
 constexpr int kMostIterations = 1'000'000'000;
@@ -58,7 +61,10 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_runs(runs), m_name(new QWidget), m_title(new ElidedLabel),
       m_edited(makeLabel(tr("· edited"), TextRole::body, QStringLiteral("secondary"))),
       m_run(new QPushButton(tr("Run"))), m_continuous(new QPushButton(tr("Run continuously"))),
-      m_step(new QPushButton(tr("Step"))), m_stop(new QPushButton), m_iterations(new QSpinBox),
+      m_step(new QPushButton(tr("Step"))), m_stop(new QPushButton),
+      m_iterationsLabel(makeLabel(tr("Iterations"), TextRole::body, QStringLiteral("secondary"))),
+      m_iterations(new QSpinBox),
+      m_policyLabel(makeLabel(tr("Policy"), TextRole::body, QStringLiteral("secondary"))),
       m_policy(new QComboBox), m_devices(new QHBoxLayout), m_layout(new QHBoxLayout(this)) {
     setProperty("surface", QStringLiteral("panel"));
     setAttribute(Qt::WA_StyledBackground);
@@ -70,6 +76,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_run->setObjectName(QStringLiteral("run"));
     m_run->setProperty("role", QStringLiteral("primary"));
     m_continuous->setObjectName(QStringLiteral("runContinuously"));
+    m_continuous->setAccessibleName(tr("Run continuously"));
     m_continuous->setToolTip(tr("Run until stopped (Ctrl+F5)"));
     m_step->setObjectName(QStringLiteral("step"));
     m_step->setToolTip(tr("Run the next step and stop after it (F10)"));
@@ -112,10 +119,10 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_layout->addWidget(m_step);
     m_layout->addWidget(m_stop);
     m_layout->addSpacing(8);
-    m_layout->addWidget(makeLabel(tr("Iterations"), TextRole::body, QStringLiteral("secondary")));
+    m_layout->addWidget(m_iterationsLabel);
     m_layout->addWidget(m_iterations);
     m_layout->addSpacing(8);
-    m_layout->addWidget(makeLabel(tr("Policy"), TextRole::body, QStringLiteral("secondary")));
+    m_layout->addWidget(m_policyLabel);
     m_layout->addWidget(m_policy);
     m_layout->addSpacing(8);
     m_layout->addLayout(m_devices);
@@ -137,7 +144,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
         if (!delta.lanes.empty()) refreshDevices();
     });
     connect(&m_document, &Document::devicesChanged, this, &RunBar::refreshDevices);
-    connect(&m_runs, &RunController::started, this, &RunBar::refreshRun);
+    connect(&m_runs, &RunController::preparing, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::finished, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::stopped, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::resumed, this, &RunBar::refreshRun);
@@ -204,7 +211,7 @@ void RunBar::refreshDevices() {
         auto* button = new QPushButton(text);
         button->setProperty("role", QStringLiteral("menu"));
         button->setMenu(new QMenu(button));
-        button->setToolTip(tr("Hardware for this lane"));
+        button->setToolTip(tr("Hardware for this lane: %1").arg(text));
         m_devices->addWidget(button);
         return button;
     };
@@ -218,9 +225,12 @@ void RunBar::refreshDevices() {
         }
         QPushButton* button = makeButton(what);
         button->setObjectName(QStringLiteral("device.") + name);
+        button->setProperty("longText", what);
+        button->setProperty("shortText", name);
         button->setAccessibleName(tr("Hardware for %1").arg(name));
         addDeviceChoices(*button->menu(), m_document, device, choose);
     }
+    fit();
 }
 
 void RunBar::refreshRun() {
@@ -233,11 +243,38 @@ void RunBar::refreshRun() {
     m_continuous->setVisible(!stands);
     m_step->setVisible(stands);
     m_stop->setEnabled(running);
+    fit();
 }
+
+/// What a narrow bar leaves out first: labels, then the words of a button that has an icon, then what stands
+/// behind a device, then the title, which the window has, too.
+void RunBar::leaveOut(int brevity) {
+    m_iterationsLabel->setVisible(brevity < 1);
+    m_policyLabel->setVisible(brevity < 1);
+    m_continuous->setText(brevity < 2 ? tr("Run continuously") : QString());
+    for (int i = 0; i < m_devices->count(); ++i) {
+        QWidget* button = m_devices->itemAt(i)->widget();
+        const QVariant text = button->property(brevity < 3 ? "longText" : "shortText");
+        if (text.isValid()) static_cast<QPushButton*>(button)->setText(text.toString());
+    }
+    m_name->setVisible(brevity < kMostBrief);
+    m_name->setFixedWidth(brevity < 3 ? int(kTitleShare * width()) : kLeastTitle);
+    m_layout->invalidate();
+}
+
+/// Leaves out no more than must be.
+void RunBar::fit() {
+    for (int brevity = 0; brevity <= kMostBrief; ++brevity) {
+        leaveOut(brevity);
+        if (m_layout->totalMinimumSize().width() <= width()) return;
+    }
+}
+
+QSize RunBar::minimumSizeHint() const { return {kLeastWidth, kHeight}; }
 
 void RunBar::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    m_name->setFixedWidth(int(kTitleShare * width()));
+    fit();
 }
 
 void RunBar::changeEvent(QEvent* event) {

@@ -27,6 +27,8 @@ public:
 
     /// Room for the search field.
     void setTrailing(QWidget* widget);
+    /// Of the bar with its labels and long names left out, as a narrow window has it.
+    QSize minimumSizeHint() const override;
     std::int64_t iterations() const;
     void focusIterations();
 
@@ -49,6 +51,8 @@ private:
     void refreshDevices();
     void refreshRun();
     void choosePolicy(Policy::Kind kind);
+    void fit();
+    void leaveOut(int brevity);
 
     Document& m_document;
     RunController& m_runs;
@@ -59,7 +63,9 @@ private:
     QPushButton* m_continuous;
     QPushButton* m_step; ///< in its place while the run stands still
     QPushButton* m_stop;
+    QLabel* m_iterationsLabel;
     QSpinBox* m_iterations;
+    QLabel* m_policyLabel;
     QComboBox* m_policy;
     QHBoxLayout* m_devices;
     QHBoxLayout* m_layout;

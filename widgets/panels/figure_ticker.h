@@ -11,11 +11,16 @@
 
 namespace twb {
 
-/// Iterations are counted: there is nothing to write between two of them.
+/// For counts, as of iterations: steps of 1, 2 or 5 times a power of ten, and none below 1. QCustomPlot's own
+/// steps of 2.5 would be written as 0, 3, 5, 8.
 class WholeTicker : public QCPAxisTicker {
 protected:
     double getTickStep(const QCPRange& range) override {
-        return std::max(1.0, QCPAxisTicker::getTickStep(range));
+        const double exact = range.size() / std::max(1, tickCount());
+        const double power = std::pow(10, std::floor(std::log10(std::max(exact, 1.0))));
+        for (const double digit : {1.0, 2.0, 5.0})
+            if (exact <= digit * power) return digit * power;
+        return 10 * power;
     }
 };
 

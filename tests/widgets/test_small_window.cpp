@@ -1,0 +1,113 @@
+#include "support/test_main.h"
+#include "widgets/panels/figure_ticker.h"
+#include "widgets/window_fixture.h"
+
+#include <QLineEdit>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTabBar>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+QRect inWindow(const QWidget& widget, const QWidget& window) {
+    return {widget.mapTo(&window, QPoint(0, 0)), widget.size()};
+}
+
+} // namespace
+
+class TestSmallWindow : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    /// Its least width was 1195 px.
+    void theWindowGoesDownTo900By600() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(3);
+        QVERIFY(waitForRun(*window));
+        for (const QString& page : window->bottom().keys()) {
+            window->bottom().showPage(page);
+            window->resize(900, 600);
+            QCoreApplication::processEvents();
+            QCOMPARE(window->size(), QSize(900, 600));
+        }
+    }
+
+    void theToolbarIsWholeInANarrowWindow_data() {
+        QTest::addColumn<int>("width");
+        for (const int width : {900, 1024, 1280, 1440}) QTest::addRow("%d", width) << width;
+    }
+
+    void theToolbarIsWholeInANarrowWindow() {
+        QFETCH(int, width);
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->resize(width, 600);
+        QCoreApplication::processEvents();
+        std::vector<QRect> seen;
+        for (const char* name : {"run", "runContinuously", "stop", "iterations", "policy", "device.cuda:0"}) {
+            const auto* widget = find<QWidget>(*window, name);
+            QVERIFY2(widget->isVisible(), name);
+            const QRect rect = inWindow(*widget, *window);
+            QVERIFY2(window->rect().contains(rect), name);
+            QVERIFY2(widget->width() >= widget->minimumSizeHint().width(), name);
+            for (const QRect& other : seen) QVERIFY2(!other.intersects(rect), name);
+            seen.push_back(rect);
+        }
+        // Each still has a name for those who cannot see its icon.
+        QCOMPARE(find<QPushButton>(*window, "runContinuously")->accessibleName(),
+                 QStringLiteral("Run continuously"));
+        QTest::mouseClick(find<QPushButton>(*window, "runContinuously"), Qt::LeftButton);
+        QVERIFY(window->runs().isContinuous());
+        QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
+        QVERIFY(waitForRun(*window));
+    }
+
+    /// The tabs had been scrolled in a narrow window, and stayed so in a wide one.
+    void tabsComeBackWhenThereIsRoom() {
+        const auto window = makeWindow();
+        auto* tabs = find<QTabBar>(*window, "bottomTabs");
+        window->resize(900, 600);
+        QCoreApplication::processEvents();
+        for (const QString& page : window->bottom().keys()) {
+            window->bottom().showPage(page);
+            QCoreApplication::processEvents();
+            QVERIFY2(tabs->rect().intersects(tabs->tabRect(tabs->currentIndex())), qPrintable(page));
+        }
+        window->resize(1600, 900);
+        QCoreApplication::processEvents();
+        QCOMPARE(tabs->tabRect(0).left(), 0);
+        QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(0).center());
+        QCOMPARE(tabs->currentIndex(), 0);
+    }
+
+    /// They were 0, 3, 5 and 8: steps of 2.5, rounded.
+    void ticksOfIterationsAreEvenlySpaced() {
+        FigureTicker<WholeTicker> ticker;
+        for (const double upper : {1.0, 3.0, 7.0, 8.0, 10.0, 19.0, 99.0, 100.0, 250.0, 12345.0})
+            for (const int count : {2, 3, 4, 5, 8}) {
+                ticker.setTickCount(count);
+                QVector<double> ticks;
+                QVector<QString> labels;
+                ticker.generate(QCPRange(0, upper), QLocale::c(), QLatin1Char('f'), 0, ticks, nullptr,
+                                &labels);
+                for (qsizetype i = 0; i < ticks.size(); ++i) {
+                    QCOMPARE(ticks[i], std::round(ticks[i]));
+                    QCOMPARE(labels[i].toDouble(), ticks[i]);
+                    if (i > 1) QCOMPARE(ticks[i] - ticks[i - 1], ticks[1] - ticks[0]);
+                }
+                QVERIFY(ticks.size() <= 2 * count + 3);
+            }
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestSmallWindow)
+#include "test_small_window.moc"
