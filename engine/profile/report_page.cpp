@@ -6,9 +6,14 @@
 #include "profile/report_pictures.h"
 #include "profile/saved_report.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
 
 namespace twb {
 namespace {
@@ -22,15 +27,15 @@ constexpr const char* kStyle = R"css(
 @media (prefers-color-scheme:dark){:root{--window:#16181D;--panel:#1C1F26;--border:#2C323D;--text:#E8EBF1;--quiet:#9BA5B5;
 --head:#20242D;--cpu:#8FA3BF;--gpu0:#7CC651;--gpu1:#35BFA8;--gpu2:#6EA8FE;--cpulane:#171B22;--gpulane:#151C18;
 --wire:#8AB4F8;--error:#FF7070;--warning:#F2B84B;--good:#4CC38A;--on:#121419}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:1200px;padding:24px;background:var(--window);color:var(--text);
+*{box-sizing:border-box}body{margin:0 auto;max-width:1320px;padding:24px;background:var(--window);color:var(--text);
 font:13px/1.5 Inter,system-ui,sans-serif}
 h1{font-size:22px;margin:0}h2{font-size:15px;margin:0 0 12px}p{margin:4px 0}.quiet{color:var(--quiet)}
 section{background:var(--panel);border:1px solid var(--border);border-radius:8px;padding:16px;margin-top:16px}
 .scroll{overflow-x:auto}svg{display:block;height:auto}svg.fit{max-width:100%;min-width:900px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th{font-size:11px;font-weight:600;color:var(--quiet);text-align:left;white-space:nowrap}
-th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--border);vertical-align:top}tr:last-child td{border-bottom:0}
-td:first-child{min-width:136px}section>p.quiet{margin-top:8px}td.n,th.n{text-align:right;white-space:nowrap}th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--wire)}
+th{font-size:11px;font-weight:600;color:var(--quiet);text-align:left;vertical-align:bottom}
+th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--border);vertical-align:top}tr:last-child td{border-bottom:0}
+td:first-child{min-width:136px;overflow-wrap:anywhere}td small{display:block;color:var(--quiet)}section>p.quiet{margin-top:8px}td.n,th.n{text-align:right;white-space:nowrap}th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--wire)}
 th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 .figures{display:flex;flex-wrap:wrap;gap:8px 32px;margin-top:12px}.figures b{display:block;font-size:18px;font-weight:600}
 .error b{color:var(--error)}.warning b{color:var(--warning)}.finding{white-space:pre-wrap;margin:0 0 12px}
@@ -41,6 +46,8 @@ text.device{font-weight:600;font-size:13px}.tag{fill:var(--warning);font-size:10
 .wire.crossing{stroke:var(--wire);stroke-width:2.5}.mark.cpu,.slice.cpu,text.cpu{fill:var(--cpu)}
 .mark.gpu0,.slice.gpu0,text.gpu0{fill:var(--gpu0)}.mark.gpu1,.slice.gpu1,text.gpu1{fill:var(--gpu1)}
 .mark.gpu2,.slice.gpu2,text.gpu2{fill:var(--gpu2)}.slice.copy{fill:var(--wire)}.on{fill:var(--on);font-size:11px}
+@media print{body{max-width:none;padding:0;font-size:9px}section{break-inside:avoid;padding:8px}.scroll{overflow:visible}
+svg.fit{min-width:0;width:100%}th,td{padding:3px 6px 3px 0}td:first-child{min-width:80px}}
 .area{opacity:.5}.area.cpu{fill:var(--cpu)}.area.gpu0{fill:var(--gpu0)}.area.gpu1{fill:var(--gpu1)}.area.gpu2{fill:var(--gpu2)}
 )css";
 
@@ -59,21 +66,21 @@ std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; 
 /// A table whose columns can be sorted; those from `numbers` on hold figures.
 class Table {
 public:
-    Table(std::initializer_list<const char*> heads, std::size_t numbers) : m_numbers(numbers) {
+    Table(std::initializer_list<const char*> heads, std::size_t numbers) {
         m_text = "<div class=\"scroll\"><table><thead><tr>";
         for (std::size_t i = 0; i < heads.size(); ++i)
             m_text += fmt::format("<th scope=\"col\"{}><button>{}</button></th>",
                                   i >= numbers ? " class=\"n\"" : "", heads.begin()[i]);
         m_text += "</tr></thead><tbody>\n";
     }
-    void begin() {
-        m_text += "<tr>";
-        m_column = 0;
+    void begin() { m_text += "<tr>"; }
+    /// `remark` stands below it, in small letters.
+    void text(const std::string& text, const std::string& remark = {}) {
+        m_text += fmt::format("<td>{}{}</td>", escaped(text),
+                              remark.empty() ? "" : "<small>" + escaped(remark) + "</small>");
     }
-    void text(const std::string& text) { m_text += fmt::format("<td>{}</td>", escaped(text)), ++m_column; }
     void figure(const std::string& text, double value) {
         m_text += fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", value, escaped(text));
-        ++m_column;
     }
     /// Of a figure that there is none of.
     void none() { figure("–", -1); }
@@ -82,8 +89,6 @@ public:
 
 private:
     std::string m_text;
-    std::size_t m_numbers;
-    std::size_t m_column = 0;
 };
 
 std::string section(const std::string& title, const std::string& content, const std::string& remark = {}) {
@@ -104,13 +109,33 @@ void addPercent(Table& table, const Json& row, const char* key) {
     table.figure(fmt::format("{:.0f} %", row[key].get<double>()), row[key]);
 }
 
+/// The graph's title, else the name of its file.
+std::string titleOf(const Json& report) {
+    const std::string title = report.value("title", "");
+    if (!title.empty()) return title;
+    const std::filesystem::path file(report.at("file").get<std::string>());
+    return file.filename().string();
+}
+
+/// "2026-11-22T21:40:05Z" as "22 November 2026, 21:40 UTC".
+std::string dateOf(const Json& report) {
+    std::istringstream text(report.value("date", ""));
+    std::tm date{};
+    text >> std::get_time(&date, "%Y-%m-%dT%H:%M:%S");
+    if (text.fail()) return {};
+    return fmt::format("{} {:%B %Y, %H:%M} UTC", date.tm_mday, date);
+}
+
 std::string headOf(const Json& report) {
     const bool modelled = report.at("clock") == "modelled";
+    const std::string path = report.at("file");
+    const std::string date = dateOf(report);
     std::string out = fmt::format(
-        "<h1>{}</h1><p class=\"quiet\">A run of the Tensor Workbench: {}, policy {}</p>"
+        "<h1>{}</h1><p class=\"quiet\">{}<span title=\"{}\">{}</span> · run {} · {} policy</p>"
         "<div class=\"figures\">",
-        escaped(report.at("file").get<std::string>()), escaped(report.at("status").get<std::string>()),
-        escaped(report.at("policy").get<std::string>()));
+        escaped(titleOf(report)), date.empty() ? "" : escaped(date) + " · ", escaped(path),
+        escaped(std::filesystem::path(path).filename().string()),
+        escaped(report.at("status").get<std::string>()), escaped(report.at("policy").get<std::string>()));
     const auto add = [&](const std::string& value, const std::string& what) {
         out +=
             fmt::format("<div><b>{}</b><span class=\"quiet\">{}</span></div>", escaped(value), escaped(what));
@@ -168,17 +193,17 @@ std::string devicesOf(const Json& report) {
 
 std::string ledgerOf(const Json& report) {
     if (report.at("transfers").empty()) return "<p>No transfers: every tensor is where it is used.</p>";
-    Table table({"transfer", "kind", "memory", "times are", "count", "bytes", "last", "min", "median", "p95",
-                 "total", "GB/s", "of peak", "waited", "overlap", "predicted", "error"},
-                4);
+    Table table({"transfer", "count", "bytes", "last", "min", "median", "p95", "total", "GB/s", "of peak",
+                 "waited", "overlap", "predicted", "error"},
+                1);
     for (const Json& row : report["transfers"]) {
         const bool ran = row.value("count", 0) > 0;
         table.begin();
-        table.text(row.at("label"));
-        table.text(row.at("kind").get<std::string>() +
-                   (row.value("direction", "") == "peer" ? ", peer" : ""));
-        table.text(row.at("pinned").get<bool>() ? "pinned" : "pageable");
-        table.text(clockOf(row.at("modelled")) + (row.at("setup").get<bool>() ? ", setup" : ""));
+        table.text(row.at("label"),
+                   fmt::format("{}{}, {}, {}{}", row.at("kind").get<std::string>(),
+                               row.value("direction", "") == "peer" ? ", peer" : "",
+                               row.at("pinned").get<bool>() ? "pinned" : "pageable",
+                               clockOf(row.at("modelled")), row.at("setup").get<bool>() ? ", setup" : ""));
         table.figure(std::to_string(row.value("count", 0)), row.value("count", 0));
         table.figure(formatExactBytes(row.value("bytes", std::uint64_t{0})), row.value("bytes", 0.0));
         for (const char* key : {"last_ms", "min_ms", "median_ms", "p95_ms", "total_ms"})
@@ -198,17 +223,16 @@ std::string ledgerOf(const Json& report) {
 }
 
 std::string stepsOf(const Json& report) {
-    Table table(
-        {"step", "op", "device", "state", "times are", "count", "median", "p95", "total", "predicted"}, 5);
+    Table table({"step", "op", "device", "state", "count", "median", "p95", "total", "predicted"}, 4);
     for (const Json& row : report.at("steps")) {
         if (row.at("op") == "copy") continue;
         const bool ran = row.value("count", 0) > 0;
         table.begin();
-        table.text(row.at("label"));
+        table.text(row.at("label"),
+                   clockOf(row.at("modelled")) + std::string(row.at("setup").get<bool>() ? ", setup" : ""));
         table.text(row.at("op"));
         table.text(row.at("device"));
         table.text(row.value("state", "pending"));
-        table.text(clockOf(row.at("modelled")) + (row.at("setup").get<bool>() ? ", setup" : ""));
         table.figure(std::to_string(row.value("count", 0)), row.value("count", 0));
         for (const char* key : {"median_ms", "p95_ms", "total_ms"}) addTime(table, row, key, ran);
         addTime(table, row, "predicted_ms", true);
@@ -292,7 +316,7 @@ std::string reportPage(std::string_view json, const std::string& origin) {
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>"
             "</head>\n<body>\n",
-            escaped(report.at("file").get<std::string>()), kStyle);
+            escaped(titleOf(report)), kStyle);
         out += headOf(report);
         out += section("Findings", findingsOf(report));
         out += section("Graph", scrolled(graphPicture(report)));

@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "profile/markup.h"
+#include "profile/report_wires.h"
 
 #include <fmt/format.h>
 
@@ -43,10 +44,8 @@ bool isSimulated(const Json& report, const std::string& device) {
     });
 }
 
-struct Card {
-    double x = 0, y = 0, width = 144, height = 44;
-    std::string lane;
-};
+constexpr double kCardWidth = 144;
+constexpr double kCardHeight = 44;
 
 /// A round number of ms such that about eight of them fill `total`.
 double tickOf(double total) {
@@ -104,7 +103,9 @@ std::string graphPicture(const Json& report) {
     // Lanes one below the other, each as high as its nodes.
     std::map<std::uint64_t, double> top;
     std::map<std::uint64_t, std::string> deviceOf;
-    std::map<std::uint64_t, Card> cards;
+    std::vector<PictureCard> cards;
+    std::map<std::uint64_t, std::size_t> cardOf; // by node
+    std::map<std::uint64_t, std::string> laneOf; // by node
     double y = 0;
     double width = kHead + 200;
     std::string bands;
@@ -115,7 +116,7 @@ std::string graphPicture(const Json& report) {
         for (const Json& node : graph["nodes"]) {
             if (node.at("lane") != lane["id"]) continue;
             low = std::min(low, node.at("y").get<double>());
-            high = std::max(high, node.at("y").get<double>() + 44);
+            high = std::max(high, node.at("y").get<double>() + kCardHeight);
         }
         if (low > high) low = high = 0;
         const double height = std::max(high - low + 48, 84.0);
@@ -123,12 +124,12 @@ std::string graphPicture(const Json& report) {
         deviceOf[id] = device;
         for (const Json& node : graph["nodes"]) {
             if (node.at("lane") != lane["id"]) continue;
-            Card card;
-            card.x = kHead + 24 + std::max(0.0, node.at("x").get<double>());
-            card.y = y + 24 + node.at("y").get<double>() - low;
-            card.lane = device;
+            const PictureCard card{kHead + 24 + std::max(0.0, node.at("x").get<double>()),
+                                   y + 24 + node.at("y").get<double>() - low, kCardWidth, kCardHeight};
             width = std::max(width, card.x + card.width + 24);
-            cards[node.at("id")] = card;
+            cardOf[node.at("id")] = cards.size();
+            laneOf[node.at("id")] = device;
+            cards.push_back(card);
         }
         const bool simulated = isSimulated(report, device);
         bands +=
@@ -147,18 +148,12 @@ std::string graphPicture(const Json& report) {
     }
     std::string wires;
     for (const Json& edge : graph.at("edges")) {
-        const auto from = cards.find(edge.at("from").at("node"));
-        const auto to = cards.find(edge.at("to").at("node"));
-        if (from == cards.end() || to == cards.end()) continue;
-        const double x1 = from->second.x + from->second.width;
-        const double y1 = from->second.y + from->second.height / 2;
-        const double x2 = to->second.x;
-        const double y2 = to->second.y + to->second.height / 2;
-        const double bend = std::max(30.0, std::abs(x2 - x1) / 2);
-        const bool crosses = from->second.lane != to->second.lane;
-        wires += fmt::format(
-            "<path class=\"{}\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>\n",
-            crosses ? "wire crossing" : "wire", x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2);
+        const auto from = cardOf.find(edge.at("from").at("node"));
+        const auto to = cardOf.find(edge.at("to").at("node"));
+        if (from == cardOf.end() || to == cardOf.end()) continue;
+        const bool crosses = laneOf[from->first] != laneOf[to->first];
+        wires += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", crosses ? "wire crossing" : "wire",
+                             wirePath(cards, from->second, to->second));
     }
     // Median times by node, where it ran.
     std::map<std::uint64_t, std::pair<double, bool>> times;
@@ -167,7 +162,8 @@ std::string graphPicture(const Json& report) {
             times[step.at("node")] = {step.at("median_ms").get<double>(), step.at("modelled").get<bool>()};
     std::string nodes;
     for (const Json& node : graph["nodes"]) {
-        const Card& card = cards.at(node.at("id"));
+        const PictureCard& card = cards[cardOf.at(node.at("id"))];
+        const std::string& lane = laneOf.at(node.at("id"));
         const std::string name = node.at("name");
         const auto time = times.find(node.at("id"));
         const std::string spent = time == times.end() ? "not run"
@@ -180,9 +176,9 @@ std::string graphPicture(const Json& report) {
             "<text class=\"name\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>"
             "<text class=\"small\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text></g>\n",
             escaped(name), escaped(node.at("op").get<std::string>()), escaped(node.value("type", "")), spent,
-            card.x, card.y, card.width, card.height, deviceClass(card.lane), card.x, card.y + 8,
-            card.height - 16, card.x + 12, card.y + 19, fitted(name, card.width - 20, 12.5), card.x + 12,
-            card.y + 35, fitted(node.at("op"), card.width - 20, 11));
+            card.x, card.y, card.width, card.height, deviceClass(lane), card.x, card.y + 8, card.height - 16,
+            card.x + 12, card.y + 19, fitted(name, card.width - 20, 12.5), card.x + 12, card.y + 35,
+            fitted(node.at("op"), card.width - 20, 11));
     }
     return opened(width, y, "The graph on its lanes") + bands + wires + nodes + "</svg>";
 }

@@ -1,6 +1,7 @@
 #include "graph/delta.h"
 #include "profile/example_plan.h"
 #include "profile/report.h"
+#include "profile/report_page.h"
 #include "support/test_main.h"
 
 #include <QFloat16>
@@ -62,6 +63,25 @@ private Q_SLOTS:
             QCOMPARE(device.at("simulated"), device.at("device") != "cpu");
             if (device.at("device") == "cuda:0") QCOMPARE(device.at("peak_bytes"), 200);
         }
+    }
+
+    void thePageHasATitleAndADate() {
+        m_report.file = "/home/user/projects/of/mine/digits.twb";
+        m_report.date = "2026-11-22T21:40:05Z";
+        const auto page = [&] { return QString::fromStdString(reportPage(toJson(m_report), "r.json")); };
+        QVERIFY(page().contains(QStringLiteral("<h1>digits.twb</h1>")));
+        QVERIFY(page().contains(QStringLiteral("<title>digits.twb</title>")));
+        QVERIFY(page().contains(QStringLiteral("22 November 2026, 21:40 UTC")));
+        Graph graph;
+        DeltaBuilder builder(graph, "name");
+        GraphInfo info;
+        info.title = "Digits <of> 1998";
+        builder.setInfo(info);
+        graph.apply(builder.take());
+        m_report.graph = &graph;
+        QVERIFY(page().contains(QStringLiteral("<h1>Digits &lt;of&gt; 1998</h1>")));
+        m_report.date.clear(); // of a report that an older program wrote
+        QVERIFY(!page().contains(QStringLiteral("UTC")));
     }
 
     void theTableLabelsModelledTimes() {
