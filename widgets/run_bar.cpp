@@ -213,6 +213,7 @@ void RunBar::refreshDevices() {
         button->setMenu(new QMenu(button));
         button->setToolTip(tr("Hardware for this lane: %1").arg(text));
         m_devices->addWidget(button);
+        button->show(); // at once: fit() counts it
         return button;
     };
     QPushButton* all = together ? makeButton(tr("%1 GPUs").arg(gpus.size())) : nullptr;
@@ -259,6 +260,7 @@ void RunBar::leaveOut(int brevity) {
     }
     m_name->setVisible(brevity < kMostBrief);
     m_name->setFixedWidth(brevity < 3 ? int(kTitleShare * width()) : kLeastTitle);
+    m_devices->invalidate();
     m_layout->invalidate();
 }
 

@@ -50,7 +50,7 @@ void RunController::takeTensors(const RunResult& result, bool again) {
     m_tensors = std::move(all);
 }
 
-/// A Probe is no step of a plan: it is done when its source is, and shows the number that it saw.
+/// The numbers that sinks saw, for the log and for the Probes' cards.
 void RunController::readProbes() {
     m_probes.clear();
     for (const Node& node : m_snapshot.nodes()) {
@@ -59,7 +59,6 @@ void RunController::readProbes() {
         const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
         if (!source) continue;
         NodeRun& run = m_state.nodes[node.id];
-        if (!op->kernel) run.state = m_state.nodes[source->node].state;
         run.value.clear();
         const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
         if (type && type->isKnown() && type->shape.elementCount() != 1) continue;

@@ -156,11 +156,11 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         card.isModelled = modelled;
         card.isOnce = once;
         card.value = value;
-        const QString time = !value.isEmpty() ? value : ns > 0 ? cardTime(ns) : QString();
+        const QString time = ns > 0 ? cardTime(ns) : QString();
         card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
         setText(card.time, time, TextRole::smallFigure);
         // A modelled time must not pass for a measured one, not even on a card.
-        const QString word = ns > 0 && value.isEmpty() ? timeRemark(modelled, once) : QString();
+        const QString word = ns > 0 ? timeRemark(modelled, once) : value;
         card.remarkWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
         setText(card.remark, word, TextRole::small);
         // The title and the caption keep the room they have.

@@ -458,12 +458,16 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     }
     if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
     const auto run = m_runs.state().nodes.find(node.id);
+    const std::optional<PortRef> source = m_document.graph().sourceOf({node.id, 0});
+    const bool isProbe = node.op == "Probe" && source;
+    // A Probe that was added after the run shows the tensor, too.
+    const std::optional<Tensor> seen = isProbe ? m_runs.tensor(*source) : std::nullopt;
     if (node.disabled)
         rows.push_back({tr("computed"), tr("no (disabled)")});
+    else if (seen)
+        rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
     else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
         rows.push_back({tr("computed"), tr("not run yet")});
-    else if (facts && facts->op && facts->op->role == OpRole::sink && !facts->op->kernel)
-        rows.push_back({tr("value"), run->second.value.isEmpty() ? tr("shown below") : run->second.value});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
         rows.push_back({tr("computed"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)

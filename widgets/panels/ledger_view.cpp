@@ -14,7 +14,9 @@
 namespace twb {
 namespace {
 
-constexpr int kMarkRoom = 24; ///< from the row's left edge: the curve's mark
+constexpr int kMarkRoom = 24;    ///< from the row's left edge: the curve's mark
+constexpr int kRoomForP95 = 290; ///< px of the table beside a plot
+constexpr int kRoomForRate = 330;
 
 /// The mark of the curve, hollow where the plot does not show it, the name or the figure, and the selection
 /// as one wash over the whole row.
@@ -88,6 +90,14 @@ void LedgerView::setColumns(Columns columns) {
     if (all) setColumnWidth(Model::EdgeColumn, Model::widthOf(Model::EdgeColumn));
     // Beside the plot there is no room for it: no column may need more than there is.
     setHorizontalScrollBarPolicy(all ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+}
+
+/// Beside the plot in a narrow window, the names of the edges come before the figures.
+void LedgerView::resizeEvent(QResizeEvent* event) {
+    QTableView::resizeEvent(event);
+    if (horizontalHeader()->sectionResizeMode(LedgerModel::EdgeColumn) != QHeaderView::Stretch) return;
+    setColumnHidden(LedgerModel::RateColumn, width() < kRoomForRate);
+    setColumnHidden(LedgerModel::P95Column, width() < kRoomForP95);
 }
 
 int LedgerView::sourceRow(const QModelIndex& index) const {

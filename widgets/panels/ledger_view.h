@@ -29,6 +29,7 @@ Q_SIGNALS:
     void curveToggled(int row);
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kBands = 6; ///< with a colour of their own
 constexpr int kLeastList = 168;   ///< px
 constexpr int kMostList = 272;
+constexpr int kHandle = 28; ///< px at the right edge, for the handle to drag the picture by
 constexpr int kLine = 20;
 constexpr double kHead = 22; ///< px above the chart
 
@@ -243,7 +244,7 @@ void MemoryStack::paintPeak(QPainter& painter) const {
 
 void MemoryStack::paintList(QPainter& painter) const {
     const Theme& theme = Theme::current();
-    QRect row(width() - listWidth(), 0, listWidth() - 12, kLine);
+    QRect row(width() - listWidth(), 0, listWidth() - kHandle, kLine);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme.warning);

@@ -12,6 +12,7 @@
 #include <QTableView>
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace twb {
 namespace {
@@ -37,6 +38,11 @@ double sumOf(const RunController& runs) {
     for (const auto& [id, run] : runs.state().nodes)
         if (!run.once) sum += run.ns;
     return sum;
+}
+
+void setWidths(QTableView& table, std::initializer_list<int> widths) {
+    int column = 0;
+    for (const int width : widths) table.setColumnWidth(column++, width);
 }
 
 int rowBehind(const QModelIndex& shown) {
@@ -100,12 +106,12 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
     case NodeColumn::kind: {
         const NodeRun* run = runOf(m_runs, id);
         if (!run || run->state == StepState::pending) return {};
-        if (!run->value.isEmpty()) return tr("saw %1").arg(run->value);
         if (run->ns <= 0) return run->state == StepState::done ? QString() : toQt(twb::name(run->state));
         const QString kind = run->modelled ? tr("modelled") : tr("measured");
         return run->once ? tr("%1, once").arg(kind) : kind;
     }
     case NodeColumn::output:
+        if (const NodeRun* run = runOf(m_runs, id); run && !run->value.isEmpty()) return run->value;
         if (!facts || facts->outputs.empty() || !facts->outputs[0]) return {};
         return toQt(facts->outputs[0]->toString());
     case NodeColumn::inputs: {
@@ -176,6 +182,8 @@ NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* par
       m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
       m_edgeView(makeTable(m_edges, tr("Edges of the graph"))) {
     m_nodeView->setObjectName(QStringLiteral("nodeTable"));
+    setWidths(*m_nodeView, {128, 96, 72, 80, 64, 112, 120});
+    setWidths(*m_edgeView, {112, 112, 64, 104, 112, 80});
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(16);
@@ -218,7 +226,6 @@ QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name)
     table->horizontalHeader()->setSortIndicatorClearable(true);
     table->setSelectionMode(QAbstractItemView::SingleSelection);
     table->horizontalHeader()->setStretchLastSection(true);
-    table->setColumnWidth(0, 128);
     return table;
 }
 

@@ -24,7 +24,7 @@ namespace twb {
 namespace {
 
 constexpr int kLedgerWidth = 504;
-constexpr int kLeastLedgerWidth = 320;
+constexpr int kLeastLedgerWidth = 240;
 constexpr int kRoomForUnits = 920;
 constexpr int kRoomForSums = 240; ///< px, of the panel's height
 
