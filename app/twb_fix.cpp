@@ -7,7 +7,6 @@
 #include "core/text_table.h"
 #include "placement/causes.h"
 #include "placement/fix_set.h"
-#include "placement/fixes.h"
 #include "profile/prediction.h"
 
 #include <fmt/format.h>
@@ -85,7 +84,7 @@ ExitCode fix(const FixOptions& options) {
                                 printable(sourcesOf(placed.devices))));
     }
     if (options.output.path.empty()) return ExitCode::fine;
-    placed.graph.apply(toDelta(placed.graph, set.fixes, "fix all mismatches"));
+    placed.graph.apply(set.delta);
     output.save(placed.graph);
     const Analysis after = analyze(placed.graph, placed.devices, placed.analysis.policy, placed.files.get());
     if (!after.hasErrors()) return ExitCode::fine;

@@ -109,8 +109,7 @@ void MainWindow::reviewFixes() {
                  toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
     if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
-    attempt(tr("Cannot apply the fixes"),
-            [&] { edit(toDelta(m_document.graph(), set.fixes, "fix all mismatches")); });
+    attempt(tr("Cannot apply the fixes"), [&] { edit(set.delta); });
 }
 
 void MainWindow::reviewPlacement() {

@@ -1,13 +1,16 @@
 #include "graph/delta.h"
 
 #include "core/error.h"
+#include "graph/unique_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -21,13 +24,20 @@ template <class T> std::vector<Change<T>> inverted(const std::vector<Change<T>>&
 
 template <class T> auto idOf(const Change<T>& c) { return c.before ? c.before->id : c.after->id; }
 
-/// Adding what was removed before, or the other way round, comes to nothing.
-void recordEdge(std::vector<Edge>& same, std::vector<Edge>& opposite, const Edge& edge) {
-    const auto undone = std::find(opposite.begin(), opposite.end(), edge);
-    if (undone != opposite.end())
-        opposite.erase(undone);
-    else
-        same.push_back(edge);
+/// Leaves out the edges that were added and removed again, or the other way round. An edge is added and
+/// removed by turns, so that at most one of its entries remains.
+void dropUndone(std::vector<Edge>& added, std::vector<Edge>& removed) {
+    std::map<Edge, int> sum;
+    for (const Edge& edge : added) ++sum[edge];
+    for (const Edge& edge : removed) --sum[edge];
+    const auto keep = [&sum](std::vector<Edge>& list, int sign) {
+        std::erase_if(list, [&](const Edge& edge) {
+            int& left = sum[edge];
+            return left != sign || std::exchange(left, 0) == 0;
+        });
+    };
+    keep(added, 1);
+    keep(removed, -1);
 }
 
 template <class T, class Id> const T& existing(const T* record, Id id, std::string_view kind) {
@@ -94,12 +104,9 @@ template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Chang
         return;
     }
     list[at].after = std::move(change.after);
-    if (list[at].before != list[at].after) return;
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
-    if constexpr (std::is_same_v<T, Node>) {
-        m_nodeAt.erase(id);
-        for (auto& [other, place] : m_nodeAt) place -= place > at ? 1 : 0;
-    }
+    // take() leaves out nodes that are as they were: erased here, each would move all that follow it.
+    if (!std::is_same_v<T, Node> && list[at].before == list[at].after)
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 NodeId DeltaBuilder::addNode(Node node) {
@@ -174,7 +181,7 @@ void DeltaBuilder::removeNode(NodeId id) {
     for (const Edge& edge : d.edgesRemoved) dropRoute(d, edge.to);
     d.nodes.push_back({node, std::nullopt});
     step(d);
-    for (const Edge& edge : d.edgesRemoved) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+    m_delta.edgesRemoved.insert(m_delta.edgesRemoved.end(), d.edgesRemoved.begin(), d.edgesRemoved.end());
     for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
     record(m_delta.nodes, std::move(d.nodes.front()));
 }
@@ -198,8 +205,8 @@ void DeltaBuilder::connect(const Edge& edge) {
     d.edgesAdded.push_back(edge);
     step(d);
     for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
-    if (before) recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, {*before, edge.to});
-    recordEdge(m_delta.edgesAdded, m_delta.edgesRemoved, edge);
+    if (before) m_delta.edgesRemoved.push_back({*before, edge.to});
+    m_delta.edgesAdded.push_back(edge);
 }
 
 void DeltaBuilder::disconnect(const Edge& edge) {
@@ -208,7 +215,7 @@ void DeltaBuilder::disconnect(const Edge& edge) {
     dropRoute(d, edge.to);
     step(d);
     for (Change<Route>& change : d.routes) record(m_delta.routes, std::move(change));
-    recordEdge(m_delta.edgesRemoved, m_delta.edgesAdded, edge);
+    m_delta.edgesRemoved.push_back(edge);
 }
 
 void DeltaBuilder::setDots(PortRef input, std::vector<Dot> dots) {
@@ -222,6 +229,8 @@ void DeltaBuilder::setDots(PortRef input, std::vector<Dot> dots) {
 
 Delta DeltaBuilder::take() {
     m_nodeAt.clear();
+    dropUndone(m_delta.edgesAdded, m_delta.edgesRemoved);
+    std::erase_if(m_delta.nodes, [](const Change<Node>& change) { return change.before == change.after; });
     return std::move(m_delta);
 }
 
@@ -292,9 +301,10 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         builder.change(nested);
     }
     std::unordered_map<NodeId, NodeId> ids;
+    UniqueNames names(builder.graph());
     for (const Node& node : fragment.nodes) {
         Node fresh = node;
-        fresh.name = builder.graph().uniqueName(node.name);
+        fresh.name = names.take(node.name);
         fresh.lane = laneFor(node.lane);
         const auto frame = frames.find(node.frame);
         fresh.frame = frame == frames.end() ? FrameId::none : frame->second;

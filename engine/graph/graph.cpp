@@ -2,10 +2,12 @@
 
 #include "core/error.h"
 #include "graph/delta.h"
+#include "graph/unique_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_set>
 
 namespace twb {
@@ -22,26 +24,23 @@ std::string describeWireInto(PortRef input) {
     return fmt::format("the wire into input {} of node {}", input.port, value(input.node));
 }
 
-/// Applies changes of one kind of record and moves the counter past every id that was seen.
+/// Applies one change and moves the counter past the id that was seen.
 template <class T>
-void applyChanges(Table<T>& table, const std::vector<Change<T>>& changes, std::uint64_t& next,
-                  std::string_view kind) {
-    for (const Change<T>& c : changes) {
-        if (!c.before && !c.after) refuse(fmt::format("a change of a {} is empty", kind));
-        const auto id = c.before ? c.before->id : c.after->id;
-        if (c.before && c.after && c.before->id != c.after->id)
-            refuse(fmt::format("a change of {} {} may not change its id", kind, value(id)));
-        if (value(id) == 0) refuse(fmt::format("a {} needs an id other than 0", kind));
-        const T* now = table.find(id);
-        if (c.before && (!now || !(*now == *c.before)))
-            refuse(fmt::format("{} {} differs from the state that this change expects", kind, value(id)));
-        if (!c.before && now) refuse(fmt::format("{} {} exists already", kind, value(id)));
-        if (c.after)
-            table.set(*c.after);
-        else
-            table.erase(id);
-        next = std::max(next, value(id) + 1);
-    }
+void applyChange(Table<T>& table, const Change<T>& c, std::uint64_t& next, std::string_view kind) {
+    if (!c.before && !c.after) refuse(fmt::format("a change of a {} is empty", kind));
+    const auto id = c.before ? c.before->id : c.after->id;
+    if (c.before && c.after && c.before->id != c.after->id)
+        refuse(fmt::format("a change of {} {} may not change its id", kind, value(id)));
+    if (value(id) == 0) refuse(fmt::format("a {} needs an id other than 0", kind));
+    const T* now = table.find(id);
+    if (c.before && (!now || !(*now == *c.before)))
+        refuse(fmt::format("{} {} differs from the state that this change expects", kind, value(id)));
+    if (!c.before && now) refuse(fmt::format("{} {} exists already", kind, value(id)));
+    if (c.after)
+        table.set(*c.after);
+    else
+        table.erase(id);
+    next = std::max(next, value(id) + 1);
 }
 
 template <class T> bool removesAny(const std::vector<Change<T>>& changes) {
@@ -107,12 +106,7 @@ std::vector<Lane> Graph::lanesInOrder() const {
 }
 
 std::string Graph::uniqueName(std::string_view name) const {
-    // A name that already ends in a number is counted on from its stem: "fc1 2" becomes "fc1 3".
-    std::string_view stem = name;
-    const auto space = name.rfind(' ');
-    if (space != std::string_view::npos && space + 1 < name.size() &&
-        name.find_first_not_of("0123456789", space + 1) == std::string_view::npos)
-        stem = name.substr(0, space);
+    const std::string_view stem = stemOf(name); // "fc1 2" becomes "fc1 3"
     std::unordered_set<std::string_view> taken;
     for (const Node& node : m_nodes)
         if (std::string_view(node.name).starts_with(stem)) taken.insert(node.name);
@@ -124,16 +118,16 @@ std::string Graph::uniqueName(std::string_view name) const {
 }
 
 void Graph::connect(const Edge& edge) {
-    Links* from = m_links.edit(edge.from.node);
-    if (!from || !m_links.find(edge.to.node)) refuse(describe(edge) + " has an end that does not exist");
+    if (!m_links.find(edge.from.node) || !m_links.find(edge.to.node))
+        refuse(describe(edge) + " has an end that does not exist");
     if (edge.from.port < 0 || edge.to.port < 0 || edge.from.port > 0xffff || edge.to.port > 0xffff)
         refuse(describe(edge) + " has a port out of range");
-    const auto at = std::lower_bound(from->outgoing.begin(), from->outgoing.end(), edge);
-    from->outgoing.insert(at, edge);
+    if (sourceOf(edge.to)) refuse(describe(edge) + " leads to an input that is connected already");
     Links* to = m_links.edit(edge.to.node);
     const auto port = static_cast<std::size_t>(edge.to.port);
     if (to->inputs.size() <= port) to->inputs.resize(port + 1);
-    if (to->inputs[port]) refuse(describe(edge) + " leads to an input that is connected already");
+    Links* from = m_links.edit(edge.from.node);
+    from->outgoing.insert(std::lower_bound(from->outgoing.begin(), from->outgoing.end(), edge), edge);
     to->inputs[port] = edge.from;
     ++m_edgeCount;
 }
@@ -177,30 +171,65 @@ void Graph::applyRoutes(const Delta& delta) {
 }
 
 void Graph::apply(const Delta& delta) {
-    Graph next = *this; // shares its pages; *this stays whole if anything below throws
-    for (const Edge& edge : delta.edgesRemoved) next.disconnect(edge);
-    applyChanges(next.m_lanes, delta.lanes, next.m_nextLane, "lane");
-    applyChanges(next.m_frames, delta.frames, next.m_nextFrame, "frame");
-    applyChanges(next.m_notes, delta.notes, next.m_nextNote, "note");
-    applyChanges(next.m_nodes, delta.nodes, next.m_nextNode, "node");
-    for (const Change<Node>& c : delta.nodes) {
-        if (!c.before) next.m_links.set(Links{c.after->id, {}, {}});
-        if (c.after) continue;
-        const Links* links = next.m_links.find(c.before->id);
-        if (links && (!links->inputs.empty() || !links->outgoing.empty()))
-            refuse(fmt::format("node {} cannot be removed while it is connected", value(c.before->id)));
-        next.m_links.erase(c.before->id);
+    // What a failure has to bring back. Tables with few records are kept whole; nodes and links are put back
+    // one by one, as a kept copy would make every change copy the pages that it touches.
+    const Table<Lane> lanes = m_lanes;
+    const Table<Frame> frames = m_frames;
+    const Table<Note> notes = m_notes;
+    const Table<Route> routes = m_routes;
+    const std::tuple counters{m_nextNode, m_nextLane, m_nextFrame, m_nextNote};
+    std::size_t disconnected = 0;
+    std::size_t changed = 0;
+    std::size_t linked = 0;
+    std::size_t connected = 0;
+    try {
+        for (; disconnected < delta.edgesRemoved.size(); ++disconnected)
+            disconnect(delta.edgesRemoved[disconnected]);
+        for (const auto& c : delta.lanes) applyChange(m_lanes, c, m_nextLane, "lane");
+        for (const auto& c : delta.frames) applyChange(m_frames, c, m_nextFrame, "frame");
+        for (const auto& c : delta.notes) applyChange(m_notes, c, m_nextNote, "note");
+        for (; changed < delta.nodes.size(); ++changed)
+            applyChange(m_nodes, delta.nodes[changed], m_nextNode, "node");
+        for (; linked < delta.nodes.size(); ++linked) {
+            const Change<Node>& c = delta.nodes[linked];
+            if (!c.before) m_links.set(Links{c.after->id, {}, {}});
+            if (c.after) continue;
+            const Links* links = m_links.find(c.before->id);
+            if (links && (!links->inputs.empty() || !links->outgoing.empty()))
+                refuse(fmt::format("node {} cannot be removed while it is connected", value(c.before->id)));
+            m_links.erase(c.before->id);
+        }
+        for (; connected < delta.edgesAdded.size(); ++connected) connect(delta.edgesAdded[connected]);
+        applyRoutes(delta);
+        if (delta.info) {
+            if (!delta.info->before || !(*delta.info->before == m_info))
+                refuse("the project's description differs from the state that this change expects");
+            if (!delta.info->after) refuse("a project's description can be changed but not removed");
+        }
+        check(delta);
+        if (delta.info) m_info = *delta.info->after;
+    } catch (...) {
+        while (connected > 0) disconnect(delta.edgesAdded[--connected]);
+        while (linked > 0) {
+            const Change<Node>& c = delta.nodes[--linked];
+            if (!c.before) m_links.erase(c.after->id);
+            if (!c.after) m_links.set(Links{c.before->id, {}, {}});
+        }
+        while (changed > 0) {
+            const Change<Node>& c = delta.nodes[--changed];
+            if (c.before)
+                m_nodes.set(*c.before);
+            else
+                m_nodes.erase(c.after->id);
+        }
+        while (disconnected > 0) connect(delta.edgesRemoved[--disconnected]);
+        m_lanes = lanes;
+        m_frames = frames;
+        m_notes = notes;
+        m_routes = routes;
+        std::tie(m_nextNode, m_nextLane, m_nextFrame, m_nextNote) = counters;
+        throw;
     }
-    for (const Edge& edge : delta.edgesAdded) next.connect(edge);
-    next.applyRoutes(delta);
-    if (delta.info) {
-        if (!delta.info->before || !(*delta.info->before == m_info))
-            refuse("the project's description differs from the state that this change expects");
-        if (!delta.info->after) refuse("a project's description can be changed but not removed");
-        next.m_info = *delta.info->after;
-    }
-    next.check(delta);
-    *this = std::move(next);
 }
 
 void Graph::check(const Delta& delta) const {

@@ -1,5 +1,6 @@
 #include "placement/assignment.h"
 
+#include "core/error.h"
 #include "placement/minimum_cut.h"
 
 #include <algorithm>
@@ -27,8 +28,9 @@ bool givesScalars(int place) { return place == 0; }
 
 class Solver {
 public:
-    explicit Solver(const AssignmentProblem& problem)
-        : m_problem(problem), m_places(static_cast<int>(problem.places)), m_perByte(problem.places, 0) {
+    Solver(const AssignmentProblem& problem, const IsCancelled& isCancelled)
+        : m_problem(problem), m_isCancelled(isCancelled), m_places(static_cast<int>(problem.places)),
+          m_perByte(problem.places, 0) {
         for (const auto& item : problem.items) {
             for (int p = 0; p < m_places; ++p)
                 m_unary.push_back(isAllowed(item, p) ? picoOf(item.ns[static_cast<std::size_t>(p)]) +
@@ -141,7 +143,13 @@ private:
             cut.addCost(shared, place == d.a, price);
     }
 
+    void stopIfCancelled() const {
+        if (m_isCancelled && m_isCancelled())
+            throw Error(ErrorCode::cancelled, "the search for a better placement was cancelled");
+    }
+
     bool divide(std::vector<int>& at, int a, int b) const {
+        stopIfCancelled();
         MinimumCut cut;
         std::vector<int> vertexOf(at.size(), -1);
         for (std::size_t i = 0; i < at.size(); ++i) {
@@ -295,6 +303,7 @@ private:
 
     void extend(std::vector<int>& at, std::size_t decided, Pico cost) {
         if (cost + m_rest[decided] >= m_least || ++m_steps >= kMostSteps) return;
+        if (m_steps % 65536 == 0) stopIfCancelled();
         if (decided == m_order.size()) {
             m_least = cost;
             m_found = at;
@@ -335,7 +344,7 @@ private:
         double best = 0;
         for (int place = 0; place < m_places; ++place) {
             AssignmentProblem merged = mergedBut(place);
-            const Assignment least = solve(merged);
+            const Assignment least = solve(merged, m_isCancelled);
             best = std::max(best, least.ns);
         }
         return best;
@@ -385,6 +394,7 @@ private:
     static constexpr std::uint64_t kMostSteps = 20'000'000; // some seconds
 
     const AssignmentProblem& m_problem;
+    const IsCancelled& m_isCancelled;
     const int m_places;
     std::vector<double> m_perByte; ///< price of a byte by place, in ps
     std::vector<Pico> m_unary;     ///< [item * places + place]
@@ -448,6 +458,8 @@ std::vector<int> AssignmentProblem::now() const {
     return at;
 }
 
-Assignment solve(const AssignmentProblem& problem) { return Solver(problem).run(); }
+Assignment solve(const AssignmentProblem& problem, const IsCancelled& isCancelled) {
+    return Solver(problem, isCancelled).run();
+}
 
 } // namespace twb

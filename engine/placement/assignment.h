@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace twb {
@@ -39,6 +40,9 @@ struct AssignmentProblem {
     std::vector<int> now() const;
 };
 
+/// Asked now and then, on the thread that works.
+using IsCancelled = std::function<bool()>;
+
 struct Assignment {
     std::vector<int> at;  ///< place by item
     double ns = 0;        ///< nsOf(at)
@@ -55,7 +59,8 @@ struct Assignment {
 /// readers at one place share a copy (Greig, Porteous, Seheult 1989; for more places, the swaps of Boykov,
 /// Veksler, Zabih: Fast approximate energy minimization via graph cuts, PAMI 2001). Limits: Lagrange
 /// multipliers.
-Assignment solve(const AssignmentProblem& problem);
+/// Throws Error(cancelled) soon after `isCancelled` says so.
+Assignment solve(const AssignmentProblem& problem, const IsCancelled& isCancelled = {});
 inline constexpr std::size_t kExactItems = 16;
 
 } // namespace twb

@@ -1,34 +1,93 @@
 #include "placement/fix_set.h"
 
-#include "graph/delta.h"
 #include "placement/device_rule.h"
 #include "placement/fixes.h"
-#include "placement/placement_model.h"
+#include "placement/placement_delta.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <map>
 #include <set>
 
 namespace twb {
+namespace {
 
-FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-                     const TensorFiles* files) {
-    std::map<NodeId, std::set<Device>> ends; // and where else each may go
-    const DeviceRule rule(graph, devices, analysis);
+/// The nodes at the ends of mismatched edges, and where else each may go.
+std::map<NodeId, std::set<Device>> endsOf(const Analysis& analysis, const DeviceRule& rule) {
+    std::map<NodeId, std::set<Device>> ends;
     for (const Diagnostic& d : analysis.diagnostics) {
         if (d.code != "device-mismatch" || !d.edge) continue;
-        const NodeFacts& source = *analysis.find(analysis.sourceOf(d.edge->to)->node);
+        const NodeFacts* source = analysis.find(analysis.sourceOf(d.edge->to)->node);
         const NodeFacts& reader = *analysis.find(d.node);
-        ends[source.id].insert(rule.wanted(reader, d.port));
-        if (!reader.op->inputAt(d.port).hostValue) ends[reader.id].insert(source.device);
+        ends[source->id].insert(rule.wanted(reader, d.port));
+        if (!reader.op->inputAt(d.port).hostValue) ends[reader.id].insert(source->device);
     }
-    FixSet set;
-    set.isExact = true;
-    if (ends.empty()) return set;
+    return ends;
+}
 
+/// What all steps and copies of an iteration take, each To with a copy of its own.
+double sumNs(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
+    const AssignmentProblem problem = PlacementModel(graph, analysis, devices, {}).problem();
+    return problem.nsOf(problem.now());
+}
+
+/// The changes of a delta as fixes: nodes that go to another device, To nodes that are added or removed.
+std::vector<Fix> fixesOf(const Graph& before, const Graph& after, const Delta& delta,
+                         const Analysis& analysis, const DeviceMap& devices) {
+    std::vector<Fix> moves;
+    std::vector<Fix> copies;
+    std::vector<Fix> removals;
+    for (const Change<Node>& change : delta.nodes) {
+        if (!change.after) {
+            Fix fix;
+            fix.kind = Fix::Kind::removeNode;
+            fix.node = change.before->id;
+            fix.title = fmt::format("remove {}, which no consumer needs then", labelOf(before, fix.node));
+            removals.push_back(std::move(fix));
+        } else if (!change.before) {
+            const std::vector<Edge>& readers = after.outgoing(change.after->id);
+            const PortRef source = *after.sourceOf({change.after->id, 0});
+            Fix fix;
+            fix.edge = {source, readers.front().to};
+            fix.node = readers.front().to.node;
+            fix.device = devices.resolve(after.deviceOf(*change.after));
+            fix.title = fmt::format("insert To({}) on {} -> {}", fix.device.toString(),
+                                    labelOf(after, source.node), labelOf(after, fix.node));
+            if (readers.size() > 1) fix.title += fmt::format(" and {} more", readers.size() - 1);
+            if (const auto& type = analysis.typeOf(source))
+                fix.price =
+                    priceOfTransfer(*type, analysis.find(source.node)->device, fix.device, false, devices);
+            copies.push_back(std::move(fix));
+        } else if (before.deviceOf(*change.before) != after.deviceOf(*change.after)) {
+            moves.push_back(
+                moveFix(before, change.after->id, devices.resolve(after.deviceOf(*change.after))));
+        }
+    }
+    for (Fix& fix : moves) fix.price.isKnown = true;
+    for (Fix& fix : removals) fix.price.isKnown = true;
+    for (auto* more : {&copies, &removals})
+        moves.insert(moves.end(), std::make_move_iterator(more->begin()),
+                     std::make_move_iterator(more->end()));
+    return moves;
+}
+
+} // namespace
+
+FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                     const TensorFiles* files, const IsCancelled& isCancelled) {
+    FixSet set;
+    const auto ends = endsOf(analysis, DeviceRule(graph, devices, analysis));
+    if (ends.empty()) {
+        set.ns = set.insertingNs = set.atLeastNs = sumNs(graph, analysis, devices);
+        set.isExact = true;
+        return set;
+    }
     PlacementModel::Options options;
     options.mayMove = [&](const NodeFacts& facts) {
         return ends.contains(facts.id) && !graph.find(facts.id)->pinned;
     };
+    options.throughTransfers = true;
     PlacementModel model(graph, analysis, devices, options);
     for (const auto& [node, others] : ends) {
         auto& item = model.problem().items[model.itemOf(node)];
@@ -36,29 +95,18 @@ FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceM
         for (const Device device : others) offered |= 1U << model.placeOf(device);
         item.allowed &= offered;
     }
-    const Assignment best = solve(model.problem());
-    set.ns = best.ns;
+    const Assignment best = solve(model.problem(), isCancelled);
     set.insertingNs = model.problem().nsOf(model.problem().now());
-    set.atLeastNs = best.atLeastNs;
-    set.isExact = best.isExact;
-    for (std::size_t i = 0; i < best.at.size(); ++i) {
-        if (best.at[i] == model.problem().items[i].now) continue;
-        set.fixes.push_back(
-            moveFix(graph, model.nodes()[i], model.devices()[static_cast<std::size_t>(best.at[i])]));
-        set.fixes.back().price.isKnown = true;
-    }
-    // What crosses now gets its copy, in the words of the diagnostics.
-    Graph moved = graph;
-    moved.apply(toDelta(graph, set.fixes, ""));
-    const Analysis left = analyze(moved, devices, analysis.policy, files);
-    std::set<std::pair<PortRef, Device>> copied;
-    for (const Diagnostic& d : left.diagnostics) {
-        if (d.code != "device-mismatch" || d.fixes.empty()) continue;
-        Fix fix = d.fixes.front();
-        // Readers on one device share a copy: only the first one has a price.
-        if (!copied.insert({fix.edge.from, fix.device}).second) fix.price = {.isKnown = true};
-        set.fixes.push_back(std::move(fix));
-    }
+    set.delta = placementDelta(graph, analysis, devices, files, model, best.at, "fix all mismatches");
+    Graph mended = graph;
+    mended.apply(set.delta);
+    const Analysis after = analyze(mended, devices, analysis.policy, files);
+    set.fixes = fixesOf(graph, mended, set.delta, after, devices);
+    set.ns = sumNs(mended, after, devices);
+    // The model counts each 0-dimensional operand by itself; the graph may need fewer copies than that.
+    constexpr double kRounding = 0.5;
+    set.isExact = best.isExact && std::abs(set.ns - best.ns) <= kRounding;
+    set.atLeastNs = set.isExact ? set.ns : std::min(set.ns, best.atLeastNs);
     return set;
 }
 

@@ -11,8 +11,9 @@ namespace twb {
 Fix moveFix(const Graph& graph, NodeId node, Device device);
 Fix disconnectFix(const Graph& graph, const Edge& edge);
 
-/// Makes the change of a fix. Throws Error(badGraph) when what it names is no longer there.
-void apply(DeltaBuilder& builder, const Fix& fix);
+/// The first lane of a device, which is added below the others where there is none.
+LaneId laneOf(DeltaBuilder& builder, Device device);
+
 /// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on
 /// and what the fix names is no longer there.
 Delta toDelta(const Graph& graph, const Fix& fix);

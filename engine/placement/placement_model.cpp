@@ -2,10 +2,12 @@
 
 #include "core/error.h"
 #include "graph/folding.h"
+#include "ops/op_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace twb {
 namespace {
@@ -64,6 +66,9 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
         for (const auto& type : facts.outputs) m_problem.items[item].bytes += bytesOf(type);
         if (graph.find(facts.id)->pinned) m_problem.items[item].allowed = 1U << m_problem.items[item].now;
     }
+    for (const NodeFacts& facts : analysis.nodes)
+        if (isLookedThrough(facts) && facts.attributes.flag("pin_memory"))
+            m_pinned[behindTransfers(*facts.inputs[0])].insert(facts.device);
     for (const NodeFacts& facts : analysis.nodes) addReads(facts);
     if (options.withLimits)
         for (const Device device : m_devices)
@@ -148,45 +153,91 @@ bool PlacementModel::takesHostScalars(const NodeFacts& facts) const {
     return false;
 }
 
+bool PlacementModel::isHostScalar(const NodeFacts& facts, int port) const {
+    const auto p = static_cast<std::size_t>(port);
+    if (!facts.op || p >= facts.inputs.size() || !facts.inputs[p] || facts.op->inputAt(port).hostValue)
+        return false;
+    const auto& type = m_analysis.typeOf(behindTransfers(*facts.inputs[p]));
+    return type && type->shape.rank() == 0 && takesHostScalars(facts);
+}
+
 std::uint32_t PlacementModel::tensorAt(PortRef output) {
     auto& known = m_tensorsOf[output.node];
     const auto port = static_cast<std::size_t>(output.port);
     if (known.size() <= port) known.resize(port + 1, 0);
     if (known[port] != 0) return known[port] - 1;
+    const NodeFacts* source = m_analysis.find(output.node);
+    // The policy copies what does not change once, before the iterations.
+    const bool isConstant = source && source->op && source->op->role == OpRole::source;
+    const auto pinned = m_pinned.find(output);
+    const std::uint32_t tensor =
+        addTensor(output, static_cast<double>(bytesOf(m_analysis.typeOf(output))), isConstant,
+                  pinned == m_pinned.end() ? std::set<Device>() : pinned->second);
+    known[port] = tensor + 1;
+    return tensor;
+}
+
+/// A tensor that nobody reads yet. `isHoisted`: where the policy makes copies, this one is made before the
+/// iterations. `pinned`: destinations of copies from or to pinned memory.
+std::uint32_t PlacementModel::addTensor(PortRef output, double bytes, bool isHoisted,
+                                        const std::set<Device>& pinned) {
     AssignmentProblem::Tensor tensor;
     tensor.producer = itemOf(output.node);
-    const auto bytes = static_cast<double>(bytesOf(m_analysis.typeOf(output)));
-    const NodeFacts* source = m_analysis.find(output.node);
-    // The policy makes such a copy once, before the iterations.
-    const bool isConstant = source && source->op && source->op->role == OpRole::source;
     for (const Device from : m_devices)
         for (const Device to : m_devices) {
             double ns = 0;
-            const bool hoisted =
-                isConstant && m_analysis.policy.actionFor(from, to) != Policy::Action::disallow;
-            if (from != to && !hoisted) {
+            const bool isFree =
+                isHoisted && m_analysis.policy.actionFor(from, to) != Policy::Action::disallow;
+            if (from != to && !isFree) {
                 const auto [by, direction] = m_deviceMap.route(from, to);
-                ns = m_deviceMap.at(by).profile().copyNs(bytes, direction, MemoryKind::pageable);
+                ns = m_deviceMap.at(by).profile().copyNs(
+                    bytes, direction, pinned.contains(to) ? MemoryKind::pinned : MemoryKind::pageable);
             }
             tensor.copyNs.push_back(ns);
         }
-    known[port] = static_cast<std::uint32_t>(m_problem.tensors.size()) + 1;
     m_problem.tensors.push_back(std::move(tensor));
     m_tensors.push_back(output);
-    return known[port] - 1;
+    return static_cast<std::uint32_t>(m_problem.tensors.size()) - 1;
+}
+
+/// The copy of a To, which readers on its device share with the first To that only copies. A To that changes
+/// the dtype converts on the side where the narrower tensor crosses the link.
+void PlacementModel::addTransfer(const NodeFacts& facts) {
+    const PortRef from = behindTransfers(*facts.inputs[0]);
+    const std::uint32_t item = itemOf(facts.id);
+    const bool isPinned = facts.attributes.flag("pin_memory");
+    if (m_throughTransfers && !isPinned && isPlainTransfer(facts, m_analysis) &&
+        m_shared.insert({from, facts.device}).second) {
+        m_problem.tensors[tensorAt(from)].readers.push_back(item);
+        return;
+    }
+    const auto& before = m_analysis.typeOf(from);
+    const std::optional<TensorType> after = facts.outputs.empty() ? std::nullopt : facts.outputs[0];
+    const double bytes = static_cast<double>(isKnown(after) ? std::min(bytesOf(before), bytesOf(after)) : 0);
+    std::set<Device> pinned;
+    if (isPinned) pinned.insert(m_devices.begin(), m_devices.end());
+    m_problem.tensors[addTensor(from, bytes, false, pinned)].readers.push_back(item);
+    if (!isKnown(before) || !isKnown(after) || before->dtype == after->dtype) return;
+    const Op& castOp = *findOp("Cast");
+    const Attributes attributes = completeAttributes(castOp, {{"to", std::string(name(after->dtype))}});
+    const Cost cost = costOf(castOp, std::array{*before}, std::array{*after}, attributes);
+    const bool castFirst = sizeOf(after->dtype) <= sizeOf(before->dtype);
+    auto& ns = m_problem.items[castFirst ? itemOf(from.node) : item].ns;
+    for (std::size_t place = 0; place < m_devices.size(); ++place)
+        ns[place] += m_deviceMap.at(m_devices[place]).profile().kernelNs(cost);
 }
 
 void PlacementModel::addReads(const NodeFacts& facts) {
     if (!facts.op || facts.disabled || isLookedThrough(facts)) return;
-    const bool takesScalars = takesHostScalars(facts);
+    if (facts.op->role == OpRole::transfer && !facts.inputs.empty() && facts.inputs[0] &&
+        m_analysis.find(facts.inputs[0]->node))
+        return addTransfer(facts);
     const std::uint32_t item = itemOf(facts.id);
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
         if (!facts.inputs[port] || !m_analysis.find(facts.inputs[port]->node)) continue;
-        const PortRef from = behindTransfers(*facts.inputs[port]);
-        const auto& type = m_analysis.typeOf(from);
-        AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(from)];
+        AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(behindTransfers(*facts.inputs[port]))];
         const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
-        const bool isScalar = takesScalars && type && type->shape.rank() == 0 && !onHost;
+        const bool isScalar = isHostScalar(facts, static_cast<int>(port));
         (isScalar ? tensor.scalarReaders : tensor.readers).push_back(onHost ? kHost : item);
     }
 }

@@ -5,7 +5,10 @@
 #include "placement/assignment.h"
 
 #include <functional>
+#include <map>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace twb {
@@ -38,7 +41,10 @@ public:
     /// Whether readers of a To read the tensor behind it: with `throughTransfers`, of a To that is a plain
     /// copy, that is read, that nobody pinned, and that runs as often as what it copies is made.
     bool isLookedThrough(const NodeFacts& facts) const;
-    /// The output that a tensor of the problem is, by its index there.
+    /// Whether an input takes a 0-dimensional tensor from the host without a copy.
+    bool isHostScalar(const NodeFacts& facts, int port) const;
+    /// The output that a tensor of the problem is, by its index there. A To that no reader shares has a
+    /// tensor of its own.
     const std::vector<PortRef>& tensors() const noexcept { return m_tensors; }
 
 private:
@@ -46,7 +52,9 @@ private:
     const NodeFacts* readerThatTakesAlong(const NodeFacts& facts) const;
     void addItem(const NodeFacts& facts, const Options& options);
     void addReads(const NodeFacts& facts);
+    void addTransfer(const NodeFacts& facts);
     std::uint32_t tensorAt(PortRef output);
+    std::uint32_t addTensor(PortRef output, double bytes, bool isHoisted, const std::set<Device>& pinned);
     PortRef behindTransfers(PortRef from) const;
     bool takesHostScalars(const NodeFacts& facts) const;
 
@@ -61,6 +69,8 @@ private:
     std::unordered_map<NodeId, std::uint32_t> m_items;
     std::vector<PortRef> m_tensors;
     std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output; 0: not there, else + 1
+    std::map<PortRef, std::set<Device>> m_pinned;  ///< where looked-through To nodes pin their tensor
+    std::set<std::pair<PortRef, Device>> m_shared; ///< copies by other To nodes that readers can share
 };
 
 /// Whether a To is only a copy: it changes no dtype.

@@ -2,8 +2,7 @@
 
 #include "core/format.h"
 #include "placement/device_rule.h"
-#include "placement/fixes.h"
-#include "placement/placement_model.h"
+#include "placement/placement_delta.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace twb {
 namespace {
@@ -114,73 +112,6 @@ std::string reasonOf(const Graph& graph, const PlacementMove& move) {
     return hasTime ? text + ", modelled" : text;
 }
 
-/// Brings the To nodes of a graph whose nodes have moved to what is needed: one for each device that reads a
-/// tensor from another, in the place of the old ones.
-class Rewiring {
-public:
-    Rewiring(DeltaBuilder& builder, const PlacementModel& model, const Analysis& before,
-             const std::vector<int>& at)
-        : m_builder(builder), m_model(model), m_before(before), m_at(at) {}
-
-    void run() {
-        for (std::size_t t = 0; t < m_model.tensors().size(); ++t) rewire(m_model.tensors()[t]);
-    }
-
-private:
-    Device deviceOf(NodeId node) const {
-        return m_model.devices()[static_cast<std::size_t>(m_at[m_model.itemOf(node)])];
-    }
-    bool isLookedThrough(NodeId node) const {
-        const NodeFacts* facts = m_before.find(node);
-        return facts && m_model.isLookedThrough(*facts);
-    }
-    void rewire(PortRef tensor) {
-        std::vector<NodeId> transfers; // that carry it now
-        std::vector<Edge> reads;
-        std::vector<PortRef> open{tensor};
-        while (!open.empty()) {
-            const PortRef from = open.back();
-            open.pop_back();
-            for (const Edge& edge : m_builder.graph().outgoing(from.node)) {
-                if (edge.from != from) continue;
-                if (isLookedThrough(edge.to.node)) {
-                    transfers.push_back(edge.to.node);
-                    open.push_back({edge.to.node, 0});
-                } else {
-                    reads.push_back(edge);
-                }
-            }
-        }
-        if (transfers.empty()) return;
-        const Device home = deviceOf(tensor.node);
-        std::map<Device, NodeId> carrier;
-        for (const NodeId to : transfers)
-            if (const Device device = m_before.find(to)->device; device != home)
-                carrier.try_emplace(device, to);
-        std::set<NodeId> used;
-        for (const Edge& edge : reads) {
-            const NodeFacts& reader = *m_before.find(edge.to.node);
-            const Device wanted =
-                reader.op && reader.op->inputAt(edge.to.port).hostValue ? Device::cpu() : deviceOf(reader.id);
-            PortRef from = tensor;
-            if (const auto by = carrier.find(wanted); wanted != home && by != carrier.end()) {
-                from = {by->second, 0};
-                used.insert(by->second);
-            }
-            if (from != edge.from) m_builder.connect({from, edge.to});
-        }
-        for (const NodeId to : used)
-            if (m_builder.graph().sourceOf({to, 0}) != tensor) m_builder.connect({tensor, {to, 0}});
-        for (const NodeId to : transfers)
-            if (!used.contains(to)) m_builder.removeNode(to);
-    }
-
-    DeltaBuilder& m_builder;
-    const PlacementModel& m_model;
-    const Analysis& m_before;
-    const std::vector<int>& m_at;
-};
-
 class Proposer {
 public:
     Proposer(const Graph& graph, const Analysis& analysis, const DeviceMap& devices, const TensorFiles* files)
@@ -266,16 +197,8 @@ private:
     Device deviceAt(int place) const { return m_model.devices()[static_cast<std::size_t>(place)]; }
 
     Delta deltaOf(const std::vector<int>& at) const {
-        std::map<Device, std::vector<NodeId>> arriving;
-        for (std::size_t i = 0; i < at.size(); ++i)
-            if (at[i] != m_problem.items[i].now) arriving[deviceAt(at[i])].push_back(m_model.nodes()[i]);
-        DeltaBuilder builder(m_graph, "place for the least predicted time");
-        for (const auto& [device, nodes] : arriving) moveToDevice(builder, nodes, device);
-        Rewiring(builder, m_model, m_analysis, at).run();
-        const Analysis left = analyze(builder.graph(), m_devices, m_analysis.policy, m_files);
-        for (const Diagnostic& d : left.diagnostics)
-            if (d.code == "device-mismatch" && !d.fixes.empty()) apply(builder, d.fixes.front());
-        return builder.take();
+        return placementDelta(m_graph, m_analysis, m_devices, m_files, m_model, at,
+                              "place for the least predicted time");
     }
 
     static constexpr std::size_t kMostSettled = 32;

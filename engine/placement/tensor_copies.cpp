@@ -1,0 +1,41 @@
+#include "placement/tensor_copies.h"
+
+namespace twb {
+
+bool TensorCopies::isCopy(NodeId id) const {
+    const Node* node = m_graph.find(id);
+    return node && node->op == "To" && !node->disabled && !node->attributes.has("dtype") &&
+           m_graph.sourceOf({id, 0});
+}
+
+const std::vector<NodeId>& TensorCopies::copiesOf(PortRef tensor) {
+    const auto [at, isNew] = m_copies.try_emplace(tensor);
+    if (isNew)
+        for (const Edge& edge : m_graph.outgoing(tensor.node))
+            if (edge.from == tensor && edge.to.port == 0 && isCopy(edge.to.node))
+                at->second.push_back(edge.to.node);
+    return at->second;
+}
+
+void TensorCopies::add(PortRef tensor, NodeId to) {
+    if (const auto known = m_copies.find(tensor); known != m_copies.end()) known->second.push_back(to);
+}
+
+std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId reader) {
+    constexpr int kFarthest = 64; // To nodes, one behind the other; those on a cycle lead nowhere
+    const Body* here = m_bodies.around(reader);
+    const auto isThere = [&](NodeId id) {
+        return id != reader && m_deviceOf(id) == device && m_bodies.sees(here, m_bodies.around(id));
+    };
+    for (int steps = 0; steps < kFarthest; ++steps) {
+        if (isThere(tensor.node)) return tensor;
+        for (const NodeId copy : copiesOf(tensor))
+            if (isCopy(copy) && m_graph.sourceOf({copy, 0}) == tensor && isThere(copy))
+                return PortRef{copy, 0};
+        if (!isCopy(tensor.node)) return std::nullopt;
+        tensor = *m_graph.sourceOf({tensor.node, 0});
+    }
+    return std::nullopt;
+}
+
+} // namespace twb
