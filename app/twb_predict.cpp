@@ -78,6 +78,8 @@ nlohmann::ordered_json toJson(const Case& each) {
                            {"total_bytes", use.memoryBytes},
                            {"fits", use.fits()},
                            {"busy_ms", use.busyNs / 1e6}});
+    double sumNs = 0; // all steps and copies, one after the other
+    for (const auto& use : p.devices) sumNs += use.busyNs;
     nlohmann::ordered_json path = nlohmann::ordered_json::array();
     for (const std::uint32_t s : p.criticalPath) {
         const Step& step = each.plan->steps[s];
@@ -91,6 +93,7 @@ nlohmann::ordered_json toJson(const Case& each) {
             {"from", each.prediction.sources},
             {"iteration_ms", p.iterationNs / 1e6},
             {"latency_ms", p.latencyNs / 1e6},
+            {"sum_ms", sumNs / 1e6},
             {"setup_ms", p.setupNs / 1e6},
             {"critical_compute_ms", p.critical.compute / 1e6},
             {"critical_transfer_ms", p.critical.transfer / 1e6},

@@ -4,6 +4,7 @@
 #include "graph/card_size.h"
 #include "graph/composites.h"
 #include "graph/folding.h"
+#include "graph/fresh_seed.h"
 #include "graph/port_fit.h"
 #include "graph/routes.h"
 #include "ops/op_table.h"
@@ -80,7 +81,9 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place
     node.lane = what.lane;
     node.position = place;
     node.frame = what.frame;
-    return {builder.addNode(node)};
+    const NodeId id = builder.addNode(node);
+    giveFreshSeeds(builder, {id});
+    return {id};
 }
 
 PortRef portOf(const std::vector<NodeId>& added, EntryPort port) { return {added[port.node], port.port}; }

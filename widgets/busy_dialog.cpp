@@ -1,11 +1,14 @@
 #include "widgets/busy_dialog.h"
 
+#include "core/error.h"
+
 #include <QDeadlineTimer>
 #include <QEventLoop>
 #include <QProgressDialog>
 #include <QThread>
 #include <QTimer>
 
+#include <atomic>
 #include <exception>
 #include <memory>
 
@@ -14,22 +17,28 @@ namespace {
 
 constexpr int kMoment = 120; ///< ms; what is over by then needs no dialog, which would only flash
 
-/// Shows that something goes on, and cannot be sent away.
+/// Shows that work is going on. Only its button, if it has one, ends that.
 class BusyDialog : public QProgressDialog {
 public:
-    BusyDialog(const QString& text, QWidget* parent) : QProgressDialog(text, {}, 0, 0, parent) {
+    BusyDialog(const QString& text, const QString& button, QWidget* parent)
+        : QProgressDialog(text, button, 0, 0, parent), m_mayEnd(!button.isEmpty()) {
         setWindowModality(Qt::WindowModal);
         setMinimumDuration(0);
         setAutoClose(false);
         setAutoReset(false);
         setObjectName(QStringLiteral("busy"));
     }
-    void reject() override {}
+    void reject() override {
+        if (m_mayEnd) Q_EMIT canceled();
+    }
+
+private:
+    const bool m_mayEnd;
 };
 
-} // namespace
-
-void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work) {
+/// `cancelled`: null for work that cannot be.
+void workOnThread(const QString& text, QWidget* parent, const std::function<void()>& work,
+                  std::atomic<bool>* cancelled) {
     std::exception_ptr failure;
     const std::unique_ptr<QThread> thread(QThread::create([&] {
         try {
@@ -42,12 +51,33 @@ void workWaiting(const QString& text, QWidget* parent, const std::function<void(
     QObject::connect(thread.get(), &QThread::finished, &loop, &QEventLoop::quit);
     thread->start();
     if (!thread->wait(QDeadlineTimer(kMoment))) {
-        BusyDialog busy(text, parent);
+        BusyDialog busy(text, cancelled ? BusyDialog::tr("Cancel") : QString(), parent);
+        if (cancelled)
+            QObject::connect(&busy, &QProgressDialog::canceled, [cancelled] { *cancelled = true; });
         busy.open();
         loop.exec();
         thread->wait();
     }
     if (failure) std::rethrow_exception(failure);
+}
+
+} // namespace
+
+void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work) {
+    workOnThread(text, parent, work, nullptr);
+}
+
+bool workCancellable(const QString& text, QWidget* parent,
+                     const std::function<void(const std::function<bool()>& isCancelled)>& work) {
+    std::atomic<bool> cancelled = false;
+    try {
+        workOnThread(
+            text, parent, [&] { work([&] { return cancelled.load(); }); }, &cancelled);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::cancelled) throw;
+        return false;
+    }
+    return !cancelled;
 }
 
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text,
@@ -56,7 +86,7 @@ void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QS
     QTimer::singleShot(kMoment, &loop, &QEventLoop::quit);
     loop.exec(QEventLoop::ExcludeUserInputEvents);
     if (isOver()) return;
-    BusyDialog busy(text, parent);
+    BusyDialog busy(text, {}, parent);
     busy.open();
     while (!isOver()) loop.exec();
 }

@@ -13,6 +13,11 @@ namespace twb {
 /// itself and takes no input; from a moment on a dialog says `text`. What `work` throws is thrown here.
 void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work);
 
+/// The same for work that can be cancelled: the dialog has a button for that, after which `work`'s argument
+/// gives true. False when the work ended with Error(cancelled).
+bool workCancellable(const QString& text, QWidget* parent,
+                     const std::function<void(const std::function<bool()>& isCancelled)>& work);
+
 /// Runs `loop`, which is quit when `isOver`, with `parent` busy as above.
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text, QWidget* parent);
 

@@ -6,11 +6,13 @@
 #include "graph/folding.h"
 #include "graph/routes.h"
 #include "placement/fixes.h"
+#include "placement/lane_move.h"
 #include "widgets/wire_edits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -58,8 +60,8 @@ void moveDots(DeltaBuilder& builder, LaneId from, LaneId to) {
     }
 }
 
-/// Moves nodes to a lane, keeping where they stand to each other.
-void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
+/// Gives nodes that came to a lane together places on it that keep where they stand to each other.
+void settle(DeltaBuilder& builder, const std::set<NodeId>& came, LaneId lane) {
     constexpr double kApart = 24;
     const Graph graph = builder.graph();
     struct Card {
@@ -70,9 +72,9 @@ void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
     std::vector<Card> moved;
     std::vector<Card> standing;
     for (const Node& node : graph.nodes()) {
-        const bool isMoved = selection.nodes.contains(node.id) && node.lane != lane;
-        if (foldedInto(graph, node) || (node.lane != lane && !isMoved)) continue;
-        (isMoved ? moved : standing).push_back({node.id, node.position, cardSizeOf(graph, node)});
+        if (foldedInto(graph, node) || node.lane != lane) continue;
+        (came.contains(node.id) ? moved : standing)
+            .push_back({node.id, node.position, cardSizeOf(graph, node)});
     }
     double top = 0;
     double bottom = 0;
@@ -87,15 +89,19 @@ void sendTo(DeltaBuilder& builder, const Selection& selection, LaneId lane) {
                 (card.at.x < there.at.x + there.size.width && there.at.x < card.at.x + card.size.width &&
                  card.at.y < there.at.y + there.size.height && there.at.y < card.at.y + card.size.height);
     }
-    for (const NodeId id : selection.nodes) moveToLane(builder, id, lane);
-    carryDots(builder, {selection.nodes.begin(), selection.nodes.end()}, lane,
-              collide ? bottom + kApart - top : 0);
+    carryDots(builder, {came.begin(), came.end()}, lane, collide ? bottom + kApart - top : 0);
     if (!collide) return;
     for (const Card& card : moved) {
         Node node = *builder.graph().find(card.id);
         node.position.y += bottom + kApart - top;
         builder.change(node);
     }
+}
+
+void sendTo(DeltaBuilder& builder, const std::set<NodeId>& nodes, LaneId lane) {
+    std::map<NodeId, LaneId> wanted;
+    for (const NodeId id : nodes) wanted[id] = lane;
+    settle(builder, moveToLanes(builder, wanted), lane);
 }
 
 } // namespace
@@ -167,14 +173,14 @@ Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane) {
     const Lane* target = graph.find(lane);
     if (!target) return {};
     DeltaBuilder builder(graph, "Send to " + target->device.toString());
-    sendTo(builder, selection, lane);
+    sendTo(builder, selection.nodes, lane);
     return builder.take();
 }
 
 Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device) {
     if (selection.nodes.empty()) return {};
     DeltaBuilder builder(graph, "Send to " + device.toString());
-    sendTo(builder, selection, appendLane(builder, device));
+    sendTo(builder, selection.nodes, appendLane(builder, device));
     return builder.take();
 }
 
@@ -269,14 +275,20 @@ void openLanesOf(const Graph& graph, Delta& delta) {
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
     const Lane* gone = graph.find(lane);
     if (!gone || lane == target) return {};
-    Selection standing;
+    std::set<NodeId> standing;
     for (const Node& node : graph.nodes())
-        if (node.lane == lane) standing.nodes.insert(node.id);
+        if (node.lane == lane) standing.insert(node.id);
     DeltaBuilder builder(graph, "Remove lane " + gone->device.toString());
-    if (target == LaneId::none)
-        for (const NodeId id : standing.nodes) builder.removeNode(id);
-    else
-        sendTo(builder, standing, target);
+    if (target == LaneId::none) {
+        for (const NodeId id : standing) builder.removeNode(id);
+    } else {
+        for (const NodeId id : standing) { // what the host reads cannot stay either
+            Node node = *builder.graph().find(id);
+            node.lane = target;
+            builder.change(node);
+        }
+        settle(builder, standing, target);
+    }
     for (const Note& note : graph.notes()) {
         if (note.lane != lane) continue;
         Note moved = note;

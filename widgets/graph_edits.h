@@ -22,7 +22,8 @@ Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::v
 /// Takes the selected edge away, and all between what is selected and the rest.
 Delta detach(const Graph& graph, const Selection& selection);
 Delta removeSelection(const Graph& graph, const Selection& selection);
-/// The selected nodes on another lane; below what stands there, where they would stand on it.
+/// The selected nodes on another lane (placement/lane_move.h); below what stands there, where they would
+/// cover it.
 Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane);
 /// The same, on a lane of this device that is added below the others.
 Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device);

@@ -82,11 +82,13 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
 
 void MainWindow::reviewFixes() {
     FixSet set;
-    const bool found = attempt(tr("Cannot compute fixes"), [&] {
-        workWaiting(tr("Computing the cheapest fixes…"), this, [&] {
-            set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
-                                m_document.files().get());
-        });
+    bool found = false;
+    attempt(tr("Cannot compute fixes"), [&] {
+        found =
+            workCancellable(tr("Computing the cheapest fixes…"), this, [&](const IsCancelled& isCancelled) {
+                set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
+                                    m_document.files().get(), isCancelled);
+            });
     });
     if (!found) return;
     if (set.fixes.empty()) {
@@ -121,17 +123,19 @@ void MainWindow::reviewPlacement() {
         PlacementProposal proposal;
         Prediction now;
         Prediction then;
-        workWaiting(tr("Searching for a better placement…"), this, [&] {
+        const auto search = [&](const IsCancelled& isCancelled) {
             proposal = proposePlacement(
                 m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
                 [this](const Graph& graph) {
                     return predict(graph, m_document.devices(), m_document.files()).iterationNs;
-                });
+                },
+                isCancelled);
             Graph moved = m_document.graph();
             moved.apply(proposal.delta);
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
             then = predict(moved, m_document.devices(), m_document.files());
-        });
+        };
+        if (!workCancellable(tr("Searching for a better placement…"), this, search)) return;
         if (proposal.moves.empty()) {
             m_status->say(tr("No better placement found."));
             return;

@@ -166,8 +166,10 @@ void MainWindow::connectPanels() {
     connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
     connect(m_problems, &ProblemsPanel::fixesRequested, this,
             [this](const std::vector<Fix>& fixes, const QString& title) {
-                attempt(tr("Cannot apply the fixes"),
-                        [&] { edit(toDelta(m_document.graph(), fixes, title.toStdString())); });
+                attempt(tr("Cannot apply the fixes"), [&] {
+                    edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), fixes,
+                              title.toStdString()));
+                });
             });
     connect(m_problems, &ProblemsPanel::nodeChosen, m_canvas, &CanvasWidget::reveal);
     connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
@@ -250,7 +252,9 @@ void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
 }
 
 void MainWindow::applyFix(const Fix& fix) {
-    attempt(tr("Cannot apply the fix"), [&] { edit(toDelta(m_document.graph(), fix)); });
+    attempt(tr("Cannot apply the fix"), [&] {
+        edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
+    });
 }
 
 void MainWindow::applyFirstFix() {

@@ -1,6 +1,7 @@
 #include "graph/delta.h"
 
 #include "core/error.h"
+#include "graph/fresh_seed.h"
 #include "graph/unique_names.h"
 
 #include <fmt/format.h>
@@ -301,6 +302,7 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         builder.change(nested);
     }
     std::unordered_map<NodeId, NodeId> ids;
+    std::vector<NodeId> pasted;
     UniqueNames names(builder.graph());
     for (const Node& node : fragment.nodes) {
         Node fresh = node;
@@ -310,8 +312,9 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         fresh.frame = frame == frames.end() ? FrameId::none : frame->second;
         fresh.position = {node.position.x + offset.x, node.position.y + offset.y};
         ids[node.id] = builder.addNode(std::move(fresh));
-        if (added) added->push_back(ids[node.id]);
+        pasted.push_back(ids[node.id]);
     }
+    giveFreshSeeds(builder, pasted);
     for (const Frame& frame : fragment.frames) {
         const auto owner = ids.find(frame.owner);
         if (owner == ids.end()) continue;
@@ -341,6 +344,7 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
             dot = {laneFor(dot.lane), {dot.position.x + offset.x, dot.position.y + offset.y}};
         builder.setDots({to->second, route.id.port}, std::move(dots));
     }
+    if (added) added->insert(added->end(), pasted.begin(), pasted.end());
 }
 
 } // namespace twb

@@ -103,16 +103,19 @@ std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& no
     return {all.begin(), all.end()};
 }
 
+std::vector<NodeId> movedWith(const Graph& graph, NodeId id, Device device) {
+    const Op* op = findOp(graph.find(id)->op);
+    std::vector<NodeId> all{id};
+    for (const NodeId folded : foldedIn(graph, id)) {
+        const bool onHost = op && op->inputAt(graph.outgoing(folded)[0].to.port).hostValue;
+        if (!onHost || device.isCpu()) all.push_back(folded);
+    }
+    return all;
+}
+
 void moveToLane(DeltaBuilder& builder, NodeId id, LaneId lane) {
     const Lane* to = builder.graph().find(lane);
-    const Op* op = findOp(builder.graph().find(id)->op);
-    std::vector<NodeId> all{id};
-    for (const NodeId folded : foldedIn(builder.graph(), id)) {
-        const int port = builder.graph().outgoing(folded)[0].to.port;
-        const bool onHost = op && op->inputAt(port).hostValue;
-        if (!(onHost && to && to->device.isCuda())) all.push_back(folded);
-    }
-    for (const NodeId each : all) {
+    for (const NodeId each : movedWith(builder.graph(), id, to ? to->device : Device::cpu())) {
         Node node = *builder.graph().find(each);
         if (node.lane == lane) continue;
         node.lane = lane;

@@ -29,6 +29,9 @@ Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes);
 
 /// Nodes, and what is folded into them.
 std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& nodes);
+/// A node and what goes with it to a device: the parameters that are folded into it, but for values that the
+/// host reads when it goes to a GPU.
+std::vector<NodeId> movedWith(const Graph& graph, NodeId node, Device device);
 /// Puts a node on a lane, and with it the parameters that are folded into it: all but a value that the host
 /// reads (a shape, axes), which stays where it is when its reader goes to a GPU.
 void moveToLane(DeltaBuilder& builder, NodeId node, LaneId lane);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -33,6 +34,8 @@ private:
     void joinNeighbours();
     void describe(Cause& cause) const;
     void describeDevices(Cause& cause) const;
+    std::optional<Remedy> moving(const std::vector<NodeId>& nodes, Device device, std::string title) const;
+    std::optional<Remedy> creating(const Cause& cause) const;
 
     const Graph& m_graph;
     const Analysis& m_analysis;
@@ -138,6 +141,41 @@ std::string counted(std::size_t count, std::string_view one, std::string_view mo
     return fmt::format("{} {}", count, count == 1 ? one : more);
 }
 
+/// Moves nodes to a device; nothing where one of them has to stay.
+std::optional<Remedy> Causes::moving(const std::vector<NodeId>& nodes, Device device,
+                                     std::string title) const {
+    Remedy remedy;
+    remedy.title = std::move(title);
+    Moves moves;
+    for (const NodeId node : nodes) {
+        if (!m_rule.mayStandOn(node, device)) return std::nullopt;
+        remedy.fixes.push_back(moveFix(m_graph, node, device));
+        moves.merge(m_rule.movesOf(node, device));
+    }
+    remedy.price = m_rule.priceOf(moves);
+    return remedy;
+}
+
+/// Creates all tensors that are on a wrong device where they are read, if they are sources that other nodes
+/// are blamed for.
+std::optional<Remedy> Causes::creating(const Cause& cause) const {
+    std::set<NodeId> sources;
+    std::set<Device> devices;
+    for (const std::size_t i : cause.diagnostics) {
+        const Diagnostic& d = diagnostic(i);
+        const NodeFacts* source = m_analysis.find(sourceOf(d).node);
+        if (!source->op || source->op->role != OpRole::source) return std::nullopt;
+        sources.insert(source->id);
+        devices.insert(m_rule.wanted(*m_analysis.find(d.node), d.port));
+    }
+    if (devices.size() != 1 || (sources.size() == 1 && cause.nodes.front() == *sources.begin()))
+        return std::nullopt;
+    const std::string what = sources.size() == 1 ? labelOf(m_graph, *sources.begin())
+                                                 : fmt::format("the {} parameters", sources.size());
+    return moving({sources.begin(), sources.end()}, *devices.begin(),
+                  fmt::format("create {} on {}", what, devices.begin()->toString()));
+}
+
 void Causes::describeDevices(Cause& cause) const {
     const std::set<NodeId> own(cause.nodes.begin(), cause.nodes.end());
     const Device device = m_analysis.find(cause.nodes.front())->device;
@@ -155,9 +193,10 @@ void Causes::describeDevices(Cause& cause) const {
         (isSource ? readers : sources).insert(isSource ? d.node : sourceOf(d).node);
         others.insert(isSource ? m_rule.wanted(*m_analysis.find(d.node), d.port)
                                : m_analysis.find(sourceOf(d).node)->device);
-        inserts.fixes.push_back(d.fixes.front());
-        if (copied.insert({sourceOf(d), d.fixes.front().device}).second)
-            add(inserts.price, d.fixes.front().price);
+        const Fix& insert = *std::find_if(d.fixes.begin(), d.fixes.end(),
+                                          [](const Fix& fix) { return fix.kind == Fix::Kind::insertTo; });
+        inserts.fixes.push_back(insert);
+        if (copied.insert({sourceOf(d), insert.device}).second) add(inserts.price, insert.price);
         if (isSource && cause.decided.empty())
             for (const Operand& operand : d.operands)
                 if (!operand.origin.empty() && operand.label == labelOf(m_graph, sourceOf(d).node))
@@ -188,18 +227,11 @@ void Causes::describeDevices(Cause& cause) const {
                                      counted(readers.size(), "op", "ops"),
                                      readers.size() == 1 ? "reads" : "read", elsewhere);
     if (others.size() == 1) {
-        Remedy move;
-        move.price.isKnown = true;
-        for (const NodeId node : cause.nodes) {
-            const NodeFacts& facts = *m_analysis.find(node);
-            if (m_graph.find(node)->pinned || (facts.op && facts.op->role == OpRole::sink)) break;
-            move.fixes.push_back(moveFix(m_graph, node, *others.begin()));
-            move.fixes.back().price = m_rule.priceOfStanding(node, *others.begin());
-            add(move.price, move.fixes.back().price);
-        }
-        move.title = fmt::format("move {} to {}", names, others.begin()->toString());
-        if (move.fixes.size() == cause.nodes.size()) cause.remedies.push_back(std::move(move));
+        const Device other = *others.begin();
+        if (auto move = moving(cause.nodes, other, fmt::format("move {} to {}", names, other.toString())))
+            cause.remedies.push_back(std::move(*move));
     }
+    if (auto create = creating(cause)) cause.remedies.push_back(std::move(*create));
     const Fix& first = inserts.fixes.front();
     if (inserts.fixes.size() == 1)
         inserts.title = first.title;

@@ -11,7 +11,7 @@ namespace twb {
 /// A way to mend everything that a cause broke.
 struct Remedy {
     std::string title;
-    std::vector<Fix> fixes; ///< one change: toDelta(graph, fixes, title)
+    std::vector<Fix> fixes; ///< one change: mend(graph, analysis, devices, fixes, title)
     Price price;            ///< of all of them
 };
 
@@ -21,7 +21,7 @@ struct Cause {
     std::string sentence;      ///< "images is on cpu, and 14 ops on cuda:0 read it"
     std::string decided;       ///< where that was decided: "from File "x.npy", created on cpu"; or empty
     std::vector<std::size_t> diagnostics; ///< into Analysis::diagnostics
-    std::vector<Remedy> remedies;
+    std::vector<Remedy> remedies;         ///< the cheapest first
 };
 
 /// Groups diagnostics by what they have in common: each is put down to the node that explains most of them, a

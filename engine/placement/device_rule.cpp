@@ -1,15 +1,19 @@
 #include "placement/device_rule.h"
 
 #include "core/error.h"
+#include "graph/folding.h"
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace twb {
 namespace {
+
+constexpr std::size_t kMostOperands = 32; ///< listed under a message
 
 bool isScalar(const std::optional<TensorType>& type) { return type && type->shape.rank() == 0; }
 
@@ -31,16 +35,25 @@ std::string labelOf(const Graph& graph, NodeId id) {
 
 std::string quoted(const Node& node) { return fmt::format("{} \"{}\"", node.op, node.name); }
 
-Device DeviceRule::wanted(const NodeFacts& facts, int port) const {
-    if (facts.op && facts.op->inputAt(port).hostValue) return Device::cpu();
-    return facts.device;
+Device DeviceRule::deviceOf(NodeId node, const Moves& moves) const {
+    const auto moved = moves.find(node);
+    return moved == moves.end() ? m_analysis.find(node)->device : moved->second;
 }
 
-std::vector<int> DeviceRule::mismatches(const NodeFacts& facts) const {
+Device DeviceRule::wanted(const NodeFacts& facts, int port, const Moves& moves) const {
+    if (facts.op && facts.op->inputAt(port).hostValue) return Device::cpu();
+    const auto moved = moves.find(facts.id);
+    return moved == moves.end() ? facts.device : moved->second;
+}
+
+std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& moves) const {
     std::vector<int> out;
     if (!facts.op || facts.op->role == OpRole::transfer) return out;
     bool anyAtHome = false;
     bool onlyScalars = true;
+    const auto isHostScalar = [&](PortRef from) {
+        return deviceOf(from.node, moves).isCpu() && isScalar(m_analysis.typeOf(from));
+    };
     const int ports = std::min(static_cast<int>(facts.inputs.size()),
                                facts.op->isVariadic() ? 1 << 20 : static_cast<int>(facts.op->inputs.size()));
     for (int port = 0; port < ports; ++port) {
@@ -48,21 +61,17 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts) const {
         if (!from) continue;
         const NodeFacts* source = m_analysis.find(from->node);
         if (!source || source->disabled) continue;
-        if (source->device == wanted(facts, port)) {
+        if (deviceOf(source->id, moves) == wanted(facts, port, moves)) {
             anyAtHome = anyAtHome || !facts.op->inputAt(port).hostValue;
             continue;
         }
         out.push_back(port);
-        onlyScalars = onlyScalars && source->device.isCpu() && isScalar(m_analysis.typeOf(*from)) &&
-                      !facts.op->inputAt(port).hostValue;
+        onlyScalars = onlyScalars && isHostScalar(*from) && !facts.op->inputAt(port).hostValue;
     }
-    // Scalars alone do not bring an op to another device: somebody must be at home.
+    // Scalars alone do not bring an op to another device: at least one operand must be on the op's device.
     if (!facts.op->elementwise || !anyAtHome) return out;
     if (onlyScalars) return {};
-    std::erase_if(out, [&](int port) {
-        const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
-        return m_analysis.find(from.node)->device.isCpu() && isScalar(m_analysis.typeOf(from));
-    });
+    std::erase_if(out, [&](int port) { return isHostScalar(*facts.inputs[static_cast<std::size_t>(port)]); });
     return out;
 }
 
@@ -90,6 +99,16 @@ std::string DeviceRule::origin(const NodeFacts& source) const {
         at = before;
     }
     return fmt::format("computed on {}", source.device.toString());
+}
+
+bool DeviceRule::hasOperandAtHome(const NodeFacts& facts) const {
+    for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+        const auto& from = facts.inputs[port];
+        const NodeFacts* source = from ? m_analysis.find(from->node) : nullptr;
+        if (source && source->device == facts.device && !facts.op->inputAt(static_cast<int>(port)).hostValue)
+            return true;
+    }
+    return false;
 }
 
 Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
@@ -120,13 +139,19 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
             "host memory first. (when checking arguments of {})",
             source.device.toString(), quoted(node));
-    else
+    else if (hasOperandAtHome(facts))
         d.message =
             fmt::format("Expected all tensors to be on the same device, but got {} is on {}, different from "
                         "other tensors on {} (when checking arguments of {})",
                         argument, source.device.toString(), facts.device.toString(), quoted(node));
+    else
+        d.message = fmt::format("Expected all tensors to be on the same device, but got {} is on {} and the "
+                                "op is on {} (when checking arguments of {})",
+                                argument, source.device.toString(), facts.device.toString(), quoted(node));
 
     for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
+        // Of an op with very many operands, the first ones and the one in question stand for all.
+        if (p >= kMostOperands && p != static_cast<std::size_t>(port)) continue;
         const auto& operandFrom = facts.inputs[p];
         if (!operandFrom) continue;
         if (!facts.op->isVariadic() && p >= facts.op->inputs.size()) continue;
@@ -140,68 +165,152 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
     return d;
 }
 
-Price DeviceRule::priceOfStanding(NodeId id, Device device) const {
+Moves DeviceRule::movesOf(NodeId node, Device device) const {
+    Moves moves;
+    for (const NodeId id : movedWith(m_graph, node, device))
+        if (m_analysis.find(id)->device != device) moves.emplace(id, device);
+    return moves;
+}
+
+bool DeviceRule::mayStandOn(NodeId id, Device device) const {
+    const NodeFacts& facts = *m_analysis.find(id);
+    const Backend* backend = m_devices.find(device);
+    if (!facts.op || !backend || m_graph.find(id)->pinned) return false;
+    const bool hasFile = facts.op->attribute("path");
+    if (facts.op->role == OpRole::sink) return device.isCpu() || !hasFile;
+    if (!facts.op->kernel || (facts.op->role == OpRole::source && hasFile)) return true;
+    std::vector<DType> dtypes;
+    for (const auto& from : facts.inputs)
+        if (const auto type = from ? m_analysis.typeOf(*from) : std::nullopt) dtypes.push_back(type->dtype);
+    if (dtypes.empty() && !facts.outputs.empty() && facts.outputs[0])
+        dtypes.push_back(facts.outputs[0]->dtype);
+    return backend->supports(facts.op->name.c_str(), facts.op->kernel, dtypes);
+}
+
+std::vector<Fix> DeviceRule::copiesFor(const Moves& moves) const {
+    std::set<NodeId> nodes; // whose operands can have come to be elsewhere
+    for (const auto& [node, device] : moves) {
+        nodes.insert(node);
+        for (const Edge& edge : readersOf(m_graph, m_analysis, node)) nodes.insert(edge.to.node);
+    }
+    TensorCopies copies(m_graph, [&](NodeId node) { return deviceOf(node, moves); });
+    std::set<std::pair<PortRef, Device>> made;
+    std::vector<Fix> out;
+    for (const NodeId id : nodes) {
+        const NodeFacts& facts = *m_analysis.find(id);
+        const std::vector<int> before = mismatches(facts);
+        for (const int port : mismatches(facts, moves)) {
+            if (std::find(before.begin(), before.end(), port) != before.end()) continue;
+            const PortRef tensor = *facts.inputs[static_cast<std::size_t>(port)];
+            const Device from = deviceOf(tensor.node, moves);
+            Fix fix;
+            fix.kind = Fix::Kind::insertTo;
+            fix.node = id;
+            fix.device = wanted(facts, port, moves);
+            if (m_analysis.policy.actionFor(from, fix.device) == Policy::Action::allow) continue;
+            fix.edge = {m_graph.sourceOf({id, port}).value_or(tensor), {id, port}};
+            fix.title = fmt::format("insert To({}) on {} -> {}", fix.device.toString(),
+                                    labelOf(m_graph, tensor.node), labelOf(m_graph, id));
+            fix.price.isKnown = true;
+            if (!copies.on(tensor, fix.device, id) && made.insert({tensor, fix.device}).second) {
+                const auto& type = m_analysis.typeOf(tensor);
+                fix.price = type ? priceOfTransfer(*type, from, fix.device, false, m_devices) : Price{};
+            }
+            out.push_back(std::move(fix));
+        }
+    }
+    return out;
+}
+
+std::vector<Fix> DeviceRule::detoursOf(const Moves& moves) const {
+    std::vector<Fix> out;
+    const TensorCopies copies(m_graph, [&](NodeId node) { return deviceOf(node, moves); });
+    for (const auto& [moved, home] : moves) {
+        std::vector<std::pair<PortRef, PortRef>> open; // a copy, and the tensor at home that it is of
+        const auto follow = [&](PortRef from, PortRef tensor) {
+            for (const Edge& edge : m_graph.outgoing(from.node))
+                if (edge.from == from && copies.isCopy(edge.to.node))
+                    open.push_back({{edge.to.node, 0}, tensor});
+        };
+        for (const Edge& edge : m_graph.outgoing(moved))
+            if (copies.isCopy(edge.to.node) && deviceOf(edge.to.node, moves) != home)
+                follow({edge.to.node, 0}, edge.from);
+        for (std::size_t i = 0; i < open.size() && open.size() < kFarthestOrigin; ++i) {
+            const auto [copy, tensor] = open[i];
+            if (deviceOf(copy.node, moves) != home) {
+                follow(copy, tensor);
+                continue;
+            }
+            Fix fix;
+            fix.kind = Fix::Kind::bypass;
+            fix.node = copy.node;
+            fix.edge = {tensor, {copy.node, 0}};
+            out.push_back(std::move(fix));
+        }
+    }
+    return out;
+}
+
+Price DeviceRule::priceOf(const Moves& moves) const {
     Price sum;
     sum.isKnown = true;
-    const auto add = [&](PortRef tensor, Device from, Device to) {
-        if (from == to) return;
-        const auto& type = m_analysis.typeOf(tensor);
-        const Price price = type ? priceOfTransfer(*type, from, to, false, m_devices) : Price{};
-        sum.isKnown = sum.isKnown && price.isKnown;
-        sum.bytes += price.bytes;
-        sum.ns += price.ns;
-    };
-    const NodeFacts* facts = m_analysis.find(id);
-    if (!facts) return {};
-    // A file is read on the host and staged to wherever it stands.
-    if (facts->op && facts->op->role == OpRole::source && facts->op->attribute("path"))
-        add({id, 0}, Device::cpu(), device);
-    for (std::size_t p = 0; p < facts->inputs.size(); ++p) {
-        const auto& from = facts->inputs[p];
-        if (!from) continue;
-        const NodeFacts* source = m_analysis.find(from->node);
-        const bool host = facts->op && facts->op->inputAt(static_cast<int>(p)).hostValue;
-        if (source) add(*from, source->device, host ? Device::cpu() : device);
-    }
-    for (const Edge& edge : readersOf(m_graph, m_analysis, id)) {
-        const NodeFacts* consumer = m_analysis.find(edge.to.node);
-        if (consumer) add(edge.from, device, consumer->device);
+    for (const Fix& copy : copiesFor(moves)) {
+        sum.bytes += copy.price.bytes;
+        sum.ns += copy.price.ns;
+        sum.isKnown = sum.isKnown && copy.price.isKnown;
     }
     return sum;
 }
 
-void DeviceRule::addFixes(Diagnostic& d) const {
-    const NodeFacts& facts = *m_analysis.find(d.node);
+/// Every reader of a tensor offers to move its source: the price is worked out once for all of them.
+const Price& DeviceRule::priceOfMoving(NodeId node, Device device) const {
+    const auto known = m_prices.find({node, device});
+    if (known != m_prices.end()) return known->second;
+    return m_prices[{node, device}] = priceOf(movesOf(node, device));
+}
+
+/// A To on the edge; or, where the tensor or a copy of it is on that device already, to read that.
+Fix DeviceRule::insertFix(const Diagnostic& d, Device target) const {
     const PortRef from = d.edge->from;
-    const NodeFacts& source = *m_analysis.find(from.node);
-    const Device target = wanted(facts, d.port);
     const std::string node = labelOf(m_graph, d.node);
     const std::string tensor = labelOf(m_graph, from.node);
+    if (!m_copies) m_copies.emplace(m_graph, [this](NodeId id) { return m_analysis.find(id)->device; });
+    Fix fix;
+    fix.kind = Fix::Kind::insertTo;
+    fix.node = d.node;
+    fix.edge = *d.edge;
+    fix.device = target;
+    if (const auto present = m_copies->on(from, target, d.node)) {
+        fix.title = fmt::format("read {} instead of {} in {}", labelOf(m_graph, present->node), tensor, node);
+        fix.price.isKnown = true;
+        return fix;
+    }
+    fix.title = fmt::format("insert To({}) on {} -> {}", target.toString(), tensor, node);
+    if (const auto& type = m_analysis.typeOf(from))
+        fix.price = priceOfTransfer(*type, m_analysis.find(from.node)->device, target, false, m_devices);
+    return fix;
+}
 
-    Fix insert;
-    insert.kind = Fix::Kind::insertTo;
-    insert.title = fmt::format("insert To({}) on {} -> {}", target.toString(), tensor, node);
-    insert.node = d.node;
-    insert.edge = *d.edge;
-    insert.device = target;
-    const auto& type = m_analysis.typeOf(from);
-    if (type) insert.price = priceOfTransfer(*type, source.device, target, false, m_devices);
-    d.fixes.push_back(std::move(insert));
-
-    if (source.op && source.op->role == OpRole::source) {
-        Fix create;
-        create.kind = Fix::Kind::moveNode;
-        create.title = fmt::format("{} {} on {}", source.op->attribute("path") ? "load" : "create", tensor,
-                                   target.toString());
-        create.node = from.node;
-        create.device = target;
-        create.price = priceOfStanding(from.node, target);
+void DeviceRule::addFixes(Diagnostic& d) const {
+    const NodeFacts& facts = *m_analysis.find(d.node);
+    const NodeFacts& source = *m_analysis.find(d.edge->from.node);
+    const Device target = wanted(facts, d.port);
+    d.fixes.push_back(insertFix(d, target));
+    if (source.op && source.op->role == OpRole::source && mayStandOn(source.id, target)) {
+        Fix create = moveFix(m_graph, source.id, target);
+        create.title = fmt::format("{} {} on {}", source.op->attribute("path") ? "load" : "create",
+                                   labelOf(m_graph, source.id), target.toString());
+        create.price = priceOfMoving(source.id, target);
         d.fixes.push_back(std::move(create));
     }
-    if (facts.op->inputAt(d.port).hostValue) return;
-    Fix move = moveFix(m_graph, d.node, source.device);
-    move.price = priceOfStanding(d.node, source.device);
-    d.fixes.push_back(std::move(move));
+    if (!facts.op->inputAt(d.port).hostValue && mayStandOn(d.node, source.device)) {
+        Fix move = moveFix(m_graph, d.node, source.device);
+        move.price = priceOfMoving(d.node, source.device);
+        d.fixes.push_back(std::move(move));
+    }
+    std::stable_sort(d.fixes.begin(), d.fixes.end(), [](const Fix& a, const Fix& b) {
+        return std::pair(!a.price.isKnown, a.price.ns) < std::pair(!b.price.isKnown, b.price.ns);
+    });
 }
 
 Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinned, const DeviceMap& devices) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "graph/diagnostic.h"
 #include "graph/delta.h"
+#include "graph/diagnostic.h"
 #include "graph/free_places.h"
 #include "graph/unique_names.h"
 #include "placement/tensor_copies.h"

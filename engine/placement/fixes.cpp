@@ -51,24 +51,46 @@ Fix disconnectFix(const Graph& graph, const Edge& edge) {
     return fix;
 }
 
-Delta toDelta(const Graph& graph, const Fix& fix) {
-    DeltaBuilder builder(graph, fix.title);
-    FixWriter writer(builder);
-    writer.apply(fix);
-    writer.finish();
-    return builder.take();
-}
+namespace {
 
-Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title) {
-    DeltaBuilder builder(graph, std::move(title));
-    FixWriter writer(builder);
+/// Of several fixes, those that no longer apply after the ones before them are left out.
+void applyAll(FixWriter& writer, const std::vector<Fix>& fixes) {
     for (const Fix& fix : fixes) {
         try {
             writer.apply(fix);
         } catch (const Error&) {
-            continue; // an earlier fix already changed what this one is about
+            if (fixes.size() == 1) throw;
         }
     }
+}
+
+} // namespace
+
+Delta toDelta(const Graph& graph, const Fix& fix) { return toDelta(graph, std::vector{fix}, fix.title); }
+
+Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title) {
+    DeltaBuilder builder(graph, std::move(title));
+    FixWriter writer(builder);
+    applyAll(writer, fixes);
+    writer.finish();
+    return builder.take();
+}
+
+Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+           const std::vector<Fix>& fixes, std::string title) {
+    const DeviceRule rule(graph, devices, analysis);
+    Moves moves;
+    for (const Fix& fix : fixes)
+        if (fix.kind == Fix::Kind::moveNode && graph.find(fix.node))
+            moves.merge(rule.movesOf(fix.node, fix.device));
+    DeltaBuilder builder(graph, std::move(title));
+    FixWriter writer(builder, &devices);
+    applyAll(writer, fixes);
+    for (const Fix& detour : rule.detoursOf(moves))
+        if (builder.graph().find(detour.node) && builder.graph().find(detour.edge.from.node))
+            writer.apply(detour);
+    for (const Fix& copy : rule.copiesFor(moves))
+        if (builder.graph().sourceOf(copy.edge.to) == copy.edge.from) writer.apply(copy);
     writer.finish();
     return builder.take();
 }

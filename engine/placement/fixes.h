@@ -2,6 +2,7 @@
 
 #include "graph/delta.h"
 #include "graph/diagnostic.h"
+#include "placement/analysis.h"
 
 #include <vector>
 
@@ -18,7 +19,14 @@ LaneId laneOf(DeltaBuilder& builder, Device device);
 /// and what the fix names is no longer there.
 Delta toDelta(const Graph& graph, const Fix& fix);
 
-/// Several fixes as one change; fixes that no longer apply after the ones before them are left out.
+/// The changes of fixes, and with each node that they move a To for every operand that would be on a wrong
+/// device only because of that. Of several fixes, those are left out that no longer apply after the ones
+/// before them; a single one throws then, as toDelta does. `analysis` is that of `graph`.
+Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+           const std::vector<Fix>& fixes, std::string title);
+
+/// Several fixes as one change, and nothing else; fixes that no longer apply after the ones before them are
+/// left out.
 Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);
 
 /// Puts nodes on a lane (a first lane of `device` is added when there is none). They keep their places, or,

@@ -195,8 +195,15 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
     NodeFacts& facts = m_out.nodes[at->second];
     if (facts.value) return &facts.value;
     const Op* op = facts.op;
-    if (!op || !op->kernel || facts.disabled || facts.outputs.size() != 1) return nullptr;
+    if (!op || facts.disabled || facts.outputs.size() != 1) return nullptr;
     if (facts.asked) return nullptr;
+    if (op->role == OpRole::transfer && !facts.attributes.has("dtype") && !facts.inputs.empty() &&
+        facts.inputs[0]) {
+        facts.asked = true;
+        if (const Tensor* value = hostValue(*facts.inputs[0], depth + 1)) facts.value = *value;
+        return facts.value ? &facts.value : nullptr;
+    }
+    if (!op->kernel) return nullptr;
     if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
     if (op->name == "Input") return nullptr; // another run may be given another one
     facts.asked = true;

@@ -1,5 +1,6 @@
 #include "placement/proposal.h"
 
+#include "core/error.h"
 #include "core/format.h"
 #include "placement/device_rule.h"
 #include "placement/placement_delta.h"
@@ -118,9 +119,9 @@ public:
         : m_graph(graph), m_analysis(analysis), m_devices(devices), m_files(files),
           m_model(graph, analysis, devices, optionsFor(graph)), m_problem(m_model.problem()) {}
 
-    PlacementProposal run(const IterationNs& iterationNs) {
-        Assignment best = solve(m_problem);
-        if (iterationNs) settle(best, iterationNs);
+    PlacementProposal run(const IterationNs& iterationNs, const IsCancelled& isCancelled) {
+        Assignment best = solve(m_problem, isCancelled);
+        if (iterationNs) settle(best, iterationNs, isCancelled);
         PlacementProposal proposal;
         proposal.nsNow = m_problem.nsOf(m_problem.now());
         proposal.ns = m_problem.nsOf(best.at);
@@ -147,10 +148,12 @@ private:
 
     /// What the sum of all steps gains can be lost where steps that overlapped no longer do: moves without
     /// which an iteration is shorter are taken back, and all of them where none is left that helps.
-    void settle(Assignment& best, const IterationNs& iterationNs) const {
+    void settle(Assignment& best, const IterationNs& iterationNs, const IsCancelled& isCancelled) const {
         const auto timeOf = [&](const std::vector<int>& at) {
             Graph moved = m_graph;
             moved.apply(deltaOf(at));
+            if (isCancelled && isCancelled())
+                throw Error(ErrorCode::cancelled, "the search for a better placement was cancelled");
             return iterationNs(moved);
         };
         const std::vector<int> now = m_problem.now();
@@ -215,8 +218,9 @@ private:
 } // namespace
 
 PlacementProposal proposePlacement(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-                                   const TensorFiles* files, const IterationNs& iterationNs) {
-    return Proposer(graph, analysis, devices, files).run(iterationNs);
+                                   const TensorFiles* files, const IterationNs& iterationNs,
+                                   const IsCancelled& isCancelled) {
+    return Proposer(graph, analysis, devices, files).run(iterationNs, isCancelled);
 }
 
 } // namespace twb

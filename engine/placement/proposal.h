@@ -2,6 +2,7 @@
 
 #include "graph/delta.h"
 #include "placement/analysis.h"
+#include "placement/assignment.h"
 
 #include <functional>
 #include <string>
@@ -35,8 +36,10 @@ using IterationNs = std::function<double(const Graph&)>;
 /// The devices of the graph's lanes for its nodes on which all steps and copies of an iteration take the
 /// least predicted time, within the devices' memories. Pinned nodes, nodes in the bodies of If, Loop and
 /// Scan, and nodes without a kernel elsewhere stay. Copies are made explicit where the analysis' policy makes
-/// none. With `iterationNs`, moves without which an iteration would be shorter are left out.
+/// none. With `iterationNs`, moves without which an iteration would be shorter are left out. Throws
+/// Error(cancelled) soon after `isCancelled` says so.
 PlacementProposal proposePlacement(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-                                   const TensorFiles* files, const IterationNs& iterationNs = {});
+                                   const TensorFiles* files, const IterationNs& iterationNs = {},
+                                   const IsCancelled& isCancelled = {});
 
 } // namespace twb

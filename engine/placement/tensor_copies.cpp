@@ -25,7 +25,10 @@ std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId re
     constexpr int kFarthest = 64; // To nodes, one behind the other; those on a cycle lead nowhere
     const Body* here = m_bodies.around(reader);
     const auto isThere = [&](NodeId id) {
-        return id != reader && m_deviceOf(id) == device && m_bodies.sees(here, m_bodies.around(id));
+        // A disabled node stands nowhere: what it passes on may be on another device.
+        const Node* node = m_graph.find(id);
+        return id != reader && node && !node->disabled && m_deviceOf(id) == device &&
+               m_bodies.sees(here, m_bodies.around(id));
     };
     for (int steps = 0; steps < kFarthest; ++steps) {
         if (isThere(tensor.node)) return tensor;

@@ -32,6 +32,30 @@ private Q_SLOTS:
         QVERIFY(json["iteration_ms"].toDouble() <= json["iteration_ms_with_to_on_each"].toDouble());
     }
 
+    /// The sum of a mended file is the one that was claimed, also when nothing is left to be mended.
+    void fixClaimsWhatPredictSays() {
+        GraphMaker g;
+        const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{512, 512}}});
+        const NodeId first = g.node("To", "first", "cuda:0", {}, {x});
+        const NodeId second = g.node("To", "second", "cuda:0", {}, {x});
+        const NodeId product = g.node("MatMul", "product", "cpu", {}, {first, second});
+        g.node("Probe", "out", "cuda:0", {}, {g.node("Relu", "relu", "cuda:0", {}, {product})});
+        const Program twb;
+        twb.save("a.twb", g);
+        const auto json = [&](const QStringList& arguments) {
+            return QJsonDocument::fromJson(twb.run(arguments).out.toUtf8()).object();
+        };
+        const double claim = json({"fix", "a.twb", "-o", "b.twb", "--json"})["iteration_ms"].toDouble();
+        const double predicted =
+            json({"predict", "b.twb", "--json"})["cases"].toArray()[0].toObject()["sum_ms"].toDouble();
+        QVERIFY(claim > 0);
+        QVERIFY2(std::abs(claim - predicted) < 1e-6,
+                 qPrintable(QStringLiteral("%1, not %2").arg(claim).arg(predicted)));
+        const QJsonObject clean = json({"fix", "b.twb", "--json"});
+        QVERIFY(clean["fixes"].toArray().isEmpty());
+        QVERIFY(std::abs(clean["iteration_ms"].toDouble() - predicted) < 1e-6);
+    }
+
     void placeProposesAndWrites() {
         const Program twb;
         twb.save("a.twb", crossingGraph(true));

@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "formats/pytorch/pytorch_export.h"
 #include "placement/fixes.h"
+#include "support/insert_to.h"
 #include "support/test_main.h"
 
 #include <QDirIterator>
@@ -37,7 +38,7 @@ Graph mended(const fs::path& path) {
     const auto files = makeProjectFiles(path.parent_path());
     for (const Diagnostic& d : analyzed(graph, files.get()).diagnostics)
         if (d.severity == Severity::error) {
-            graph.apply(toDelta(graph, d.fixes.front()));
+            graph.apply(toDelta(graph, insertToOf(d)));
             break;
         }
     return graph;

@@ -4,6 +4,7 @@
 #include "placement/fixes.h"
 #include "profile/profiles.h"
 #include "runtime/executor.h"
+#include "support/insert_to.h"
 #include "support/test_main.h"
 
 #include <QDir>
@@ -145,11 +146,10 @@ private Q_SLOTS:
         Example example(name.toStdString());
         QCOMPARE(example.errors(), expected);
         if (!expected.isEmpty()) {
-            // The first fix is the lesson's: a To on the wire.
-            const Diagnostic& d = example.analysis.diagnostics.front();
-            QVERIFY(!d.fixes.empty() && d.fixes.front().kind == Fix::Kind::insertTo);
-            QVERIFY(d.fixes.front().price.isKnown && d.fixes.front().price.bytes > 0);
-            example.apply(toDelta(example.graph, d.fixes.front()));
+            // The lesson's fix is a To on the wire.
+            const Fix& fix = test::insertToOf(example.analysis.diagnostics.front());
+            QVERIFY(fix.price.isKnown && fix.price.bytes > 0);
+            example.apply(toDelta(example.graph, fix));
             QCOMPARE(example.errors(), QStringList());
         }
         for (const auto& [probe, value] : example.run()) QVERIFY2(std::isfinite(value), probe.c_str());

@@ -24,6 +24,8 @@ private Q_SLOTS:
     void builderSumsUp();
     void fragmentsPasteWithFreshIdsAndNames();
     void uniqueNames();
+    void aChangeThatFailsLateLeavesNothing();
+    void addedSourcesDrawOtherNumbers();
 };
 
 void TestGraph::tableKeepsOrderAndSharesPages() {
@@ -165,6 +167,47 @@ void TestGraph::refusesWhatBreaksAnInvariant() {
     }
     QVERIFY_EXCEPTION_THROWN(graph.apply(d), Error);
     QVERIFY(graph == before);
+}
+
+/// Whatever a change did before its last part was refused is taken back.
+void TestGraph::aChangeThatFailsLateLeavesNothing() {
+    std::mt19937_64 random(3);
+    Graph graph;
+    int refused = 0;
+    for (int step = 0; step < 400; ++step) {
+        const Delta good = randomDelta(graph, random);
+        Delta bad = good;
+        bad.edgesAdded.push_back({{NodeId(999'999), 0}, {NodeId(999'998), 0}});
+        const Graph before = graph;
+        const NodeId next = graph.newNodeId();
+        QVERIFY_EXCEPTION_THROWN(graph.apply(bad), Error);
+        QVERIFY(graph == before);
+        QCOMPARE(graph.edgeCount(), before.edgeCount());
+        QCOMPARE(graph.newNodeId(), next);
+        refused += !good.empty();
+        graph.apply(good);
+        Graph back = graph;
+        back.apply(good.inverse());
+        QVERIFY(back == before);
+    }
+    QVERIFY(refused > 200);
+}
+
+void TestGraph::addedSourcesDrawOtherNumbers() {
+    GraphMaker maker;
+    const NodeId x = maker.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
+    Graph graph = maker.graph();
+    const auto pasted = [&] {
+        DeltaBuilder builder(graph, "paste");
+        std::vector<NodeId> added;
+        paste(builder, copyOf(graph, {x}), {24, 24}, LaneId::none, &added);
+        graph.apply(builder.take());
+        return std::get<std::int64_t>(*graph.find(added.at(0))->attributes.find("seed"));
+    };
+    const std::int64_t first = pasted();
+    const std::int64_t second = pasted();
+    QVERIFY(first != 0 && second != 0 && first != second);
+    QVERIFY(!graph.find(x)->attributes.has("seed")); // as it was
 }
 
 void TestGraph::idsAreNeverReused() {

@@ -3,6 +3,7 @@
 #include "placement/fixes.h"
 #include "runtime/plan.h"
 #include "support/graphs.h"
+#include "support/insert_to.h"
 
 #include <set>
 
@@ -43,7 +44,7 @@ struct RandomNetwork {
 inline Graph withTos(Graph graph, const DeviceMap& devices) {
     const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
     for (const Diagnostic& d : analysis.diagnostics)
-        if (d.code == "device-mismatch") graph.apply(toDelta(graph, d.fixes.front()));
+        if (d.code == "device-mismatch") graph.apply(toDelta(graph, insertToOf(d)));
     return graph;
 }
 

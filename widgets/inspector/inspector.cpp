@@ -5,6 +5,7 @@
 #include "ops/op_table.h"
 #include "placement/fixes.h"
 #include "profile/report.h"
+#include "widgets/graph_edits.h"
 #include "widgets/inspector/attribute_editor.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/inspector/tensor_panel.h"
@@ -19,6 +20,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace twb {
@@ -202,9 +204,23 @@ void Inspector::refresh() {
                 (d.edge && selection.nodes.contains(d.edge->from.node)))
                 problems.push_back(&d);
     }
-    // Of the whole graph a problem is a cause, as in the status line.
+    // A problem is a cause, here as in the status line; notes count where there is nothing worse.
+    Severity worst = Severity::note;
+    for (const Diagnostic* d : problems) worst = std::max(worst, d->severity);
+    const std::unordered_set<const Diagnostic*> shown(problems.begin(), problems.end());
+    const auto isShown = [&](std::size_t i) {
+        const bool counts = worst == Severity::note || all[i].severity != Severity::note;
+        return counts && shown.contains(&all[i]);
+    };
+    const auto causes =
+        problems.empty()
+            ? std::ptrdiff_t(0)
+            : std::count_if(m_document.causes().begin(), m_document.causes().end(), [&](const Cause& cause) {
+                  return std::any_of(cause.diagnostics.begin(), cause.diagnostics.end(), isShown);
+              });
     m_problems->setProblems(problems,
-                            selection.empty() && !problems.empty() ? all.size() - problems.size() : 0);
+                            selection.empty() && !problems.empty() ? all.size() - problems.size() : 0,
+                            std::size_t(causes));
     m_problemsSection->setVisible(!problems.empty());
 }
 
@@ -328,16 +344,9 @@ void Inspector::fillLanes(const std::vector<NodeId>& nodes) {
 
 void Inspector::moveToLane(int index) {
     const LaneId lane = LaneId(m_lane->itemData(index).toULongLong());
-    const std::set<NodeId> nodes = m_document.selection().nodes;
-    DeltaBuilder builder(m_document.graph(), "Move to lane");
-    for (const NodeId id : nodes) {
-        Node node = *m_document.graph().find(id);
-        if (node.lane == lane) continue;
-        node.lane = lane;
-        builder.change(node);
-    }
-    carryDots(builder, {nodes.begin(), nodes.end()}, lane, 0);
-    apply(builder.take());
+    Selection what;
+    what.nodes = m_document.selection().nodes;
+    apply(sendToLane(m_document.graph(), what, lane));
 }
 
 void Inspector::rename() {

@@ -140,7 +140,8 @@ ProblemCards::ProblemCards(QWidget* parent)
     layout->addWidget(m_more);
 }
 
-void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others) {
+void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others,
+                               std::optional<std::size_t> causes) {
     // Notes are counted only where there is nothing worse.
     const auto notes = std::count_if(problems.begin(), problems.end(),
                                      [](const Diagnostic* d) { return d->severity == Severity::note; });
@@ -148,7 +149,7 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     Severity worst = Severity::note;
     for (const Diagnostic* d : problems) worst = std::max(worst, d->severity);
     m_heading->setText(worse > 0 ? tr("Problems") : tr("Notes"));
-    m_badge->setText(grouped(worse > 0 ? worse : notes));
+    m_badge->setText(grouped(causes ? qint64(*causes) : qint64(worse > 0 ? worse : notes)));
     setStyleProperty(m_badge, "severity", severityName(worst));
     setVisible(!problems.empty());
     const std::size_t count = std::min(problems.size(), kMostCards);

@@ -7,6 +7,7 @@
 #include <QWidget>
 
 #include <map>
+#include <optional>
 #include <vector>
 
 class QLabel;
@@ -49,8 +50,10 @@ class ProblemCards : public QWidget {
 
 public:
     explicit ProblemCards(QWidget* parent = nullptr);
-    /// `others`: how many more there are that these stand for.
-    void setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others = 0);
+    /// `others`: how many more there are that these stand for. `causes`: what the badge counts, as the status
+    /// line does; by default the problems, or, where there is nothing worse, the notes.
+    void setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others = 0,
+                     std::optional<std::size_t> causes = std::nullopt);
     void setHeadingVisible(bool visible);
 
 Q_SIGNALS:

@@ -23,14 +23,6 @@ constexpr int kSideWidth = 480;
 constexpr int kRowHeight = 26;
 constexpr int kRoomForCodes = 1000;
 
-/// Whether fixes together leave fewer problems, by at least as many as they are about.
-bool mends(const Document& document, const std::vector<Fix>& fixes) {
-    Graph graph = document.graph();
-    graph.apply(toDelta(graph, fixes, "try"));
-    const Analysis after = analyze(graph, document.devices(), graph.info().policy, document.files().get());
-    return after.diagnostics.size() + fixes.size() <= document.analysis().diagnostics.size();
-}
-
 } // namespace
 
 ProblemsModel::ProblemsModel(const Document& document, QObject* parent)
@@ -251,8 +243,6 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
             if (d.code == first.code && !d.fixes.empty() && d.fixes.front().kind == first.fixes.front().kind)
                 alike.push_back(d.fixes.front());
     if (alike.size() <= cause->diagnostics.size()) return;
-    // What a node that moves leaves behind may be as wrong as what it comes to.
-    if (alike.front().kind == Fix::Kind::moveNode && !mends(m_document, alike)) return;
     const QString title =
         tr("Apply the first fix to all %1 problems of this kind").arg(grouped(qint64(alike.size())));
     auto* all = new QPushButton(title);

@@ -82,10 +82,13 @@ QString mismatchText(const Graph& graph, const std::set<NodeId>& before, const s
 
 } // namespace
 
-QString laneOutlook(const Document& document, const Graph& after) {
+QString laneOutlook(const Document& document, const Delta& delta) {
     const Graph& graph = document.graph();
     const DeviceMap& devices = document.devices();
-    const Analysis analysis = analyze(after, devices, graph.info().policy, document.files().get());
+    Graph after = graph;
+    after.apply(delta);
+    Analysis analysis = document.analysis();
+    reanalyze(analysis, after, delta, devices, document.files().get());
     QStringList lines;
     if (const QString text = mismatchText(graph, brokenIn(document.analysis()), brokenIn(analysis));
         !text.isEmpty())

@@ -2,6 +2,7 @@
 
 #include "graph/folding.h"
 #include "graph/routes.h"
+#include "placement/lane_move.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
 
 #include <QApplication>
@@ -33,15 +34,14 @@ std::string titleOf(const Graph& graph, const Selection& what) {
     return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
 }
 
-/// The same move, and the node is put into the wire.
-Delta withSplice(const Graph& graph, const Delta& move, const Splice& splice, NodeId node) {
+/// Puts a node into a wire; gives the title of that.
+std::string insertInto(DeltaBuilder& builder, const Splice& splice, NodeId node) {
     const auto [in, out] = edgesOf(splice, {node});
-    DeltaBuilder builder(graph, fmt::format("Insert {} between {} and {}", graph.find(node)->name,
-                                            graph.find(in.from.node)->name, graph.find(out.to.node)->name));
-    for (const Change<Frame>& change : move.frames) builder.change(*change.after);
-    for (const Change<Node>& change : move.nodes) builder.change(*change.after);
+    const Graph& graph = builder.graph();
+    std::string title = fmt::format("Insert {} between {} and {}", graph.find(node)->name,
+                                    graph.find(in.from.node)->name, graph.find(out.to.node)->name);
     putInto(builder, splice.wire, in.to, out.from);
-    return builder.take();
+    return title;
 }
 
 /// The dots to be moved: those that are chosen, and those on wires between moved nodes.
@@ -233,14 +233,18 @@ void MoveGesture::lookAhead() {
     for (const Item& item : m_items) lanes.push_back(item.newLane);
     if (lanes == m_seen) return;
     m_seen = std::move(lanes);
+    const std::map<NodeId, LaneId> wanted = newLanes();
     DeltaBuilder builder(m_host.document().graph(), "");
-    bool isElsewhere = false;
-    for (const Item& item : m_items) {
-        if (item.node == NodeId::none || item.newLane == LaneId::none || item.newLane == item.lane) continue;
-        moveToLane(builder, item.node, item.newLane);
-        isElsewhere = true;
-    }
-    m_preview.reason = isElsewhere ? laneOutlook(m_host.document(), builder.graph()) : QString();
+    moveToLanes(builder, wanted);
+    m_preview.reason = wanted.empty() ? QString() : laneOutlook(m_host.document(), builder.take());
+}
+
+std::map<NodeId, LaneId> MoveGesture::newLanes() const {
+    std::map<NodeId, LaneId> lanes;
+    for (const Item& item : m_items)
+        if (item.node != NodeId::none && item.newLane != LaneId::none && item.newLane != item.lane)
+            lanes[item.node] = item.newLane;
+    return lanes;
 }
 
 std::optional<Splice> MoveGesture::spliceHere() const {
@@ -263,7 +267,10 @@ FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const 
     const Scene& scene = m_host.hostScene();
     const FrameId before = scene.frameAround(from);
     const FrameId now = scene.frameAround(to);
-    return before == now ? home : now;
+    if (before == now) return home;
+    // A frame is not drawn on lanes where none of its nodes stand: a card taken there is still in it.
+    const bool leavesLane = scene.laneAt(from.y()) != scene.laneAt(to.y());
+    return now == FrameId::none && leavesLane ? home : now;
 }
 
 FrameId MoveGesture::frameFor(const Node& node) const {
@@ -310,15 +317,15 @@ void MoveGesture::finish(const Pointer& pointer) {
     if (m_pulledOut) return putDot();
     show();
     const Graph& graph = m_host.document().graph();
-    std::unordered_map<NodeId, FrameId> frames;
-    for (const Item& item : m_items)
-        if (const Node* node = graph.find(item.node)) frames[node->id] = frameFor(*node);
-    Delta delta;
+    DeltaBuilder builder(graph, "");
     for (const Frame& frame : graph.frames()) {
         Frame after = frame;
         after.parent = parentFor(frame);
-        if (after.parent != frame.parent) delta.frames.push_back({frame, after});
+        if (after.parent != frame.parent) builder.change(after);
     }
+    std::unordered_map<NodeId, FrameId> frames;
+    for (const Item& item : m_items)
+        if (const Node* node = graph.find(item.node)) frames[node->id] = frameFor(*node);
     const FrameId joined = m_preview.frame;
     const std::optional<Splice> splice = spliceHere();
     m_host.hostScene().endDrag(graph);
@@ -330,6 +337,7 @@ void MoveGesture::finish(const Pointer& pointer) {
     std::map<PortRef, Route> routes;
     Device device;
     bool changesDevice = false;
+    const std::map<NodeId, LaneId> lanes = newLanes();
     for (const Item& item : m_items) {
         if (item.newLane == LaneId::none || (item.newLane == item.lane && item.newAt == item.at)) continue;
         if (item.dot) {
@@ -337,36 +345,41 @@ void MoveGesture::finish(const Pointer& pointer) {
                                                                             placeOf(item, graph)};
             if (m_chosen.contains(*item.dot)) moved.dots.insert(*item.dot);
         } else if (item.node != NodeId::none) {
-            Node after = *graph.find(item.node);
-            after.lane = item.newLane;
+            device = graph.find(item.newLane)->device;
+            changesDevice = changesDevice || graph.find(item.lane)->device != device;
+            moved.nodes.insert(item.node);
+            Node after = *builder.graph().find(item.node);
             after.position = placeOf(item, graph);
             after.frame = frames[item.node];
-            const Device before = graph.find(item.lane)->device;
-            device = graph.find(item.newLane)->device;
-            changesDevice = changesDevice || before != device;
-            moved.nodes.insert(item.node);
-            delta.nodes.push_back({*graph.find(item.node), after});
-            const Node& was = *graph.find(item.node);
+            builder.change(after);
             for (const NodeId id : foldedIn(graph, item.node)) {
-                Node parameter = *graph.find(id);
-                if (item.newLane != item.lane) parameter.lane = item.newLane;
-                if (after.frame != was.frame) parameter.frame = after.frame;
-                if (parameter != *graph.find(id)) delta.nodes.push_back({*graph.find(id), parameter});
+                Node parameter = *builder.graph().find(id);
+                if (after.frame != graph.find(item.node)->frame) parameter.frame = after.frame;
+                builder.change(parameter);
             }
         } else {
             Note after = *graph.find(item.note);
             after.lane = item.newLane;
             after.position = placeOf(item, graph);
             moved.notes.insert(item.note);
-            delta.notes.push_back({*graph.find(item.note), after});
+            builder.change(after);
         }
     }
     if (!moved.empty()) {
-        addChanges(graph, routes, delta);
-        delta.title = titleOf(graph, moved);
-        if (changesDevice) delta.title += " to " + device.toString();
-        if (const Frame* frame = graph.find(joined)) delta.title += " into " + frame->title;
-        if (splice) delta = withSplice(graph, delta, *splice, m_items.front().node);
+        for (const auto& [wire, route] : routes) builder.setDots(wire, route.dots);
+        const std::set<NodeId> went = moveToLanes(builder, lanes);
+        for (const auto& [id, lane] : lanes) {
+            Node stays = *builder.graph().find(id);
+            if (went.contains(id)) continue;
+            stays.position = graph.find(id)->position; // the host reads it: it did not go along
+            builder.change(stays);
+        }
+        std::string title = titleOf(graph, moved);
+        if (changesDevice) title += " to " + device.toString();
+        if (const Frame* frame = graph.find(joined)) title += " into " + frame->title;
+        if (splice) title = insertInto(builder, *splice, m_items.front().node);
+        Delta delta = builder.take();
+        delta.title = std::move(title);
         m_host.apply(std::move(delta));
     }
     m_host.repaint();

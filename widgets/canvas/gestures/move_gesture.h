@@ -4,6 +4,7 @@
 #include "widgets/canvas/gestures/gesture.h"
 #include "widgets/wire_edits.h"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -45,6 +46,8 @@ private:
     /// Where the hand's offset brings the moved cards, but for what they line up with.
     QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
     void show();
+    /// The lanes to which the hand has brought nodes from others.
+    std::map<NodeId, LaneId> newLanes() const;
     /// What the lanes that the hand is over would break and cost; worked out once for each.
     void lookAhead();
     /// Where the only thing that is moved would be put into a wire.
