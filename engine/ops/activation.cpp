@@ -194,7 +194,7 @@ void addExponentialUnits(std::vector<Op>& table) {
                                    "Y = X · tanh(ln(1 + e ^ X))", 40,
                                    viaFloat<unaryFloatKernel<element::Mish>>));
     // ONNX has it from opset 24 on.
-    Op swish = makeActivation("Swish", 0, "Smooth activation; with alpha 1 PyTorch's SiLU",
+    Op swish = makeActivation("Swish", 24, "Smooth activation; with alpha 1 PyTorch's SiLU",
                               "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));

@@ -8,7 +8,8 @@
 namespace twb::element {
 
 // Elements of the activations that ops/rectifiers.cpp lists: the same code for the host and for a GPU. Their
-// parameters are doubles and are rounded to the element's type once. NaN stays NaN in all of them.
+// parameters are doubles and are rounded to the element's type once. NaN stays NaN, but for ThresholdedRelu
+// and Shrink, where ONNX says 0 of all that is beyond no bound.
 
 struct LeakyRelu {
     double alpha;
@@ -82,7 +83,7 @@ struct Swish {
 struct ThresholdedRelu {
     double alpha;
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
-        return x <= static_cast<T>(alpha) ? T{0} : x;
+        return x > static_cast<T>(alpha) ? x : T{0};
     }
 };
 
@@ -95,7 +96,7 @@ struct Shrink {
         const Wide wide = static_cast<Wide>(x);
         if (wide < static_cast<Wide>(-lambd)) return cast<T>(wide + static_cast<Wide>(bias));
         if (wide > static_cast<Wide>(lambd)) return cast<T>(wide - static_cast<Wide>(bias));
-        return x == x ? T{0} : x;
+        return T{0};
     }
 };
 

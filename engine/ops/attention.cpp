@@ -192,8 +192,13 @@ template <class T> struct Mask {
 };
 
 template <class T> void softmax(T* row, std::int64_t count) {
-    T most = -std::numeric_limits<T>::infinity();
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+    T most = hidden;
     for (std::int64_t i = 0; i < count; ++i) most = row[i] > most || row[i] != row[i] ? row[i] : most;
+    if (most == hidden) { // the query attends no key
+        std::fill_n(row, count, T{0});
+        return;
+    }
     double sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         row[i] = std::exp(row[i] - most);
@@ -264,11 +269,10 @@ template <class T> void attend(const KernelContext& ctx) {
                 return j < mask.length ? added[j] : hidden;
             };
             keep(0);
-            if (kept && mode == 1)
-                for (std::int64_t j = 0; j < total; ++j) kept[i * total + j] = row[j] + bias(j);
             // The cap comes before the mask: it would make what the mask hides visible again.
             if (cap > 0)
                 for (std::int64_t j = 0; j < total; ++j) row[j] = cap * std::tanh(row[j] / cap);
+            keep(1);
             if (causal || added)
                 for (std::int64_t j = 0; j < total; ++j) row[j] += bias(j);
             keep(2);
@@ -365,8 +369,8 @@ void addAttention(std::vector<Op>& table) {
     scale.defaultValue.reset();
     AttributeSpec mode =
         integerAttribute("qk_matmul_output_mode", 0,
-                         "What qk_matmul_output is: 0 scores, 1 scores and mask, 2 what softmax is "
-                         "given, 3 what it makes of it");
+                         "What qk_matmul_output is: 0 scores, 1 scores after the cap, 2 also after "
+                         "the mask, 3 after softmax");
     mode.minimum = 0;
     mode.maximum = 3;
     AttributeSpec cap = numberAttribute("softcap", 0, "Bound that scores approach, by tanh; 0: none");

@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/held_values.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
@@ -23,6 +24,7 @@ constexpr DTypeSet kRangeTypes{DType::f32, DType::f64, DType::i16, DType::i32, D
 
 void inferConstantOfShape(InferContext& ctx) {
     const DType dtype = dtypeOf(ctx.attributes(), "dtype");
+    needHeldBy(ctx, dtype, "value");
     const int port = ctx.input(0) ? 0 : -1;
     const int length = port == 0 ? hostLength(ctx, 0) : 0;
     if (ctx.isDeferred(0)) {

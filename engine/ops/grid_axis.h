@@ -34,7 +34,8 @@ public:
         // No element is meant by what is no number; and no index is beyond what doubles count.
         x = x == x ? within(x, -1e15, 1e15) : -1e15;
         if (m_mode == GridMode::nearest) x = std::nearbyint(x);
-        if (x < m_low || x > m_high) {
+        // A cubic's weights are those of the coordinate itself; its elements are brought inside one by one.
+        if (m_mode != GridMode::cubic && (x < m_low || x > m_high)) {
             if (m_padding == GridPadding::border) x = within(x, 0.0, size - 1);
             if (m_padding == GridPadding::reflection) x = reflected(x, m_low, m_high);
         }

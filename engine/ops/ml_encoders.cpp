@@ -74,8 +74,9 @@ void oneHotEncoderKernel(const KernelContext& ctx) {
 
 // LabelEncoder
 
-/// The bits of a float, by which keys are compared, so that even a NaN is one.
+/// The bits of a float, by which keys are compared, so that even a NaN is one; the zeros are one key.
 std::int64_t keyOf(float x) {
+    if (x == 0) return 0;
     return std::bit_cast<std::uint32_t>(std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x);
 }
 std::int64_t keyOf(std::int64_t x) { return x; }
@@ -142,7 +143,7 @@ void addMlEncoders(std::vector<Op>& table) {
     Op label = makeMlOp("LabelEncoder", 2, "Looks each element up among keys and gives the value there",
                         "Yᵢ = values[keys⁻¹[Xᵢ]]", kLabels, kLabels);
     label.attributes = {integersAttribute("keys_int64s", "The keys, where X holds i64"),
-                        numbersAttribute("keys_floats", "The keys, where X holds f32; equal bit for bit"),
+                        numbersAttribute("keys_floats", "The keys, where X holds f32; a NaN is a key, too"),
                         integersAttribute("values_int64s", "One for each key, for a result of i64"),
                         numbersAttribute("values_floats", "One for each key, for a result of f32"),
                         integerAttribute("default_int64", -1, "Of what is no key, in a result of i64"),

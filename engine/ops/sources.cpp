@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/held_values.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,11 @@ Shape shapeAttributeOf(const Attributes& attributes) { return Shape(attributes.i
 
 void inferFilled(InferContext& ctx) {
     ctx.output(0, {dtypeOf(ctx.attributes(), "dtype"), shapeAttributeOf(ctx.attributes())});
+}
+
+void inferFull(InferContext& ctx) {
+    inferFilled(ctx);
+    needHeldBy(ctx, dtypeOf(ctx.attributes(), "dtype"), "value");
 }
 
 void inferFile(InferContext& ctx) {
@@ -40,6 +46,7 @@ void inferConstant(InferContext& ctx) {
     const Attributes& attributes = ctx.attributes();
     const DType dtype = dtypeOf(attributes, "dtype");
     const auto count = static_cast<std::int64_t>(constantCount(attributes));
+    needHeldBy(ctx, dtype, "value");
     if (!attributes.has("shape")) {
         ctx.output(0, {dtype, isLoneNumber(attributes) ? Shape{} : Shape{count}});
         return;
@@ -94,8 +101,15 @@ void inferArange(InferContext& ctx) {
         count =
             steps < 0x1p63 ? static_cast<std::uint64_t>(steps) : std::numeric_limits<std::uint64_t>::max();
     } else {
-        count = countOfIntegers(wholeNumber(attributes, "start"), wholeNumber(attributes, "limit"),
-                                wholeNumber(attributes, "delta"));
+        const std::int64_t first = wholeNumber(attributes, "start");
+        const std::int64_t step = wholeNumber(attributes, "delta");
+        count = countOfIntegers(first, wholeNumber(attributes, "limit"), step);
+        if (count > 0) {
+            const std::uint64_t last =
+                static_cast<std::uint64_t>(first) + (count - 1) * static_cast<std::uint64_t>(step);
+            needHeldBy(ctx, dtype, "start", first);
+            needHeldBy(ctx, dtype, "limit", static_cast<std::int64_t>(last));
+        }
     }
     if (count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         ctx.fail("too-large", -1,
@@ -237,7 +251,7 @@ void addSources(std::vector<Op>& table) {
                          "Y = value");
     full.attributes = {shapeOfSource(), numberAttribute("value", 0, "What every element is"),
                        dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
-    full.infer = inferFilled;
+    full.infer = inferFull;
     full.kernel = fullKernel;
     table.push_back(std::move(full));
 

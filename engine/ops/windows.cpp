@@ -39,7 +39,7 @@ void fillWindow(const KernelContext& ctx, double a0, double a1, double a2) {
     auto* const w = static_cast<double*>(keep.data());
     for (std::int64_t n = 0; n < size; ++n) {
         const double angle = 2 * std::numbers::pi * static_cast<double>(n) / period;
-        w[n] = size == 1 ? 1 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle);
+        w[n] = period == 0 ? 1 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle);
     }
     convertElements(keep.view(), out);
 }

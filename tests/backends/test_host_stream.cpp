@@ -78,6 +78,7 @@ private Q_SLOTS:
     void pingPong();
     void failuresGoToTheGuard();
     void kernelsAndCopiesTakeTheGuardsTurn();
+    void anEmptyTensorIsThere();
     void kernelsShareAsManyThreadsAsWereAskedFor();
     void theVirtualClockTakesWhatTheProfileSays();
     void waitingMovesTheVirtualClock();
@@ -157,6 +158,26 @@ void TestHostStream::pingPong() {
     a.synchronize();
     b.synchronize();
     QCOMPARE(value, std::int64_t{2 * rounds});
+}
+
+void TestHostStream::anEmptyTensorIsThere() {
+    const MeasuredDurations durations;
+    HostStream stream(durations);
+    // Without memory, which an empty tensor has none of; the second input is not connected.
+    const std::array<TensorView, 2> inputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}},
+                                           TensorView{}};
+    const std::array<TensorView, 1> outputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}}};
+    static bool there[3];
+    Launch look = launchOf([](const KernelContext& c) {
+        there[0] = c.inputs[0].data;
+        there[1] = c.inputs[1].data;
+        there[2] = c.outputs[0].data;
+    });
+    look.inputs = inputs;
+    look.outputs = outputs;
+    stream.launch(look);
+    stream.synchronize();
+    QVERIFY(there[0] && !there[1] && there[2]);
 }
 
 void TestHostStream::failuresGoToTheGuard() {

@@ -22,6 +22,7 @@ private Q_SLOTS:
     void newerOpsetsAreRemarkedOn();
     void refusesBrokenModels_data();
     void refusesBrokenModels();
+    void bodiesMayBeNestedDeeply();
     void survivesEveryTruncation();
 
 private:
@@ -191,6 +192,40 @@ void TestOnnxImport::refusesBrokenModels() {
 }
 
 /// Cut anywhere, a model is refused or read: nothing else.
+void TestOnnxImport::bodiesMayBeNestedDeeply() {
+    onnx::ModelProto model = smallModel();
+    onnx::NodeProto innermost;
+    innermost.set_op_type("Relu");
+    innermost.add_input("sum");
+    innermost.add_output("y");
+    auto& condition = *model.mutable_graph()->add_initializer();
+    condition.set_name("condition");
+    condition.set_data_type(onnx::TensorProto::BOOL);
+    condition.add_int32_data(1);
+    onnx::NodeProto node = innermost;
+    constexpr std::size_t depth = 100;
+    for (std::size_t i = 0; i < depth; ++i) {
+        onnx::NodeProto around;
+        around.set_op_type("If");
+        around.set_name("if" + std::to_string(i));
+        around.add_input("condition");
+        around.add_output("y");
+        for (const char* branch : {"then_branch", "else_branch"}) {
+            auto& attribute = *around.add_attribute();
+            attribute.set_name(branch);
+            attribute.set_type(onnx::AttributeProto::GRAPH);
+            const bool isThen = branch[0] == 't';
+            onnx::NodeProto& inside = *attribute.mutable_g()->add_node() = isThen ? node : innermost;
+            inside.set_output(0, std::string(branch) + std::to_string(i));
+            attribute.mutable_g()->add_output()->set_name(inside.output(0));
+        }
+        node = std::move(around);
+    }
+    *model.mutable_graph()->mutable_node(1) = node;
+    const ImportedModel imported = importOnnx(write(model));
+    QCOMPARE(imported.graph.frames().size(), 2 * depth);
+}
+
 void TestOnnxImport::survivesEveryTruncation() {
     const std::string bytes = smallModel().SerializeAsString();
     for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -109,7 +109,6 @@ void TestAttention::attention() {
         };
         Numbers y(at(B * heads * Sq * valueSize));
         Numbers kept(at(B * heads * Sq * total));
-        bool hidesAll = false;
         for (std::int64_t b = 0; b < B; ++b)
             for (std::int64_t h = 0; h < heads; ++h)
                 for (std::int64_t i = 0; i < Sq; ++i) {
@@ -123,16 +122,17 @@ void TestAttention::attention() {
                             score += element(q, heads, b, h, i, d) * keyAt(b, h / group, j, d);
                         score *= scale;
                         const double bias = causal && j > i + past ? -kInf : maskAt(b, h, i, j);
-                        row[j] = mode == 1 ? score + bias : score;
+                        row[j] = score;
                         if (cap > 0) score = cap * std::tanh(score / cap);
+                        if (mode == 1) row[j] = score;
                         if (mode == 2) row[j] = score + bias;
                         weights.push_back(score + bias);
                         most = std::max(most, weights.back());
                     }
-                    hidesAll = hidesAll || most == -kInf;
-                    for (double& weight : weights) sum += weight = std::exp(weight - most);
+                    const bool hidesAll = most == -kInf; // then the row is 0
+                    for (double& weight : weights) sum += weight = hidesAll ? 0 : std::exp(weight - most);
                     for (std::int64_t j = 0; j < total; ++j) {
-                        weights[at(j)] /= sum;
+                        weights[at(j)] /= hidesAll ? 1 : sum;
                         if (mode == 3) row[j] = weights[at(j)];
                         for (std::int64_t d = 0; d < valueSize; ++d) {
                             const std::int64_t place =
@@ -142,7 +142,6 @@ void TestAttention::attention() {
                         }
                     }
                 }
-        if (hidesAll) continue;
         const auto outputs = runOp("Attention", attributes,
                                    {inLayout(q, dice.layout()), inLayout(k, dice.layout()),
                                     inLayout(v, dice.layout()), mask ? inLayout(mask, dice.layout()) : mask,

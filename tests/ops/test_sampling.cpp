@@ -55,8 +55,10 @@ struct Plane {
             v = std::nearbyint(v);
             u = std::nearbyint(u);
         }
-        v = moved(v, width);
-        u = moved(u, height);
+        if (mode != "cubic") { // which moves its elements, not the place between them
+            v = moved(v, width);
+            u = moved(u, height);
+        }
         if (mode == "nearest") return pixel(static_cast<std::int64_t>(u), static_cast<std::int64_t>(v));
         const auto share = [&](double d) {
             d = std::abs(d);

@@ -49,6 +49,10 @@ void TestSignal::windows() {
                        {4.0 / 46, 25.0 / 46, 1, 25.0 / 46}, {1e-6, 1e-7})
                 .isEmpty());
     QCOMPARE(window("HannWindow", {{"size", std::int64_t{1}}, {"periodic", false}}).at(0), 1.0);
+    // Of one period, its first element: 0.5 − 0.5 and 25/46 − 21/46.
+    QCOMPARE(window("HannWindow", {{"size", std::int64_t{1}}}).at(0), 0.0);
+    QVERIFY(difference(window("HammingWindow", {{"size", std::int64_t{1}}}), {1}, {4.0 / 46}, {1e-6, 1e-7})
+                .isEmpty());
     QCOMPARE(window("HannWindow", {{"size", std::int64_t{0}}}).elementCount(), 0);
     for (DType dtype : {DType::i32, DType::i64}) {
         const Tensor size = tensorOf(dtype, {}, {6});

@@ -107,6 +107,28 @@ void TestSources::filled() {
     QVERIFY(std::isnan(run("Full", {{"value", std::numeric_limits<double>::quiet_NaN()}}).at(5)));
     QCOMPARE(run("Full", {{"value", 2.9}, {"dtype", std::string("i64")}}).at(0), 2.0);
     QCOMPARE(run("Full", {{"value", 1e300}}).at(0), kInf);
+    // What an integer cannot hold is refused, as in PyTorch.
+    for (const char* op : {"Full", "Constant", "ConstantOfShape"})
+        for (const auto& [dtype, value] : std::initializer_list<std::pair<const char*, AttributeValue>>{
+                 {"i8", std::int64_t{300}},
+                 {"i8", 300.0},
+                 {"u8", std::int64_t{-1}},
+                 {"u64", -1.0},
+                 {"i64", std::numeric_limits<double>::quiet_NaN()},
+                 {"i64", 0x1p63},
+                 {"i32", -kInf}}) {
+            Attributes attributes{{"value", value}, {"dtype", std::string(dtype)}};
+            if (findOp(op)->attribute("input")) attributes.set("input", List{2});
+            const QString refusal = inferError([&] { inferTypes(op, attributes, std::vector<Tensor>{}); });
+            QVERIFY2(refusal.startsWith(QString("attribute: %1: attribute \"value\" is ").arg(op)) &&
+                         refusal.contains(QString("which %1 cannot hold").arg(dtype)),
+                     qPrintable(refusal));
+        }
+    QCOMPARE(run("Full", {{"value", -0.9}, {"dtype", std::string("u8")}}).at(0), 0.0);
+    QVERIFY(!inferError([] {
+                 inferTypes("Arange", {{"limit", std::int64_t{300}}, {"dtype", std::string("i8")}},
+                            std::vector<Tensor>{});
+             }).isEmpty());
 }
 
 void TestSources::constants() {

@@ -2,6 +2,8 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "formats/onnx/onnx_exporter.h"
+#include "formats/onnx/onnx_node_form.h"
+#include "formats/onnx/onnx_schemas.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
@@ -18,48 +20,13 @@ namespace twb {
 namespace onnx_export {
 namespace {
 
-/// Ops that came, or came to mean what they mean here, after kOpset.
-const std::map<std::string_view, int>& laterOps() {
-    static const std::map<std::string_view, int> ops{{"BitwiseAnd", 18},
-                                                     {"BitwiseOr", 18},
-                                                     {"BitwiseXor", 18},
-                                                     {"BitwiseNot", 18},
-                                                     {"CenterCropPad", 18},
-                                                     {"Col2Im", 18},
-                                                     {"Mish", 18},
-                                                     {"DeformConv", 19},
-                                                     {"AffineGrid", 20},
-                                                     {"Gelu", 20},
-                                                     {"GridSample", 20},
-                                                     {"DFT", 20},
-                                                     {"RMSNormalization", 23},
-                                                     {"GroupNormalization", 21},
-                                                     {"Attention", 23},
-                                                     {"RotaryEmbedding", 23},
-                                                     {"Swish", 24}};
-    return ops;
-}
-
-bool isReduction(std::string_view op) { return op.starts_with("Reduce") && op != "ReduceSum"; }
-
-/// An op's needs beyond kOpset that depend on how it is used.
-int opsetOf(const NodeFacts& facts) {
-    const std::string& op = facts.op->name;
-    const auto later = laterOps().find(op);
-    if (later != laterOps().end()) return later->second;
-    const auto connected = [&](std::size_t port) {
-        return port < facts.inputs.size() && facts.inputs[port].has_value();
-    };
-    if (isReduction(op) && connected(1)) return 18;
-    if (op == "Pad" && (connected(3) || facts.attributes.has("axes"))) return 18;
-    if (op == "Split" && !connected(1) && !facts.attributes.has("split")) return 18;
-    if (op == "Resize" && (facts.attributes.has("axes") || facts.attributes.flag("antialias"))) return 18;
-    if (op == "AveragePool" && facts.attributes.has("dilations")) return 19;
-    if ((op == "ScatterElements" || op == "ScatterND") && facts.attributes.has("reduction")) {
-        const std::string& how = facts.attributes.text("reduction");
-        if (how == "min" || how == "max") return 18;
-    }
-    return kOpset;
+/// The first version of ONNX's file format that has the opset.
+int irVersionOf(int opset) {
+    constexpr std::array<std::pair<int, int>, 6> kFirst{
+        {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}}};
+    for (const auto& [first, version] : kFirst)
+        if (opset >= first) return version;
+    return 8;
 }
 
 } // namespace
@@ -80,9 +47,9 @@ std::string Export::run() {
         if (d.severity == Severity::error)
             throw Error(ErrorCode::badGraph,
                         fmt::format("the graph has errors and cannot be exported: {}", d.message));
-    m_model.set_ir_version(8);
     m_model.set_producer_name("tensor-workbench");
     m_model.set_doc_string(m_graph.info().description);
+    chooseVersions();
     m_out = m_model.mutable_graph();
     m_out->set_name(m_graph.info().title.empty() ? "graph" : m_graph.info().title);
     for (const NodeFacts* facts : contentsOf(nullptr)) add(*facts, *m_graph.find(facts->id));
@@ -94,18 +61,21 @@ std::string Export::run() {
     if (m_out->output_size() == 0)
         throw Error(ErrorCode::badGraph,
                     "the graph has no outputs to export: connect its results to a Probe or a Save");
-    auto& opset = *m_model.add_opset_import();
-    opset.set_domain("");
-    opset.set_version(m_opset);
-    for (const auto& [domain, version] : m_domains) {
+    for (const auto& [domain, version] : m_versions) {
         auto& import = *m_model.add_opset_import();
         import.set_domain(domain);
         import.set_version(version);
     }
-    if (m_opset > 17) m_model.set_ir_version(m_opset >= 23 ? 11 : m_opset >= 21 ? 10 : 9);
+    m_model.set_ir_version(irVersionOf(m_versions.at("")));
     if (m_model.ByteSizeLong() > INT_MAX)
         throw Error(ErrorCode::unsupported,
                     "the model exceeds the 2 GiB limit of an ONNX file; export a part of it");
+    if (const std::string refusal = refusedByOnnx(m_model); !refusal.empty())
+        throw Error(
+            ErrorCode::badGraph,
+            fmt::format("ONNX's checker refuses the model, so it is not written; remove or replace the node "
+                        "that the checker names: {}",
+                        refusal));
     return m_model.SerializeAsString();
 }
 
@@ -156,7 +126,6 @@ void Export::add(const NodeFacts& facts, const Node& node) {
         to.set_i(onnxTypeOf(facts.outputs[0]->dtype));
         return;
     }
-    if (facts.op->opset == 0) refuse(node, "ONNX has no such op");
     addOp(facts, node);
 }
 
@@ -188,6 +157,9 @@ void Export::addOutput(const NodeFacts& facts, const Node& node) {
 /// A list that stands in an attribute, as the input that ONNX wants.
 std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base) {
     const AttributeSpec& spec = *facts.op->attribute(port.name);
+    if (spec.type == AttributeType::flag)
+        return addScalar(fmt::format("{}_{}", base, port.name), DType::boolean,
+                         facts.attributes.flag(port.name) ? 1 : 0);
     const bool isFloat = spec.type == AttributeType::number || spec.type == AttributeType::numbers;
     const bool isScalar = (spec.type == AttributeType::integer || spec.type == AttributeType::number) &&
                           facts.op->name != "TopK";
@@ -219,47 +191,68 @@ std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, cons
     return initializer(fmt::format("{}_{}", base, port.name), tensor.view());
 }
 
+NodeUse Export::useOf(const NodeFacts& facts) const {
+    NodeUse use{*m_graph.find(facts.id), facts, {}, std::vector<bool>(facts.outputs.size())};
+    for (const auto& from : facts.inputs)
+        use.inputs.push_back(from ? std::optional(m_analysis.typeOf(*from)->dtype) : std::nullopt);
+    for (const Edge& edge : m_graph.outgoing(facts.id))
+        use.read[static_cast<std::size_t>(edge.from.port)] = true;
+    return use;
+}
+
+/// Of each domain the lowest version, of the default one from kOpset on, that serves all nodes.
+void Export::chooseVersions() {
+    std::map<std::string, std::vector<NodeUse>> uses{{"", {}}};
+    for (const NodeFacts& facts : m_analysis.nodes) {
+        if (!facts.op || facts.op->role != OpRole::compute) continue;
+        if (facts.op->opset == 0) refuse(*m_graph.find(facts.id), "ONNX has no such op");
+        uses[facts.op->domain].push_back(useOf(facts));
+    }
+    for (const auto& [domain, nodes] : uses) {
+        const int latest = latestOnnxVersion(domain);
+        int version = domain.empty() ? kOpset : 1;
+        for (const NodeUse& use : nodes)
+            while (!formOf(use, version).misfit.empty()) {
+                if (version == latest) refuse(use.node, formOf(use, latest).misfit);
+                ++version;
+            }
+        for (const NodeUse& use : nodes)
+            if (const std::string misfit = formOf(use, version).misfit; !misfit.empty())
+                refuse(use.node, fmt::format("in opset {}, which other nodes need, {}", version, misfit));
+        m_versions[domain] = version;
+    }
+}
+
 void Export::addOp(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
-    m_opset = std::max(m_opset, opsetOf(facts));
+    const NodeForm form = formOf(useOf(facts), m_versions.at(op.domain));
     const std::string base = unique(node.name);
     // Its host inputs are initializers, which stand before the node in any case.
     std::vector<std::string> inputs;
-    const std::size_t ports = std::max(op.inputs.size(), facts.inputs.size());
-    for (std::size_t port = 0; port < ports; ++port) {
-        const PortSpec& spec = op.inputAt(static_cast<int>(port));
-        std::string name;
-        if (port < facts.inputs.size() && facts.inputs[port])
+    for (std::size_t port = 0; port < form.inputs.size(); ++port) {
+        std::string& name = inputs.emplace_back();
+        if (form.inputs[port] == NodeForm::Input::connected)
             name = m_names.at(*facts.inputs[port]);
-        else if (spec.hostValue && facts.attributes.has(spec.name) && !isReduction(op.name) &&
-                 (!spec.optional || node.attributes.has(spec.name)))
-            name = hostInput(facts, spec, base);
-        inputs.push_back(std::move(name));
+        else if (form.inputs[port] == NodeForm::Input::fromAttribute)
+            name = hostInput(facts, op.inputAt(static_cast<int>(port)), base);
     }
-    while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
-
     onnx::NodeProto& proto = *m_out->add_node();
     proto.set_op_type(op.name);
     proto.set_name(base);
-    if (!op.domain.empty()) {
-        proto.set_domain(op.domain);
-        int& version = m_domains[op.domain];
-        version = std::max(version, op.opset);
-    }
+    proto.set_domain(op.domain);
     for (const std::string& name : inputs) proto.add_input(name);
-    const auto& readers = m_graph.outgoing(node.id);
-    for (std::size_t port = 0; port < facts.outputs.size(); ++port) {
+    for (std::size_t port = 0; port < form.outputs.size(); ++port) {
         const auto p = static_cast<std::int32_t>(port);
-        const bool isRead = std::any_of(readers.begin(), readers.end(),
-                                        [&](const Edge& edge) { return edge.from.port == p; });
-        const bool leftOut = op.outputAt(p).optional && !isRead;
-        proto.add_output(leftOut ? ""
-                                 : m_names[{node.id, p}] = unique(
-                                       port == 0 ? base + "_output" : fmt::format("{}_output_{}", base, p)));
+        if (!form.outputs[port]) {
+            proto.add_output("");
+            continue;
+        }
+        const std::string& name = m_names[{node.id, p}] =
+            unique(port == 0 ? base + "_output" : fmt::format("{}_output_{}", base, p));
+        proto.add_output(name);
+        describe(*facts.outputs[port], *m_out->add_value_info(), name);
     }
-    while (proto.output_size() > 1 && proto.output(proto.output_size() - 1).empty())
-        proto.mutable_output()->RemoveLast();
-    addAttributes(facts, node, proto);
+    for (const onnx::AttributeProto& attribute : form.attributes) *proto.add_attribute() = attribute;
 }
 
 /// What stands directly in a body (null: outside of all), in an order to run in, without sinks: what a Probe
@@ -269,82 +262,6 @@ std::vector<const NodeFacts*> Export::contentsOf(const Body* body) const {
     for (const NodeFacts& facts : m_analysis.nodes)
         if (facts.op->role != OpRole::sink && m_bodies.around(facts.id) == body) out.push_back(&facts);
     return out;
-}
-
-void Export::addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeProto& proto) {
-    for (const auto& [name, value] : facts.attributes) {
-        const AttributeSpec* spec = facts.op->attribute(name);
-        const bool given = node.attributes.has(name) || (spec && spec->required);
-        const auto port =
-            std::find_if(facts.op->inputs.begin(), facts.op->inputs.end(),
-                         [&, name = name](const PortSpec& input) { return input.name == name; });
-        const bool isInput = port != facts.op->inputs.end() && port->hostValue;
-        if (!spec || !given || (isInput && !isReduction(facts.op->name))) continue;
-        if (name == "num_outputs" && (facts.op->name != "Split" || opsetOf(facts) < 18)) continue;
-        if (name == "noop_with_empty_axes" && isReduction(facts.op->name) && m_opset < 18) {
-            if (facts.attributes.flag(name) && !facts.attributes.has("axes"))
-                refuse(node, "reducing nothing when there are no axes came with opset 18");
-            continue;
-        }
-        if (facts.op->name == "ConstantOfShape" && name == "dtype") continue; // goes with its value
-        onnx::AttributeProto& attribute = *proto.add_attribute();
-        attribute.set_name(name);
-        switch (spec->type) {
-        case AttributeType::flag:
-            attribute.set_type(onnx::AttributeProto::INT);
-            attribute.set_i(facts.attributes.flag(name) ? 1 : 0);
-            break;
-        case AttributeType::integer:
-            if (name == "seed" && facts.op->name != "Dropout") {
-                attribute.set_type(onnx::AttributeProto::FLOAT); // as ONNX's random ops have it
-                attribute.set_f(static_cast<float>(facts.attributes.integer(name)));
-                break;
-            }
-            attribute.set_type(onnx::AttributeProto::INT);
-            attribute.set_i(facts.attributes.integer(name));
-            break;
-        case AttributeType::number:
-            if (facts.op->name == "ConstantOfShape") {
-                attribute.set_type(onnx::AttributeProto::TENSOR);
-                const Tensor one = Tensor::onHost({facts.outputs[0]->dtype, Shape{1}});
-                const std::array<TensorView, 1> outputs{one.view()};
-                Attributes full =
-                    completeAttributes(*findOp("Full"), {{"shape", std::vector<std::int64_t>{1}},
-                                                         {"value", value},
-                                                         {"dtype", std::string(twb::name(one.dtype()))}});
-                findOp("Full")->kernel({{}, outputs, full, nullptr});
-                *attribute.mutable_t() = protoFromTensor(one.view(), "value");
-                break;
-            }
-            attribute.set_type(onnx::AttributeProto::FLOAT);
-            attribute.set_f(static_cast<float>(facts.attributes.number(name)));
-            break;
-        case AttributeType::text:
-        case AttributeType::enumeration:
-        case AttributeType::file:
-            attribute.set_type(onnx::AttributeProto::STRING);
-            attribute.set_s(facts.attributes.text(name));
-            break;
-        case AttributeType::texts:
-            attribute.set_type(onnx::AttributeProto::STRINGS);
-            for (const std::string& text : std::get<std::vector<std::string>>(*facts.attributes.find(name)))
-                attribute.add_strings(text);
-            break;
-        case AttributeType::integers:
-        case AttributeType::shape:
-            attribute.set_type(onnx::AttributeProto::INTS);
-            for (const std::int64_t v : facts.attributes.integers(name)) attribute.add_ints(v);
-            break;
-        case AttributeType::numbers:
-            attribute.set_type(onnx::AttributeProto::FLOATS);
-            for (const double v : facts.attributes.numbers(name)) attribute.add_floats(static_cast<float>(v));
-            break;
-        case AttributeType::dtype:
-            attribute.set_type(onnx::AttributeProto::INT);
-            attribute.set_i(onnxTypeOf(*parseDType(facts.attributes.text(name))));
-            break;
-        }
-    }
 }
 
 } // namespace onnx_export

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "formats/onnx/onnx_node_form.h"
 #include "graph/bodies.h"
 #include "placement/analysis.h"
 
@@ -14,6 +15,7 @@
 
 namespace twb::onnx_export {
 
+/// The oldest opset that is written.
 constexpr int kOpset = 17;
 
 /// Turns one graph into a model.
@@ -38,7 +40,8 @@ private:
     std::vector<const NodeFacts*> contentsOf(const Body* body) const;
     std::string addScalar(const std::string& name, DType dtype, std::int64_t value);
     std::string addIdentity(const std::string& from, const std::string& wanted);
-    void addAttributes(const NodeFacts& facts, const Node& node, onnx::NodeProto& proto);
+    NodeUse useOf(const NodeFacts& facts) const;
+    void chooseVersions();
     std::string hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base);
     std::string unique(const std::string& wanted);
     std::string initializer(const std::string& name, const TensorView& tensor);
@@ -56,8 +59,7 @@ private:
     onnx::GraphProto* m_out = nullptr; ///< the model's, or that of the body that is being written
     std::map<PortRef, std::string> m_names;
     std::set<std::string> m_taken;
-    std::map<std::string, int> m_domains; ///< beside the default one: the version that its ops here need
-    int m_opset = kOpset;
+    std::map<std::string, int> m_versions; ///< by domain
 };
 
 } // namespace twb::onnx_export

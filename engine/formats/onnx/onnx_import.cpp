@@ -24,6 +24,9 @@ namespace {
 constexpr std::int64_t kOldestOpset = 1;
 /// Up to this many elements a constant is written into the graph, where a person can read and change it.
 constexpr std::int64_t kInlineElements = 64;
+/// Messages inside one another: three for each If, Loop or Scan in a body of another. The library's own
+/// limit, 100, ends at 32 of them.
+constexpr int kDeepestMessages = 1000;
 constexpr double kMargin = 24; ///< between the lane's border and what stands first
 constexpr double kFrame = 18;  ///< what a frame needs beside that
 
@@ -31,9 +34,14 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                   static_cast<int>(bytes.size()));
     stream.SetTotalBytesLimit(INT_MAX);
+    stream.SetRecursionLimit(kDeepestMessages);
     Message message;
     if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-        refuse(path.string(), "not an ONNX file, or damaged: it does not parse as a protocol buffer");
+        refuse(path.string(),
+               fmt::format(
+                   "not an ONNX file, or damaged, or with more than {} bodies inside one another: it does "
+                   "not parse as a protocol buffer",
+                   kDeepestMessages / 3));
     return message;
 }
 

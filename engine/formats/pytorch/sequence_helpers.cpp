@@ -93,12 +93,12 @@ def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale
         if given.shape[-1] < bias.shape[-1]:
             given = F.pad(given, [0, bias.shape[-1] - given.shape[-1]], value=float("-inf"))
         bias = bias + given
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    seen.append(scores)
     masked = scores + bias
     seen.append(masked)
-    if softcap:
-        masked = softcap * torch.tanh(masked / softcap)
-    seen.append(masked)
-    weights = torch.softmax(masked, -1)
+    weights = torch.softmax(masked, -1).masked_fill(masked.amax(-1, keepdim=True) == float("-inf"), 0)
     seen.append(weights)
     y = weights @ v
     if is_flat:

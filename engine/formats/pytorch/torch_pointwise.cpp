@@ -98,7 +98,7 @@ constexpr std::pair<const char*, const char*> kPatterns[] = {
     {"Tanh", "torch.tanh({0})"},
     {"LeakyRelu", "F.leaky_relu({0}, {alpha})"},
     {"PRelu", "torch.where({0} < 0, {1} * {0}, {0})"},
-    {"ThresholdedRelu", "F.threshold({0}, {alpha}, 0)"},
+    {"ThresholdedRelu", "torch.where({0} > {alpha}, {0}, 0)"},
     {"Elu", "F.elu({0}, {alpha})"},
     {"Celu", "F.celu({0}, {alpha})"},
     {"Softplus", "F.softplus({0})"},

@@ -97,9 +97,9 @@ template <class W, class T> struct ShareOut {
             W score = own[j];
             const W bias = added(row, j);
             if (kept && how.mode == 0) keep(j, score);
-            if (kept && how.mode == 1) keep(j, score + bias);
             // The cap comes before the mask: it would make what the mask hides visible again.
             if (cap > 0) score = cap * std::tanh(score / cap);
+            if (kept && how.mode == 1) keep(j, score);
             score += bias;
             if (kept && how.mode == 2) keep(j, score);
             own[j] = score;
@@ -112,8 +112,9 @@ template <class W, class T> struct ShareOut {
             sum += static_cast<double>(own[j]);
         }
         const W factor = static_cast<W>(1 / team.merged(AddStates{}, sum));
+        const bool attends = most != -std::numeric_limits<W>::infinity(); // any key at all
         for (std::int64_t j = team.index(); j < how.total; j += team.size()) {
-            own[j] *= factor;
+            own[j] = attends ? own[j] * factor : W{0};
             if (kept && how.mode == 3) keep(j, own[j]);
         }
     }

@@ -164,12 +164,11 @@ void sizeKernel(const KernelCall& call) {
 /// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N); N is one less for a symmetric window.
 template <class T> struct CosineWindow {
     T* out;
-    std::int64_t size;
     double period, a0, a1, a2;
     TWB_HOST_DEVICE void operator()(std::int64_t n) const {
         constexpr double twoPi = 6.28318530717958647693;
         const double angle = twoPi * static_cast<double>(n) / period;
-        out[n] = element::cast<T>(size == 1 ? 1.0 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
+        out[n] = element::cast<T>(period == 0 ? 1.0 : a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
     }
 };
 
@@ -179,7 +178,7 @@ void fillWindow(const KernelCall& call, double a0, double a1, double a2) {
     const auto period = static_cast<double>(call.attributes.flag("periodic") ? size : size - 1);
     withStoredNumber(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        forEach(call.queue, size, CosineWindow<T>{out.as<T>(), size, period, a0, a1, a2});
+        forEach(call.queue, size, CosineWindow<T>{out.as<T>(), period, a0, a1, a2});
     });
 }
 

@@ -160,8 +160,9 @@ void oneHotEncoderKernel(const KernelCall& call) {
     });
 }
 
-/// The bits of a float, by which keys are compared, so that even a NaN is one.
+/// The bits of a float, by which keys are compared, so that even a NaN is one; the zeros are one key.
 TWB_HOST_DEVICE inline std::int64_t keyOf(float x) {
+    if (x == 0) return 0;
     return x != x ? 0x7fc00000 : std::int64_t{std::bit_cast<std::uint32_t>(x)};
 }
 TWB_HOST_DEVICE inline std::int64_t keyOf(std::int64_t x) { return x; }
