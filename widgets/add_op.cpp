@@ -1,7 +1,6 @@
 #include "widgets/add_op.h"
 
 #include "core/error.h"
-#include "graph/card_size.h"
 #include "graph/composites.h"
 #include "graph/folding.h"
 #include "graph/fresh_seed.h"
@@ -12,28 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace twb {
 namespace {
-
-constexpr Position kBeside{24, 24};
-
-/// Moved down and right until no node stands there.
-Position freePlace(const Graph& graph, LaneId lane, Position wanted) {
-    const auto taken = [&](const Node& node) {
-        return node.lane == lane && !foldedInto(graph, node) &&
-               std::abs(node.position.x - wanted.x) < card::minWidth &&
-               std::abs(node.position.y - wanted.y) < card::height;
-    };
-    const auto& nodes = graph.nodes();
-    for (int tries = 0; tries < 200 && std::any_of(nodes.begin(), nodes.end(), taken); ++tries) {
-        wanted.x += kBeside.x;
-        wanted.y += kBeside.y;
-    }
-    return wanted;
-}
 
 std::string lowered(std::string text) {
     for (char& c : text)
@@ -61,7 +40,7 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
 }
 
 /// Adds it; the nodes are those of a composite in the order of its fragment.
-std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place) {
+std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
     const std::string name = what.op.toStdString();
     const Composite* composite = findComposite(name);
     const std::optional<Composite> own = composite || findOp(name) ? std::nullopt : ownModule(what.op);
@@ -69,7 +48,7 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place
     if (composite) {
         const Graph before = builder.graph();
         std::vector<NodeId> pasted;
-        paste(builder, composite->fragment, place, what.lane, &pasted);
+        paste(builder, composite->fragment, what.position, what.lane, &pasted);
         putInto(builder, what.frame, before, pasted);
         return pasted;
     }
@@ -79,7 +58,7 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what, Position place
     node.op = name;
     node.name = builder.graph().uniqueName(lowered(name));
     node.lane = what.lane;
-    node.position = place;
+    node.position = what.position;
     node.frame = what.frame;
     const NodeId id = builder.addNode(node);
     giveFreshSeeds(builder, {id});
@@ -108,7 +87,7 @@ bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire) {
 
 Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added) {
     DeltaBuilder builder(graph, "Add " + what.op.toStdString());
-    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    const std::vector<NodeId> nodes = add(builder, what);
     if (added) *added = nodes;
     return builder.take();
 }
@@ -120,7 +99,7 @@ Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, c
     const std::string name = what.op.toStdString();
     DeltaBuilder builder(graph, "Add " + name + (wire.heldBy == PortSide::output ? " after " : " before ") +
                                     holder->name);
-    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    const std::vector<NodeId> nodes = add(builder, what);
     const DTypeSet types = typesOf(analysis, wire);
     if (wire.heldBy == PortSide::output) {
         if (const auto port = inputFor(name, types)) builder.connect({wire.port, portOf(nodes, *port)});
@@ -135,7 +114,7 @@ Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice, std
     DeltaBuilder builder(graph, fmt::format("Insert {} between {} and {}", what.op.toStdString(),
                                             graph.find(splice.wire.from.node)->name,
                                             graph.find(splice.wire.to.node)->name));
-    const std::vector<NodeId> nodes = add(builder, what, freePlace(graph, what.lane, what.position));
+    const std::vector<NodeId> nodes = add(builder, what);
     const auto [in, out] = edgesOf(splice, nodes);
     putInto(builder, splice.wire, in.to, out.from);
     if (added) *added = nodes;

@@ -31,11 +31,11 @@ DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire);
 /// Whether an op or composite has a port for it.
 bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire);
 
-// Each is one Delta. `added` gets the new nodes. They throw Error(badGraph) for an unknown op or lane.
+// Each is one Delta and puts the entry exactly where `what` says. `added` gets the new nodes. They throw
+// Error(badGraph) for an unknown op or lane.
 
-/// Beside what stands there already.
 Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added = nullptr);
-/// The same, joined to a wire by its first port that fits; alone where none does.
+/// Joined to a wire by its first port that fits; alone where none does.
 Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, const LooseWire& wire,
               std::vector<NodeId>* added = nullptr);
 

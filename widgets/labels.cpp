@@ -4,8 +4,11 @@
 
 #include <QHeaderView>
 #include <QPainter>
+#include <QScreen>
 #include <QStyle>
 #include <QTableView>
+
+#include <algorithm>
 
 namespace twb {
 
@@ -43,18 +46,29 @@ QColor selectionWash() {
 
 void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option) {
     const bool isSelected = option.state.testFlag(QStyle::State_Selected);
-    if (!isSelected && !option.state.testFlag(QStyle::State_MouseOver)) return;
+    const bool hasFocus = option.state.testFlag(QStyle::State_HasFocus);
+    if (!isSelected && !hasFocus && !option.state.testFlag(QStyle::State_MouseOver)) return;
     QColor wash = Theme::current().text;
     wash.setAlphaF(0.06f);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(Qt::NoPen);
+    painter.setPen(hasFocus ? QPen(Theme::current().accent, 1.5) : QPen(Qt::NoPen));
     painter.setBrush(isSelected ? selectionWash() : wash);
-    painter.drawRoundedRect(QRectF(option.rect).adjusted(0, 1, 0, -1), 4, 4);
+    painter.drawRoundedRect(QRectF(option.rect).adjusted(1, 1.5, -1, -1.5), 4, 4);
 }
 
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode) {
     painter.drawText(room, alignment, painter.fontMetrics().elidedText(text, mode, room.width()));
+}
+
+QRect withinWindow(const QWidget& window, QRect popup) {
+    constexpr int kMargin = 4;
+    const QRect room = (window.window()->frameGeometry() & window.screen()->availableGeometry())
+                           .adjusted(kMargin, kMargin, -kMargin, -kMargin);
+    popup.setSize(popup.size().boundedTo(room.size()));
+    popup.moveTo(std::clamp(popup.left(), room.left(), room.right() + 1 - popup.width()),
+                 std::clamp(popup.top(), room.top(), room.bottom() + 1 - popup.height()));
+    return popup;
 }
 
 QStringList wrapped(const QString& words, const QFont& font, double width, int lines) {

@@ -25,11 +25,14 @@ void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 
 /// What a selected row of a list or table stands on.
 QColor selectionWash();
-/// The ground of a list's row: washed where it is selected or under the mouse.
+/// The ground of a list's row: washed where it is selected or under the mouse, ringed where the keys are.
 void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
 /// One line in the painter's font and pen, cut with "…" where it is wider.
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);
+
+/// A popup's geometry on the screen, moved and, where it is too large, cut so that it lies within `window`.
+QRect withinWindow(const QWidget& window, QRect popup);
 
 /// Words in at most so many lines of a width, broken at spaces; the last one ends in "…" where it must.
 QStringList wrapped(const QString& words, const QFont& font, double width, int lines);

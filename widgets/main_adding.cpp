@@ -1,9 +1,9 @@
-#include "graph/card_size.h"
 #include "ops/op_table.h"
 #include "widgets/add_op.h"
 #include "widgets/graph_edits.h"
 #include "widgets/main_window.h"
 #include "widgets/palette/op_search.h"
+#include "widgets/palette/op_usage.h"
 #include "widgets/text.h"
 
 namespace twb {
@@ -36,8 +36,9 @@ void MainWindow::addOpAt(const QString& op, LaneId lane, Position position,
 }
 
 void MainWindow::addOpInView(const QString& op) {
-    const QPoint center = m_canvas->rect().center();
-    addOpAt(op, laneInView(), m_canvas->positionAt(center));
+    const CanvasWidget::NewPlace place = m_canvas->placeFor(op, m_canvas->rect().center());
+    addOpAt(op, place.lane, place.position);
+    m_canvas->setFocus();
 }
 
 void MainWindow::searchOp(QPoint at, std::optional<LooseWire> wire) {
@@ -57,6 +58,12 @@ void MainWindow::searchOp(QPoint at, std::optional<LooseWire> wire) {
                 facts && facts->op ? toQt(facts->op->inputAt(wire->port.port).name) : QString();
             wanted.heading = tr("Ops with an output for %1 of %2").arg(port, toQt(holder->name));
         }
+        const std::optional<TensorType> type =
+            wire->heldBy == PortSide::output ? m_document.analysis().typeOf(wire->port) : std::nullopt;
+        wanted.usage = [type, side = wire->heldBy, recent = recentOps()](const QString& op) {
+            return recency(op, recent) +
+                   (side == PortSide::output ? readerUsage(op, type) : producerUsage(op));
+        };
         wanted.accepted = [this, held = *wire](const QString& op) {
             return fits(op, m_document.analysis(), held);
         };
@@ -65,15 +72,15 @@ void MainWindow::searchOp(QPoint at, std::optional<LooseWire> wire) {
 }
 
 void MainWindow::addFound(const QString& op) {
+    rememberOp(op);
+    using Grip = CanvasWidget::Grip;
     const auto [at, wire] = m_wanted;
-    const LaneId lane = m_canvas->laneAt(at);
-    if (!hasLaneFor(op, lane)) return;
-    if (!wire) return addOpAt(op, lane, m_canvas->positionAt(at));
     // The card begins where the wire was let go.
-    const int half = int(card::minWidth / 2 * m_canvas->zoom());
-    const Position place =
-        m_canvas->positionAt(at + QPoint(wire->heldBy == PortSide::output ? half : -half, 0));
-    const NewOp what{op, lane, place, m_canvas->frameAt(lane, place)};
+    const Grip grip = !wire ? Grip::middle : wire->heldBy == PortSide::output ? Grip::left : Grip::right;
+    const CanvasWidget::NewPlace place = m_canvas->placeFor(op, at, grip, wire);
+    if (!hasLaneFor(op, place.lane)) return;
+    if (!wire) return addOpAt(op, place.lane, place.position);
+    const NewOp what{op, place.lane, place.position, m_canvas->frameAt(place.lane, place.position)};
     add([&, held = *wire](std::vector<NodeId>* added) {
         return addOpTo(m_document.graph(), what, m_document.analysis(), held, added);
     });

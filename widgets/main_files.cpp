@@ -154,6 +154,7 @@ void MainWindow::openExample(const QString& path) {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
         m_canvas->zoomToFit();
+        offerNextLesson(path);
     });
 }
 

@@ -10,7 +10,6 @@
 #include "widgets/recent_files.h"
 #include "widgets/settings.h"
 #include "widgets/settings_dialog.h"
-#include "widgets/system_report.h"
 #include "widgets/text.h"
 #include "widgets/wire_edits.h"
 
@@ -36,8 +35,8 @@ QAction* MainWindow::addAction(QMenu& menu, const QString& text, const QKeySeque
     return action;
 }
 
-void MainWindow::editSettings() {
-    if (!askForSettings(m_document.profiles(), findChildren<QAction*>(), this)) return;
+void MainWindow::editSettings(SettingsPage page) {
+    if (!askForSettings(m_document.profiles(), findChildren<QAction*>(), page, this)) return;
     for (QWidget* window : QApplication::topLevelWidgets())
         if (auto* other = qobject_cast<MainWindow*>(window)) other->readSettings();
 }
@@ -98,8 +97,7 @@ void MainWindow::fillExamples() {
     try {
         for (const QString& path : exampleFiles()) {
             const std::string title = loadProject(path.toStdString()).info().title;
-            m_examples->addAction(title.empty() ? QFileInfo(path).completeBaseName() : toQt(title), this,
-                                  [this, path] { openExample(path); });
+            m_examples->addAction(exampleTitle(path, toQt(title)), this, [this, path] { openExample(path); });
         }
     } catch (const Error& error) {
         m_examples->addAction(toQt(error.what()))->setEnabled(false);
@@ -116,18 +114,18 @@ void MainWindow::buildEditMenu() {
     menu.addActions({undo, redo});
     menu.addSeparator();
     const auto needsSelection = [this](QAction* action) { m_needSelection.push_back(action); };
-    needsSelection(addAction(menu, tr("Cu&t"), QKeySequence::Cut, [this] {
-        copy();
-        edit(removeSelection(m_document.graph(), m_document.selection()));
-    }));
-    needsSelection(addAction(menu, tr("&Copy"), QKeySequence::Copy, [this] { copy(); }));
-    addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { paste(); });
-    needsSelection(addAction(menu, tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), [this] {
-        std::vector<NodeId> added;
-        Delta delta = duplicate(m_document.graph(), m_document.selection(), &added);
-        putIn(m_canvas->inside(), delta);
-        edit(std::move(delta), added);
-    }));
+    needsSelection(m_common.cut = addAction(menu, tr("Cu&t"), QKeySequence::Cut, [this] {
+                       copy();
+                       edit(removeSelection(m_document.graph(), m_document.selection()));
+                   }));
+    needsSelection(m_common.copy = addAction(menu, tr("&Copy"), QKeySequence::Copy, [this] { copy(); }));
+    m_common.paste = addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { paste(); });
+    needsSelection(m_common.duplicate = addAction(menu, tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), [this] {
+                       std::vector<NodeId> added;
+                       Delta delta = duplicate(m_document.graph(), m_document.selection(), &added);
+                       putIn(m_canvas->inside(), delta);
+                       edit(std::move(delta), added);
+                   }));
     needsSelection(addAction(menu, tr("Duplicate with &inputs"), QKeySequence(tr("Ctrl+Shift+D")), [this] {
         std::vector<NodeId> added;
         Delta delta = duplicateWithInputs(m_document.graph(), m_document.selection(), &added);
@@ -136,19 +134,25 @@ void MainWindow::buildEditMenu() {
     }));
     needsSelection(addAction(menu, tr("Disc&onnect"), QKeySequence(tr("Ctrl+Shift+X")),
                              [this] { edit(detach(m_document.graph(), m_document.selection())); }));
-    needsSelection(addAction(menu, tr("De&lete"), QKeySequence::Delete,
-                             [this] { edit(removeSelection(m_document.graph(), m_document.selection())); }));
-    needsSelection(addAction(menu, tr("Delete and reco&nnect"), QKeySequence(tr("Ctrl+Del")), [this] {
-        edit(removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
-    }));
-    menu.addSeparator();
-    addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas->selectAll(); });
-    fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
-    fillAlignMenu(*menu.addMenu(tr("Ali&gn")));
+    needsSelection(m_common.remove = addAction(menu, tr("De&lete"), QKeySequence::Delete, [this] {
+                       edit(removeSelection(m_document.graph(), m_document.selection()));
+                   }));
     needsSelection(
-        addAction(menu, tr("&Rename"), QKeySequence(tr("F2")), [this] { m_inspector->editName(); }));
+        m_common.removeThrough =
+            addAction(menu, tr("Delete and reco&nnect"), QKeySequence(tr("Ctrl+Del")), [this] {
+                edit(removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
+            }));
     menu.addSeparator();
-    addAction(menu, tr("Se&ttings…"), QKeySequence(tr("Ctrl+,")), [this] { editSettings(); });
+    m_common.selectAll =
+        addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas->selectAll(); });
+    fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
+    m_common.align = menu.addMenu(tr("Ali&gn"));
+    fillAlignMenu(*m_common.align);
+    needsSelection(m_common.rename = addAction(menu, tr("&Rename"), QKeySequence(tr("F2")),
+                                               [this] { m_inspector->editName(); }));
+    menu.addSeparator();
+    addAction(menu, tr("Se&ttings…"), QKeySequence(tr("Ctrl+,")),
+              [this] { editSettings(SettingsPage::general); });
     addAction(menu, tr("&Find an op"), QKeySequence::Find, [this] {
         m_palette->show();
         m_palette->focusSearch();
@@ -162,6 +166,7 @@ void MainWindow::buildGraphMenu() {
     m_graphMenu = &menu;
     menu.setToolTipsVisible(true);
     QMenu& lanes = *menu.addMenu(tr("&Add lane"));
+    m_common.addLane = &lanes;
     addAction(lanes, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
               [this] { edit(addLane(m_document.graph(), Device::cpu())); });
     addAction(lanes, tr("Next cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
@@ -169,14 +174,16 @@ void MainWindow::buildGraphMenu() {
     addAction(lanes, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
               [this] { edit(addLane(m_document.graph(), Device::automatic())); });
     fillLaneActions(*menu.addMenu(tr("&Lane")));
-    addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")), [this] { m_canvas->requestOp(); })
-        ->setToolTip(tr("Searches for an op and puts it under the pointer. On the canvas also by Tab or a "
-                        "double click."));
+    m_common.addOp =
+        addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")), [this] { m_canvas->requestOp(); });
+    m_common.addOp->setToolTip(
+        tr("Searches for an op and puts it under the pointer. On the canvas, Shift+A and a "
+           "double click do the same."));
     m_laneMenu = menu.addMenu(tr("&Send to lane"));
     connect(m_laneMenu, &QMenu::aboutToShow, this, &MainWindow::fillLaneMenu);
     fillLaneMenu();
     menu.addSeparator();
-    addAction(menu, tr("Insert &To"), QKeySequence(tr("Ctrl+T")), [this] {
+    m_common.insertTo = addAction(menu, tr("Insert &To"), QKeySequence(tr("Ctrl+T")), [this] {
         attempt(tr("Cannot insert a To"), [this] {
             Delta delta = insertTo(m_document.graph(), m_document.selection());
             if (delta.empty()) m_status->say(tr("Select an edge between two lanes, or its consumer."));
@@ -197,7 +204,8 @@ void MainWindow::buildGraphMenu() {
     // A letter alone belongs to the canvas: elsewhere it is typed.
     m_disableAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_disableAction);
-    addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
+    m_common.addNote =
+        addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
     menu.addSeparator();
     fillAnalysisMenu(*menu.addMenu(tr("A&nalyse")));
     addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")), [this] { applyFirstFix(); });
@@ -309,7 +317,8 @@ void MainWindow::buildViewMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&View"));
     addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas->zoomIn(); });
     addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas->zoomOut(); });
-    addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")), [this] { m_canvas->zoomToFit(); });
+    m_common.fit =
+        addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")), [this] { m_canvas->zoomToFit(); });
     addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")), [this] { m_canvas->zoom100(); });
     addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
               [this] { m_canvas->zoomToSelection(); });
@@ -329,9 +338,9 @@ void MainWindow::buildViewMenu() {
     minimap->setChecked(true);
     connect(minimap, &QAction::toggled, m_canvas, &CanvasWidget::setMinimapVisible);
     auto* const legend = new Legend(m_canvas);
-    QAction* showsLegend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
-    showsLegend->setCheckable(true);
-    connect(showsLegend, &QAction::toggled, legend, &QWidget::setVisible);
+    m_legendAction = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
+    m_legendAction->setCheckable(true);
+    connect(m_legendAction, &QAction::toggled, legend, &QWidget::setVisible);
     QMenu& heat = *menu.addMenu(tr("&Heat"));
     auto* shades = new QActionGroup(this);
     const std::tuple<HeatBy, QString, QString> heats[] = {
@@ -380,12 +389,6 @@ void MainWindow::buildViewMenu() {
         action->setObjectName(QStringLiteral("theme.") + (key.isEmpty() ? QStringLiteral("system") : key));
         group->addAction(action);
     }
-}
-
-void MainWindow::buildHelpMenu() {
-    QMenu& menu = *menuBar()->addMenu(tr("&Help"));
-    addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("F1")),
-              [this] { showAbout(m_document.devices(), this); });
 }
 
 void MainWindow::refreshActions() {

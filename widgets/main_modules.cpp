@@ -65,14 +65,16 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
         m_needModule.push_back(action);
         return action;
     };
-    add(tr("Re&name module…"), tr("Shift+F2"), [this] { renameModuleAtHand(); });
+    m_common.renameModule = add(tr("Re&name module…"), tr("Shift+F2"), [this] { renameModuleAtHand(); });
     QMenu* colors = menu.addMenu(tr("&Colour"));
+    m_common.moduleColors = colors;
     m_needModule.push_back(colors->menuAction());
     connect(colors, &QMenu::aboutToShow, this, [this, colors] { fillColorMenu(*colors); });
     fillColorMenu(*colors);
-    add(tr("Open &inside"), tr("Ctrl+Return"), [this] {
-        m_canvas->enter(moduleAtHand());
-    })->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
+    m_common.openModule =
+        add(tr("Open &inside"), tr("Ctrl+Return"), [this] { m_canvas->enter(moduleAtHand()); });
+    m_common.openModule->setToolTip(
+        tr("Shows the module alone. You can also double-click a collapsed module."));
     m_leaveAction = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
                               [this] { m_canvas->leave(); });
     connect(m_canvas, &CanvasWidget::insideChanged, this, &MainWindow::refreshActions);
@@ -82,14 +84,15 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
     });
     m_collapseAction->setToolTip(
         tr("Draws the module as one card. Double-click the card to open the module."));
-    add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
+    m_common.dissolveModule = add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
         const FrameId module = moduleAtHand();
         Delta delta = dissolveModule(m_document.graph(), module);
         if (delta.empty() && module != FrameId::none)
             m_status->say(tr("This frame is the body of its owner. Delete the owner to remove it."),
                           Severity::warning);
         edit(std::move(delta));
-    })->setToolTip(tr("Removes the frame and keeps its nodes."));
+    });
+    m_common.dissolveModule->setToolTip(tr("Removes the frame and keeps its nodes."));
     add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
         keepModule();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));

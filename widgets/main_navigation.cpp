@@ -1,10 +1,29 @@
 #include "widgets/main_window.h"
 #include "widgets/quick_find.h"
+#include "widgets/start_page.h"
 #include "widgets/text.h"
 
 #include <QMenu>
 
+#include <algorithm>
+
 namespace twb {
+namespace {
+
+bool takesKeys(const QWidget& widget) {
+    return widget.isVisible() && widget.isEnabled() && widget.focusPolicy() & Qt::TabFocus &&
+           !widget.focusProxy();
+}
+
+/// Where the focus was last in a pane, else its first control; null where it has none.
+QWidget* whereKeysGo(QWidget& pane) {
+    if (QWidget* last = pane.focusWidget(); last && last != &pane && takesKeys(*last)) return last;
+    for (QWidget* next = pane.nextInFocusChain(); next != &pane; next = next->nextInFocusChain())
+        if (pane.isAncestorOf(next) && takesKeys(*next)) return next;
+    return takesKeys(pane) ? &pane : nullptr;
+}
+
+} // namespace
 
 void MainWindow::goTo(NodeId id) {
     Selection selection;
@@ -38,10 +57,33 @@ std::vector<QuickFind::Item> MainWindow::findable(QuickFind::Scope scope) {
     return items;
 }
 
+/// Moves the focus to the next pane that is shown, to where it was last in there.
+void MainWindow::stepPane(int by) {
+    std::vector<QWidget*> panes;
+    for (QWidget* pane : {static_cast<QWidget*>(m_bar), static_cast<QWidget*>(m_palette),
+                          static_cast<QWidget*>(m_start), static_cast<QWidget*>(m_canvas),
+                          static_cast<QWidget*>(m_inspector), static_cast<QWidget*>(m_bottom)})
+        if (pane->isVisible()) panes.push_back(pane);
+    const QWidget* at = focusWidget();
+    const auto here = std::find_if(panes.begin(), panes.end(),
+                                   [at](QWidget* p) { return at && (p == at || p->isAncestorOf(at)); });
+    const auto count = std::ssize(panes);
+    auto next = here == panes.end() ? (by > 0 ? -1 : count) : here - panes.begin();
+    for (auto tries = count; tries > 0; --tries) {
+        next = (next + by + count) % count;
+        if (QWidget* target = whereKeysGo(*panes[std::size_t(next)])) {
+            target->setFocus(Qt::ShortcutFocusReason);
+            return;
+        }
+    }
+}
+
 void MainWindow::fillGoMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("To a &node by name"), QKeySequence(tr("Ctrl+P")),
               [this] { m_find->ask(QuickFind::Scope::nodes); });
+    addAction(menu, tr("To the next &pane"), QKeySequence(tr("F6")), [this] { stepPane(1); });
+    addAction(menu, tr("To the pre&vious pane"), QKeySequence(tr("Shift+F6")), [this] { stepPane(-1); });
     menu.addSeparator();
     const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
         QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas->walk(way); });

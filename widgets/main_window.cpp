@@ -22,6 +22,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QInputDialog>
 #include <QMenu>
 #include <QMenuBar>
@@ -56,6 +57,9 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     buildPanels();
     buildMenus();
     connectPanels();
+    // A click on a button leaves the focus where it is, so that the keys go on to the canvas.
+    for (auto* button : findChildren<QAbstractButton*>())
+        if (button->focusPolicy() != Qt::NoFocus) button->setFocusPolicy(Qt::TabFocus);
     updateTitle();
     updateProblemCount();
     logRemarks();
@@ -166,6 +170,7 @@ void MainWindow::connectPanels() {
     connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
     connect(m_problems, &ProblemsPanel::fixesRequested, this,
             [this](const std::vector<Fix>& fixes, const QString& title) {
+                m_canvas->setFocus();
                 attempt(tr("Cannot apply the fixes"), [&] {
                     edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), fixes,
                               title.toStdString()));
@@ -175,6 +180,11 @@ void MainWindow::connectPanels() {
     connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
+    // First of all: these buttons are disabled by what they do, and their focus would go to the next field.
+    // A field that is being edited takes its text over when it loses the focus.
+    for (const auto signal : {&RunBar::runRequested, &RunBar::continuousRequested, &RunBar::stepRequested,
+                              &RunBar::stopRequested})
+        connect(m_bar, signal, m_canvas, qOverload<>(&QWidget::setFocus));
     connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);
     connect(m_bar, &RunBar::continuousRequested, this, &MainWindow::runContinuously);
     connect(m_bar, &RunBar::stepRequested, &m_runs, &RunController::step);
@@ -182,6 +192,15 @@ void MainWindow::connectPanels() {
     connect(m_bar, &RunBar::iterationsChosen, this, &MainWindow::setIterations);
     connect(m_bar, &RunBar::policyChosen, this, &MainWindow::setPolicy);
     connect(m_bar, &RunBar::deviceChosen, this, &MainWindow::chooseDevice);
+    // A choice by mouse; one that was reached by Tab keeps the focus for the next key.
+    const auto returnFromChoice = [this] {
+        const QWidget* at = QApplication::focusWidget();
+        if (!qobject_cast<const QComboBox*>(at) && !qobject_cast<const QAbstractButton*>(at))
+            m_canvas->setFocus();
+    };
+    connect(m_bar, &RunBar::policyChosen, this, returnFromChoice);
+    connect(m_bar, &RunBar::deviceChosen, this, returnFromChoice);
+    connect(m_find, &QuickFind::finished, m_canvas, qOverload<>(&QWidget::setFocus));
 
     connect(&m_runs, &RunController::frame, m_canvas, &CanvasWidget::runStateChanged);
     connect(&m_runs, &RunController::stateChanged, m_canvas, &CanvasWidget::runStateChanged);
@@ -252,6 +271,7 @@ void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
 }
 
 void MainWindow::applyFix(const Fix& fix) {
+    m_canvas->setFocus(); // the button goes with its problem
     attempt(tr("Cannot apply the fix"), [&] {
         edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
     });
@@ -353,17 +373,6 @@ void MainWindow::chooseDevice(const DeviceChoice& choice) {
         choices.push_back(choice);
         m_document.setDeviceChoices(std::move(choices));
     });
-}
-
-void MainWindow::showContextMenu(QPoint at) {
-    QMenu menu(this);
-    menu.addActions(m_editMenu->actions());
-    menu.addSeparator();
-    menu.addMenu(m_laneMenu);
-    menu.addActions({m_foldAction, m_unfoldAction, m_disableAction, m_addDotAction, m_straightenAction});
-    menu.addMenu(m_moduleMenu);
-    menu.addMenu(m_breakpointMenu);
-    menu.exec(at);
 }
 
 void MainWindow::updateTitle() {

@@ -11,6 +11,7 @@
 #include "widgets/recovery.h"
 #include "widgets/run_bar.h"
 #include "widgets/run_controller.h"
+#include "widgets/settings_dialog.h"
 #include "widgets/status_line.h"
 
 #include <QMainWindow>
@@ -29,6 +30,7 @@ namespace twb {
 class BreakpointsPanel;
 class FileWatch;
 class LogPanel;
+class ManualWindow;
 class NoticeBar;
 class OpSearch;
 class StartPage;
@@ -91,8 +93,7 @@ private:
     void buildRunMenu();
     void buildGuardMenu(QMenu& menu);
     void buildViewMenu();
-    void buildHelpMenu();
-    void editSettings();
+    void editSettings(SettingsPage page);
     void readSettings();
     // main_arranging.cpp
     void fillSelectMenu(QMenu& menu);
@@ -184,7 +185,9 @@ private:
     void askAndRemoveLane(LaneId id);
     void showLaneMenu(LaneId id, QPoint at);
 
-    void showContextMenu(QPoint at);
+    // main_context_menu.cpp
+    void showContextMenu(const Hit& what, QPoint at);
+    void fillContextMenu(QMenu& menu, const Hit& what);
     void setTheme(const QString& name);
     void updateTitle();
     void updateProblemCount();
@@ -193,6 +196,11 @@ private:
     void goTo(NodeId id);
     std::vector<QuickFind::Item> findable(QuickFind::Scope scope);
     void fillGoMenu(QMenu& menu);
+    void stepPane(int by);
+    // main_help.cpp
+    void buildHelpMenu();
+    void showManual();
+    void offerNextLesson(const QString& path);
 
     LaneId laneInView() const;
     std::vector<NodeId> selectedNodes() const;
@@ -225,6 +233,7 @@ private:
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
     bool m_shown = false;
+    ManualWindow* m_manual = nullptr; ///< once it was asked for
 
     QMenu* m_recent = nullptr;
     QMenu* m_examples = nullptr;
@@ -234,6 +243,14 @@ private:
     QMenu* m_graphMenu = nullptr;
     std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
     std::vector<QAction*> m_needModule;    ///< enabled while what is selected stands in one
+    QAction* m_legendAction = nullptr;
+    /// What the context menu has of the menus, beside the actions below.
+    struct {
+        QAction *cut, *copy, *paste, *duplicate, *remove, *removeThrough, *rename, *selectAll;
+        QAction *addOp, *insertTo, *addNote, *fit;
+        QAction *openModule, *renameModule, *dissolveModule;
+        QMenu *align, *addLane, *moduleColors;
+    } m_common{};
     QAction* m_foldAction = nullptr;
     QAction* m_unfoldAction = nullptr;
     QAction* m_disableAction = nullptr;

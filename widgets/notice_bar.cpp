@@ -30,6 +30,7 @@ void NoticeBar::ask(const QString& sentence, std::vector<Answer> answers) {
     }
     for (Answer& answer : answers) {
         auto* button = new QPushButton(answer.text);
+        button->setFocusPolicy(Qt::TabFocus);
         connect(button, &QPushButton::clicked, this, [this, taken = std::move(answer)] {
             if (taken.ends) hide();
             taken.take();

@@ -1,6 +1,7 @@
 #include "widgets/quick_find.h"
 
 #include "widgets/icon.h"
+#include "widgets/labels.h"
 #include "widgets/theme.h"
 
 #include <QAbstractItemView>
@@ -53,6 +54,30 @@ public:
     }
 };
 
+/// The matches, within the window wherever the field is in it.
+class MatchList : public QListView {
+public:
+    explicit MatchList(const QWidget& field) : m_field(field) {}
+
+protected:
+    void moveEvent(QMoveEvent* event) override {
+        QListView::moveEvent(event);
+        keepInside();
+    }
+    void resizeEvent(QResizeEvent* event) override {
+        QListView::resizeEvent(event);
+        keepInside();
+    }
+
+private:
+    void keepInside() {
+        const QRect inside = withinWindow(m_field, geometry());
+        if (inside != geometry()) setGeometry(inside);
+    }
+
+    const QWidget& m_field;
+};
+
 } // namespace
 
 QuickFind::QuickFind(QWidget* parent)
@@ -66,7 +91,7 @@ QuickFind::QuickFind(QWidget* parent)
     m_completer->setFilterMode(Qt::MatchContains);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->setMaxVisibleItems(14);
-    auto* list = new QListView;
+    auto* list = new MatchList(*this);
     list->setProperty("role", QStringLiteral("popup"));
     list->setAccessibleName(tr("Matches"));
     list->setMinimumWidth(320);
@@ -130,12 +155,13 @@ void QuickFind::focusInEvent(QFocusEvent* event) {
 void QuickFind::take(const QModelIndex& index) {
     const std::size_t at = index.data(kItemRole).toULongLong();
     if (at >= m_items.size()) return;
+    m_completer->popup()->hide(); // it has the keys until then
     const std::function<void()> taken = m_items[at].take;
     // The completer writes the text into the field after this signal.
     QTimer::singleShot(0, this, [this, taken] {
         clear();
-        clearFocus();
         setScope(Scope::all);
+        Q_EMIT finished();
         taken();
     });
 }
@@ -143,12 +169,14 @@ void QuickFind::take(const QModelIndex& index) {
 void QuickFind::keyPressEvent(QKeyEvent* event) {
     const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
     if (enter && !text().isEmpty() && m_completer->completionCount() > 0) {
-        take(m_completer->completionModel()->index(0, 0));
+        const QModelIndex current = m_completer->popup()->currentIndex(); // after an arrow key
+        take(current.isValid() ? current : m_completer->completionModel()->index(0, 0));
         return;
     }
     if (event->key() == Qt::Key_Escape) {
+        m_completer->popup()->hide();
         clear();
-        clearFocus();
+        Q_EMIT finished();
         return;
     }
     QLineEdit::keyPressEvent(event);

@@ -30,6 +30,10 @@ public:
     /// Takes the focus; the scope lasts until it goes elsewhere.
     void ask(Scope scope);
 
+Q_SIGNALS:
+    /// A match was taken, which happens next, or Esc pressed.
+    void finished();
+
 protected:
     void focusInEvent(QFocusEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;

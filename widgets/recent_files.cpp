@@ -2,8 +2,11 @@
 
 #include "profile/resource_path.h"
 
+#include <QCoreApplication>
 #include <QDir>
 #include <QSettings>
+
+#include <algorithm>
 
 namespace twb {
 namespace {
@@ -28,6 +31,27 @@ QStringList exampleFiles() {
     for (const QFileInfo& file : folder.entryInfoList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name))
         out << file.absoluteFilePath();
     return out;
+}
+
+int lessonNumber(const QString& path) {
+    const QString name = QFileInfo(path).fileName();
+    const qsizetype dash = name.indexOf(QLatin1Char('-'));
+    bool isNumber = false;
+    const int number = name.left(std::max<qsizetype>(dash, 0)).toInt(&isNumber);
+    return isNumber && number > 0 ? number : 0;
+}
+
+QString lessonFile(int number) {
+    for (const QString& path : exampleFiles())
+        if (lessonNumber(path) == number) return path;
+    return {};
+}
+
+QString exampleTitle(const QString& path, const QString& title) {
+    const int number = lessonNumber(path);
+    if (number == 0) return title.isEmpty() ? QFileInfo(path).completeBaseName() : title;
+    const QString lesson = QCoreApplication::translate("Lessons", "Lesson %1").arg(number);
+    return title.isEmpty() ? lesson : QStringLiteral("%1: %2").arg(lesson, title);
 }
 
 } // namespace twb

@@ -102,6 +102,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_policy->addItem(tr("Implicit"), int(Policy::Kind::implicit));
     m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));
     m_policy->setMinimumWidth(96);
+    m_policy->setFocusPolicy(Qt::TabFocus);
 
     m_devices->setContentsMargins(0, 0, 0, 0);
     m_devices->setSpacing(8);
@@ -156,7 +157,10 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
 
 void RunBar::setTrailing(QWidget* widget) { m_layout->addWidget(widget, 100); }
 
-std::int64_t RunBar::iterations() const { return m_iterations->value(); }
+std::int64_t RunBar::iterations() const {
+    m_iterations->interpretText(); // a number that is being typed counts
+    return m_iterations->value();
+}
 
 void RunBar::focusIterations() {
     m_iterations->setFocus(Qt::ShortcutFocusReason);
@@ -211,6 +215,7 @@ void RunBar::refreshDevices() {
         auto* button = new QPushButton(text);
         button->setProperty("role", QStringLiteral("menu"));
         button->setMenu(new QMenu(button));
+        button->setFocusPolicy(Qt::TabFocus);
         button->setToolTip(tr("Hardware for this lane: %1").arg(text));
         m_devices->addWidget(button);
         button->show(); // at once: fit() counts it

@@ -113,7 +113,8 @@ void readShortcut(QAction& action) {
     if (!standard.isEmpty()) action.setShortcut(settings::shortcut(standard));
 }
 
-bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, QWidget* parent) {
+bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, SettingsPage page,
+                    QWidget* parent) {
     QDialog dialog(parent);
     dialog.setObjectName(QStringLiteral("settings"));
     dialog.setWindowTitle(Words::tr("Settings"));
@@ -126,6 +127,7 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
     auto* pages = new QTabWidget;
     pages->addTab(general.page, Words::tr("General"));
     pages->addTab(shortcuts, Words::tr("Shortcuts"));
+    pages->setCurrentIndex(page == SettingsPage::shortcuts ? 1 : 0);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
     QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);

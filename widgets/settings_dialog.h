@@ -15,8 +15,11 @@ void makeEditable(QAction& action, const QKeySequence& standard);
 /// The same, once more after the settings have changed.
 void readShortcut(QAction& action);
 
-/// Asks for everything in settings.h; the shortcuts are those of `actions`. Writes them and returns true when
-/// somebody said OK.
-bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, QWidget* parent);
+enum class SettingsPage { general, shortcuts };
+
+/// Asks for everything in settings.h, from `page` on; the shortcuts are those of `actions`. Writes them and
+/// returns true when somebody said OK.
+bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, SettingsPage page,
+                    QWidget* parent);
 
 } // namespace twb

@@ -130,7 +130,7 @@ void StartPage::refill() {
     try {
         for (const QString& path : exampleFiles()) {
             ProjectCard* card = addCard(m_examples, path);
-            card->setWords(QFileInfo(path).completeBaseName(), {});
+            card->setWords(exampleTitle(path, {}), {});
             connect(card, &ProjectCard::clicked, this, [this, path] { Q_EMIT exampleChosen(path); });
         }
     } catch (const Error& error) {
@@ -167,7 +167,8 @@ void StartPage::drawNext() {
                     const std::filesystem::path path(card->path().toStdU16String());
                     const Graph graph = loadProject(path);
                     if (cards == &m_examples && !graph.info().title.empty())
-                        card->setWords(toQt(graph.info().title), toQt(graph.info().description));
+                        card->setWords(exampleTitle(card->path(), toQt(graph.info().title)),
+                                       toQt(graph.info().description));
                     card->setPicture(pictureOf(graph, path.parent_path(), *m_profiles));
                 }
             } catch (const Error& error) {

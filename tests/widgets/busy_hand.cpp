@@ -58,7 +58,7 @@ private:
             if (m_button == QLatin1String("Discard"))
                 window->close();
             else
-                press(*canvas, Qt::Key_Tab);
+                press(*canvas, Qt::Key_Insert);
             return;
         }
     }

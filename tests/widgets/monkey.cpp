@@ -53,7 +53,7 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
         {"plug a wire elsewhere", 4, &Monkey::replug},
         {"rubber band", 4, &Monkey::rubberBand},
         {"cut by a stroke", 2, &Monkey::cutByStroke},
-        {"search by Tab", 4, &Monkey::searchByTab},
+        {"search by Shift+A", 4, &Monkey::searchByKey},
         {"add from the palette", 3, &Monkey::addFromPalette},
         {"drop an op", 4, &Monkey::dropOp},
         {"press a shortcut", 30, &Monkey::pressShortcut},
@@ -257,9 +257,9 @@ void Monkey::answerSearch() {
     if (popup->isVisible()) QTest::keyClick(field, Qt::Key_Escape);
 }
 
-void Monkey::searchByTab() {
+void Monkey::searchByKey() {
     m_hand.moveTo(anywhere());
-    m_hand.key(Qt::Key_Tab);
+    m_hand.key(Qt::Key_A, Qt::ShiftModifier);
     answerSearch();
 }
 

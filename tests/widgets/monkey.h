@@ -54,7 +54,7 @@ private:
     void replug();
     void rubberBand();
     void cutByStroke();
-    void searchByTab();
+    void searchByKey();
     void addFromPalette();
     void dropOp();
     void pressShortcut();

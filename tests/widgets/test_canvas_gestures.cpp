@@ -299,7 +299,7 @@ private Q_SLOTS:
         QSignalSpy spy(&c.canvas, &CanvasWidget::opDropped);
         QMimeData mime;
         mime.setData(QLatin1String(kOpMimeType), QByteArray("MatMul"));
-        const QPoint at = c.pixel({360, c.canvas.scene().lane(g.cuda)->top + 61});
+        const QPoint at = c.pixel({200, c.canvas.scene().lane(g.cuda)->top + 61});
         QDragEnterEvent enter(at, Qt::CopyAction, &mime, Qt::LeftButton, {});
         QApplication::sendEvent(&c.canvas, &enter);
         QVERIFY(enter.isAccepted());
@@ -312,7 +312,11 @@ private Q_SLOTS:
         QCOMPARE(spy.count(), 1);
         QCOMPARE(spy.front()[0].toString(), QStringLiteral("MatMul"));
         QCOMPARE(spy.front()[1].value<LaneId>(), g.cuda);
-        QCOMPARE(spy.front()[2].value<Position>(), (Position{304, 24}));
+        const Position place = spy.front()[2].value<Position>();
+        const QRectF outline = c.canvas.placeFor(QStringLiteral("MatMul"), at).outline;
+        QCOMPARE(place.x, outline.left());
+        QCOMPARE(place.y, 24.0);
+        QVERIFY(std::abs(outline.center().x() - 200) <= kGrid); // the card's middle under the pointer
     }
 
     void headerAndMenuSignals() {
@@ -355,6 +359,28 @@ private Q_SLOTS:
         const double own = c.canvas.zoom();
         c.canvas.resize(1000, 700);
         QCOMPARE(c.canvas.zoom(), own);
+    }
+
+    void fitShowsTheWiresAndNoEmptyBand() {
+        // A wire that runs back goes around both cards; the lane is far higher than its cards, which begin
+        // far to the right.
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 1800});
+        const NodeId late = addNode(builder, cpu, "Ones", "late", 2600, 16);
+        const NodeId early = addNode(builder, cpu, "Relu", "early", 1200, 400);
+        builder.connect({{late, 0}, {early, 0}});
+        graph.apply(builder.take());
+        ShownCanvas c(graph);
+        const QRectF wire = c.canvas.scene().wire({{late, 0}, {early, 0}})->bounds;
+        QVERIFY(wire.left() < c.shape(early).rect.left() && wire.right() > c.shape(late).rect.right());
+        const QRectF seen = c.canvas.viewport();
+        const double header = headerWidthFor(c.canvas.width()) / c.canvas.zoom();
+        QVERIFY(seen.adjusted(header, 0, 0, 0).contains(wire));
+        const double leftBand = (wire.left() - seen.left() - header) * c.canvas.zoom();
+        QVERIFY2(leftBand <= 24, qPrintable(QString::number(leftBand)));
+        QVERIFY2(c.canvas.zoom() * wire.width() > 0.85 * (c.canvas.width() - header * c.canvas.zoom()),
+                 qPrintable(QString::number(c.canvas.zoom())));
     }
 
     void doubleClickOpensWhatANodeRuns() {

@@ -100,7 +100,7 @@ private Q_SLOTS:
 
     void allOfItIsInView() {
         const QRectF seen = m_canvas->canvas.viewport();
-        const QRectF all = m_canvas->canvas.scene().extent();
+        const QRectF all = m_canvas->canvas.scene().shownExtent();
         QVERIFY(seen.top() <= all.top() && seen.bottom() >= all.bottom() - 1);
         QVERIFY(seen.left() <= all.left() && seen.right() >= all.right());
         QVERIFY(m_canvas->canvas.zoom() <= 1);

@@ -109,6 +109,42 @@ private Q_SLOTS:
         QCOMPARE(c.document.graph().find(linear)->parent, g.body);
     }
 
+    void aFrameIsSelectedByItsEdge() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        const QRectF rect = c.canvas.scene().frame(g.module)->rect;
+        for (const QPointF at :
+             {QPointF(rect.right(), rect.center().y()), QPointF(rect.center().x(), rect.bottom()),
+              QPointF(rect.left() + 1, rect.bottom() - 20)}) {
+            c.document.select({});
+            c.click(c.pixel(at));
+            const std::vector<NodeId> inside = c.canvas.scene().nodesOf(g.module, c.document.graph());
+            QVERIFY(!inside.empty());
+            QCOMPARE(c.document.selection().nodes, std::set<NodeId>(inside.begin(), inside.end()));
+        }
+        // Its inside is for the rubber band.
+        c.click(c.pixel(rect.bottomLeft() + QPointF(40, -9)));
+        QVERIFY(c.document.selection().empty());
+    }
+
+    /// Also where the whole of a large graph is in view.
+    void titlesAreLegibleAtAnyZoom() {
+        Looped g;
+        ShownCanvas c(g.graph);
+        const Scene& scene = c.canvas.scene();
+        const double near = scene.frame(g.body)->titleRect.height() * c.canvas.zoom();
+        while (c.canvas.zoom() > 0.26) c.canvas.zoomOut();
+        c.canvas.grab();
+        const FrameShape& frame = *scene.frame(g.body);
+        QVERIFY(frame.titleRect.height() * c.canvas.zoom() >= std::min(near, 17.0));
+        QVERIFY(!frame.shownTitle.isEmpty());
+        c.click(c.pixel(frame.titleRect.center()));
+        QVERIFY(!c.document.selection().nodes.empty());
+        for (const FrameShape& a : scene.frames())
+            for (const FrameShape& b : scene.frames())
+                QVERIFY(a.id == b.id || !a.titleRect.intersects(b.titleRect));
+    }
+
     void doubleClickOnATitleZoomsToItsFrame() {
         Looped g;
         ShownCanvas c(g.graph);

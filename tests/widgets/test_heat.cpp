@@ -1,4 +1,5 @@
 #include "support/test_main.h"
+#include "widgets/canvas/minimap.h"
 #include "widgets/window_hand.h"
 
 #include <cmath>
@@ -151,13 +152,45 @@ private Q_SLOTS:
         QVERIFY(contrast(heatColor(theme, 0), heatColor(theme, 1)) > 2);
     }
 
+    /// Also the cheapest card is told from the lane that it stands on.
+    void coldCardsStandOut_data() { theRampIsLegible_data(); }
+    void coldCardsStandOut() {
+        QFETCH(bool, isDark);
+        const Theme& theme = isDark ? Theme::dark() : Theme::light();
+        for (const Device device : {Device::cpu(), Device::cuda(0), Device::cuda(1), Device::cuda(2)}) {
+            const double between = contrast(heatColor(theme, 0), theme.laneBackground(device));
+            QVERIFY2(between >= 1.2, qPrintable(QString::number(between)));
+        }
+    }
+
+    void theScaleLeavesTheLanesHeadersAndTheMapAlone() {
+        const Small g;
+        WindowHand hand(g.graph);
+        hand.canvas.setMinimapVisible(true);
+        const auto header = [&] {
+            hand.canvas.zoom100();
+            return hand.canvas
+                .grab(QRect(0, 0, int(headerWidthFor(hand.canvas.width())), hand.canvas.height()))
+                .toImage();
+        };
+        const QImage before = header();
+        hand.key(Qt::Key_Y, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(header(), before);
+        const QRectF scale = heatScaleBox(QSizeF(hand.canvas.size()));
+        QVERIFY(!scale.isEmpty());
+        const auto* map = hand.canvas.findChild<Minimap*>();
+        QVERIFY(!map->isVisible() || !QRectF(map->geometry()).intersects(scale));
+        // Fitted, the cards stand above it.
+        hand.canvas.zoomToFit();
+        for (const NodeId id : {g.x, g.wide, g.relu, g.neg})
+            QVERIFY(hand.canvas.toPixel(hand.shape(id).rect.bottomRight()).y() < scale.top());
+    }
+
     void theScaleIsDrawnAndSaysWhatIsModelled() {
         const Small g;
         WindowHand hand(g.graph);
         const auto foot = [&] {
-            return hand.canvas
-                .grab(QRect(0, hand.canvas.height() - 62, int(headerWidthFor(hand.canvas.width())), 62))
-                .toImage();
+            return hand.canvas.grab(heatScaleBox(QSizeF(hand.canvas.size())).toRect()).toImage();
         };
         const QImage none = foot();
         hand.key(Qt::Key_Y, Qt::ControlModifier | Qt::ShiftModifier);

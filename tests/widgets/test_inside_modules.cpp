@@ -225,7 +225,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Escape);
         // An op that is searched for, too.
         hand.moveTo(hand.middle(g.neg) + QPoint(0, 90));
-        hand.key(Qt::Key_Tab);
+        hand.key(Qt::Key_A, Qt::ShiftModifier);
         QWidget* popup = QApplication::activePopupWidget();
         QVERIFY(popup && popup->focusProxy());
         QTest::keyClicks(popup->focusProxy(), QStringLiteral("Sigmoid"));
@@ -348,7 +348,7 @@ private Q_SLOTS:
         hand.canvas.setFocus();
         hand.canvas.zoomToFit();
         hand.moveTo(hand.pixel({300, 100}));
-        hand.key(Qt::Key_Tab);
+        hand.key(Qt::Key_A, Qt::ShiftModifier);
         QWidget* popup = QApplication::activePopupWidget();
         QVERIFY(popup && popup->focusProxy());
         QTest::keyClicks(popup->focusProxy(), QStringLiteral("two devices"));

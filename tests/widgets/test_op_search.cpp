@@ -2,11 +2,13 @@
 #include "widgets/palette/fuzzy_match.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/palette/op_search.h"
+#include "widgets/palette/op_usage.h"
 #include "widgets/window_hand.h"
 
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
+#include <QSettings>
 
 using namespace twb;
 using namespace twb::test;
@@ -109,7 +111,7 @@ private Q_SLOTS:
         QVERIFY(model.firstOp().data(OpListModel::TypesRole).toString().endsWith(QStringLiteral("→ i64")));
     }
 
-    void tabPutsAnOpOnTheLaneUnderThePointer() {
+    void shiftAPutsAnOpOnTheLaneUnderThePointer() {
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
@@ -117,7 +119,7 @@ private Q_SLOTS:
         QTest::mouseMove(hand.window.get(), hand.canvas.mapTo(hand.window.get(), at));
         hand.moveTo(at);
         QVERIFY(hand.canvas.underMouse());
-        hand.key(Qt::Key_Tab);
+        hand.key(Qt::Key_A, Qt::ShiftModifier);
         QVERIFY(search.isOpen());
         QVERIFY(search.heading->isHidden());
         search.type("softm");
@@ -204,6 +206,77 @@ private Q_SLOTS:
         QVERIFY(std::abs(hand.shape(node->id).rect.left() - hand.canvas.toScene(to).x()) <= 8);
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
+    }
+
+    void suggestionsAreRankedByUse_data() {
+        QTest::addColumn<QString>("dtype");
+        QTest::addColumn<std::vector<std::int64_t>>("shape");
+        QTest::addColumn<QString>("first");
+        QTest::addColumn<QStringList>("early"); ///< among the first eight
+        QTest::addColumn<QStringList>("late");  ///< not among them
+        using Sizes = std::vector<std::int64_t>;
+        const auto words = [](const char* text) { return QString::fromLatin1(text).split(QLatin1Char(' ')); };
+        QTest::newRow("matrix") << QStringLiteral("f32") << Sizes{1000, 1000} << QStringLiteral("MatMul")
+                                << words("Gemm Add Relu Linear") << words("Range Conv NonZero Det");
+        QTest::newRow("images") << QStringLiteral("f32") << Sizes{8, 3, 224, 224} << QStringLiteral("Conv")
+                                << words("Relu BatchNormalization Add") << words("Gemm Range Gather");
+        QTest::newRow("tokens") << QStringLiteral("i64") << Sizes{4, 128} << QStringLiteral("Gather")
+                                << words("Cast Equal Add") << words("Softmax Conv Range");
+        QTest::newRow("mask") << QStringLiteral("bool") << Sizes{4, 128} << QStringLiteral("Where")
+                              << words("Cast Not And") << words("Compress");
+        QTest::newRow("number") << QStringLiteral("f32") << Sizes{} << QStringLiteral("Add")
+                                << words("Mul Probe Div") << words("Conv Gemm Range");
+    }
+    void suggestionsAreRankedByUse() {
+        QFETCH(QString, dtype);
+        QFETCH(std::vector<std::int64_t>, shape);
+        QFETCH(QString, first);
+        QFETCH(QStringList, early);
+        QFETCH(QStringList, late);
+        QSettings().remove(QStringLiteral("recentOps"));
+        Start g;
+        DeltaBuilder builder(g.graph, "shape");
+        Node x = *g.graph.find(g.x);
+        x.op = "Full";
+        x.attributes = {{"shape", shape}, {"value", 1.0}, {"dtype", dtype.toStdString()}};
+        builder.change(x);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.drag(hand.output(g.x), hand.pixel({300, 220}));
+        QVERIFY(search.isOpen());
+        QStringList shown;
+        for (int i = 0; i < 8; ++i) shown << search.row(i);
+        const QString all = shown.join(QLatin1Char(' '));
+        QVERIFY2(shown.front() == first, qPrintable(all));
+        for (const QString& op : early) QVERIFY2(shown.contains(op), qPrintable(op + QStringLiteral(" not in ") + all));
+        for (const QString& op : late) QVERIFY2(!shown.contains(op), qPrintable(op + QStringLiteral(" in ") + all));
+    }
+
+    void whatWasChosenLastComesEarly() {
+        QSettings().remove(QStringLiteral("recentOps"));
+        Start g;
+        WindowHand hand(g.graph);
+        const Search search(*hand.window);
+        hand.drag(hand.output(g.x), hand.pixel({300, 220}));
+        search.type("erf");
+        search.press(Qt::Key_Return);
+        QVERIFY(hand.node("erf"));
+        hand.drag(hand.output(g.x), hand.pixel({300, 60}));
+        QStringList shown;
+        for (int i = 0; i < 6; ++i) shown << search.row(i);
+        QVERIFY2(shown.contains(QStringLiteral("Erf")), qPrintable(shown.join(QLatin1Char(' '))));
+    }
+
+    /// A misspelt name in the table would rank nothing.
+    void everyRankedOpIsInThePalette() {
+        OpListModel model(OpListModel::Order::nearest);
+        QStringList ranked;
+        for (int i = 0; i < model.rowCount(); ++i) {
+            const QString op = model.op(model.index(i));
+            if (readerUsage(op, std::nullopt) > 0) ranked << op;
+        }
+        QCOMPARE(std::size_t(ranked.size()), rankedReaders().size());
     }
 
     void aWireFromAnInputFindsWhatMakesIt() {

@@ -61,7 +61,7 @@ private:
 
 /// Adds an op by keys.
 void work(WindowHand& hand) {
-    hand.key(Qt::Key_Tab);
+    hand.key(Qt::Key_A, Qt::ShiftModifier);
     QWidget* field = QApplication::activePopupWidget()->focusProxy();
     QTest::keyClicks(field, QStringLiteral("relu"));
     QTest::keyClick(field, Qt::Key_Return);

@@ -163,7 +163,7 @@ private Q_SLOTS:
                 if (button->text() == QLatin1String("Copy system report"))
                     QTest::mouseClick(button, Qt::LeftButton);
         });
-        hand.key(Qt::Key_F1);
+        hand.key(Qt::Key_F1, Qt::ControlModifier);
         QVERIFY(answer.answered());
         QCOMPARE(QApplication::clipboard()->text(), report);
         for (const char* fact :

@@ -6,6 +6,7 @@
 #include "widgets/inspector/tensor_comparison.h"
 #include "widgets/inspector/tensor_image.h"
 #include "widgets/inspector/tensor_panel.h"
+#include "widgets/inspector/tensor_pictures.h"
 #include "widgets/inspector/tensor_table_model.h"
 #include "widgets/inspector/tensor_text.h"
 #include "widgets/window_hand.h"
@@ -14,6 +15,8 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QMenu>
+#include <QPainter>
+#include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
@@ -221,6 +224,67 @@ private Q_SLOTS:
         QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("0 of 6,000,000")); }, 60'000));
         panel->setTensor(b, {}, QStringLiteral("b"));
     } // and it ends while one is under way
+
+    void thePictureGrowsWithItsDock() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(window->selectNode(QStringLiteral("fc1")));
+        show(*window, "Heat map");
+        auto* pages = find<QStackedWidget>(*window, "tensorPages");
+        QCoreApplication::processEvents();
+        const QSize before = pages->size();
+        window->resize(window->width(), window->height() + 300);
+        QCoreApplication::processEvents();
+        QVERIFY2(pages->height() >= before.height() + 250, qPrintable(QString::number(pages->height())));
+        for (QSplitter* columns : window->findChildren<QSplitter*>())
+            if (columns->orientation() == Qt::Horizontal && columns->count() == 3)
+                columns->setSizes({150, 600, 650});
+        QCoreApplication::processEvents();
+        QVERIFY(pages->width() >= before.width() + 200);
+        QCOMPARE(pages->currentWidget()->size(), pages->size());
+        // In a low window it keeps its least height, and the figures stand below it.
+        window->resize(1280, 800);
+        QCoreApplication::processEvents();
+        const auto* figures = find<QWidget>(*window, "tensorFacts");
+        QVERIFY2(figures->y() >= pages->y() + pages->height(), qPrintable(QString::number(figures->y())));
+    }
+
+    /// The figures below heat map and image are those of the tensor.
+    void theColourScaleHasNumbers() {
+        const auto window = makeWindow();
+        GraphMaker g;
+        const NodeId x =
+            g.node("Arange", "x", "cpu", {{"start", -3.0}, {"limit", 5.0}, {"dtype", std::string("f32")}});
+        g.node("Reshape", "m", "cpu", {{"shape", std::vector<std::int64_t>{2, 4}}}, {x});
+        window->document().setGraph(g.graph(), {}, {});
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(window->selectNode(QStringLiteral("m")));
+        auto* pages = find<QStackedWidget>(*window, "tensorPages");
+        for (const char* view : {"Heat map", "Image"}) {
+            show(*window, view);
+            QCoreApplication::processEvents();
+            QWidget* page = pages->currentWidget();
+            QWidget* canvas = page;
+            for (QWidget* child : page->findChildren<QWidget*>())
+                if (child->accessibleName() == QLatin1String("Image")) canvas = child;
+            const QImage picture = canvas->grab().toImage();
+            QImage drawn(canvas->size(), QImage::Format_RGB32);
+            drawn.fill(Theme::current().panel);
+            {
+                QPainter painter(&drawn);
+                const Theme& theme = Theme::current();
+                const bool isImage = canvas != page;
+                paintColorScale(painter, drawn.rect(), isImage ? QColor(Qt::black) : theme.raised,
+                                isImage ? QColor(Qt::white) : theme.accent, -3, 4);
+            }
+            const QRect foot(0, canvas->height() - colorScaleHeight() + 2, canvas->width(),
+                             colorScaleHeight() - 2);
+            QCOMPARE(picture.copy(foot).convertToFormat(QImage::Format_RGB32), drawn.copy(foot));
+        }
+    }
 
     void aWireShowsItsTensor() {
         const auto window = makeWindow();

@@ -361,6 +361,10 @@ void CanvasWidget::keyPressEvent(QKeyEvent* event) {
         else
             deleteSelection();
         return;
+    case Qt::Key_A:
+        if (event->modifiers() != Qt::ShiftModifier) break;
+        requestOp();
+        return;
     case Qt::Key_F:
         if (event->modifiers() & ~Qt::ShiftModifier) break;
         zoomToSelection();
@@ -442,7 +446,8 @@ void CanvasWidget::contextMenuEvent(QContextMenuEvent* event) {
         if (const NodeShape* shape = m_scene.drawn(*m_document.selection().nodes.begin()))
             at = mapToGlobal(m_view.toPixel(shape->rect.center()).toPoint());
     }
-    Q_EMIT contextMenuRequested(at);
+    const bool byMouse = event->reason() == QContextMenuEvent::Mouse;
+    Q_EMIT contextMenuRequested(byMouse ? m_scene.hitTest(m_view.toScene(event->pos()), zoom()) : Hit(), at);
 }
 
 void CanvasWidget::updateCursor() {
@@ -479,14 +484,6 @@ bool CanvasWidget::event(QEvent* event) {
         else
             QToolTip::showText(help->globalPos(), text, this);
         return true;
-    }
-    // Before it would lead out of the canvas. Shift+Tab still does.
-    if (event->type() == QEvent::KeyPress && !m_gesture) {
-        const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->key() == Qt::Key_Tab && key->modifiers() == Qt::NoModifier) {
-            requestOp();
-            return true;
-        }
     }
     return QWidget::event(event);
 }

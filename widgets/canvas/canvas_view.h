@@ -39,17 +39,16 @@ public:
     void centerOn(QPointF at) {
         setOrigin(at - QPointF((m_size.width() + m_headerWidth) / 2, m_size.height() / 2) / m_zoom);
     }
-    /// Shows all of `area`, no larger than `most`. From the top left where there is room to spare.
-    void fit(const QRectF& area, double most) {
+    /// Shows all of `area`, no larger than `most` and above a foot of so many pixels. From the top left where
+    /// there is room to spare.
+    void fit(const QRectF& area, double most, double foot = 0) {
         constexpr double kMargin = 20;
         const double width = std::max(1.0, m_size.width() - m_headerWidth - 2 * kMargin);
-        const double height = std::max(1.0, m_size.height());
+        const double height = std::max(1.0, m_size.height() - foot);
         const double wanted =
             std::min({most, width / std::max(1.0, area.width()), height / std::max(1.0, area.height())});
         m_zoom = std::clamp(wanted, kLeastZoom, kMostZoom);
-        const double spare = std::max(0.0, width / m_zoom - area.width());
-        const double left = std::max(std::min(area.left(), kMargin / m_zoom), area.left() - spare);
-        setOrigin({left - (m_headerWidth + kMargin) / m_zoom, area.top()});
+        setOrigin({area.left() - (m_headerWidth + kMargin) / m_zoom, area.top()});
     }
     /// Keeps something of `content` in sight.
     void keepInSight(const QRectF& content) {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kZoomStep = 1.2;
 constexpr double kFullZoom = 0.6;
-constexpr double kPictureMargin = 24;
 
 } // namespace
 
@@ -138,6 +137,8 @@ void CanvasWidget::setHover(const Hit& hit) {
 void CanvasWidget::setHeat(HeatBy by) {
     m_heatBy = by;
     m_heatIsOld = true;
+    if (m_isFitted) zoomToFit(); // above the scale
+    placeMinimap();
     update();
 }
 
@@ -178,7 +179,8 @@ void CanvasWidget::showView() {
 void CanvasWidget::zoomToFit() {
     m_view.setSize(size(), devicePixelRatioF());
     m_view.setHeaderWidth(headerWidthFor(width()));
-    m_view.fit(m_inside == FrameId::none ? content() : m_scene.shownExtent(), 1.0);
+    const QRectF scale = m_heatBy == HeatBy::none ? QRectF() : heatScaleBox(QSizeF(size()));
+    m_view.fit(m_scene.shownExtent(), 1.0, scale.isEmpty() ? 0 : height() - scale.top());
     m_isFitted = true;
     showView();
 }
@@ -260,7 +262,6 @@ Position CanvasWidget::positionAt(QPoint point) const {
     const QPointF at = m_view.toScene(point);
     const LaneBand* band = m_scene.laneAt(at.y());
     const auto onGrid = [](double x) { return std::max(kGrid, std::round(x / kGrid) * kGrid); };
-    // The card's middle comes under the pointer.
     return {onGrid(at.x() - card::minWidth / 2), onGrid(at.y() - (band ? band->top : 0) - card::height / 2)};
 }
 
@@ -310,7 +311,7 @@ void CanvasWidget::setMinimapVisible(bool visible) {
 /// Where the map would cover a note, or any part of a graph that is in view as a whole, it helps nobody.
 bool CanvasWidget::mayStandHere(const QRect& minimap, bool onWires) const {
     const QRectF under(m_view.toScene(minimap.topLeft()), QSizeF(minimap.size()) / zoom());
-    bool isFree = true;
+    bool isFree = m_heatBy == HeatBy::none || !heatScaleBox(QSizeF(size())).intersects(QRectF(minimap));
     for (const NoteShape& note : m_scene.notes()) isFree = isFree && !note.rect.intersects(under);
     for (const StubShape& stub : m_scene.stubs()) isFree = isFree && !stub.rect.intersects(under);
     const QRectF all = m_inside == FrameId::none ? content() : m_scene.shownExtent();
@@ -375,16 +376,14 @@ QImage CanvasWidget::renderImage(double scale) {
 }
 
 QSizeF CanvasWidget::pictureSize() const {
-    const QRectF extent = m_scene.extent();
-    return {extent.width() + 2 * kPictureMargin + headerWidthFor(1e6), extent.height()};
+    return pictureExtent(m_scene, pictureState()).size() + QSizeF(headerWidthFor(1e6), 0);
 }
 
 void CanvasWidget::renderTo(QPainter& painter, const QRectF& target) {
     const PaintState state = pictureState();
     const QSizeF size = pictureSize();
     const double scale = std::min(target.width() / size.width(), target.height() / size.height());
-    const QPointF extent = m_scene.extent().topLeft();
-    const QRectF viewport({extent.x() - kPictureMargin - state.headerWidth, extent.y()}, size);
+    const QRectF viewport(pictureExtent(m_scene, state).topLeft() - QPointF(state.headerWidth, 0), size);
     m_scene.prepare(source(), viewport, 1.0, m_run);
     painter.save();
     painter.translate(target.topLeft());
@@ -406,7 +405,7 @@ void CanvasWidget::paintEvent(QPaintEvent*) {
         painter.setPen(theme.secondaryText);
         const QRectF room = QRectF(rect()).adjusted(headerWidthFor(width()), 0, 0, 0);
         painter.drawText(room, Qt::AlignCenter | Qt::TextWordWrap,
-                         tr("Drag an op from the palette to a lane, or press Tab to search for one"));
+                         tr("Drag an op from the palette to a lane, or press Shift+A to search for one"));
     }
     if (m_showsFocus) {
         painter.setRenderHint(QPainter::Antialiasing);

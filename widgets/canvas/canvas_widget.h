@@ -68,8 +68,20 @@ public:
     void requestOp();
     /// Takes away the wire that is drawn while an op for it is chosen.
     void dropHeldWire();
-    /// Where in its lane something dropped here would stand, on the grid.
+    /// Where in its lane a note added here would stand, on the grid.
     Position positionAt(QPoint point) const;
+    /// Where a palette entry comes to stand, clear of the cards and notes that are there.
+    struct NewPlace {
+        LaneId lane = LaneId::none;
+        Position position;
+        QRectF outline; ///< of its cards, on the canvas
+        std::optional<Splice> splice;
+    };
+    /// What of the outline comes under the pointer, as near as there is room.
+    enum class Grip : std::uint8_t { middle, left, right };
+    /// For a point of the widget. With Grip::middle, a wire there takes the entry in.
+    NewPlace placeFor(const QString& op, QPoint point, Grip grip = Grip::middle,
+                      const std::optional<LooseWire>& held = std::nullopt) const;
     /// The innermost frame around the middle of a card there; none where there is none.
     FrameId frameAt(LaneId lane, Position position) const;
     double zoom() const override { return m_view.zoom(); }
@@ -99,7 +111,8 @@ public:
 Q_SIGNALS:
     void nodeActivated(twb::NodeId node); ///< double click
     void noteActivated(twb::NoteId note); ///< double click: it wants to be edited
-    void contextMenuRequested(QPoint globalPosition);
+    /// The selection is about `what` then; nothing where the empty canvas was clicked.
+    void contextMenuRequested(const twb::Hit& what, QPoint globalPosition);
     void laneHeaderClicked(twb::LaneId lane, QPoint globalPosition);
     /// With `splice`, into a wire.
     void opDropped(QString op, twb::LaneId lane, twb::Position position, std::optional<twb::Splice> splice);
@@ -163,8 +176,10 @@ private:
     void documentChanged(const Delta& delta);
     void documentReset();
     void cancelGesture();
-    /// The wire that an op from the palette would be put into, where its card would stand.
-    std::optional<Splice> spliceAt(Position position, LaneId lane, const QString& op) const;
+    /// The wire that an op from the palette would be put into.
+    std::optional<Splice> spliceAt(QPointF at, const QString& op) const;
+    QRectF outlineOf(const QString& op, const LaneBand& band, const std::optional<Splice>& splice,
+                     const std::optional<LooseWire>& held) const;
     std::unique_ptr<Gesture> gestureFor(const Hit& hit, const Pointer& pointer);
     void selectForPress(const Hit& hit, const Pointer& pointer);
     void setHover(const Hit& hit);

@@ -72,21 +72,26 @@ QColor heatColor(const Theme& theme, double share) {
     // Steps that cannot be told apart by eye are one colour: cards share their pictures.
     constexpr double kSteps = 32;
     const double s = std::round(std::clamp(share, 0.0, 1.0) * kSteps) / kSteps;
-    const QColor hot = theme.isDark ? QColor(0x9A4A08) : QColor(0xF59A3C);
-    const QColor& cold = theme.raised;
+    const QColor hot = theme.isDark ? QColor(0x9A4A08) : QColor(0xDD7A14);
+    const QColor cold = theme.isDark ? QColor(0x2C313A) : QColor(0xDFDAD2); // stands out from every lane
     const auto mixed = [s](int from, int to) { return int(std::lround(from * (1 - s) + to * s)); };
     return QColor(mixed(cold.red(), hot.red()), mixed(cold.green(), hot.green()),
                   mixed(cold.blue(), hot.blue()));
 }
 
-void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& column) {
-    constexpr double kHeight = 62;
+QRectF heatScaleBox(QSizeF view) {
+    constexpr QSizeF kSize{164, 62};
+    constexpr double kMargin = 14; // as the map and the legend
+    if (view.width() < 3 * kSize.width() || view.height() < 3 * kSize.height()) return {};
+    return {QPointF(view.width() - kSize.width() - kMargin, view.height() - kSize.height() - kMargin), kSize};
+}
+
+void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& box) {
     constexpr double kMargin = 10;
-    if (heat.by == HeatBy::none || column.height() < 2 * kHeight || column.width() < 72) return;
-    const QRectF box(column.left(), column.bottom() - kHeight, column.width(), kHeight);
-    painter.fillRect(box, theme.laneHeader);
+    if (heat.by == HeatBy::none || box.isEmpty()) return;
     painter.setPen(QPen(theme.border, 1));
-    painter.drawLine(box.topLeft(), box.topRight());
+    painter.setBrush(theme.panel);
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), metrics::cardRadius, metrics::cardRadius);
     const QRectF room = box.adjusted(kMargin, 6, -kMargin, -4);
     painter.setFont(font(TextRole::small));
     painter.setPen(theme.text);

@@ -32,7 +32,10 @@ QColor heatColor(const Theme& theme, double share);
 /// What kind of figures these are: "measured", "modelled", "partly modelled"; of bytes "exact".
 QString heatKind(const Heat& heat);
 
-/// What the shades stand for, at the foot of `column`; nothing where that is too small for it.
-void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& column);
+/// Where a view of this size has the scale: its lower right corner, away from the lanes' headers. Empty where
+/// the view is too small for one.
+QRectF heatScaleBox(QSizeF view);
+/// What the shades stand for.
+void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& box);
 
 } // namespace twb

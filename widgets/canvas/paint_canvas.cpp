@@ -21,6 +21,8 @@ void paintFar(const Pass& pass) {
     paintFrames(pass);
     paintNotes(pass);
     paintFarWires(pass);
+    paintFrameTitles(pass);
+    pass.painter.setRenderHint(QPainter::Antialiasing, false);
     paintFarNodes(pass);
     if (!pass.state.bare) paintStubs(pass);
 }
@@ -32,6 +34,7 @@ void paintNear(const Pass& pass) {
     paintFrames(pass);
     paintNotes(pass);
     paintWires(pass);
+    paintFrameTitles(pass);
     paintGhosts(pass);
     paintStubs(pass);
     paintCards(pass);
@@ -110,13 +113,19 @@ void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state,
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.preview) paintPreview(pass);
     if (state.headerWidth > 0) paintLaneHeaders(pass);
+    if (state.heat) paintHeatScale(painter, state.theme, *state.heat, heatScaleBox(viewport.size() * zoom));
     painter.restore();
+}
+
+QRectF pictureExtent(const Scene& scene, const PaintState& state) {
+    constexpr double kMargin = 24;
+    constexpr double kHeatFoot = 90; ///< the scale below the cards
+    return scene.extent().adjusted(-kMargin, 0, kMargin, state.heat ? kHeatFoot : 0);
 }
 
 QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale) {
     constexpr double kMostPixels = 16384;
-    constexpr double kMargin = 24;
-    const QRectF extent = scene.extent().adjusted(-kMargin, 0, kMargin, 0);
+    const QRectF extent = pictureExtent(scene, state);
     const double header = state.headerWidth;
     const double fitted =
         std::min({scale, kMostPixels / (extent.width() + header), kMostPixels / extent.height()});

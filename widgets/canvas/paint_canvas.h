@@ -86,6 +86,9 @@ double headerWidthFor(double viewWidth) noexcept;
 /// no room for it.
 QRectF chevronOf(const QRectF& header, double viewHeight) noexcept;
 
+/// What a picture of the whole graph shows, in canvas units, beside the lanes' headers.
+QRectF pictureExtent(const Scene& scene, const PaintState& state);
+
 /// The whole graph as a picture, `scale` pixels for a canvas unit, at most 16,384 on a side.
 QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale);
 

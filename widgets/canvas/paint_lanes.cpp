@@ -157,6 +157,10 @@ void paintStripHeader(const Pass& pass, const LaneBand& band, const QRectF& room
                      words.elidedText(count, Qt::ElideRight, room.width()));
 }
 
+bool isFrameHovered(const Pass& pass, const FrameShape& frame) {
+    return pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
+}
+
 /// One header, as much of it as its height has room for: the name, that its figures are modelled, its memory,
 /// what it is.
 void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
@@ -263,9 +267,6 @@ void paintLaneHeaders(const Pass& pass) {
         paintHeader(pass, band, box);
         pass.painter.fillRect(QRectF(0, box.bottom() - 1, box.width(), 1), pass.theme().border);
     }
-    if (pass.state.heat)
-        paintHeatScale(pass.painter, pass.theme(), *pass.state.heat,
-                       QRectF(0, 0, pass.state.headerWidth - 1, height));
     pass.painter.restore();
 }
 
@@ -280,20 +281,41 @@ void paintFrames(const Pass& pass) {
         QPen outline(withAlpha(ink, frame.isBody || !isPlain ? 0.7 : 0.4), std::max(1.0, 1 / pass.zoom));
         if (frame.isBody) outline.setDashPattern({5, 4});
         const bool takes = pass.state.preview && pass.state.preview->frame == frame.id;
+        if (isFrameHovered(pass, frame)) {
+            outline.setColor(withAlpha(ink, 0.95));
+            outline.setWidthF(2 / std::min(pass.zoom, 1.0));
+        }
         if (takes) outline.setColor(theme.accent);
         if (takes) outline.setWidthF(2);
         painter.setPen(outline);
         painter.setBrush(takes ? withAlpha(theme.accent, 0.08) : withAlpha(ink, isPlain ? 0.045 : 0.08));
         painter.drawRoundedRect(frame.rect.adjusted(0.5, 0.5, -0.5, -0.5), 12, 12);
-        if (pass.zoom < kReadableZoom || frame.title.isEmpty()) continue;
-        const bool isHovered =
-            pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
+    }
+    pass.usePixels();
+}
+
+void paintFrameTitles(const Pass& pass) {
+    if (pass.state.bare) return;
+    const Theme& theme = pass.theme();
+    pass.useCanvasUnits();
+    QPainter& painter = pass.painter;
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setFont(font(TextRole::small));
+    for (const FrameShape& frame : pass.scene.frames()) {
+        if (frame.titleRect.isEmpty() || !frame.titleRect.intersects(pass.viewport)) continue;
+        const bool isPlain = frame.color == FrameColor::none;
+        const QColor ink = theme.frame(frame.color);
+        const bool isHovered = isFrameHovered(pass, frame);
+        painter.save();
+        painter.translate(frame.titleRect.topLeft());
+        painter.scale(frame.titleScale, frame.titleScale);
+        const QRectF pill(QPointF(), frame.titleRect.size() / frame.titleScale);
         painter.setPen(QPen(withAlpha(ink, isHovered ? 0.9 : isPlain ? 0.4 : 0.7), 1));
         painter.setBrush(theme.laneHeader);
-        painter.drawRoundedRect(frame.titleRect.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9);
-        painter.setPen(isPlain && isHovered ? theme.text : ink);
-        painter.setFont(font(TextRole::small));
-        painter.drawText(frame.titleRect, Qt::AlignCenter, frame.title);
+        painter.drawRoundedRect(pill.adjusted(0.5, 0.5, -0.5, -0.5), 9, 9);
+        painter.setPen(isPlain && !isHovered ? theme.secondaryText : isPlain ? theme.text : ink);
+        painter.drawText(pill, Qt::AlignCenter, frame.shownTitle);
+        painter.restore();
     }
     pass.usePixels();
 }

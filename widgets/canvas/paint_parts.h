@@ -29,6 +29,7 @@ struct Pass {
 void paintLanes(const Pass& pass);
 void paintLaneHeaders(const Pass& pass);
 void paintFrames(const Pass& pass);
+void paintFrameTitles(const Pass& pass);
 void paintNotes(const Pass& pass);
 void paintWires(const Pass& pass);
 void paintGhosts(const Pass& pass);

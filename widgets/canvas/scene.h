@@ -4,6 +4,7 @@
 #include "graph/delta.h"
 #include "placement/analysis.h"
 #include "widgets/canvas/scene_shapes.h"
+#include "widgets/canvas/shape_bounds.h"
 #include "widgets/canvas/spatial_grid.h"
 #include "widgets/canvas/wire_path.h"
 #include "widgets/dot_ref.h"
@@ -106,7 +107,8 @@ public:
     /// The innermost frame around a point, of those that stand still; the module that is open, or none, where
     /// there is none.
     FrameId frameAround(QPointF at) const noexcept;
-    /// What there is to look at: the cards and stubs of the module that is open, else everything.
+    /// What there is to look at: the cards and stubs of the module that is open, else everything but the
+    /// empty part of the last lane.
     QRectF shownExtent() const;
     /// All nodes of a module and of the modules inside it.
     std::vector<NodeId> nodesOf(FrameId frame, const Graph& graph) const;
@@ -124,6 +126,10 @@ public:
     }
     /// Whether there is a node, or a wire, for which visitNodes, or visitWires, would call.
     bool hasNodeIn(const QRectF& rect) const;
+    /// How wide the cards are whose left sides are at `x` of a lane; 0 where there are none.
+    double columnWidth(LaneId lane, double x) const noexcept;
+    /// Whether no card and no note touches it.
+    bool isFree(const QRectF& rect) const;
     bool hasWireIn(const QRectF& rect) const;
     /// Calls visit(ref, shape) for all dots that are shown within `rect`.
     template <class Visit> void visitDots(const QRectF& rect, Visit&& visit) const {
@@ -154,7 +160,7 @@ public:
     void dropHeldDot();
 
     /// Lays out the words of what `viewport` shows at `zoom`. Until then, and for the rest, nothing is
-    /// written.
+    /// written. The titles of frames are where this zoom puts them until the next call.
     void prepare(const SceneSource& source, const QRectF& viewport, double zoom, const RunState* run);
     const NodeCard* card(std::uint32_t slot) const noexcept;
     const PriceLabel* nodeLabel(std::uint32_t slot) const noexcept;
@@ -162,6 +168,7 @@ public:
     const PriceLabel* ghostLabel(std::size_t ghost) const noexcept;
 
 private:
+    QRectF contentExtent() const;
     /// Unlike QRectF::intersects also where the wire is a straight line.
     static bool touches(const WireShape& wire, const QRectF& rect) noexcept {
         const QRectF& b = wire.bounds;
@@ -192,15 +199,9 @@ private:
     std::int32_t stubOf(std::uint32_t slot, PortSide side) const noexcept;
     QPointF endOf(PortRef port, PortSide side, std::int32_t stub) const noexcept;
     void readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const;
-    /// How far shapes reach to one side, and how many reach as far; 0: it has to be found out again.
-    struct Reach {
-        double farthest = -std::numeric_limits<double>::infinity();
-        int count = 0;
-    };
     void place(std::uint32_t slot);
     void lift(std::uint32_t slot);
     void put(std::uint32_t slot);
-    static void count(std::array<Reach, 4>& reach, const QRectF& rect);
     void ask(std::uint32_t slot);
     void measure(std::uint32_t slot);
     void touch(std::uint32_t slot);
@@ -215,10 +216,12 @@ private:
     void readNotes(const Graph& graph);
     void readFrames(const Graph& graph);
     void layOutFrames(const Graph& graph);
+    void placeTitles();
     void markCarriedFrames(const std::unordered_map<FrameId, std::size_t>& indexOf);
     void readGhosts(const SceneSource& source);
     void addWire(const Edge& edge);
     void removeWire(const Edge& edge);
+    void liftWire(std::uint32_t slot);
     void styleWire(const SceneSource& source, WireShape& wire) const;
     QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
     void routeWireOf(std::uint32_t wire);
@@ -231,7 +234,6 @@ private:
     void leaveColumn(std::uint32_t slot);
     void alignColumns();
     void finish(const SceneSource& source);
-    bool isFree(const QRectF& rect) const;
     void prepareCard(const SceneSource& source, std::uint32_t slot, const RunState* run);
     void prepareRow(const SceneSource& source, const Node& node, const NodeShape& shape,
                     NodeCard& card) const;
@@ -266,7 +268,8 @@ private:
     FrameId m_open = FrameId::none;
     std::unordered_set<FrameId> m_inside; ///< the module that is open, and those in it; empty: none is
     bool m_hasHidden = false;
-    mutable std::array<Reach, 4> m_reach; ///< to the left and the top (negated), the right and the bottom
+    mutable ShapeBounds m_nodeBounds;
+    mutable ShapeBounds m_wireBounds;
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
     /// Nodes whose looks may have changed in this update, and those whose looks or place did.
@@ -279,6 +282,7 @@ private:
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> m_columns; ///< of cards one below the other
     std::vector<std::uint64_t> m_oldColumns;                     ///< that may not line up any more
     std::unordered_map<LaneId, std::map<double, int>> m_bottoms; ///< by lane: how many nodes end there
+    double m_titleZoom = 1;                                      ///< that frames' titles are placed for
     bool m_framesAreOld = true;                                  ///< something in one of them may have moved
     std::vector<std::uint32_t> m_restyle; ///< wires to route anew though their nodes stand still
     std::unordered_map<PortRef, std::string, PortHash> m_mismatches; ///< diagnostic's code, by input

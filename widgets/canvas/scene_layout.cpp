@@ -6,7 +6,6 @@
 #include <QTextDocument>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -25,8 +24,8 @@ constexpr double kNotePadding = 12;
 QString toQt(const std::string& text) { return QString::fromStdString(text); }
 
 /// Never 0.
-std::uint64_t columnOf(const NodeShape& shape) {
-    return (value(shape.lane) * 0x9E3779B97F4A7C15ULL ^ std::bit_cast<std::uint64_t>(shape.at.x)) | 1U;
+std::uint64_t columnOf(LaneId lane, double x) {
+    return (value(lane) * 0x9E3779B97F4A7C15ULL ^ std::bit_cast<std::uint64_t>(x)) | 1U;
 }
 
 } // namespace
@@ -79,7 +78,7 @@ void Scene::alignColumns() {
     for (const std::uint32_t slot : m_touched) {
         NodeShape& shape = m_nodes[slot];
         const bool isCard = shape.id != NodeId::none && shape.kind == NodeShape::Kind::card;
-        const std::uint64_t key = isCard ? columnOf(shape) : 0;
+        const std::uint64_t key = isCard ? columnOf(shape.lane, shape.at.x) : 0;
         if (shape.column != key) {
             leaveColumn(slot);
             if (key != 0) m_columns[key].push_back(slot);
@@ -104,6 +103,11 @@ void Scene::alignColumns() {
         }
     }
     m_oldColumns.clear();
+}
+
+double Scene::columnWidth(LaneId lane, double x) const noexcept {
+    const auto column = m_columns.find(columnOf(lane, x));
+    return column == m_columns.end() ? 0 : m_nodes[column->second.front()].rect.width();
 }
 
 /// Keeps the book of where the content of its lane ends.
@@ -193,36 +197,10 @@ void Scene::place(std::uint32_t slot) {
     placeRows(slot);
 }
 
-namespace {
-
-/// To the left, the top, the right and the bottom: more is farther.
-std::array<double, 4> reachOf(const QRectF& rect) {
-    return {-rect.left(), -rect.top(), rect.right(), rect.bottom()};
-}
-
-} // namespace
-
-void Scene::count(std::array<Reach, 4>& reach, const QRectF& rect) {
-    const std::array<double, 4> own = reachOf(rect);
-    for (std::size_t side = 0; side < own.size(); ++side) {
-        auto& [farthest, count] = reach[side];
-        if (own[side] > farthest || (own[side] == farthest && count == 0)) {
-            farthest = own[side];
-            count = 1;
-        } else if (own[side] == farthest) {
-            ++count;
-        }
-    }
-}
-
 /// Out of the grid, before its rect changes.
 void Scene::lift(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
-    if (std::exchange(shape.isCounted, false)) {
-        const std::array<double, 4> own = reachOf(shape.rect);
-        for (std::size_t side = 0; side < own.size(); ++side)
-            if (own[side] == m_reach[side].farthest && m_reach[side].count > 0) --m_reach[side].count;
-    }
+    if (std::exchange(shape.isCounted, false)) m_nodeBounds.remove(shape.rect);
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
     shape.placed = false;
 }
@@ -231,7 +209,7 @@ void Scene::lift(std::uint32_t slot) {
 void Scene::put(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     shape.isCounted = !shape.rect.isNull();
-    if (shape.isCounted) count(m_reach, shape.rect);
+    if (shape.isCounted) m_nodeBounds.add(shape.rect);
     shape.placed = shape.kind != NodeShape::Kind::hidden;
     if (shape.placed) m_nodeGrid.insert(slot, shape.rect);
 }
@@ -320,13 +298,42 @@ void Scene::layOutFrames(const Graph& graph) {
         if (!m_inside.empty() && (shape.id == m_open || !m_inside.contains(shape.id))) shape.rect = {};
         if (shape.rect.isEmpty()) continue;
         shape.rect.adjust(-kFramePadding, -kFramePadding - 4, kFramePadding, kFramePadding);
-        const double title = roughWidth(shape.title.toStdString(), TextRole::small) + 16;
-        shape.titleRect =
-            QRectF(shape.rect.left() + 12, shape.rect.top() - kFrameTitle / 2, title, kFrameTitle);
         const Frame* frame = graph.find(shape.id);
         const auto parent = frame ? indexOf.find(frame->parent) : indexOf.end();
         if (parent != indexOf.end() && m_frames[parent->second].depth < shape.depth)
             m_frames[parent->second].rect |= shape.rect;
+    }
+    placeTitles();
+}
+
+/// A title keeps its size on the screen while the view moves away. One that would lie on the title of a frame
+/// around it stands to its right.
+void Scene::placeTitles() {
+    constexpr double kSides = 8;       ///< left and right of the words
+    constexpr double kLeastWords = 16; ///< in pixels: narrower than that, no title says anything
+    constexpr double kInset = 12;
+    constexpr double kBelowEdge = 9; ///< clear of the cards inside
+    const double scale = std::max(1.0, 1 / m_titleZoom);
+    std::vector<QRectF> taken;
+    for (FrameShape& frame : m_frames) {
+        frame.titleRect = {};
+        frame.titleScale = scale;
+        frame.shownTitle.clear();
+        if (frame.rect.isEmpty() || frame.title.isEmpty()) continue;
+        const double height = kFrameTitle * scale;
+        const double words = roughWidth(frame.title.toStdString(), TextRole::small);
+        QRectF title(frame.rect.left() + kInset, frame.rect.top() + kBelowEdge - height,
+                     (words + 2 * kSides) * scale, height);
+        for (const QRectF& other : taken)
+            if (other.intersects(title)) title.moveLeft(other.right() + 4 * scale);
+        const double room = frame.rect.right() - kInset - title.left();
+        // On the screen itself a short frame may be narrower than its name.
+        if (scale > 1 && title.width() > room) title.setWidth(room);
+        const double left = title.width() / scale - 2 * kSides;
+        if (left < std::min(kLeastWords, words)) continue;
+        frame.shownTitle = left + 1 < words ? elided(frame.title, TextRole::small, left) : frame.title;
+        frame.titleRect = title;
+        taken.push_back(title);
     }
 }
 

@@ -57,16 +57,24 @@ const LaneBand* Scene::laneAt(double y) const noexcept {
 }
 
 QRectF Scene::extent() const {
+    QRectF all = contentExtent();
+    if (!m_lanes.empty()) all.setBottom(std::max(all.bottom(), m_lanes.back().bottom()));
+    return all;
+}
+
+QRectF Scene::contentExtent() const {
     // Whatever reached farthest has gone: all are looked at again.
-    if (std::any_of(m_reach.begin(), m_reach.end(), [](const Reach& reach) { return reach.count == 0; })) {
-        m_reach = {};
+    if (m_nodeBounds.isLost()) {
+        m_nodeBounds = {};
         for (const NodeShape& shape : m_nodes)
-            if (shape.isCounted) count(m_reach, shape.rect);
+            if (shape.isCounted) m_nodeBounds.add(shape.rect);
     }
-    QRectF all;
-    const auto& [left, top, right, bottom] = m_reach;
-    if (left.count > 0)
-        all = QRectF(QPointF(-left.farthest, -top.farthest), QPointF(right.farthest, bottom.farthest));
+    if (m_wireBounds.isLost()) {
+        m_wireBounds = {};
+        for (const WireShape& wire : m_wires)
+            if (wire.routed) m_wireBounds.add(wire.bounds);
+    }
+    QRectF all = m_nodeBounds.rect() | m_wireBounds.rect();
     for (const NoteShape& note : m_notes) all |= note.rect;
     for (const FrameShape& frame : m_frames) all |= frame.rect;
     for (const GhostShape& ghost : m_ghosts) all |= ghost.rect;
@@ -76,13 +84,16 @@ QRectF Scene::extent() const {
             if (!dot.isHidden)
                 all |= QRectF(dot.at, QSizeF()).adjusted(-kDotRadius, -kDotRadius, kDotRadius, kDotRadius);
     if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
-    if (!m_lanes.empty()) all.setTop(std::min(all.top(), m_lanes.front().top));
-    if (!m_lanes.empty()) all.setBottom(std::max(all.bottom(), m_lanes.back().bottom()));
+    if (m_lanes.empty()) return all;
+    all.setTop(std::min(all.top(), m_lanes.front().top));
+    // Below the last lane nothing begins, so its empty part is no content.
+    const LaneBand& last = m_lanes.back();
+    all.setBottom(std::max(all.bottom(), last.top + leastHeightOf(last)));
     return all;
 }
 
 QRectF Scene::shownExtent() const {
-    if (m_open == FrameId::none) return extent();
+    if (m_open == FrameId::none) return contentExtent();
     constexpr double kAround = 40;
     QRectF all;
     for (const NodeShape& shape : m_nodes)
@@ -199,8 +210,14 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
     });
     if (hit.kind != Hit::Kind::nothing) return hit;
 
+    // By its title or its edge: what is inside of it is for other things.
+    const double edge = 5 / std::clamp(zoom, 0.01, 1.0);
+    const auto isEdge = [&](const QRectF& rect) {
+        return rect.adjusted(-edge, -edge, edge, edge).contains(point) &&
+               !rect.adjusted(edge, edge, -edge, -edge).contains(point);
+    };
     for (auto frame = m_frames.rbegin(); frame != m_frames.rend(); ++frame) {
-        if (!frame->titleRect.contains(point)) continue;
+        if (frame->rect.isEmpty() || !(frame->titleRect.contains(point) || isEdge(frame->rect))) continue;
         hit.kind = Hit::Kind::frame;
         hit.frame = frame->id;
         return hit;

@@ -174,8 +174,10 @@ struct DotPlace {
 struct FrameShape {
     FrameId id = FrameId::none;
     QRectF rect;      ///< empty when nothing stands in it
-    QRectF titleRect; ///< the handle
+    QRectF titleRect; ///< the handle, in canvas units; empty where there is no room for one
+    double titleScale = 1;
     QString title;
+    QString shownTitle; ///< as much of it as there is room for
     FrameId parent = FrameId::none;
     int depth = 0;
     FrameColor color = FrameColor::none;

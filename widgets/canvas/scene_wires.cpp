@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -43,11 +44,19 @@ void Scene::addWire(const Edge& edge) {
     m_restyle.push_back(slot);
 }
 
+/// Out of the grid, before its way changes.
+void Scene::liftWire(std::uint32_t slot) {
+    WireShape& wire = m_wires[slot];
+    if (!std::exchange(wire.routed, false)) return;
+    m_wireGrid.remove(slot, wire.bounds);
+    m_wireBounds.remove(wire.bounds);
+}
+
 void Scene::removeWire(const Edge& edge) {
     const auto found = m_wireInto.find(edge.to);
     if (found == m_wireInto.end()) return;
     const std::uint32_t slot = found->second;
-    if (m_wires[slot].routed) m_wireGrid.remove(slot, m_wires[slot].bounds);
+    liftWire(slot);
     m_wires[slot] = {};
     m_wireLabels.erase(slot);
     m_freeWires.push_back(slot);
@@ -70,8 +79,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
     wire.crosses = m_nodes[wire.from].device != m_nodes[wire.to].device;
     const auto mismatch = m_mismatches.find(wire.edge.to);
     wire.mismatch = mismatch != m_mismatches.end() && (wire.crosses || mismatch->second != "device-mismatch");
-    if (wire.routed) m_wireGrid.remove(slot, wire.bounds);
-    wire.routed = false;
+    liftWire(slot);
     m_wireLabels.erase(slot);
     const bool isWithin = drawnSlot(wire.from) == drawnSlot(wire.to) && m_nodes[wire.from].module != kNoSlot;
     const std::uint32_t from = drawnSlot(wire.from);
@@ -91,6 +99,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
     wire.end = endOf(wire.edge.to, PortSide::input, wire.toStub);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
+    m_wireBounds.add(wire.bounds);
     wire.routed = true;
 }
 

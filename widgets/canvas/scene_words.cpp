@@ -98,6 +98,10 @@ const PriceLabel* Scene::ghostLabel(std::size_t ghost) const noexcept {
 }
 
 void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zoom, const RunState* run) {
+    if (const double near = std::min(zoom, 1.0); near != m_titleZoom) {
+        m_titleZoom = near;
+        placeTitles();
+    }
     const Detail detail = detailFor(zoom, m_slotOf.size());
     if (detail < Detail::titles) return;
     if (m_cards.size() > kMostCards) {

@@ -39,6 +39,8 @@ QString shapeText(const Shape& shape) {
     return sizes.join(QStringLiteral(" × "));
 }
 
+constexpr int kAllOfIt = 10'000; ///< as a stretch factor
+
 QWidget* section(std::initializer_list<QWidget*> widgets) {
     auto* box = new QWidget;
     auto* layout = new QVBoxLayout(box);
@@ -86,7 +88,7 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     tensor->setSpacing(0);
     tensor->addWidget(makeLine());
     tensor->addWidget(section({m_tensor}));
-    layout->addWidget(m_tensorSection);
+    layout->addWidget(m_tensorSection, kAllOfIt); // what the other sections leave is its own
     m_problemsSection = new QWidget;
     auto* problems = new QVBoxLayout(m_problemsSection);
     problems->setContentsMargins(0, 0, 0, 0);
@@ -441,6 +443,12 @@ void Inspector::refreshFigures() {
 }
 
 void Inspector::showTensor(PortRef output) {
+    readTensor(output);
+    const auto vertical = m_tensor->hasPicture() ? QSizePolicy::Preferred : QSizePolicy::Fixed;
+    m_tensorSection->setSizePolicy(QSizePolicy::Preferred, vertical);
+}
+
+void Inspector::readTensor(PortRef output) {
     if (m_runs.isRunning() && !m_runs.isStopped()) {
         m_tensor->setTensor(std::nullopt, tr("Shown after the run."), {});
         return;

@@ -59,6 +59,7 @@ private:
     void setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value);
     void apply(Delta delta);
     void showTensor(PortRef output);
+    void readTensor(PortRef output);
     std::vector<FactRows::Row> outputRows(const Node& node) const;
     QString bufferText(NodeId node) const;
     const Node* onlyNode() const;

@@ -35,6 +35,7 @@ FixButton::FixButton(const Fix& fix, QWidget* parent) : QPushButton(parent), m_f
     setToolTip(m_price.isEmpty() ? text() : text() + QLatin1Char('\n') + m_price);
     setAccessibleName(text());
     setAccessibleDescription(m_price);
+    setFocusPolicy(Qt::TabFocus); // a click leaves the focus alone: the button goes with its problem
     QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);

@@ -1,5 +1,6 @@
 #include "widgets/inspector/tensor_image.h"
 
+#include "widgets/inspector/tensor_pictures.h"
 #include "widgets/theme.h"
 
 #include <QComboBox>
@@ -107,10 +108,13 @@ protected:
         const QImage image = m_owner.image();
         if (image.isNull()) return;
         QPainter painter(this);
-        const QSize size = image.size().scaled(this->size(), Qt::KeepAspectRatio);
+        const QSize size =
+            image.size().scaled(this->size() - QSize(0, colorScaleHeight()), Qt::KeepAspectRatio);
         const QRect target(QPoint((width() - size.width()) / 2, 0), size);
         painter.setRenderHint(QPainter::SmoothPixmapTransform, size.width() < image.width());
         painter.drawImage(target, image);
+        // Also of a colour image: it is the scale of each of its channels.
+        paintColorScale(painter, rect(), Qt::black, Qt::white, m_owner.m_least, m_owner.m_most);
     }
 
 private:

@@ -46,10 +46,11 @@ enum View {
 
 constexpr int kRowHeight = 20;
 constexpr int kColumnWidth = 76;
-constexpr int kHeight = 136;
+constexpr int kHeight = 168; ///< at the least; it grows with the inspector
+constexpr int kScalarHeight = 48;
 constexpr int kViewsWidth = 144;
 constexpr int kLeastViewsWidth = 104;
-constexpr int kImageHeight = 220;
+constexpr int kImageHeight = 244;
 constexpr std::int64_t kReadAtOnce = 1'000'000; ///< elements, whose statistics take a few milliseconds
 
 } // namespace
@@ -84,7 +85,7 @@ TensorPanel::TensorPanel(QWidget* parent)
     layout->setSpacing(8);
     layout->addWidget(m_head);
     layout->addWidget(m_reason);
-    layout->addWidget(m_stack);
+    layout->addWidget(m_stack, 1);
     layout->addWidget(m_facts);
     m_views->setCurrentIndex(HeatMapView);
     showNothing({});
@@ -155,6 +156,8 @@ QWidget* TensorPanel::makeTable() {
     return table;
 }
 
+bool TensorPanel::hasPicture() const { return m_tensor && m_tensor.elementCount() != 1; }
+
 void TensorPanel::fillMenu() {
     auto* menu = new QMenu(this);
     menu->addAction(tr("Copy as &NumPy text"), this, &TensorPanel::copyAsNumPy);
@@ -176,7 +179,8 @@ void TensorPanel::showView() {
     m_stack->setCurrentWidget(isScalar       ? static_cast<QWidget*>(m_scalar)
                               : isComparison ? m_difference
                                              : m_stack->widget(view));
-    m_stack->setFixedHeight(isScalar ? 48 : view == ImageView ? kImageHeight : kHeight);
+    m_stack->setMinimumHeight(isScalar ? kScalarHeight : view == ImageView ? kImageHeight : kHeight);
+    m_stack->setMaximumHeight(isScalar ? kScalarHeight : QWIDGETSIZE_MAX);
     const bool isPaged = view == TableView && m_model->pageCount() > 1;
     m_page->setVisible(isPaged);
     m_pageLabel->setVisible(isPaged);

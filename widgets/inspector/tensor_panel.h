@@ -35,6 +35,8 @@ public:
     ~TensorPanel() override;
     /// What `name` made. Nothing to show: `reason` says why.
     void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
+    /// Whether more room shows more of it.
+    bool hasPicture() const;
 
 private:
     QWidget* makeHead();

@@ -17,6 +17,7 @@ namespace {
 /// Cells of the picture, at most, in each direction; and elements looked at for one of them.
 constexpr std::int64_t kCells = 256;
 constexpr std::int64_t kBlock = 8;
+constexpr int kLeastPicture = 136; ///< px
 
 QRgb blend(const QColor& low, const QColor& high, double share) {
     const auto channel = [share](int a, int b) { return int(std::lround(a + (b - a) * share)); };
@@ -24,14 +25,45 @@ QRgb blend(const QColor& low, const QColor& high, double share) {
                 channel(low.blue(), high.blue()));
 }
 
+constexpr int kScaleGap = 6;
+constexpr int kScaleBar = 8;
+
+QColor coldEnd(const Theme& theme) { return theme.isDark ? theme.raised : theme.window; }
+
 } // namespace
+
+int colorScaleHeight() {
+    return kScaleGap + kScaleBar + 2 + QFontMetrics(twb::font(TextRole::smallFigure)).height();
+}
+
+void paintColorScale(QPainter& painter, const QRect& area, const QColor& low, const QColor& high,
+                     double least, double most) {
+    const Theme& theme = Theme::current();
+    const QRectF bar(area.left() + 0.5, area.bottom() + 1 - colorScaleHeight() + kScaleGap + 0.5,
+                     area.width() - 1, kScaleBar);
+    QLinearGradient ramp(bar.topLeft(), bar.topRight());
+    ramp.setColorAt(0, low);
+    ramp.setColorAt(1, high);
+    painter.setPen(theme.border);
+    painter.setBrush(ramp);
+    painter.drawRect(bar);
+    painter.setFont(twb::font(TextRole::smallFigure));
+    painter.setPen(theme.secondaryText);
+    const QRectF figures(area.left(), bar.bottom() + 2, area.width(), area.bottom() + 1 - bar.bottom() - 2);
+    painter.drawText(figures, Qt::AlignLeft | Qt::AlignVCenter, compact(least));
+    if (most == least) return;
+    painter.drawText(figures, Qt::AlignHCenter | Qt::AlignVCenter, compact(least + (most - least) / 2));
+    painter.drawText(figures, Qt::AlignRight | Qt::AlignVCenter, compact(most));
+}
 
 HeatMap::HeatMap(const TensorTableModel& model, QWidget* parent) : QWidget(parent), m_model(model) {
     setAccessibleName(tr("Heat map"));
-    setMinimumHeight(136);
+    setMinimumHeight(kLeastPicture + colorScaleHeight());
     connect(&model, &QAbstractItemModel::modelReset, this, qOverload<>(&QWidget::update));
     connect(&model, &QAbstractItemModel::dataChanged, this, qOverload<>(&QWidget::update));
 }
+
+QRect HeatMap::pictureRect() const { return rect().adjusted(0, 0, 0, -colorScaleHeight()); }
 
 void HeatMap::setRange(double min, double max) {
     m_min = min;
@@ -41,11 +73,13 @@ void HeatMap::setRange(double min, double max) {
 
 QImage HeatMap::picture() const {
     const Theme& theme = Theme::current();
-    const std::int64_t rows = std::min<std::int64_t>({m_model.rows(), kCells, std::max(1, height())});
-    const std::int64_t columns = std::min<std::int64_t>({m_model.columns(), kCells, std::max(1, width())});
+    const QSize room = pictureRect().size();
+    const std::int64_t rows = std::min<std::int64_t>({m_model.rows(), kCells, std::max(1, room.height())});
+    const std::int64_t columns =
+        std::min<std::int64_t>({m_model.columns(), kCells, std::max(1, room.width())});
     QImage image(int(columns), int(rows), QImage::Format_RGB32);
     const double width = m_max - m_min;
-    const QColor low = theme.isDark ? theme.raised : theme.window;
+    const QColor low = coldEnd(theme);
     for (std::int64_t y = 0; y < rows; ++y) {
         const std::int64_t top = y * m_model.rows() / rows;
         const std::int64_t bottom = std::max(top + 1, (y + 1) * m_model.rows() / rows);
@@ -75,16 +109,18 @@ QImage HeatMap::picture() const {
 void HeatMap::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     if (m_model.sliceCount() == 0) return;
-    painter.drawImage(rect(), picture());
+    painter.drawImage(pictureRect(), picture());
+    const Theme& theme = Theme::current();
+    paintColorScale(painter, rect(), coldEnd(theme), theme.accent, m_min, m_max);
 }
 
 bool HeatMap::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip || m_model.sliceCount() == 0) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const std::int64_t row = std::clamp<std::int64_t>(
-        help->pos().y() * m_model.rows() / std::max(1, height()), 0, m_model.rows() - 1);
-    const std::int64_t column = std::clamp<std::int64_t>(
-        help->pos().x() * m_model.columns() / std::max(1, width()), 0, m_model.columns() - 1);
+    const QRect picture = pictureRect();
+    if (!picture.contains(help->pos())) return QWidget::event(event);
+    const std::int64_t row = help->pos().y() * m_model.rows() / picture.height();
+    const std::int64_t column = help->pos().x() * m_model.columns() / picture.width();
     QToolTip::showText(help->globalPos(),
                        tr("[%1, %2] = %3").arg(row).arg(column).arg(m_model.textAt(row, column)), this);
     return true;

@@ -5,18 +5,28 @@
 #include <QImage>
 #include <QWidget>
 
+class QPainter;
+
 namespace twb {
 
 class TensorTableModel;
 
-/// A matrix as colours from the least value to the greatest; where it has more cells than the widget has room
-/// for, a cell shows the mean of a block. NaN has the error's colour.
+/// Pixels that a colour scale takes.
+int colorScaleHeight();
+/// A bar from `low` to `high` at the foot of `area`, with the values at its ends and in its middle below it.
+void paintColorScale(QPainter& painter, const QRect& area, const QColor& low, const QColor& high,
+                     double least, double most);
+
+/// A matrix as colours from the least value to the greatest, above their scale; where it has more cells than
+/// the widget has room for, a cell shows the mean of a block. NaN has the error's colour.
 class HeatMap : public QWidget {
     Q_OBJECT
 
 public:
     explicit HeatMap(const TensorTableModel& model, QWidget* parent = nullptr);
     void setRange(double min, double max);
+    /// Where the matrix is drawn.
+    QRect pictureRect() const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;

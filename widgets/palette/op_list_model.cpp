@@ -68,8 +68,10 @@ void OpListModel::setFilter(const QString& text) {
     endResetModel();
 }
 
-void OpListModel::setAccepted(std::function<bool(const QString&)> accepted) {
+void OpListModel::setAccepted(std::function<bool(const QString&)> accepted,
+                              std::function<int(const QString&)> usage) {
     m_accepted = std::move(accepted);
+    m_usage = std::move(usage);
     setFilter(m_filter);
 }
 
@@ -92,10 +94,12 @@ std::vector<OpListModel::Row> OpListModel::matching(const QString& text) const {
 
 std::vector<OpListModel::Row> OpListModel::nearestTo(const QString& text) const {
     const QString letters = QString(text).remove(QLatin1Char(' '));
-    std::vector<std::pair<int, Row>> scored;
+    using Score = std::pair<int, int>; // how well it answers, and how much it is used
+    std::vector<std::pair<Score, Row>> scored;
     for (const Row& row : m_all) {
         if (m_accepted && !m_accepted(row.name)) continue;
-        if (const auto score = fuzzyScore(letters, row.name)) scored.emplace_back(*score, row);
+        if (const auto score = fuzzyScore(letters, row.name))
+            scored.emplace_back(Score{*score, m_usage ? m_usage(row.name) : 0}, row);
     }
     std::stable_sort(scored.begin(), scored.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -29,8 +29,10 @@ public:
     void setFilter(const QString& text);
     /// Reads somebody's own modules anew.
     void reload();
-    /// Leaves out the ops for which it is false.
-    void setAccepted(std::function<bool(const QString& op)> accepted);
+    /// Leaves out the ops for which `accepted` is false. What answers equally well to the search text, as all
+    /// ops do while there is none, is ordered by `usage`, the greatest first. Either may be empty.
+    void setAccepted(std::function<bool(const QString& op)> accepted,
+                     std::function<int(const QString& op)> usage = {});
     QString op(const QModelIndex& index) const; ///< empty for a header
     QModelIndex firstOp() const;
 
@@ -53,6 +55,7 @@ private:
 
     Order m_order;
     std::function<bool(const QString&)> m_accepted;
+    std::function<int(const QString&)> m_usage;
     QString m_filter;
     std::vector<Row> m_all;
     std::vector<Row> m_shown;

@@ -77,6 +77,12 @@ protected:
         fade.setColorAt(0, panel);
         QPainter(viewport()).fillRect(edge, fade);
     }
+    /// Keys begin at the first op where none was current.
+    void focusInEvent(QFocusEvent* event) override {
+        QListView::focusInEvent(event);
+        const auto* ops = static_cast<const OpListModel*>(model());
+        if (ops->op(currentIndex()).isEmpty()) setCurrentIndex(ops->firstOp());
+    }
     void scrollContentsBy(int dx, int dy) override {
         QListView::scrollContentsBy(dx, dy);
         viewport()->update(); // what was moved has the fade in it
@@ -201,7 +207,6 @@ bool OpPalette::eventFilter(QObject* watched, QEvent* event) {
     }
     if (watched == m_search && key->key() == Qt::Key_Down) {
         m_list->setFocus(Qt::TabFocusReason);
-        if (m_model->op(m_list->currentIndex()).isEmpty()) m_list->setCurrentIndex(m_model->firstOp());
         return true;
     }
     if (watched == m_search && key->key() == Qt::Key_Escape && !m_search->text().isEmpty()) {

@@ -10,7 +10,6 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QPainter>
-#include <QScreen>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
@@ -126,14 +125,11 @@ void OpSearch::open(QPoint globalPosition, Wanted wanted) {
     m_heading->setText(wanted.heading);
     m_heading->setVisible(!wanted.heading.isEmpty());
     m_search->actions().first()->setIcon(icon(QStringLiteral("search"), Theme::current().secondaryText));
-    m_model->setAccepted(std::move(wanted.accepted));
+    m_model->setAccepted(std::move(wanted.accepted), std::move(wanted.usage));
     m_search->clear();
     filter({});
     adjustSize();
-    const QScreen* screen = parentWidget()->screen();
-    const QRect room = screen->availableGeometry();
-    move(std::clamp(globalPosition.x(), room.left(), std::max(room.left(), room.right() - width())),
-         std::clamp(globalPosition.y(), room.top(), std::max(room.top(), room.bottom() - height())));
+    setGeometry(withinWindow(*parentWidget(), QRect(globalPosition, size())));
     show();
     m_search->setFocus(Qt::PopupFocusReason);
 }
@@ -164,8 +160,8 @@ void OpSearch::step(int rows) {
 void OpSearch::take(const QModelIndex& index) {
     const QString op = m_model->op(index);
     if (op.isEmpty()) return;
+    close(); // first: an op that cannot be added opens a message box
     Q_EMIT chosen(op);
-    close();
 }
 
 bool OpSearch::eventFilter(QObject* watched, QEvent* event) {

@@ -20,19 +20,21 @@ class OpSearch : public QFrame {
 public:
     explicit OpSearch(QWidget* parent);
 
-    /// What is asked for this time: only ops for which `accepted` is true, `heading` says why. Empty: all.
+    /// What is asked for this time: only ops for which `accepted` is true, `heading` says why, those of the
+    /// greatest `usage` first. Empty: all, as the op table has them.
     struct Wanted {
         QString heading;
         std::function<bool(const QString& op)> accepted;
+        std::function<int(const QString& op)> usage;
     };
-    /// Shows it with its corner at a point of the screen, or where there is room beside it.
+    /// Shows it with its corner at a point of the screen, or as near to it as the window has room.
     void open(QPoint globalPosition, Wanted wanted);
 
     /// Reads somebody's own modules anew.
     void reload();
 
 Q_SIGNALS:
-    void chosen(const QString& op); ///< before closed()
+    void chosen(const QString& op); ///< after closed()
     void closed();
 
 protected:

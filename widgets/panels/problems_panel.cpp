@@ -248,6 +248,7 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
     auto* all = new QPushButton(title);
     all->setObjectName(QStringLiteral("fixAlike"));
     all->setProperty("role", QStringLiteral("link"));
+    all->setFocusPolicy(Qt::TabFocus);
     connect(all, &QPushButton::clicked, this, [this, alike, title] { Q_EMIT fixesRequested(alike, title); });
     m_remedies->addWidget(all);
 }

@@ -1,0 +1,251 @@
+#include "formats/project.h"
+#include "support/test_main.h"
+#include "widgets/inspector/problem_cards.h"
+#include "widgets/window_hand.h"
+
+#include <QComboBox>
+#include <QLineEdit>
+#include <QListView>
+#include <QSpinBox>
+#include <QTabBar>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Two nodes on the cpu lane: x and relu(x).
+struct Two {
+    Graph graph;
+    NodeId x, relu;
+
+    Two() {
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 260});
+        builder.addLane({LaneId::none, Device::cuda(0), "", 1, 260});
+        x = addNode(builder, cpu, "Ones", "x", 24, 24);
+        relu = addNode(builder, cpu, "Relu", "relu", 240, 24);
+        builder.connect({{x, 0}, {relu, 0}});
+        graph.apply(builder.take());
+    }
+};
+
+/// A key goes to whatever has the focus, as from a keyboard.
+void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
+    QWidget* focus = QApplication::focusWidget();
+    QVERIFY(focus);
+    QTest::keyClick(focus, key, modifiers);
+}
+
+} // namespace
+
+class TestFocus : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void afterAClickOnRunTheCanvasHasTheKeys() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* iterations = find<QSpinBox>(*hand.window, "iterations");
+        hand.click(hand.middle(g.relu));
+        hand.key(Qt::Key_D, Qt::ControlModifier);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(3));
+        const int before = iterations->value();
+        QTest::mouseClick(find<QPushButton>(*hand.window, "run"), Qt::LeftButton);
+        QVERIFY(waitForRun(*hand.window));
+        QVERIFY(hand.canvas.hasFocus());
+        press(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(2));
+        hand.click(hand.middle(g.relu));
+        QTest::mouseClick(find<QPushButton>(*hand.window, "run"), Qt::LeftButton);
+        QVERIFY(waitForRun(*hand.window));
+        press(Qt::Key_Delete);
+        QVERIFY(!hand.graph().find(g.relu));
+        QCOMPARE(iterations->value(), before);
+        QVERIFY(!iterations->text().isEmpty());
+    }
+
+    void aRunStartedByKeysLeavesNoKeyInTheNextField() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* run = find<QPushButton>(*hand.window, "run");
+        run->setFocus(Qt::TabFocusReason);
+        press(Qt::Key_Space);
+        QVERIFY(waitForRun(*hand.window));
+        QVERIFY(hand.canvas.hasFocus());
+    }
+
+    void aNumberBeingTypedCountsForTheRun() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* iterations = find<QSpinBox>(*hand.window, "iterations");
+        for (const bool byKey : {false, true}) {
+            iterations->setFocus();
+            iterations->selectAll();
+            QTest::keyClicks(iterations, byKey ? QStringLiteral("7") : QStringLiteral("5"));
+            if (byKey)
+                press(Qt::Key_F5);
+            else
+                QTest::mouseClick(find<QPushButton>(*hand.window, "run"), Qt::LeftButton);
+            QVERIFY(waitForRun(*hand.window));
+            QCOMPARE(hand.graph().info().iterations, byKey ? 7 : 5);
+        }
+    }
+
+    void aPolicyThatIsClickedLeavesTheKeysToTheCanvas() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* policy = find<QComboBox>(*hand.window, "policy");
+        find<QSpinBox>(*hand.window, "iterations")->setFocus();
+        QTest::mouseClick(policy, Qt::LeftButton);
+        QAbstractItemView* list = policy->view();
+        QVERIFY(list->isVisible());
+        QTest::keyClick(list, Qt::Key_Down);
+        QTest::keyClick(list, Qt::Key_Return);
+        QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::implicit);
+        QVERIFY(hand.canvas.hasFocus());
+        // By key it stays where it is, for the next arrow.
+        policy->setFocus(Qt::TabFocusReason);
+        press(Qt::Key_Up);
+        QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::strict);
+        QVERIFY(policy->hasFocus());
+    }
+
+    void aClickOnAFixLeavesTheKeysToTheCanvas() {
+        WindowHand hand(loadProject(sourcePath(kMismatch).toStdString()));
+        const NodeId faulty = hand.document.analysis().diagnostics.front().node;
+        hand.click(hand.middle(faulty));
+        QCoreApplication::processEvents();
+        FixButton* fix = nullptr;
+        for (FixButton* button : hand.window->findChildren<FixButton*>())
+            if (button->isVisible() && !fix) fix = button;
+        QVERIFY(fix);
+        QTest::mouseClick(fix, Qt::LeftButton);
+        QVERIFY(!hand.document.analysis().hasErrors());
+        QVERIFY(hand.canvas.hasFocus());
+        press(Qt::Key_Space);
+        QVERIFY(!hand.window->runs().isRunning() && !hand.window->runs().result());
+    }
+
+    void theSearchListEndsWithEnterAndStaysInTheWindow() {
+        const Two g;
+        WindowHand hand(g.graph);
+        hand.window->resize(1000, 640);
+        auto* field = find<QLineEdit>(*hand.window, "quickFind");
+        hand.key(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(field->hasFocus());
+        QTest::keyClicks(field, QStringLiteral("e"));
+        auto* list = qobject_cast<QListView*>(QApplication::activePopupWidget());
+        QVERIFY(list);
+        QVERIFY2(hand.window->frameGeometry().contains(list->frameGeometry()),
+                 qPrintable(QStringLiteral("%1 … %2").arg(list->x()).arg(list->frameGeometry().right())));
+        QTest::keyClick(field, Qt::Key_Backspace);
+        QTest::keyClicks(field, QStringLiteral("relu"));
+        QVERIFY(list->isVisible());
+        QTest::keyClick(list, Qt::Key_Return);
+        QVERIFY(!list->isVisible());
+        QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set{g.relu}; }));
+        QVERIFY(hand.canvas.hasFocus());
+        QVERIFY(field->text().isEmpty());
+    }
+
+    void theSearchTakesTheRowThatTheArrowsChose() {
+        Graph graph;
+        DeltaBuilder make(graph, "make");
+        const LaneId cpu = make.addLane({LaneId::none, Device::cpu(), "", 0, 260});
+        addNode(make, cpu, "Ones", "part one", 24, 24);
+        const NodeId second = addNode(make, cpu, "Ones", "part two", 240, 24);
+        graph.apply(make.take());
+        WindowHand hand(graph);
+        hand.key(Qt::Key_P, Qt::ControlModifier);
+        auto* field = find<QLineEdit>(*hand.window, "quickFind");
+        QTest::keyClicks(field, QStringLiteral("part"));
+        QWidget* list = QApplication::activePopupWidget();
+        QVERIFY(list);
+        QTest::keyClick(list, Qt::Key_Down);
+        QTest::keyClick(list, Qt::Key_Down);
+        QTest::keyClick(list, Qt::Key_Return);
+        QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set{second}; }));
+    }
+
+    void f6GoesAroundThePanesThatAreShown() {
+        const Two g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.relu));
+        hand.canvas.setFocus();
+        const auto pane = [&] {
+            const QWidget* at = QApplication::focusWidget();
+            for (; at && at != hand.window.get(); at = at->parentWidget())
+                for (const char* name : {"Run bar", "Palette", "Inspector", "Graph canvas"})
+                    if (at->accessibleName() == QLatin1String(name)) return QString::fromLatin1(name);
+            return QStringLiteral("Bottom");
+        };
+        QStringList way;
+        for (int i = 0; i < 5; ++i) {
+            press(Qt::Key_F6);
+            way << pane();
+        }
+        QCOMPARE(way, (QStringList{QStringLiteral("Inspector"), QStringLiteral("Bottom"),
+                                   QStringLiteral("Run bar"), QStringLiteral("Palette"),
+                                   QStringLiteral("Graph canvas")}));
+        press(Qt::Key_F6, Qt::ShiftModifier);
+        QCOMPARE(pane(), QStringLiteral("Palette"));
+        // Back to where the keys were in a pane, and past one that is hidden.
+        auto* ops = find<QListView>(*hand.window, "paletteList");
+        ops->setFocus();
+        press(Qt::Key_F6);
+        press(Qt::Key_F6, Qt::ShiftModifier);
+        QVERIFY(ops->hasFocus());
+        press(Qt::Key_F9); // hides the palette
+        hand.canvas.setFocus();
+        press(Qt::Key_F6, Qt::ShiftModifier);
+        QCOMPARE(pane(), QStringLiteral("Run bar"));
+    }
+
+    void tabLeavesTheCanvasAsAnyControl() {
+        const Two g;
+        WindowHand hand(g.graph);
+        hand.canvas.setFocus();
+        press(Qt::Key_Tab);
+        QVERIFY(!QApplication::activePopupWidget());
+        QVERIFY(!hand.canvas.hasFocus());
+        press(Qt::Key_Backtab, Qt::ShiftModifier);
+        QVERIFY(hand.canvas.hasFocus());
+    }
+
+    void thePaletteShowsWhereTheKeysAre() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* search = find<QLineEdit>(*hand.window, "paletteSearch");
+        auto* ops = find<QListView>(*hand.window, "paletteList");
+        search->setFocus();
+        press(Qt::Key_Tab);
+        QVERIFY(ops->hasFocus());
+        QVERIFY(ops->currentIndex().isValid());
+        const auto ringed = [&] {
+            const QImage picture = ops->viewport()->grab(ops->visualRect(ops->currentIndex())).toImage();
+            int pixels = 0;
+            for (int x = 0; x < picture.width(); ++x)
+                for (int y = 0; y < picture.height(); ++y) {
+                    const QColor color = picture.pixelColor(x, y);
+                    const QColor accent = Theme::current().accent;
+                    pixels += std::abs(color.red() - accent.red()) +
+                                  std::abs(color.green() - accent.green()) +
+                                  std::abs(color.blue() - accent.blue()) <
+                              60;
+                }
+            return pixels;
+        };
+        const int with = ringed();
+        hand.canvas.setFocus();
+        QVERIFY2(with > ringed() + 100, qPrintable(QString::number(with)));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestFocus)
+#include "test_focus.moc"

@@ -1,0 +1,170 @@
+#include "core/error.h"
+#include "support/test_main.h"
+#include "widgets/manual_window.h"
+#include "widgets/recent_files.h"
+#include "widgets/window_hand.h"
+
+#include <QDir>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QRegularExpression>
+#include <QTextBlock>
+#include <QTextBrowser>
+#include <QTreeWidget>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+void write(const QTemporaryDir& folder, const char* name, const QByteArray& text) {
+    QFile file(folder.filePath(QString::fromLatin1(name)));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(text);
+}
+
+QStringList entries(const QTreeWidget& contents) {
+    QStringList out;
+    for (int i = 0; i < contents.topLevelItemCount(); ++i) {
+        out << contents.topLevelItem(i)->text(0);
+        for (int j = 0; j < contents.topLevelItem(i)->childCount(); ++j)
+            out << QStringLiteral("- ") + contents.topLevelItem(i)->child(j)->text(0);
+    }
+    return out;
+}
+
+/// The entries of a menu of the menu bar, and of the submenu `inside` of it.
+QList<QAction*> menu(MainWindow& window, const char* title, const char* inside = nullptr) {
+    for (QAction* top : window.menuBar()->actions()) {
+        if (top->text().remove(QLatin1Char('&')) != QLatin1String(title)) continue;
+        if (!inside) return top->menu()->actions();
+        for (QAction* entry : top->menu()->actions())
+            if (entry->menu() && entry->text().remove(QLatin1Char('&')) == QLatin1String(inside)) {
+                Q_EMIT entry->menu()->aboutToShow();
+                return entry->menu()->actions();
+            }
+    }
+    return {};
+}
+
+QPushButton* button(QWidget& in, const char* text) {
+    for (auto* found : in.findChildren<QPushButton*>())
+        if (found->isVisible() && found->text() == QLatin1String(text)) return found;
+    return nullptr;
+}
+
+} // namespace
+
+class TestHelp : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void theHelpMenuHasManualKeysLegendAndAbout() {
+        const auto window = makeWindow();
+        QStringList texts;
+        for (const QAction* action : menu(*window, "Help"))
+            if (!action->isSeparator()) texts << action->text().remove(QLatin1Char('&'));
+        QCOMPARE(texts, (QStringList{QStringLiteral("Manual"), QStringLiteral("Keys…"),
+                                     QStringLiteral("Legend"), QStringLiteral("About Tensor Workbench")}));
+        QTest::keyClick(&window->canvas(), Qt::Key_F1, Qt::ShiftModifier);
+        QVERIFY(find<QWidget>(*window, "legend")->isVisible());
+    }
+
+    void theManualHasContentsLinksAndASearch() {
+        const QTemporaryDir folder;
+        write(folder, "index.md",
+              "# The manual\n\nSee [the canvas](canvas.md#frames).\n\n## Zero *steps*\n\nNo words.\n");
+        write(folder, "about.md", "# About\n\nA page that the first one does not name.\n");
+        write(folder, "canvas.md",
+              "# The canvas\n\nCards.\n\n```\n# no heading\n```\n\n" + QByteArray("text\n\n").repeated(80) +
+                  "## Frames\n\nA frame has a turquoise border.\n");
+        ManualWindow manual(folder.path(), nullptr);
+        manual.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&manual));
+        auto* contents = find<QTreeWidget>(manual, "manualContents");
+        auto* text = find<QTextBrowser>(manual, "manualText");
+        auto* search = find<QLineEdit>(manual, "manualSearch");
+        QCOMPARE(
+            entries(*contents),
+            (QStringList{QStringLiteral("The manual"), QStringLiteral("- Zero steps"),
+                         QStringLiteral("The canvas"), QStringLiteral("- Frames"), QStringLiteral("About")}));
+        QVERIFY(text->toPlainText().contains(QStringLiteral("See the canvas")));
+        // A link leads to its heading, which is at the top then or as near to it as the page goes.
+        Q_EMIT text->anchorClicked(QUrl::fromLocalFile(folder.filePath(QStringLiteral("canvas.md")))
+                                       .resolved(QUrl(QStringLiteral("canvas.md#frames"))));
+        QCOMPARE(text->textCursor().block().text(), QStringLiteral("Frames"));
+        QVERIFY(text->viewport()->rect().contains(text->cursorRect().center()));
+        // Words are found on every page and marked there.
+        QTest::keyClicks(search, QStringLiteral("no words"));
+        QCOMPARE(entries(*contents), QStringList{QStringLiteral("The manual · Zero steps")});
+        QTest::keyClick(search, Qt::Key_Return);
+        QCOMPARE(text->textCursor().block().text(), QStringLiteral("Zero steps"));
+        QCOMPARE(text->extraSelections().size(), 1);
+        search->clear();
+        QTest::keyClicks(search, QStringLiteral("TURQUOISE"));
+        QCOMPARE(entries(*contents), QStringList{QStringLiteral("The canvas · Frames")});
+        search->clear();
+        QCOMPARE(entries(*contents).size(), 5);
+        QTest::keyClick(&manual, Qt::Key_Escape);
+        QVERIFY(!manual.isVisible());
+        const QTemporaryDir empty;
+        QVERIFY_EXCEPTION_THROWN(ManualWindow(empty.path(), nullptr), Error);
+    }
+
+    /// Every link of the manual leads to a page and a heading, every picture is there.
+    void theManualThatComesAlongIsWhole() {
+        const QDir folder(sourcePath("resources/manual"));
+        QVERIFY(folder.exists(QStringLiteral("index.md")));
+        static const QRegularExpression link(QStringLiteral("\\]\\(([^)#\\s]*)(#[^)\\s]*)?\\)"));
+        int links = 0;
+        for (const QString& page : folder.entryList({QStringLiteral("*.md")})) {
+            QFile file(folder.filePath(page));
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            const QString text = QString::fromUtf8(file.readAll());
+            for (auto at = link.globalMatch(text); at.hasNext(); ++links) {
+                const QString target = at.next().captured(1);
+                if (target.contains(QLatin1String("://"))) continue;
+                QVERIFY2(target.isEmpty() || folder.exists(target), qPrintable(page + QStringLiteral(": ") + target));
+            }
+        }
+        QVERIFY(links > 8);
+        const auto window = makeWindow();
+        QTest::keyClick(&window->canvas(), Qt::Key_F1);
+        auto* manual = window->findChild<ManualWindow*>();
+        QVERIFY(manual && manual->isVisible());
+        manual->close();
+    }
+
+    void lessonsAreNumberedAndLeadOn() {
+        const auto window = makeWindow();
+        QStringList titles;
+        const QList<QAction*> examples = menu(*window, "File", "Examples");
+        for (const QAction* action : examples) titles << action->text();
+        QVERIFY2(titles.front().startsWith(QStringLiteral("Lesson 1: ")), qPrintable(titles.front()));
+        int lessons = 0;
+        for (const QString& path : exampleFiles()) lessons += lessonNumber(path) > 0;
+        QCOMPARE(lessons, 9);
+        examples.front()->trigger();
+        for (int lesson = 1; lesson <= lessons; ++lesson) {
+            QCoreApplication::processEvents();
+            auto* notice = find<QWidget>(*window, "notice");
+            QVERIFY(notice->isVisible());
+            QVERIFY2(notice->accessibleName().startsWith(QStringLiteral("Lesson %1: ").arg(lesson)),
+                     qPrintable(notice->accessibleName()));
+            QPushButton* next = button(*notice, "Next lesson");
+            QCOMPARE(next != nullptr, lesson < lessons);
+            if (next) QTest::mouseClick(next, Qt::LeftButton);
+        }
+        // Another graph ends the lessons.
+        window->load(sourcePath(kDigits));
+        QVERIFY(!find<QWidget>(*window, "notice")->isVisible());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestHelp)
+#include "test_help.moc"

@@ -1,0 +1,133 @@
+#include "support/test_main.h"
+#include "widgets/palette/op_list_model.h"
+#include "widgets/window_hand.h"
+
+#include <QDropEvent>
+#include <QMimeData>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// A f32 1000×1000 "x" on cpu -> "a", a wide gap between them; an empty cuda:0 lane.
+struct Start {
+    Graph graph;
+    LaneId cpu, cuda;
+    NodeId x, a;
+
+    Start() {
+        DeltaBuilder builder(graph, "make");
+        cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        cuda = builder.addLane({LaneId::none, Device::cuda(0), "", 1, 260});
+        x = addNode(builder, cpu, "Ones", "x", 24, 104, {{"shape", std::vector<std::int64_t>{1000, 1000}}});
+        a = addNode(builder, cpu, "Abs", "a", 600, 104);
+        builder.connect({{x, 0}, {a, 0}});
+        graph.apply(builder.take());
+    }
+};
+
+/// An op from the palette in the hand, over the canvas.
+struct Carried {
+    WindowHand& hand;
+    QMimeData data;
+
+    Carried(WindowHand& over, const char* op) : hand(over) { data.setData(QLatin1String(kOpMimeType), op); }
+    /// What is shown where the card would stand.
+    QRectF moveTo(QPoint at) {
+        QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&hand.canvas, &enter);
+        QDragMoveEvent move(at, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&hand.canvas, &move);
+        hand.canvas.grab();
+        return hand.canvas.placeFor(QString::fromUtf8(data.data(QLatin1String(kOpMimeType))), at).outline;
+    }
+    void drop(QPoint at) {
+        QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, {});
+        QApplication::sendEvent(&hand.canvas, &event);
+    }
+};
+
+/// What of the graph was not in `before`, with the frames around it.
+QRectF addedOutline(const WindowHand& hand, const Graph& before) {
+    QRectF all;
+    for (const Node& node : hand.graph().nodes())
+        if (!before.find(node.id)) all |= hand.shape(node.id).rect;
+    for (const FrameShape& frame : hand.canvas.scene().frames())
+        if (!before.find(frame.id)) all |= frame.rect;
+    return all;
+}
+
+} // namespace
+
+class TestNewCards : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void thePreviewIsTheCardThatFollows_data() {
+        QTest::addColumn<QString>("op");
+        for (const char* op : {"Relu", "BatchNormalization", "GlobalAveragePool", "To", "Linear", "MLP"})
+            QTest::newRow(op) << QString::fromLatin1(op);
+    }
+    void thePreviewIsTheCardThatFollows() {
+        QFETCH(QString, op);
+        const Start g;
+        WindowHand hand(g.graph);
+        const QPoint at = hand.pixel({420, hand.canvas.scene().lane(g.cuda)->top + 130});
+        Carried carried(hand, qPrintable(op));
+        const QRectF preview = carried.moveTo(at);
+        const Graph before = hand.graph();
+        carried.drop(at);
+        QCOMPARE(addedOutline(hand, before), preview);
+        // The second of that name is as wide as its longer name.
+        const QPoint aside = hand.pixel({860, hand.canvas.scene().lane(g.cpu)->top + 140});
+        const QRectF second = carried.moveTo(aside);
+        const Graph between = hand.graph();
+        carried.drop(aside);
+        QCOMPARE(addedOutline(hand, between).size(), second.size());
+    }
+
+    void inAWireTheCardHasRoomForTheTypeThatComes() {
+        const Start g;
+        WindowHand hand(g.graph);
+        const QPoint at = hand.onWire({{g.x, 0}, {g.a, 0}});
+        Carried simple(hand, "Relu");
+        const QRectF preview = simple.moveTo(at);
+        const Graph before = hand.graph();
+        simple.drop(at);
+        QCOMPARE(hand.graph().edges().size(), std::size_t(2));
+        QCOMPARE(addedOutline(hand, before), preview);
+    }
+
+    void cardsDoNotLandOnEachOther() {
+        const Start g;
+        WindowHand hand(g.graph);
+        const QPoint at = hand.pixel({420, hand.canvas.scene().lane(g.cuda)->top + 90});
+        Carried carried(hand, "BatchNormalization");
+        for (int i = 0; i < 6; ++i) {
+            const QPoint there = at + QPoint(17 * i, 5 * i);
+            carried.moveTo(there);
+            carried.drop(there);
+        }
+        for (int i = 0; i < 4; ++i) {
+            hand.key(Qt::Key_Insert);
+            QWidget* popup = QApplication::activePopupWidget();
+            QVERIFY(popup);
+            QTest::keyClicks(popup->focusProxy(), QStringLiteral("layernorm"));
+            QTest::keyClick(popup->focusProxy(), Qt::Key_Return);
+        }
+        std::vector<QRectF> cards;
+        for (const Node& node : hand.graph().nodes()) cards.push_back(hand.shape(node.id).rect);
+        QCOMPARE(cards.size(), std::size_t(12));
+        for (std::size_t i = 0; i < cards.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) QVERIFY(!cards[i].intersects(cards[j]));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestNewCards)
+#include "test_new_cards.moc"
