@@ -15,7 +15,7 @@ packages=(
 )
 for option in "$@"; do
     case "$option" in
-    --tests) packages+=(libbenchmark-dev libonnx-testdata libvalijson-dev mold) ;;
+    --tests) packages+=(libbenchmark-dev libonnx-testdata libvalijson-dev mold pyflakes3) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
     *) echo "install-dependencies.sh: \"$option\" is no option of this script; there is --tests." >&2; exit 2 ;;
     esac

@@ -196,7 +196,7 @@ std::string Exporter::run() {
     text += "\nWritten by the Tensor Workbench. Where there is no GPU: --device-map cuda:0=cpu\n\"\"\"\n\n"
             "import argparse\n";
     std::string helpers;
-    for (const PythonHelper* helper : helpersFor(m_helpers)) helpers += "\n" + std::string(helper->text);
+    for (const PythonHelper* helper : helpersFor(m_helpers)) helpers += fmt::format("\n\n{}\n", helper->text);
     const auto uses = [&](const char* what) {
         return helpers.find(what) != std::string::npos || body.find(what) != std::string::npos ||
                last.find(what) != std::string::npos;

@@ -7,22 +7,17 @@
 
 namespace twb::pytorch {
 
-/// A function of the exported module's own: what ONNX means where PyTorch has no function that means it.
+/// A function or constant of helpers.py, which exported modules carry: ONNX's semantics where PyTorch has no
+/// function of the same.
 struct PythonHelper {
     std::string_view name;
-    std::string_view text;                    ///< its definition
-    std::vector<std::string_view> calls = {}; ///< other helpers
+    std::string_view text;               ///< its definition
+    std::vector<std::string_view> calls; ///< other helpers that the definition uses
 };
 
-/// All of them.
+/// All of them, in the order of helpers.py.
 const std::vector<PythonHelper>& pythonHelpers();
-/// Those that a module is written with, and those that these call, in the order of the table.
+/// The helpers named and those that they use, in the order of helpers.py.
 std::vector<const PythonHelper*> helpersFor(const std::set<std::string>& names);
-
-// The tables, each in its file.
-void addFileHelpers(std::vector<PythonHelper>& table);
-void addArrayHelpers(std::vector<PythonHelper>& table);
-void addLayerHelpers(std::vector<PythonHelper>& table);
-void addSequenceHelpers(std::vector<PythonHelper>& table);
 
 } // namespace twb::pytorch

@@ -1,0 +1,511 @@
+"""Functions that an exported module carries: ONNX's semantics where PyTorch has no function of the same.
+
+The exporter copies those that a module calls, with the functions and constants that they use, and adds the imports.
+Definitions are separated by two empty lines; a module's own code can use every name that is defined here.
+"""
+
+import json
+import math
+import pathlib
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).parent
+
+
+DEVICES = {}  # what --device-map says: "cuda:0" -> "cpu"
+
+
+def device(name):
+    """What stands behind a device's name in this run."""
+    if name == "auto":
+        name = "cuda:0" if torch.cuda.is_available() else "cpu"
+    return torch.device(DEVICES.get(name, name))
+
+
+def pinned(tensor):
+    """Page-locked, where there is a GPU to copy to."""
+    return tensor.pin_memory() if torch.cuda.is_available() else tensor
+
+
+def arrived(tensor):
+    """Waits for a copy to the host that does not block: nobody may read it before."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return tensor
+
+
+def load(path, where):
+    """A tensor of a .npy or .npz file beside this one, on a device."""
+    file, _, name = path.partition("#")
+    array = numpy.load(HERE / file)
+    if file.endswith(".npz"):
+        array = array[name or array.files[0]]
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="))).to(device(where))
+
+
+SAFETENSORS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+               "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
+               "BOOL": torch.bool}
+
+
+def load_safetensors(path, where):
+    """One tensor of a .safetensors file (a length, a header in JSON, then the elements), on a device."""
+    path, _, name = path.partition("#")
+    with open(HERE / path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        entry = header[name or next(key for key in header if key != "__metadata__")]
+        begin, end = entry["data_offsets"]
+        file.seek(begin, 1)
+        elements = bytearray(file.read(end - begin))
+    dtype = SAFETENSORS[entry["dtype"]]
+    flat = torch.frombuffer(elements, dtype=dtype) if elements else torch.empty(0, dtype=dtype)
+    return flat.reshape(entry["shape"]).to(device(where))
+
+
+def save(tensor, path):
+    """Writes a tensor to a .npy file, or to its place in a .npz, named from beside this one; bfloat16 as float32."""
+    file, _, name = str(path).partition("#")
+    tensor = tensor.cpu()
+    array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    if not name:
+        numpy.save(HERE / file, array)
+        return
+    others = dict(numpy.load(HERE / file)) if (HERE / file).exists() else {}
+    numpy.savez(HERE / file, **{**others, name: array})
+
+
+def show(name, tensor):
+    """A line of one output, as the workbench prints its probes."""
+    values = tensor.double() if tensor.numel() else tensor
+    numbers = values[~torch.isnan(values)]
+    sizes = "×".join(str(size) for size in tensor.shape) or "scalar"
+    seen = "no elements"
+    if tensor.numel() == 1:
+        seen = f"{values.item():.6g}"
+    elif numbers.numel():
+        seen = f"min {numbers.min():.6g}  max {numbers.max():.6g}  mean {numbers.mean():.6g}"
+    print(f"{name}  {seen}  {str(tensor.dtype).removeprefix('torch.')} {sizes}")
+
+
+def reshape(x, shape, allow_zero):
+    """A size of 0 is that of x, unless zeros are allowed."""
+    return x.reshape([x.shape[i] if n == 0 and not allow_zero else n for i, n in enumerate(shape)])
+
+
+def arange(start, limit, delta, **options):
+    """torch.arange, and no elements where delta leads away from the limit."""
+    return torch.arange(start, limit if (limit - start) * delta > 0 else start, delta, **options)
+
+
+def split_evenly(x, count, axis):
+    """As many parts of one size as fit, then a smaller one, then empty ones."""
+    n = x.shape[axis]
+    size = -(-n // count)
+    ends = [min(i * size, n) for i in range(count + 1)]
+    return torch.split(x, [end - start for start, end in zip(ends, ends[1:])], axis)
+
+
+def exclusive_cumsum(x, axis, dtype):
+    """The sum of the elements before each one."""
+    n = x.shape[axis] if x.dim() else 1
+    if x.dim() == 0 or n == 0:
+        return torch.zeros_like(x, dtype=dtype)
+    before = torch.cat([torch.zeros_like(x.narrow(axis, 0, 1)), x.narrow(axis, 0, n - 1)], axis)
+    return torch.cumsum(before, axis, dtype=dtype)
+
+
+def top_k(x, k, axis, largest):
+    """torch.topk, where the first of equal elements comes first."""
+    values, indices = torch.sort(x, dim=axis, descending=largest, stable=True)
+    return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
+
+
+def extreme(x, function, otherwise, dims, keepdim):
+    """torch.amax or torch.amin, and another value where there are no elements."""
+    if x.numel():
+        return function(x, dims, keepdim)
+    return torch.full_like(torch.sum(x, dims, keepdim, dtype=x.dtype), otherwise)
+
+
+def hardmax(x, axis):
+    """1 at the first of the largest elements along an axis, else 0."""
+    return torch.zeros_like(x).scatter(axis, x.argmax(axis, keepdim=True), 1) if x.numel() else x
+
+
+def sliced(x, starts, ends, axes, steps):
+    """Slices along axes; steps may be negative, which x[a:b:c] does not take."""
+    for i, (start, end) in enumerate(zip(starts, ends)):
+        axis = axes[i] if axes else i
+        step = steps[i] if steps else 1
+        n = x.shape[axis]
+        x = x.index_select(axis, torch.tensor(list(range(*slice(start, end, step).indices(n))), dtype=torch.int64,
+                                              device=x.device))
+    return x
+
+
+def padded(x, pads, mode, value, axes):
+    """Pads the given axes, or all; negative pads cut."""
+    axes = list(range(x.dim())) if axes is None else axes
+    for i, axis in enumerate(axes):
+        before, after, n = pads[i], pads[len(axes) + i], x.shape[axis]
+        place = torch.arange(-before, n + after, device=x.device)
+        inside = (place >= 0) & (place < n)
+        if mode == "edge":
+            place = place.clamp(0, n - 1)
+        elif mode == "wrap":
+            place = place % n
+        elif mode == "reflect":
+            period = max(2 * (n - 1), 1)
+            place = (place % period).minimum(period - place % period)
+        else:
+            along = [1] * x.dim()
+            along[axis] = -1
+            source = x if n else torch.zeros_like(x).new_zeros([1 if a == axis % x.dim() else s for a, s in enumerate(x.shape)])
+            x = source.index_select(axis, place.clamp(0, max(n - 1, 0)))
+            x = torch.where(inside.reshape(along), x, torch.tensor(value or 0, dtype=x.dtype, device=x.device))
+            continue
+        x = x.index_select(axis, place)
+    return x
+
+
+def center_crop_pad(x, shape, axes):
+    """Cuts or pads both ends alike until the axes have these sizes."""
+    axes = list(range(x.dim())) if axes is None else [axis % x.dim() for axis in axes]
+    for axis, size in zip(axes, shape):
+        n = x.shape[axis]
+        if n >= size:
+            x = x.narrow(axis, (n - size) // 2, size)
+        else:
+            before = (size - n) // 2
+            x = F.pad(x, [0, 0] * (x.dim() - 1 - axis) + [before, size - n - before])
+    return x
+
+
+def eye_like(x, k, dtype):
+    """Ones on the k-th diagonal of a matrix of x's size."""
+    return torch.diag(torch.ones(max(x.shape) + abs(k), device=x.device), k)[:x.shape[0], :x.shape[1]].type(dtype)
+
+
+def depth_to_space(x, block):
+    """Channels to blocks of pixels, the blocks' places in the outer part of the channels."""
+    n, c, h, w = x.shape
+    x = x.reshape(n, block, block, c // block ** 2, h, w).permute(0, 3, 4, 1, 5, 2)
+    return x.reshape(n, c // block ** 2, h * block, w * block)
+
+
+def space_to_depth(x, block):
+    """Blocks of pixels to channels: the reverse of depth_to_space."""
+    n, c, h, w = x.shape
+    x = x.reshape(n, c, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
+    return x.reshape(n, c * block ** 2, h // block, w // block)
+
+
+def from_start(indices, size):
+    """Indices that count from the end, as PyTorch's gather and scatter want them."""
+    return torch.where(indices < 0, indices + size, indices).long()
+
+
+def gather_nd(x, indices, batch_dims):
+    """The last axis of the indices says where in x, behind the batch axes, each slice is."""
+    indices = indices.long()
+    batch = x.shape[:batch_dims]
+    flat = x.reshape(math.prod(batch), *x.shape[batch_dims:])
+    places = indices.reshape(math.prod(batch), -1, indices.shape[-1])
+    first = torch.arange(flat.shape[0], device=x.device).unsqueeze(1)
+    taken = flat[(first, *places.unbind(-1))]
+    return taken.reshape(*indices.shape[:-1], *x.shape[batch_dims + indices.shape[-1]:])
+
+
+def scatter_nd(x, indices, updates, reduce):
+    """A copy of x with slices replaced, or reduced with what is there."""
+    depth = indices.shape[-1]
+    shape = x.shape[:depth]
+    steps = [math.prod(shape[i + 1:]) for i in range(depth)]
+    rows = sum(torch.where(place < 0, place + size, place) * step
+               for place, size, step in zip(indices.unbind(-1), shape, steps)).flatten()
+    flat = x.reshape(math.prod(shape), math.prod(x.shape[depth:]))
+    updates = updates.reshape(rows.numel(), flat.shape[1])
+    if reduce is None:
+        return flat.index_copy(0, rows, updates).reshape(x.shape)
+    rows = rows.unsqueeze(1).expand_as(updates)
+    return flat.scatter_reduce(0, rows, updates, reduce).reshape(x.shape)
+
+
+def one_hot(indices, depth, values, axis):
+    """values[1] where the new axis counts to the index, else values[0]."""
+    count = torch.arange(int(depth), device=indices.device)
+    axis = axis % (indices.dim() + 1)
+    count = count.reshape([-1] + [1] * (indices.dim() - axis))
+    on = (indices % int(depth)).unsqueeze(axis) == count
+    inside = ((indices >= -depth) & (indices < depth)).unsqueeze(axis)
+    return torch.where(on & inside, values[1], values[0])
+
+
+def unique(x, axis, is_sorted):
+    """Values or slices once each, where they come first, which of them each is, how often they come."""
+    values, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
+    inverse = inverse.flatten()
+    n = inverse.numel()
+    first = torch.full_like(counts, n).scatter_reduce(0, inverse, torch.arange(n, device=x.device), "amin")
+    if not is_sorted:
+        order = first.argsort()
+        values = values.index_select(axis or 0, order)
+        first, counts, inverse = first[order], counts[order], order.argsort()[inverse]
+    return values, first, inverse, counts
+
+
+def reverse_sequence(x, lengths, batch_axis, time_axis):
+    """Turns round the first steps of each sequence, as many as its length says."""
+    x = x.movedim((time_axis, batch_axis), (0, 1))
+    steps = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
+    order = torch.where(steps < lengths, lengths - 1 - steps, steps)
+    batch = torch.arange(x.shape[1], device=x.device)
+    return x[order, batch].movedim((0, 1), (time_axis, batch_axis))
+
+
+def over_all_planes(values, indices, x):
+    """Indices count in one plane in PyTorch, over the whole tensor in ONNX."""
+    planes = x.shape[0] * x.shape[1]
+    first = torch.arange(planes, device=x.device) * math.prod(x.shape[2:])
+    return values, indices + first.reshape(x.shape[0], x.shape[1], *[1] * (x.dim() - 2))
+
+
+def window_sums(x, kernel, stride, dilation, pads):
+    """The sum over each window: a convolution with ones, whatever its padding and dilation."""
+    convolution = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[len(kernel)]
+    ones = torch.ones(x.shape[1], 1, *kernel, dtype=x.dtype, device=x.device)
+    return convolution(F.pad(x, pads), ones, stride=stride, dilation=dilation, groups=x.shape[1])
+
+
+def batch_norm_training(x, scale, bias, mean, var, eps, momentum):
+    """Normalises by the batch's own mean and variance, and moves the running ones towards them."""
+    dims = [0, *range(2, x.dim())]
+    now_mean, now_var = x.mean(dims), x.var(dims, unbiased=False)
+    y = F.batch_norm(x, now_mean, now_var, scale, bias, eps=eps)
+    return y, mean * momentum + now_mean * (1 - momentum), var * momentum + now_var * (1 - momentum)
+
+
+def layer_norm(x, scale, bias, axis, eps, dtype):
+    """F.layer_norm with the mean and the inverse deviation that it used, of another dtype."""
+    dims = list(range(axis, x.dim()))
+    wide = x if x.dtype == torch.float64 else x.float()
+    mean = wide.mean(dims, True)
+    inverse = torch.rsqrt(wide.var(dims, unbiased=False, keepdim=True) + eps)
+    y = ((wide - mean) * inverse).type(x.dtype) * scale
+    return y if bias is None else y + bias, mean.type(dtype), inverse.type(dtype)
+
+
+def quantized(x, scale, zero, axis, dtype):
+    """round(x / scale) + zero, to even, within the dtype's range; scales of their own along an axis."""
+    along = [1] * x.dim()
+    if scale.numel() > 1:
+        along[axis] = -1
+    steps = torch.round(x / scale.reshape(along) if x.dim() else x / scale.reshape(()))
+    if zero is not None:
+        steps = steps + (zero.reshape(along) if x.dim() else zero.reshape(()))
+    info = torch.iinfo(dtype)
+    return steps.clamp(info.min, info.max).type(dtype)
+
+
+def dequantized(x, scale, zero, axis):
+    """(x - zero) * scale; scales of their own along an axis."""
+    along = [1] * x.dim()
+    if scale.numel() > 1:
+        along[axis] = -1
+    steps = x.type(scale.dtype)
+    if zero is not None:
+        steps = steps - zero.type(scale.dtype).reshape(along)
+    return steps * scale.reshape(along)
+
+
+def dynamically_quantized(x):
+    """To 8 bits, with a scale and a zero point that fit x and 0."""
+    seen = F.pad(x.flatten(), [0, 1])  # and 0
+    low, high = seen.min(), seen.max()
+    scale = (high - low) / 255
+    zero = torch.round(-low / scale).clamp(0, 255)
+    return torch.clamp(torch.round(x / scale) + zero, 0, 255).type(torch.uint8), scale, zero.type(torch.uint8)
+
+
+def requantized(product, scale, zero, dtype):
+    """An integer product at its result's scale, rounded to even."""
+    info = torch.iinfo(dtype)
+    return (torch.round(product * scale) + zero.double()).clamp(info.min, info.max).type(dtype)
+
+
+def recurrent(x, w, r, b, lengths, states, direction, batch_first, cell):
+    """Runs a cell along time, in one direction or both; finished sequences keep their states."""
+    if batch_first:
+        x = x.transpose(0, 1)
+        states = [s if s is None else s.transpose(0, 1) for s in states]
+    steps, batch, hidden = x.shape[0], x.shape[1], r.shape[-1]
+    results, finals = [], []
+    for d in range(w.shape[0]):
+        bias = b[d] if b is not None else torch.zeros(2 * w.shape[1], dtype=x.dtype, device=x.device)
+        state = [s[d] if s is not None else torch.zeros(batch, hidden, dtype=x.dtype, device=x.device) for s in states]
+        backwards = direction == "reverse" or d == 1
+        outputs = [None] * steps
+        for t in reversed(range(steps)) if backwards else range(steps):
+            now = cell(x[t], state, w[d], r[d], bias)
+            if lengths is None:
+                state, outputs[t] = now, now[0]
+            else:
+                runs = (t < lengths).unsqueeze(1)
+                state = [torch.where(runs, new, old) for new, old in zip(now, state)]
+                outputs[t] = torch.where(runs, now[0], torch.zeros_like(now[0]))
+        results.append(torch.stack(outputs) if steps else x.new_zeros(0, batch, hidden))
+        finals.append(state)
+    y = torch.stack(results, 1)
+    finals = [torch.stack(one) for one in zip(*finals)]
+    if batch_first:
+        return (y.permute(2, 0, 1, 3), *(one.transpose(0, 1) for one in finals))
+    return (y, *finals)
+
+
+def rnn(x, w, r, b, lengths, h, direction, batch_first):
+    def cell(x, state, w, r, b):
+        wb, rb = b.chunk(2)
+        return [torch.tanh(F.linear(x, w, wb) + F.linear(state[0], r, rb))]
+
+    return recurrent(x, w, r, b, lengths, [h], direction, batch_first, cell)
+
+
+def gru(x, w, r, b, lengths, h, linear_before_reset, direction, batch_first):
+    def cell(x, state, w, r, b):
+        (h,), (wb, rb) = state, b.chunk(2)
+        xz, xr, xh = F.linear(x, w, wb).chunk(3, 1)
+        rz, rr, rh = r.chunk(3)
+        bz, br, bh = rb.chunk(3)
+        update = torch.sigmoid(xz + F.linear(h, rz, bz))
+        reset = torch.sigmoid(xr + F.linear(h, rr, br))
+        inner = reset * F.linear(h, rh, bh) if linear_before_reset else F.linear(reset * h, rh, bh)
+        return [(1 - update) * torch.tanh(xh + inner) + update * h]
+
+    return recurrent(x, w, r, b, lengths, [h], direction, batch_first, cell)
+
+
+def lstm(x, w, r, b, lengths, h, c, direction, batch_first):
+    def cell(x, state, w, r, b):
+        (h, c), (wb, rb) = state, b.chunk(2)
+        i, o, f, g = (F.linear(x, w, wb) + F.linear(h, r, rb)).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return [torch.sigmoid(o) * torch.tanh(c), c]
+
+    return recurrent(x, w, r, b, lengths, [h, c], direction, batch_first, cell)
+
+
+def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale, softcap, mode):
+    """softmax(q k' + mask) v over heads; past keys and values come before."""
+    is_flat = q.dim() == 3
+    if is_flat:
+        q, k, v = (x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
+                   for x, heads in ((q, q_heads), (k, kv_heads), (v, kv_heads)))
+    if past_k is not None:
+        k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    present_k, present_v = k, v
+    groups = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    root = math.sqrt(scale if scale is not None else 1 / math.sqrt(q.shape[-1]))
+    scores = (q * root) @ (k * root).transpose(-1, -2)
+    seen = [scores]
+    bias = torch.zeros(q.shape[-2], k.shape[-2], dtype=q.dtype, device=q.device)
+    if is_causal:
+        bias = bias.masked_fill(~torch.ones_like(bias, dtype=torch.bool).tril(k.shape[-2] - q.shape[-2] if past_k is not None else 0), float("-inf"))
+    if mask is not None:
+        given = torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else mask
+        if given.shape[-1] < bias.shape[-1]:
+            given = F.pad(given, [0, bias.shape[-1] - given.shape[-1]], value=float("-inf"))
+        bias = bias + given
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    seen.append(scores)
+    masked = scores + bias
+    seen.append(masked)
+    weights = torch.softmax(masked, -1).masked_fill(masked.amax(-1, keepdim=True) == float("-inf"), 0)
+    seen.append(weights)
+    y = weights @ v
+    if is_flat:
+        y = y.transpose(1, 2).flatten(2)
+    return y, present_k, present_v, seen[mode]
+
+
+def rotary_embedding(x, cos, sin, positions, interleaved, heads, dims):
+    """Turns pairs of features by their position's angles."""
+    is_flat = x.dim() == 3
+    y = x.reshape(x.shape[0], x.shape[1], heads, -1) if is_flat else x.transpose(1, 2)
+    dims = dims or y.shape[-1]
+    turned, rest = y[..., :dims], y[..., dims:]
+    if positions is not None:
+        cos, sin = cos[positions], sin[positions]
+    cos, sin = cos[..., :dims // 2].unsqueeze(2), sin[..., :dims // 2].unsqueeze(2)
+    a, b = (turned[..., 0::2], turned[..., 1::2]) if interleaved else turned.chunk(2, -1)
+    real, imaginary = cos * a - sin * b, sin * a + cos * b
+    turned = torch.stack([real, imaginary], -1).flatten(-2) if interleaved else torch.cat([real, imaginary], -1)
+    y = torch.cat([turned, rest], -1)
+    return y.reshape(x.shape) if is_flat else y.transpose(1, 2)
+
+
+def dft(x, n, axis, inverse, onesided, is_complex):
+    """The discrete Fourier transform; the last axis holds real and imaginary parts."""
+    n = x.shape[axis] if n is None else int(n)
+    wide = x if x.dtype == torch.float64 else x.float()
+    wide = torch.view_as_complex(wide.contiguous()) if is_complex else wide[..., 0]
+    y = torch.fft.ifft(wide, n, axis) if inverse else torch.fft.fft(wide, n, axis)
+    return torch.view_as_real((y.narrow(axis, 0, n // 2 + 1) if onesided else y).resolve_conj()).type(x.dtype)
+
+
+def stft(signal, step, window, length, onesided):
+    """Fourier transforms of frames of a signal, each faded by the window."""
+    length = int(length if length is not None else window.numel())
+    dtype = signal.dtype
+    if dtype != torch.float64:
+        signal = signal.float()
+    if signal.dim() == 3:
+        signal = torch.view_as_complex(signal.contiguous()) if signal.shape[2] == 2 else signal[..., 0]
+    frames = signal.unfold(1, length, int(step))
+    if window is not None:
+        frames = frames * window
+    y = torch.fft.fft(frames)
+    return torch.view_as_real(y[..., :length // 2 + 1] if onesided else y).type(dtype)
+
+
+def adagrad(r, t, tensors, norm_coefficient, decay_factor, epsilon):
+    """Steps by gradients over the root of their squares so far."""
+    n = len(tensors) // 3
+    xs, hs = [], []
+    for x, g, h in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:]):
+        g = norm_coefficient * x + g
+        h = h + g * g
+        xs.append(x - r / (1 + t * decay_factor) * g / (torch.sqrt(h) + epsilon))
+        hs.append(h)
+    return (*xs, *hs)
+
+
+def adam(r, t, tensors, norm_coefficient, alpha, beta, epsilon, norm_coefficient_post):
+    """Steps by running means of gradients over the root of those of their squares."""
+    n = len(tensors) // 4
+    xs, vs, hs = [], [], []
+    for x, g, v, h in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:3 * n], tensors[3 * n:]):
+        g = norm_coefficient * x + g
+        v = alpha * v + (1 - alpha) * g
+        h = beta * h + (1 - beta) * g * g
+        rate = r * math.sqrt(1 - beta ** t) / (1 - alpha ** t) if t > 0 else r
+        xs.append((1 - norm_coefficient_post) * (x - rate * v / (torch.sqrt(h) + epsilon)))
+        vs.append(v)
+        hs.append(h)
+    return (*xs, *vs, *hs)
+
+
+def momentum(r, t, tensors, norm_coefficient, alpha, beta, mode):
+    """Steps by a running sum of gradients."""
+    n = len(tensors) // 3
+    xs, vs = [], []
+    for x, g, v in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:]):
+        g = norm_coefficient * x + g
+        v = alpha * v + (beta if t > 0 else 1) * g
+        xs.append(x - r * (g + alpha * v) if mode == "nesterov" else x - r * v)
+        vs.append(v)
+    return (*xs, *vs)
