@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <set>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <utility>
 
 using namespace twb;
 using namespace twb::test;
@@ -307,12 +309,14 @@ private Q_SLOTS:
                                         "--report", "r.json"});
         QVERIFY(process.waitForStarted());
         // The file is replaced in each iteration; the third one begins after the first has ended.
-        const auto inode = [&] {
+        std::set<std::pair<std::time_t, long>> seen;
+        const auto isUnderWay = [&] {
             struct stat status {};
-            return ::stat(twb.fsPath("alive.npy").c_str(), &status) == 0 ? status.st_ino : 0;
+            if (::stat(twb.fsPath("alive.npy").c_str(), &status) == 0)
+                seen.emplace(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+            return seen.size() > 3;
         };
-        std::set<ino_t> seen;
-        QTRY_VERIFY_WITH_TIMEOUT((seen.insert(inode()), seen.erase(0), seen.size() > 3), 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(isUnderWay(), 60000);
         QCOMPARE(process.state(), QProcess::Running);
         ::kill(static_cast<pid_t>(process.processId()), signal);
         const Ended ended = Program::wait(process);
