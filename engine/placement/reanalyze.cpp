@@ -65,7 +65,7 @@ private:
     bool rank(std::vector<Edge> edges);
     bool checkAgain();
     bool reconsider(NodeFacts& facts);
-    bool widen();
+    bool widen(bool hasMismatches);
     bool followTransfers();
     bool followOrigins();
     template <class Leads, class Visit>
@@ -101,7 +101,7 @@ bool Revalidation::run(const Delta& delta) {
     m_said = m_checked;
     const bool hasMismatches = std::any_of(before.begin(), before.end(),
                                            [](const Diagnostic& d) { return d.code == "device-mismatch"; });
-    if (!widen() || !followTransfers() || (hasMismatches && !followOrigins())) return false;
+    if (!widen(hasMismatches) || !followTransfers() || (hasMismatches && !followOrigins())) return false;
     say(std::move(before));
     return true;
 }
@@ -194,10 +194,10 @@ bool Revalidation::reconsider(NodeFacts& facts) {
     return looksDifferent || m_newValues.contains(facts.id);
 }
 
-/// The nodes whose words name or price what changed: its neighbours; theirs, where one of the two is a To, as
-/// the lints look through it; and theirs that have something said about them, as fixes are priced by what
-/// else reads the tensor.
-bool Revalidation::widen() {
+/// The nodes whose diagnostics name or price the change: its neighbours; theirs, where one of the two is a
+/// To, since the lints look through it; and nodes with diagnostics up to four edges away. The price of moving
+/// a tensor's source counts the copies of all operands of its consumers, and a fix reads a copy that exists.
+bool Revalidation::widen(bool hasMismatches) {
     const auto isTransfer = [](const NodeFacts& facts) {
         return facts.op && facts.op->role == OpRole::transfer;
     };
@@ -209,15 +209,20 @@ bool Revalidation::widen() {
         for (const Edge& edge : outgoing) visit(factsOf(edge.to.node));
         looked += outgoing.size() + 1;
     };
-    for (const NodeId id : m_changed) {
-        neighbours(id, [&](const NodeFacts& near) {
-            m_said.insert(near.id);
-            if (looked > 4 * m_most) return;
-            neighbours(near.id, [&](const NodeFacts& far) {
-                if (isTransfer(near) || isTransfer(far) || far.noted) m_said.insert(far.id);
+    std::unordered_set<NodeId> seen = m_changed;
+    std::vector<NodeId> circle(m_changed.begin(), m_changed.end());
+    for (int distance = 1; distance <= (hasMismatches ? 4 : 2); ++distance) {
+        std::vector<NodeId> next;
+        for (const NodeId id : circle) {
+            const NodeFacts& near = factsOf(id);
+            neighbours(id, [&](const NodeFacts& far) {
+                const bool isSeenThrough = distance == 2 && (isTransfer(near) || isTransfer(far));
+                if (distance == 1 || isSeenThrough || far.noted) m_said.insert(far.id);
+                if (seen.insert(far.id).second) next.push_back(far.id);
             });
-        });
-        if (m_said.size() > m_most || looked > 4 * m_most) return false;
+            if (m_said.size() > m_most || looked > 4 * m_most) return false;
+        }
+        circle = std::move(next);
     }
     return true;
 }

@@ -33,6 +33,7 @@ REFUSED_BY_RUNTIME = {
     "RNN": "it has no layout 1",
     "GRU": "it has no layout 1",
     "LSTM": "it has no layout 1",
+    "LinearClassifier": "it wants class labels, which the schema leaves optional",
     "Scaler": "it wants scale and offset, which the schema leaves optional",
     "ReduceLogSum": "its expansion of the op has a Log of integers",
     "SoftmaxCrossEntropyLoss": "its expansion of the op has none of bf16",
@@ -40,6 +41,7 @@ REFUSED_BY_RUNTIME = {
 # What the newest checker refuses by a fault of its own.
 REFUSED_BY_CHECKER = {
     "MeanVarianceNormalization": "the Constants of the op's own definition have no value in it",
+    "LinearClassifier": "its inference counts class labels, which the schema leaves optional",
     "MaxPool": "up to opset 21 its sizes have windows that begin behind the input; the reference and the runtime have none",
     "AveragePool": "up to opset 21 its sizes have windows that begin behind the input; the reference and the runtime have none",
 }

@@ -81,7 +81,7 @@ def move(b):
     x = b.pick()
     shape = b.values[x]
     how = b.choice(["Transpose", "Reshape", "Unsqueeze", "Flatten"])
-    if how == "Transpose":
+    if how == "Transpose" and shape:
         order = [int(i) for i in b.dice.permutation(len(shape))]
         return b.node(how, [x], [shape[i] for i in order], perm=order)
     if how == "Unsqueeze" and len(shape) < 5:

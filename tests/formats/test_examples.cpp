@@ -148,7 +148,8 @@ private Q_SLOTS:
         if (!expected.isEmpty()) {
             // The lesson's fix is a To on the wire.
             const Fix& fix = test::insertToOf(example.analysis.diagnostics.front());
-            QVERIFY(fix.price.isKnown && fix.price.bytes > 0);
+            QVERIFY(fix.price.isKnown);
+            QVERIFY(fix.price.bytes > 0 || fix.title.starts_with("read ")); // a copy that is there
             example.apply(toDelta(example.graph, fix));
             QCOMPARE(example.errors(), QStringList());
         }

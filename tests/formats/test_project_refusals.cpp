@@ -153,7 +153,7 @@ private Q_SLOTS:
         row("dots of an input written otherwise", dots(R"({"02:0": [[1, 0, 0]]})"),
             "layout.routes.02:0 is not an input");
         row("dots of a port that is too high", dots(R"({"2:65536": [[1, 0, 0]]})"), "is not an input");
-        row("no dots", dots(R"({"2:0": []})"), "layout.routes.2:0 must have a dot");
+        row("no dots", dots(R"({"2:0": []})"), "layout.routes.2:0 must have at least one dot");
         row("dots a number", dots(R"({"2:0": 3})"), "layout.routes.2:0 must be a list of dots");
         row("dots an object", dots(R"({"2:0": {}})"), "layout.routes.2:0 must be a list of dots");
         row("routes a list", dots("[]"), "layout.routes must be an object");

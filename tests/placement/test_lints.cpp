@@ -122,7 +122,7 @@ private Q_SLOTS:
         }
         const auto lints = lintsOf(g.graph(), "small-copies");
         QCOMPARE(lints.size(), std::size_t{1});
-        QVERIFY2(lints[0].message.starts_with("4 copies from cpu to cuda:0 of 64 B on average"),
+        QVERIFY2(lints[0].message.starts_with("4 copies from cpu to cuda:0, of 64 B on average"),
                  lints[0].message.c_str());
     }
 

@@ -11,8 +11,9 @@
 
 namespace {
 
-void press(QWidget& widget, Qt::Key key, const QString& text = {}) {
-    QKeyEvent down(QEvent::KeyPress, key, Qt::NoModifier, text);
+void press(QWidget& widget, Qt::Key key, const QString& text = {},
+           Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QKeyEvent down(QEvent::KeyPress, key, modifiers, text);
     QApplication::sendEvent(&widget, &down);
     QKeyEvent up(QEvent::KeyRelease, key, Qt::NoModifier, text);
     QApplication::sendEvent(&widget, &up);
@@ -58,7 +59,7 @@ private:
             if (m_button == QLatin1String("Discard"))
                 window->close();
             else
-                press(*canvas, Qt::Key_Insert);
+                press(*canvas, Qt::Key_A, QStringLiteral("A"), Qt::ShiftModifier);
             return;
         }
     }

@@ -83,7 +83,7 @@ private Q_SLOTS:
             int i = 0;
             for (const Node& node : c.document.graph().nodes())
                 run.nodes[node.id] = {
-                    static_cast<StepState>(i++ % 7), 1234.0 * i, i % 2 == 0, i % 3 == 0, {}};
+                    static_cast<StepState>(i++ % 7), 1234.0 * i, i % 2 == 0, i % 3 == 0, {}, {}};
             c.canvas.setRunState(&run);
             const QImage fresh = c.canvas.grab().toImage();
             QVERIFY(pixelsOf(fresh, theme->good) + pixelsOf(fresh, theme->text) > 0);

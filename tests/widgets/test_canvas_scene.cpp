@@ -299,7 +299,7 @@ private Q_SLOTS:
         };
         QCOMPARE(card().time.text(), QString());
         QCOMPARE(card().remark.text(), QString());
-        run.nodes[g.out] = {StepState::done, 12000, true, false, {}};
+        run.nodes[g.out] = {StepState::done, 12000, true, false, {}, {}};
         QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
         QCOMPARE(card().remark.text(), QStringLiteral("modelled"));
         run.nodes[g.out].modelled = false; // the same figure, now measured

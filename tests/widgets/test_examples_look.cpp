@@ -37,7 +37,7 @@ private Q_SLOTS:
         m_run = {};
         for (const Node& node : m_canvas->document.graph().nodes()) {
             const bool simulated = m_canvas->document.devices().isSimulated(m_canvas->shape(node.id).device);
-            m_run.nodes[node.id] = {StepState::done, 99.67e6, simulated, false, {}};
+            m_run.nodes[node.id] = {StepState::done, 99.67e6, simulated, false, {}, {}};
         }
         m_canvas->canvas.setRunState(&m_run);
         m_canvas->canvas.grab();

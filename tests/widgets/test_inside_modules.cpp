@@ -290,13 +290,13 @@ private Q_SLOTS:
         // Half of it is through, and some of its time is modelled.
         RunState half;
         half.running = true;
-        half.nodes[g.relu] = {StepState::done, 2000, true, false, {}};
-        half.nodes[g.neg] = {StepState::pending, 0, false, false, {}};
+        half.nodes[g.relu] = {StepState::done, 2000, true, false, {}, {}};
+        half.nodes[g.neg] = {StepState::pending, 0, false, false, {}, {}};
         hand.canvas.setRunState(&half);
         QCOMPARE(card()->progress, 0.5);
         QVERIFY(card()->moduleRun.state == StepState::running);
         QVERIFY(card()->isModelled);
-        half.nodes[g.neg] = {StepState::failed, 1000, false, false, {}};
+        half.nodes[g.neg] = {StepState::failed, 1000, false, false, {}, {}};
         hand.canvas.setRunState(&half);
         QVERIFY(card()->moduleRun.state == StepState::failed);
         QCOMPARE(card()->timeNs, 3000.0);

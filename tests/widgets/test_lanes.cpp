@@ -188,7 +188,7 @@ private Q_SLOTS:
         hand.press(now);
         hand.moveTo(now + QPoint(0, 20));
         hand.moveTo(QPoint(now.x(), from.y()));
-        QVERIFY2(QToolTip::text().contains(QLatin1String("mends neg")), qPrintable(QToolTip::text()));
+        QVERIFY2(QToolTip::text().contains(QLatin1String("fixes neg")), qPrintable(QToolTip::text()));
         hand.release(QPoint(now.x(), from.y()));
         QVERIFY(!hand.document.analysis().hasErrors());
     }

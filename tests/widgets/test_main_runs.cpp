@@ -149,7 +149,7 @@ void TestMainRuns::editingMarksResultsStale() {
     change.change(changed);
     document.apply(change.take());
     QVERIFY(window->runs().state().stale);
-    QVERIFY(find<QLabel>(*window, "fresh")->text().contains(QLatin1String("stale")));
+    QVERIFY(find<QLabel>(*window, "fresh")->text().contains(QLatin1String("out of date")));
 }
 
 void TestMainRuns::ledgerRowSelectsTheEdge() {

@@ -93,6 +93,9 @@ public:
             return "an edge is selected that is gone";
         Scene scene;
         scene.rebuild({graph, document.analysis(), document.devices(), m_hand.canvas.inside()});
+        // Frames' titles keep their size on the screen: both for the zoom of the next frame.
+        scene.prepare({graph, document.analysis(), document.devices()}, {}, m_hand.canvas.zoom(), nullptr);
+        m_hand.canvas.grab();
         const std::string wanted = test::textOf(scene, graph);
         const std::string shown = test::textOf(m_hand.canvas.scene(), graph);
         if (wanted != shown) return "the canvas shows another graph: " + firstDifference(wanted, shown);

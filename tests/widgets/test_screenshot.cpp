@@ -119,7 +119,7 @@ void TestScreenshot::needsNoDisplay() {
     QCOMPARE(picture.error, QString()); // nor of a run-time folder that is missing
     const Outcome window = run({}, display);
     QCOMPARE(window.exit, 1);
-    QVERIFY2(window.error.startsWith(QLatin1String("tensor-workbench: there is no display")) &&
+    QVERIFY2(window.error.startsWith(QLatin1String("tensor-workbench: no display found")) &&
                  window.error.count(QLatin1Char('\n')) == 1,
              qPrintable(window.error));
 }

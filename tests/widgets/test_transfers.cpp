@@ -310,7 +310,7 @@ private Q_SLOTS:
             BoxAnswer box(QMessageBox::Ok);
             bench.key(Qt::Key_C);
             QVERIFY(box.answered());
-            QVERIFY(box.detail().contains(QStringLiteral("run the graph")));
+            QVERIFY(box.detail().contains(QStringLiteral("Run the graph")));
         }
         const auto exported = [&](const char* type, Qt::Key key, const char* ending) {
             FileAnswer answer(QString::fromLatin1(type), folder.filePath(QStringLiteral("out")));

@@ -191,7 +191,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         hand.press(hand.output(g.relu));
         hand.moveTo(hand.middle(g.negate));
-        QCOMPARE(QToolTip::text(), QStringLiteral("No input of not takes f32."));
+        QCOMPARE(QToolTip::text(), QStringLiteral("No input of not accepts f32."));
         hand.moveTo(hand.input(g.negate, 0) + QPoint(1, 0));
         QCOMPARE(QToolTip::text(), QStringLiteral("X of not does not accept f32."));
         hand.moveTo(hand.middle(g.sum));
