@@ -174,6 +174,7 @@ private Q_SLOTS:
             QTest::keyClick(field, Qt::Key_Return);
             QTRY_COMPARE(hand.document.selection().nodes, (std::set<NodeId>{wanted}));
             hand.window->activateWindow();
+            QVERIFY(QTest::qWaitForWindowActive(&*hand.window));
             hand.canvas.setFocus();
         };
         goTo("neg", g.neg);

@@ -124,7 +124,7 @@ private Q_SLOTS:
         window->load(sourcePath(kAuto));
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // the buttons before
         auto* button = find<QPushButton>(*window, "device.cuda:0");
-        QCOMPARE(button->text(), QStringLiteral("cuda:0: nothing"));
+        QCOMPARE(button->text(), QStringLiteral("cuda:0: no hardware"));
         // The note names it.
         QVERIFY(window->document().graph().notes().begin()->text.find(button->text().toStdString()) !=
                 std::string::npos);
