@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 
 namespace twb {
 
@@ -9,9 +11,32 @@ namespace twb {
 /// spin at the end while other streams want its core.
 inline constexpr std::int64_t kParallelElements = 131072;
 
+/// Carries the first exception out of a parallel region, which none may leave by itself.
+class RegionException {
+public:
+    /// Calls body(), unless an exception was caught before.
+    template <class Body> void run(const Body& body) noexcept {
+        if (m_caught.load(std::memory_order_relaxed)) return;
+        try {
+            body();
+        } catch (...) {
+            if (!m_caught.exchange(true)) m_exception = std::current_exception();
+        }
+    }
+    /// To be called after the region.
+    void rethrow() const {
+        if (m_exception) std::rethrow_exception(m_exception);
+    }
+
+private:
+    std::atomic<bool> m_caught{false};
+    std::exception_ptr m_exception; ///< written by the one thread that set m_caught
+};
+
 /// Calls body(begin, end) for ranges that cover [0, total) in steps that are multiples of `grain`, in
-/// parallel when `work`, in element operations, is worth it. body must not throw, and its result must not
-/// depend on how the ranges fall: the number of threads decides that.
+/// parallel when `work`, in element operations, is worth it. The result of body must not depend on how the
+/// ranges fall: the number of threads decides that. Throws the first exception that a body throws, once all
+/// threads have stopped; some ranges may not have been started then.
 template <class Body>
 void parallelRanges(std::int64_t total, [[maybe_unused]] std::int64_t work,
                     [[maybe_unused]] std::int64_t grain, const Body& body) {
@@ -21,8 +46,11 @@ void parallelRanges(std::int64_t total, [[maybe_unused]] std::int64_t work,
         const std::int64_t steps = (total + grain - 1) / grain;
         const std::int64_t length = (steps + wanted - 1) / wanted * grain;
         const std::int64_t ranges = (total + length - 1) / length;
+        RegionException exception;
 #pragma omp parallel for schedule(static)
-        for (std::int64_t r = 0; r < ranges; ++r) body(r * length, std::min(total, (r + 1) * length));
+        for (std::int64_t r = 0; r < ranges; ++r)
+            exception.run([&] { body(r * length, std::min(total, (r + 1) * length)); });
+        exception.rethrow();
         return;
     }
 #endif

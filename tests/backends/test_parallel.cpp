@@ -1,0 +1,49 @@
+#include "backends/cpu/parallel.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+#include <atomic>
+#include <new>
+#include <stdexcept>
+
+using namespace twb;
+
+class TestParallel : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everyElementIsVisitedOnce() {
+        constexpr std::int64_t kTotal = 100'003;
+        std::vector<std::atomic<int>> visits(kTotal);
+        parallelRanges(kTotal, kTotal * 100, 16, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+        });
+        for (const auto& count : visits) QCOMPARE(count.load(), 1);
+    }
+
+    /// An exception that leaves an OpenMP region by itself ends the program.
+    void anExceptionComesOutOfTheRegion_data() {
+        QTest::addColumn<bool>("everywhere");
+        QTest::newRow("one range") << false;
+        QTest::newRow("every range") << true;
+    }
+    void anExceptionComesOutOfTheRegion() {
+        QFETCH(bool, everywhere);
+        for (int round = 0; round < 100; ++round)
+            QVERIFY_EXCEPTION_THROWN(parallelRanges(1000, 1'000'000'000, 1,
+                                                    [&](std::int64_t begin, std::int64_t end) {
+                                                        if (everywhere || (begin <= 700 && 700 < end))
+                                                            throw std::bad_alloc();
+                                                    }),
+                                     std::bad_alloc);
+        // The threads work on.
+        std::atomic<std::int64_t> sum{0};
+        parallelRanges(1000, 1'000'000'000, 1,
+                       [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
+        QCOMPARE(sum.load(), std::int64_t{1000});
+    }
+};
+
+TWB_TEST_MAIN(TestParallel)
+#include "test_parallel.moc"
