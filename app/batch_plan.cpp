@@ -19,7 +19,7 @@ constexpr std::size_t kMostRuns = 100'000;
 constexpr std::size_t kLongestName = 120;
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
 
-/// Text as a part of a file name that needs no quoting in a shell; "[2, 3]" becomes "2x3".
+/// A text as part of a file name without characters that a shell must quote; "[2, 3]" becomes "2x3".
 std::string plain(std::string_view text) {
     constexpr std::string_view kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=+-";
     std::string out;
@@ -33,7 +33,7 @@ std::string plain(std::string_view text) {
 
 std::string hex(const ContentHash& hash) { return fmt::format("{:016x}", hash.value()); }
 
-/// "digits__fc1.alpha=2"; too long a name ends in a hash of what was cut.
+/// "digits__fc1.alpha=2"; a name that is too long is cut and ends in a hash.
 std::string nameOf(const fs::path& file, const std::vector<SweepAxis>& axes,
                    const std::vector<std::string>& values) {
     std::string out = plain(file.stem().string());
@@ -50,7 +50,7 @@ void makeUnique(std::vector<BatchMember>& members) {
     std::set<std::string> taken;
     for (BatchMember& member : members) {
         std::string name = member.name;
-        // Two folders' graphs of the same name are told apart by their folders, as people would.
+        // Graphs with the same name are distinguished by their folders.
         if (taken.contains(name))
             name = plain(member.file.parent_path().filename().string()) + '-' + member.name;
         for (int n = 2; taken.contains(name); ++n) name = fmt::format("{}-{}", member.name, n);
@@ -110,7 +110,7 @@ std::vector<BatchMember> planBatch(const std::vector<fs::path>& files, const std
         try {
             content.add(readFile(file, kLargestFile));
         } catch (const Error&) {
-            // Its run will say so, and the others go on.
+            // The run will report the error; the other runs continue.
         }
         for (const std::string& option : options) content.add(option);
         for (std::size_t n = 0; n < combinations; ++n) {

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-/// One `--set` of a batch: an attribute and the values that it takes.
+/// One `--set` of a batch: an attribute and its values.
 struct SweepAxis {
     std::string target; ///< "fc1.alpha"
     std::vector<std::string> values;
@@ -18,16 +18,16 @@ SweepAxis parseSweepAxis(std::string_view text);
 struct BatchMember {
     std::filesystem::path file;
     std::vector<std::string> values; ///< parallel to the axes
-    std::string name;                ///< unique in the batch, and a file name anywhere
-    std::string key;                 ///< same content, values and options: same key
+    std::string name;                ///< unique in the batch, and a valid file name on all systems
+    std::string key;                 ///< equal for equal content, values and options
 };
 
-/// Files as given, and the .twb files of folders and their subfolders, in order of their names; each once.
-/// Throws Error(io) for what is not there and for a folder that cannot be read.
+/// The given files, and the .twb files in the given folders and their subfolders, sorted by name and without
+/// duplicates. Throws Error(io) for a missing file or folder and for a folder that cannot be read.
 std::vector<std::filesystem::path> collectGraphs(const std::vector<std::string>& arguments);
 
-/// Every file with every combination of values, the last axis fastest. `options` is what else decides about a
-/// result; it goes into the keys. Throws Error(invalidArgument) for more than 100,000 runs.
+/// Every file with every combination of values; the last axis changes fastest. `options` are other settings
+/// that affect results; they are part of the keys. Throws Error(invalidArgument) for more than 100,000 runs.
 std::vector<BatchMember> planBatch(const std::vector<std::filesystem::path>& files,
                                    const std::vector<SweepAxis>& axes,
                                    const std::vector<std::string>& options);

@@ -26,7 +26,7 @@ std::string textOf(const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// A report, or nothing when there is none or it is not one.
+/// A report; nothing if the file is missing or is not a report.
 std::optional<Json> readReport(const fs::path& path) {
     std::error_code failed;
     if (!fs::is_regular_file(path, failed)) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<Json> readReport(const fs::path& path) {
     return std::nullopt;
 }
 
-/// Fills a row's figures from a report. Throws Json::exception when it is not as toJson writes it.
+/// Fills a row's figures from a report. Throws Json::exception if it is not in the format of toJson.
 void readFigures(const Json& report, BatchRow& row) {
     row.status = report.at("status");
     row.iterations = report.at("iterations");
@@ -61,7 +61,7 @@ void readFigures(const Json& report, BatchRow& row) {
 }
 
 bool inputsUnchanged(const Json& report, const fs::path& graph) {
-    const auto files = makeProjectFiles(fs::absolute(graph).parent_path(), true); // as its run was allowed
+    const auto files = makeProjectFiles(fs::absolute(graph).parent_path(), true); // as allowed for its run
     for (const Json& input : report.at("inputs"))
         if (files->fingerprint(input.at("path").get<std::string>()) != input.at("fingerprint")) return false;
     return true;
@@ -74,7 +74,7 @@ std::set<std::string> probeNames(const std::vector<BatchRow>& rows) {
     return out;
 }
 
-/// What fits into a cell of a message's first sentence; the report has it all.
+/// The first sentence of a message, short enough for a cell; the report has all of it.
 std::string firstWords(const std::string& message) {
     constexpr std::size_t kLongest = 80;
     std::string out = message.substr(0, std::min(message.find(". "), message.find('\n')));
@@ -181,7 +181,7 @@ std::optional<BatchRow> findReport(const fs::path& folder, const BatchMember& me
         readFigures(*report, row);
         return row;
     } catch (const Json::exception&) {
-        return std::nullopt; // somebody else's file: the run writes it anew
+        return std::nullopt; // another program's file: the run replaces it
     }
 }
 

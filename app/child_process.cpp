@@ -33,7 +33,7 @@ void check(int error, const char* what) {
                     fmt::format("a run cannot be started ({}): {}", what, std::strerror(error)));
 }
 
-/// What posix_spawn is told, released at the end of the scope.
+/// The arguments of posix_spawn, released at the end of the scope.
 struct SpawnSetup {
     SpawnSetup() {
         check(posix_spawn_file_actions_init(&actions), "file actions");
@@ -59,14 +59,14 @@ std::filesystem::path thisProgram() {
     return path;
 }
 
-/// The parent's process id, in the environment of a child that is to end with it.
+/// The environment variable with the parent's process id, for a child that must end with it.
 constexpr const char* kParentVariable = "TWB_PARENT";
 
 void endWithParent() {
     const char* parent = std::getenv(kParentVariable);
     if (!parent) return;
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // It may have died before this was asked for.
+    // The parent may have ended before this call.
     if (std::to_string(::getppid()) != parent) _exit(static_cast<int>(ExitCode::cancelled));
     ::unsetenv(kParentVariable);
 }

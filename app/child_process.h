@@ -11,14 +11,15 @@ namespace twb {
 /// This program's own executable.
 std::filesystem::path thisProgram();
 
-/// Where a ChildProcess started this program: has the system end it when its parent dies, however that dies.
+/// Must be called in a process started by ChildProcess: makes the system end the process when its parent ends
+/// in any way.
 void endWithParent();
 
-/// A program running on its own, in a process group of its own so that Ctrl-C reaches its parent alone. Its
-/// stdin and stdout are /dev/null. The destructor kills it and waits.
+/// A running program in its own process group, so that Ctrl-C reaches only its parent. Its stdin and stdout
+/// are /dev/null. The destructor kills it and waits.
 class ChildProcess {
 public:
-    /// How it ended: its exit code, or the signal that ended it.
+    /// The exit code, or the signal that ended it.
     struct Ending {
         int exitCode = 0;
         int signal = 0;

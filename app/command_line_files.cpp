@@ -16,7 +16,7 @@ std::string fullPath(const std::filesystem::path& path) { return std::filesystem
 } // namespace
 
 NamedFile parseNamedFile(std::string_view text, std::string_view option) {
-    // Neither names nor paths are free of "="; a path is more likely to have one.
+    // Names and paths may contain "="; it is more likely in a path.
     const auto equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
         throw Error(ErrorCode::invalidArgument,

@@ -11,7 +11,7 @@
 
 namespace twb {
 
-/// `name=path`, as `--input` and `--output` take it.
+/// `name=path`, the argument of `--input` and `--output`.
 struct NamedFile {
     std::string node;
     std::filesystem::path path;
@@ -19,12 +19,12 @@ struct NamedFile {
 /// Throws Error(invalidArgument); `option` is for the message.
 NamedFile parseNamedFile(std::string_view text, std::string_view option);
 
-/// The project's files, and beside them those that the user named on the command line. Only the latter may
-/// lie outside of the project's folder: a graph must not reach what its user did not ask for.
+/// The project's files, and the files named on the command line. Only the latter may be outside the project's
+/// folder: a graph must not read files that its user did not name.
 class CommandLineFiles : public TensorFiles {
 public:
-    /// Throws Error(io) or Error(badFile) for a named file that holds no tensor: the command line is wrong
-    /// then, not the graph.
+    /// Throws Error(io) or Error(badFile) for a named file without a tensor: that is an error of the command
+    /// line, not of the graph.
     CommandLineFiles(std::shared_ptr<const TensorFiles> project, const std::vector<NamedFile>& named);
 
     TensorType typeOf(std::string_view path) const override;
@@ -37,11 +37,11 @@ private:
 
     std::shared_ptr<const TensorFiles> m_project;
     std::shared_ptr<const TensorFiles> m_anywhere;
-    std::set<std::string, std::less<>> m_named; ///< absolute
+    std::set<std::string, std::less<>> m_named; ///< absolute paths
 };
 
-/// Makes each named source node a File that reads the named path. Throws Error(invalidArgument) for a node
-/// that has inputs.
+/// Replaces each named source node by a File node with the named path. Throws Error(invalidArgument) for a
+/// node that has inputs.
 void replaceSources(Graph& graph, const std::vector<NamedFile>& inputs);
 
 } // namespace twb

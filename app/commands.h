@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// Each adds one subcommand. When the command line chose it, it runs and leaves its exit code in `exit`; a
-/// twb::Error goes through to main, which prints its sentence.
+/// Each adds one subcommand. A chosen subcommand runs and stores its exit code in `exit`. A twb::Error
+/// propagates to main, which prints it.
 void addImportCommand(CLI::App& app, ExitCode& exit);
 void addExportCommand(CLI::App& app, ExitCode& exit);
 void addCheckCommand(CLI::App& app, ExitCode& exit);

@@ -4,15 +4,15 @@
 
 namespace twb {
 
-/// What the programs return to the shell. A contract: scripts and CI jobs branch on these.
+/// The exit codes of the programs. Scripts and CI jobs depend on them.
 enum class ExitCode : int {
     fine = 0,
     runFailed = 1,
     wrongUsage = 2,
     graphErrors = 3,
-    fileError = 4,     ///< a file cannot be read or written, or is not what it should be
-    deviceMissing = 5, ///< a device that was required is not there
-    cancelled = 130,   ///< as a shell reports a program that Ctrl-C ended
+    fileError = 4,     ///< a file cannot be read or written, or has invalid content
+    deviceMissing = 5, ///< a required device is missing
+    cancelled = 130,   ///< the code that shells report after Ctrl-C
 };
 
 constexpr ExitCode exitCodeOf(ErrorCode code) noexcept {

@@ -13,7 +13,7 @@
 namespace twb {
 namespace {
 
-/// The classic self-pipe: a handler may write() and nothing else.
+/// The self-pipe pattern: a signal handler may only write().
 std::atomic<int> readEnd{-1};
 std::atomic<int> writeEnd{-1};
 std::atomic<int> interruptions{0};
@@ -22,7 +22,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 void put(Interrupts::Event event) noexcept {
     const char byte = static_cast<char>(event);
     const int saved = errno;
-    // A full pipe holds thousands of events that were not read yet: one more would change nothing.
+    // A full pipe has thousands of unread events; another one makes no difference.
     [[maybe_unused]] const auto written = ::write(writeEnd, &byte, 1);
     errno = saved;
 }

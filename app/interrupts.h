@@ -2,13 +2,12 @@
 
 namespace twb {
 
-/// Until main's first Interrupts exists, Ctrl-C has nothing to clean up: SIGINT and SIGTERM end the program
-/// with 130.
+/// Before main's first Interrupts there is nothing to clean up: SIGINT and SIGTERM end the program with 130.
 void exitOnInterrupt();
 
-/// SIGINT, SIGTERM and SIGCHLD as events that one thread waits for, so that no work happens in a signal
-/// handler. A second SIGINT or SIGTERM ends the program at once with 130. At most one object at a time; there
-/// is no way back to exitOnInterrupt.
+/// SIGINT, SIGTERM and SIGCHLD as events for one waiting thread, so that no work happens in a signal handler.
+/// A second SIGINT or SIGTERM ends the program at once with 130. At most one object may exist at a time;
+/// exitOnInterrupt cannot be restored.
 class Interrupts {
 public:
     enum class Event : char {
@@ -18,15 +17,15 @@ public:
         timeout = 't',
     };
 
-    /// Throws Error(failed) when the system has no pipe left.
+    /// Throws Error(failed) if the system has no pipes left.
     Interrupts();
     ~Interrupts();
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    /// The next event; `timeoutMs` below 0 waits for ever.
+    /// The next event. A `timeoutMs` below 0 waits without limit.
     Event wait(int timeoutMs = -1);
-    /// Wakes wait(), from any thread.
+    /// Wakes wait(); may be called from any thread.
     void post() noexcept;
 };
 

@@ -14,8 +14,8 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours from one to the other (optimal string
-/// alignment).
+/// The number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment
+/// distance).
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
     for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -35,7 +35,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string didYouMean(std::string_view wanted, const std::vector<std::string>& names) {
     constexpr std::size_t kShown = 3;
-    constexpr std::size_t kLongest = 80; // nobody misspells more, and a hostile name must cost nothing
+    constexpr std::size_t kLongest = 80; // longer names are not compared: a hostile name must cost nothing
     if (wanted.size() > kLongest) return {};
     const std::string key = lower(wanted);
     std::vector<std::pair<std::size_t, std::string>> near;

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-/// `; did you mean "images" or "image"?` for the names most like `wanted`, or nothing when none is like it.
+/// `; did you mean "images" or "image"?` with the names most similar to `wanted`; empty if none is similar.
 std::string didYouMean(std::string_view wanted, const std::vector<std::string>& names);
 
 } // namespace twb

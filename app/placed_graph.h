@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// A project file as a command sees it: its graph, the devices behind it, and what the rules say of both.
+/// A project as commands use it: its graph, its devices, and its analysis.
 struct PlacedGraph {
     Graph graph;
     std::shared_ptr<const TensorFiles> files;
@@ -17,11 +17,11 @@ struct PlacedGraph {
     Analysis analysis;
 };
 
-/// Reads and analyses it; prints the remarks about options that change nothing. Throws as loadProject and
-/// PlacementOptions::devicesFor do.
+/// Reads and analyses the project, and prints remarks about options without effect. Throws like loadProject
+/// and PlacementOptions::devicesFor.
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside);
 
-/// Throws Error(badGraph) with the number of errors and the first one, where the graph has any.
+/// Throws Error(badGraph) with the number of errors and the first one, if the graph has errors.
 void requireNoErrors(const PlacedGraph& placed, const std::string& file);
 
 } // namespace twb

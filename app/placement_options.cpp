@@ -49,7 +49,7 @@ Policy PlacementOptions::policyFor(const Graph& graph) const {
 DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {
     const bool onlyCpu = std::all_of(graph.lanes().begin(), graph.lanes().end(),
                                      [](const Lane& lane) { return lane.device.isCpu(); });
-    // Nothing to simulate: the profiles need not be read.
+    // Nothing is simulated, so the profiles are not needed.
     if (onlyCpu && deviceMap.empty()) return {};
     return makeDeviceMap(graph, choices(), ProfileLibrary(resourceFolder() / "devices"), requireGpu);
 }

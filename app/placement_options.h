@@ -13,9 +13,9 @@ namespace twb {
 
 class FileClaims;
 
-/// `--policy`, `--device-map` and `--require-gpu`: under which rule and on what a graph stands in this run.
+/// `--policy`, `--device-map` and `--require-gpu`: the policy and the hardware of a run.
 struct PlacementOptions {
-    std::string policy; ///< empty: the graph's own
+    std::string policy; ///< empty: the graph's own policy
     std::vector<std::string> deviceMap;
     bool requireGpu = false;
 
@@ -25,7 +25,7 @@ struct PlacementOptions {
     Policy policyFor(const Graph& graph) const;
     /// Throws Error(invalidArgument) or Error(missingDevice).
     DeviceMap devicesFor(const Graph& graph) const;
-    /// Sentences about each `--device-map` that changes nothing for this graph.
+    /// Sentences about each `--device-map` without effect on this graph.
     std::vector<std::string> remarks(const Graph& graph) const;
 
 private:

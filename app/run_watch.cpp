@@ -39,12 +39,12 @@ void RunWatch::finished(RunResult result) noexcept {
 
 namespace {
 
-/// Steps that a cancelled run still waits for. What a stream is at may itself wait for another stream.
+/// The steps for which a cancelled run waits. A stream's current step may itself wait for another stream.
 std::vector<std::string> unfinished(const Plan& plan, const std::vector<std::uint32_t>& running) {
     const auto waits = [&](const Step& step) {
         return std::any_of(step.waits.begin(), step.waits.end(), [&](std::uint32_t before) {
             const std::uint32_t at = running[plan.steps[before].stream];
-            return at != kNone && at <= before; // a stream takes its steps in order
+            return at != kNone && at <= before; // a stream runs its steps in order
         });
     };
     std::vector<std::string> out;

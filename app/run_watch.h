@@ -11,7 +11,7 @@
 
 namespace twb {
 
-/// Hears of one run on the executor's threads and adds up what it cost.
+/// Observes a run on the executor's threads and collects its figures.
 class RunWatch : public RunObserver {
 public:
     RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrupts& interrupts);
@@ -19,18 +19,18 @@ public:
     void started(std::uint64_t run, const Plan& plan) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
-    /// Ends the run at the first breakpoint that it comes to: nobody is there to look around.
+    /// Ends the run at the first breakpoint.
     AtStop stopped(const RunStop& stop) override;
     void finished(RunResult result) noexcept override;
-    /// To be called once isFinished(), before the figures are read.
+    /// Call it after isFinished() and before reading the figures.
     void settle() { m_timeline.finish(); }
 
     std::int64_t done() const noexcept { return m_done; }
     bool isFinished() const noexcept { return m_finished; }
 
-    // To be read after settle().
+    // Valid after settle().
     const RunResult& result() const noexcept { return m_result; }
-    const std::optional<RunStop>& found() const noexcept { return m_found; } ///< where it stopped
+    const std::optional<RunStop>& found() const noexcept { return m_found; } ///< the place of the stop
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& times() const noexcept { return m_times; }
     const RunTimeline& timeline() const noexcept { return m_timeline; }
@@ -48,9 +48,8 @@ private:
     std::atomic<bool> m_finished{false};
 };
 
-/// Runs a plan to its end or to the first Ctrl-C, which cancels it and says on stderr what that waits for.
-/// With `showProgress` a line on stderr counts the iterations of a run that takes longer than a moment, and
-/// is wiped at the end.
+/// Runs a plan to its end or to the first Ctrl-C, which cancels it and says on stderr what the program waits
+/// for. With `showProgress`, a line on stderr counts the iterations of a long run; it is removed at the end.
 void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& options, bool showProgress,
                 Interrupts& interrupts, RunWatch& watch);
 

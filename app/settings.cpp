@@ -180,7 +180,7 @@ const Node& nodeNamed(const Graph& graph, std::string_view name, std::string_vie
 }
 
 void applySettings(Graph& graph, const std::vector<Setting>& settings) {
-    std::map<NodeId, std::string> touched; // by what
+    std::map<NodeId, std::string> touched; // by node: the setting
     for (const Setting& setting : settings) {
         const std::string option =
             fmt::format("--set {}.{}={}", setting.node, setting.attribute, setting.value);
@@ -194,7 +194,7 @@ void applySettings(Graph& graph, const std::vector<Setting>& settings) {
     }
     for (const auto& [id, option] : touched) {
         const Node& node = *graph.find(id);
-        if (!findOp(node.op)) continue; // only enabled or disabled: there is nothing else to set of it
+        if (!findOp(node.op)) continue; // only `disabled` can be set for an unknown op
         try {
             completeAttributes(*findOp(node.op), node.attributes);
         } catch (const Error& error) {

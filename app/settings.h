@@ -9,30 +9,29 @@
 
 namespace twb {
 
-/// `--set node.attribute=value`: one attribute of one node, or, as `node.device`, the device it stands on.
+/// `--set node.attribute=value`: an attribute of a node or, as `node.device`, its device.
 struct Setting {
     std::string node;
     std::string attribute;
     std::string value;
 };
 
-/// The node's name may itself contain dots: the last one before the first "=" counts. Throws
+/// A node's name may contain dots: the last dot before the first "=" separates the attribute. Throws
 /// Error(invalidArgument).
 Setting parseSetting(std::string_view text);
 
-/// "1,2,3" or "[2,3],[4,5]": split at the commas outside of brackets. At least one value.
+/// "1,2,3" or "[2,3],[4,5]": split at commas outside brackets. At least one value.
 std::vector<std::string> splitValues(std::string_view text);
 
-/// A value as the attribute's type reads it: true, 3, 0.5, [2, 3], f32, a text. Throws
-/// Error(invalidArgument).
+/// Parses a value by the attribute's type: true, 3, 0.5, [2, 3], f32, a text. Throws Error(invalidArgument).
 AttributeValue parseValue(const AttributeSpec& spec, std::string_view text);
 
-/// Applies them in order; what they leave is then checked by the op table. Throws Error(invalidArgument) with
+/// Applies the settings in order and checks the result with the op table. Throws Error(invalidArgument) with
 /// near matches for an unknown node or attribute.
 void applySettings(Graph& graph, const std::vector<Setting>& settings);
 
-/// The only node of this name. Throws Error(invalidArgument), with near matches; `option` begins the sentence
-/// ("--input images").
+/// The only node with this name. Throws Error(invalidArgument) with near matches; `option` starts the
+/// sentence ("--input images").
 const Node& nodeNamed(const Graph& graph, std::string_view name, std::string_view option);
 
 } // namespace twb

@@ -24,7 +24,7 @@ namespace {
 
 using namespace twb;
 
-/// Whether nothing is to be shown: a picture, the help, the version.
+/// Whether no window is shown: for a picture, the help, or the version.
 bool needsNoDisplay(int argc, char** argv) {
     constexpr std::array<std::string_view, 5> kSilent{"-h", "--help", "--help-all", "-v", "--version"};
     return std::any_of(argv + 1, argv + argc, [&](std::string_view argument) {
@@ -33,7 +33,7 @@ bool needsNoDisplay(int argc, char** argv) {
     });
 }
 
-/// What Qt says while it looks for a display. Without one it would end the program by abort().
+/// Qt's messages while it looks for a display. Without a display it would call abort().
 void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
     if (type != QtFatalMsg) return;
     std::fputs(
@@ -56,7 +56,7 @@ int fail(ExitCode code, const QString& sentence) {
 } // namespace
 
 int main(int argc, char** argv) {
-    // A picture is made off screen: nothing flashes up, and it is the same on a machine without a display.
+    // A picture is rendered off screen, so that nothing flashes up and it is the same without a display.
     if (needsNoDisplay(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
 
     qInstallMessageHandler(whileStarting);
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     QApplication::setApplicationVersion(QStringLiteral(TWB_VERSION));
 
     QGuiApplication::setDesktopFileName(
-        QStringLiteral("tensor-workbench")); // by which a desktop finds its icon
+        QStringLiteral("tensor-workbench")); // desktops find the icon by this name
 
     QCommandLineParser parser;
     parser.setApplicationDescription(QCoreApplication::translate("main",

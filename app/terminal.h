@@ -6,16 +6,16 @@
 
 namespace twb {
 
-/// Results: to stdout. Throws Error(io) when they cannot be written (a full disk); finishOutput() does so for
-/// what was still buffered.
+/// Prints a result to stdout. Throws Error(io) if that fails (a full disk); finishOutput() does so for
+/// buffered output.
 void printResult(std::string_view text);
 void finishOutput();
-/// A JSON document as a result, indented; bytes that are not UTF-8 become U+FFFD.
+/// Prints an indented JSON document; bytes that are not UTF-8 become U+FFFD.
 void printJson(const nlohmann::ordered_json& document);
-/// A message: a line to stderr, `twb: ` before it, control characters made visible.
+/// Prints a message as a line on stderr, after `twb: `, with control characters made visible.
 void printMessage(std::string_view sentence);
-/// Whether stdout and stderr are terminals that may be coloured and drawn over ($NO_COLOR, $TERM=dumb
-/// respected).
+/// Whether stdout and stderr are terminals that allow colours and progress lines ($NO_COLOR and $TERM=dumb
+/// disable them).
 bool stdoutHasColor();
 bool stderrIsTerminal();
 

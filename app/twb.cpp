@@ -17,8 +17,8 @@ using namespace twb;
 
 namespace {
 
-/// The arguments, last one first as CLI11 takes them. It hands what follows "--" to the program when the
-/// command has a file already, so those files are written so that they can be nothing but files.
+/// The arguments, last first, as CLI11 takes them. If the command already has a file, CLI11 passes arguments
+/// after "--" to the main program, so these are written as paths.
 std::vector<std::string> argumentsOf(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> out;
     bool onlyFiles = false;

@@ -39,7 +39,7 @@ struct BatchOptions {
     std::string junit;
 };
 
-/// A folder for reports that nobody asked to keep; gone at the end.
+/// A temporary folder for reports, removed at the end.
 class ReportFolder {
 public:
     explicit ReportFolder(const std::string& wanted) : m_path(wanted), m_kept(!wanted.empty()) {
@@ -80,7 +80,7 @@ private:
     bool m_kept;
 };
 
-/// What every run of the batch is started with, and what its key depends on.
+/// The common arguments of all runs, which are part of their keys.
 std::vector<std::string> commonArguments(const BatchOptions& options) {
     std::vector<std::string> out;
     const auto add = [&](std::string flag, std::string value) {
@@ -95,7 +95,7 @@ std::vector<std::string> commonArguments(const BatchOptions& options) {
     return out;
 }
 
-/// The last line that a run wrote to stderr, without the program's name.
+/// The last line of a run's stderr, without the program's name.
 std::string lastLine(const fs::path& log) {
     try {
         std::string text = readFile(log, std::uint64_t{1} << 26);
@@ -115,7 +115,7 @@ public:
         : m_options(options), m_axes(std::move(axes)), m_folder(folder), m_common(commonArguments(options)),
           m_program(thisProgram().string()) {
         const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-        // Runs side by side must not each claim every core.
+        // Parallel runs must not use all cores each.
         if (options.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
             m_environment.push_back(
                 fmt::format("OMP_NUM_THREADS={}", std::max(1U, cores / static_cast<unsigned>(options.jobs))));
@@ -155,7 +155,7 @@ private:
             arguments.emplace_back("--set");
             arguments.push_back(m_axes[i].target + '=' + member.values[i]);
         }
-        arguments.emplace_back("--"); // a file's name may begin with a dash
+        arguments.emplace_back("--"); // a file name may start with a dash
         arguments.push_back(member.file.string());
         m_running.emplace(index, ChildProcess(arguments, m_environment, log(member)));
     }
@@ -191,7 +191,7 @@ private:
         row.status = ending.signal ? "crashed" : ending.exitCode == 0 ? "finished" : "failed";
         std::error_code ignored;
         if (m_cancelled && (ending.signal || ending.exitCode == static_cast<int>(ExitCode::cancelled))) {
-            fs::remove(written(member), ignored); // unfinished: the next batch starts it again
+            fs::remove(written(member), ignored); // unfinished: the next batch runs it again
             fs::remove(log(member), ignored);
             return;
         }
@@ -258,7 +258,7 @@ private:
     std::vector<std::string> m_common;
     std::vector<std::string> m_environment;
     std::string m_program;
-    std::vector<std::optional<BatchRow>> m_rows; ///< by member; none while it has not ended
+    std::vector<std::optional<BatchRow>> m_rows; ///< by member; empty until it has ended
     std::vector<std::size_t> m_waiting;
     std::map<std::size_t, ChildProcess> m_running; ///< by member
     std::size_t m_done = 0;

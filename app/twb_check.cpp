@@ -43,7 +43,7 @@ void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
     }
 }
 
-/// Warnings fail nothing, but stand in the detail beside an error.
+/// Warnings are not failures; they are listed in the detail of an error.
 JunitCase caseOf(const std::string& file, const std::vector<Diagnostic>& diagnostics) {
     JunitCase out;
     out.name = file;
@@ -69,7 +69,7 @@ ExitCode check(const CheckOptions& options) {
     std::vector<JunitCase> cases;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     Counts counts;
-    std::set<std::string> figures; ///< that times of fixes come from
+    std::set<std::string> figures; ///< the sources of the fixes' prices
     ExitCode exit = ExitCode::fine;
     for (const std::string& file : options.files) {
         try {
@@ -94,7 +94,7 @@ ExitCode check(const CheckOptions& options) {
                 printResult(
                     fmt::format("{}: fine, {}\n", printable(file), plural(graph.nodes().size(), "node")));
         } catch (const Error& error) {
-            // One broken file must not hide what is wrong with the others.
+            // An unreadable file must not hide the errors of the others.
             if (error.code() == ErrorCode::invalidArgument) throw;
             printMessage(error.what());
             exit = std::max(exit, exitCodeOf(error.code()));

@@ -36,7 +36,7 @@ std::pair<std::string, std::int64_t> parseDimension(const std::string& text) {
     return {text.substr(0, equals), size};
 }
 
-/// A size that nothing takes is a name that somebody misspelt.
+/// A dimension without an input is probably misspelt.
 void checkDimensions(const OnnxImportOptions& options, const ImportedModel& model, const std::string& file) {
     const std::vector<std::string> names(model.dimensions.begin(), model.dimensions.end());
     for (const auto& [name, size] : options.dimensions) {

@@ -125,14 +125,14 @@ std::string signature(const Op& op) {
     return fmt::format("({})", fmt::join(ports, ", "));
 }
 
-/// Whose op it is, in which version: "ONNX 13", "ai.onnx.ml 1".
+/// The origin of an op: "ONNX 13", "ai.onnx.ml 1".
 std::string origin(const Op& op) {
     if (op.opset == 0) return {};
     return fmt::format("{} {}", op.domain.empty() ? "ONNX" : op.domain, op.opset);
 }
 
 void printTable(std::span<const Op> ops) {
-    // One table, so that the columns of all sections line up.
+    // One table, so that the columns of all sections are aligned.
     TextTable table({left, left, left, left}, 2);
     std::vector<std::string> headings;
     for (const Op& op : ops) {

@@ -22,15 +22,15 @@ struct PredictOptions {
     bool json = false;
 };
 
-/// One device map and what an iteration is predicted to take on it.
+/// One device map with its prediction.
 struct Case {
     std::string name;
-    std::shared_ptr<const Plan> plan; ///< null: it cannot run there
+    std::shared_ptr<const Plan> plan; ///< null: the graph cannot run on these devices
     Prediction prediction;
-    std::string problem; ///< why
+    std::string problem; ///< the reason
 };
 
-/// Throws as requireNoErrors does; of a device that is only asked about, an error is a part of the answer.
+/// Throws like requireNoErrors. For a hypothetical device, an error is part of the answer.
 Case predictCase(const PredictOptions& options, const PlacementOptions& placement, std::string name,
                  bool isWhatIf) {
     const PlacedGraph placed = loadPlaced(options.file, placement, options.allowOutside);
@@ -162,7 +162,7 @@ ExitCode predictAll(const PredictOptions& options) {
                                 fmt::format("{}", fmt::join(options.placement.deviceMap, " ")), false));
     for (const std::string& text : options.whatIf) {
         PlacementOptions placement = options.placement;
-        // The named device is another one; the rest stays as given.
+        // Replaces the named device; the rest stays as given.
         const std::string device = text.substr(0, text.find('='));
         std::erase_if(placement.deviceMap,
                       [&](const std::string& given) { return given.substr(0, given.find('=')) == device; });

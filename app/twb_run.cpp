@@ -44,13 +44,13 @@ struct RunCommand {
     std::string junit;
 };
 
-/// A tensor to write once the run is over.
+/// A tensor to write after the run.
 struct WantedOutput {
     NamedFile file;
     PortRef port;
 };
 
-/// A node's first output; of a sink, what it is given.
+/// A node's first output; for a sink, its input.
 PortRef tensorOf(const Graph& graph, const Node& node, const char* option) {
     const Op* op = findOp(node.op);
     if (!op || !op->outputs.empty()) return {node.id, 0};
@@ -70,7 +70,7 @@ std::vector<WantedOutput> wantedOutputs(const Graph& graph, std::vector<NamedFil
     return out;
 }
 
-/// Sources of the graph's probes, by probe.
+/// The graph's probes with their sources.
 std::vector<std::pair<std::string, PortRef>> probesOf(const Graph& graph) {
     std::vector<std::pair<std::string, PortRef>> out;
     for (const Node& node : graph.nodes()) {
@@ -104,7 +104,7 @@ ExitCode exitCodeOf(const RunResult& result) {
     return ExitCode::runFailed;
 }
 
-/// Writes what was asked for; a tensor that the run did not make is an error.
+/// Writes the requested tensors. A tensor that the run did not compute is an error.
 void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& result, const Plan& plan) {
     for (const WantedOutput& output : outputs) {
         const Tensor* tensor = result.tensor(output.port);
@@ -138,7 +138,7 @@ FileClaims claimsOf(const RunCommand& command, const std::vector<NamedFile>& inp
     return claims;
 }
 
-/// `outcome` is what the run is as a test case.
+/// `outcome` receives the run as a test case.
 ExitCode run(const RunCommand& command, JunitCase& outcome) {
     std::vector<NamedFile> inputs;
     for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
@@ -188,13 +188,13 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
 
     CompileOptions compileOptions;
     compileOptions.policy = policy;
-    compileOptions.fuse = !command.noFusion && !command.failOnNan; // each op's own output is looked at
+    compileOptions.fuse = !command.noFusion && !command.failOnNan; // every op's own output is checked
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
 
     RunReport report;
-    report.inputs = inputFiles(*plan); // as they are before the run, so that a change during it shows
+    report.inputs = inputFiles(*plan); // before the run, so that a change during the run shows
     RunOptions options;
     options.iterations = command.iterations.value_or(std::max<std::int64_t>(graph.info().iterations, 1));
     options.allowTf32 = command.allowTf32;
@@ -239,7 +239,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
     writeReports(command, report, watch);
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
-    sayRemarks(); // what the run found out
+    sayRemarks(); // remarks that are known only after the run
     for (const StepError& error : report.result.errors) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
     if (!isWhole)
@@ -257,7 +257,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
 
-/// A run that could not be tried leaves its JUnit file, too.
+/// Also writes a JUnit file for a run that could not start.
 ExitCode runAndTell(const RunCommand& command) {
     JunitCase outcome;
     outcome.name = command.file;

@@ -42,7 +42,7 @@ std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
     if (chosen.empty() || (!before.empty() && before.front().starts_with('-')))
         return withoutCommand(app, before);
     const CLI::App& command = *chosen.front();
-    // Before what is missing: an option that is misspelt leaves its value where a file should stand.
+    // Reported before missing arguments: after a misspelt option, its value is taken for a file.
     const auto option = std::find_if(unknown.begin(), unknown.end(),
                                      [](const std::string& word) { return word.starts_with('-'); });
     std::string what = error.what();

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-/// What is wrong with a command line that CLI11 refused: which word of it, and what was meant perhaps.
+/// A sentence about a command line that CLI11 rejected: the wrong word, and a near match if there is one.
 std::string usageSentence(const CLI::App& app, const CLI::ParseError& error);
 
 } // namespace twb

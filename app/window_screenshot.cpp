@@ -24,7 +24,7 @@ QString tr(const char* text) { return QCoreApplication::translate("WindowScreens
 
 void say(const QString& sentence) { std::fprintf(stderr, "tensor-workbench: %s\n", qPrintable(sentence)); }
 
-/// Everything that was posted: layouts, the canvas' first fit, queued replots.
+/// Processes posted events: layouts, the canvas' first fit, queued replots.
 void settle() {
     QElapsedTimer timer;
     timer.start();
@@ -98,7 +98,7 @@ bool WindowScreenshot::save(MainWindow& window) const {
 }
 
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
-    // A picture has the size that was asked for: no least size to tell a platform that knows of none.
+    // A picture has the requested size, even below the window's minimum.
     window.layout()->setSizeConstraint(QLayout::SetNoConstraint);
     window.resize(m_size);
     window.show();

@@ -14,19 +14,19 @@ namespace twb {
 
 class MainWindow;
 
-/// `--screenshot`: renders the real window off screen, after a run if one is asked for, and writes a PNG.
+/// `--screenshot`: renders the window off screen, optionally after a run, and writes a PNG.
 class WindowScreenshot {
 public:
     static void addOptions(QCommandLineParser& parser);
-    /// Why the options cannot be followed; empty when they can.
+    /// The reason why the options are invalid; empty if they are valid.
     QString read(const QCommandLineParser& parser);
-    /// Opens `file` in the window (empty: shows the start page), runs, waits for the end, writes the picture.
-    /// Messages go to stderr.
+    /// Opens `file` in the window (empty: shows the start page), runs it, and writes the picture after the
+    /// run. Messages go to stderr.
     ExitCode take(MainWindow& window, const QString& file) const;
     QString theme() const { return m_theme; } ///< "dark", "light" or empty
 
 private:
-    /// Runs, and says what was in the way.
+    /// Runs the graph and reports errors.
     ExitCode run(MainWindow& window, const QString& file) const;
     bool save(MainWindow& window) const;
 

@@ -20,8 +20,7 @@ std::string lowered(std::string text) {
     return text;
 }
 
-/// Nodes that were just pasted and their modules, as far as they are in no other. A body stands where its
-/// owner does.
+/// Puts the pasted nodes and modules that are in no other frame into the frame. A body goes with its owner.
 void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const std::vector<NodeId>& pasted) {
     if (frame == FrameId::none) return;
     for (const NodeId id : pasted) {
@@ -39,7 +38,7 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
     }
 }
 
-/// Adds it; the nodes are those of a composite in the order of its fragment.
+/// Adds the entry; for a composite, the nodes are in the order of its fragment.
 std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
     const std::string name = what.op.toStdString();
     const Composite* composite = findComposite(name);

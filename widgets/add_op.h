@@ -11,8 +11,8 @@
 
 namespace twb {
 
-/// A palette entry and where it is to stand: an op, a composite ("Linear") or a module of somebody's own, on
-/// a lane, in a frame or in none.
+/// A palette entry and its destination: an op, a composite ("Linear") or a user's module, on a lane, in a
+/// frame or in none.
 struct NewOp {
     QString op;
     LaneId lane = LaneId::none;
@@ -20,15 +20,15 @@ struct NewOp {
     FrameId frame = FrameId::none;
 };
 
-/// A wire with one end in the hand; the other is held by a port.
+/// A wire with one loose end; a port holds the other.
 struct LooseWire {
     PortSide heldBy = PortSide::output;
     PortRef port;
 };
 
-/// The dtypes that a loose wire has or that it may bring.
+/// The dtypes that a loose wire has, or that it may accept.
 DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire);
-/// Whether an op or composite has a port for it.
+/// Whether an op or composite has a port for the wire.
 bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire);
 
 // Each is one Delta and puts the entry exactly where `what` says. `added` gets the new nodes. They throw
@@ -39,7 +39,7 @@ Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added = 
 Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, const LooseWire& wire,
               std::vector<NodeId>* added = nullptr);
 
-/// Put into a wire.
+/// Inserted into a wire.
 Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice,
                 std::vector<NodeId>* added = nullptr);
 

@@ -45,7 +45,7 @@ void BottomPanel::addPage(QWidget* page, const QString& key, const QString& titl
     fitCorner();
 }
 
-/// The tabs have the room that the corner of the page in front does not need.
+/// The tabs use the width that the corner of the current page leaves.
 void BottomPanel::fitCorner() {
     for (int i = 0; i < m_corners->count(); ++i)
         m_corners->widget(i)->setSizePolicy(i == m_corners->currentIndex() ? QSizePolicy::Preferred

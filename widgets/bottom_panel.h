@@ -8,19 +8,19 @@ class QTabBar;
 
 namespace twb {
 
-/// Tabs with a corner that belongs to the page in front.
+/// Tabs with a corner for the widgets of the current page.
 class BottomPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit BottomPanel(QWidget* parent = nullptr);
-    /// `key` is the page's name for the command line ("transfers").
+    /// `key` is the page's name on the command line ("transfers").
     void addPage(QWidget* page, const QString& key, const QString& title, QWidget* corner = nullptr);
     void setTitle(QWidget* page, const QString& title);
-    void showPage(QWidget* page); ///< also one whose tab is hidden
-    /// Whether it has a tab while it is not in front.
+    void showPage(QWidget* page); ///< also if its tab is hidden
+    /// Whether it has a tab while another page is current.
     void setTabVisible(QWidget* page, bool visible);
-    bool showPage(const QString& key); ///< false when there is no such page
+    bool showPage(const QString& key); ///< false if there is no such page
     QStringList keys() const;
     int currentIndex() const;
 

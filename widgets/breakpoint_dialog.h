@@ -12,12 +12,12 @@ class QLineEdit;
 
 namespace twb {
 
-/// Asks on which condition of its output, or of its inputs, a run stops at a node.
+/// Asks for a condition on the outputs or inputs of a node at which a run stops.
 class BreakpointDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `start` is what it shows first. `hasInputs`: whether there is anything to look at before it.
+    /// `start` is the initial condition. `hasInputs`: whether the node has inputs to check.
     BreakpointDialog(const QString& node, const Breakpoint& start, bool hasInputs, QWidget* parent = nullptr);
     Breakpoint breakpoint() const;
 

@@ -15,7 +15,7 @@ constexpr const char* kRemove = "Remove breakpoint of ";
 constexpr const char* kEnable = "Enable breakpoint of ";
 constexpr const char* kDisable = "Disable breakpoint of ";
 
-/// For translators.
+/// Context for translations.
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(Breakpoint)
 };
@@ -89,7 +89,8 @@ Delta removeBreakpoints(const Graph& graph, const std::vector<NodeBreakpoint>& b
 
 Delta enableBreakpoints(const Graph& graph, const std::set<NodeId>& nodes, bool enabled) {
     return changed(graph, nodes, enabled ? kEnable : kDisable, [&](Node& node) {
-        for (Breakpoint& one : node.breakpoints) one.enabled = enabled; // the least of their order
+        for (Breakpoint& one : node.breakpoints)
+            one.enabled = enabled; // `enabled` is the last key of their order
     });
 }
 

@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-constexpr int kMoment = 120; ///< ms; what is over by then needs no dialog, which would only flash
+constexpr int kMoment = 120; ///< ms; shorter work shows no dialog, which would only flash
 
 /// Shows that work is going on. Only its button, if it has one, ends that.
 class BusyDialog : public QProgressDialog {

@@ -9,8 +9,8 @@ class QWidget;
 
 namespace twb {
 
-/// Does `work` on a thread of its own and returns when that is over. Meanwhile `parent` goes on painting
-/// itself and takes no input; from a moment on a dialog says `text`. What `work` throws is thrown here.
+/// Runs `work` on its own thread and returns after it. Meanwhile `parent` repaints but takes no input; after
+/// a short delay a dialog shows `text`. Exceptions of `work` are rethrown here.
 void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work);
 
 /// The same for work that can be cancelled: the dialog has a button for that, after which `work`'s argument

@@ -20,7 +20,7 @@ QString folderOf(const QString& path) {
     return path.isEmpty() ? QDir::currentPath() : QFileInfo(path).absolutePath();
 }
 
-/// A new document has somewhere to put things: a lane for each kind of device.
+/// A new document has one lane per kind of device.
 Graph emptyGraph(Policy policy) {
     Graph graph;
     DeltaBuilder builder(graph, "New");
@@ -35,8 +35,8 @@ Graph emptyGraph(Policy policy) {
 
 } // namespace
 
-/// One undo step. The document has applied the Delta to its graph already when it pushes the command, because
-/// apply may throw and Qt's stack must not see that; so the first redo only tells the others.
+/// One undo step. The document applies the Delta before it pushes the command, because apply may throw and
+/// Qt's stack must not see that. The first redo therefore only notifies.
 class DeltaCommand : public QUndoCommand {
 public:
     DeltaCommand(Document& document, Delta delta)
@@ -120,7 +120,7 @@ void Document::open(const QString& path) {
 }
 
 void Document::setGraph(Graph graph, const QString& path, const QString& folder) {
-    // Everything that can fail comes before the first member changes.
+    // Everything that may fail precedes the first change of a member.
     DeviceMap devices = makeDevices(graph, m_choices);
     std::shared_ptr<const TensorFiles> files = makeProjectFiles(toPath(folder));
     Analysis analysis = analyze(graph, devices, graph.info().policy, files.get());
@@ -167,7 +167,7 @@ void Document::save(const QString& path) {
     m_undo.setClean();
     Q_EMIT pathChanged();
     if (!moved) return;
-    // File nodes name their tensors relative to the project's folder, which is another one now.
+    // File nodes name tensors relative to the project's folder, which has changed.
     m_files = makeProjectFiles(toPath(m_folder));
     m_suggestedPath.clear();
     m_importFolder.reset();

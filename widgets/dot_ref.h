@@ -7,7 +7,7 @@
 
 namespace twb {
 
-/// One of the dots of the wire into an input, by its place among them.
+/// A dot, identified by the input of its wire and its index.
 struct DotRef {
     PortRef wire;
     std::size_t index = 0;

@@ -33,8 +33,7 @@ FileWatch::Stamp FileWatch::stampOf(const QString& path) {
     return file.exists() ? Stamp{file.lastModified(), file.size()} : Stamp();
 }
 
-/// Watches the folder, too: a file that is replaced as a whole is another one, and the old one is watched no
-/// more.
+/// Also watches the folder: a replaced file is a new one, and the watch of the old one is lost.
 void FileWatch::follow() {
     const QString path = m_document.path();
     const QStringList before = m_watcher.files() + m_watcher.directories();

@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// Tells when somebody else writes or removes the file of a document. What the document itself reads and
-/// writes is no news, nor is a file that is written with the same bytes.
+/// Reports when another program writes or removes a document's file. The document's own access does not
+/// count, nor does a write of the same bytes.
 class FileWatch : public QObject {
     Q_OBJECT
 

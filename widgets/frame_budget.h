@@ -4,8 +4,8 @@
 
 namespace twb {
 
-/// Keeps a view that a run makes new every frame cheap, whatever it has to draw: after each refresh it rests
-/// for 14 times what that took, so that it has a fifteenth of the thread at most.
+/// Limits the cost of a view that a run updates every frame: after each refresh it pauses for 14 times the
+/// duration, so that it uses at most a fifteenth of the thread.
 class FrameBudget {
 public:
     bool isDue() const { return !m_timer.isValid() || m_timer.nsecsElapsed() >= m_next; }
@@ -14,7 +14,7 @@ public:
 
 private:
     QElapsedTimer m_timer;
-    qint64 m_next = 0; ///< ns from begin() on
+    qint64 m_next = 0; ///< ns since begin()
 };
 
 } // namespace twb

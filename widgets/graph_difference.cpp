@@ -35,7 +35,7 @@ QString valueText(const AttributeValue* value) {
     return value ? toQt(toString(*value)) : Words::tr("not set");
 }
 
-/// The attributes that differ, "alpha 1 → 0.5".
+/// The differing attributes, "alpha 1 → 0.5".
 QStringList attributesChanged(const Node& before, const Node& after) {
     std::set<std::string> names;
     for (const auto& [name, value] : before.attributes) names.insert(name);
@@ -105,7 +105,7 @@ private:
             if (there.sourceOf(edge.to) != edge.from) m_lines << line.arg(edgeText(here, edge));
     }
 
-    /// How many there are: where they are is a place like any other.
+    /// The number of dots; their positions count as positions.
     void compareDots(const Edge& edge) {
         const auto was = std::ssize(m_before.dots(edge.to));
         const auto is = std::ssize(m_after.dots(edge.to));

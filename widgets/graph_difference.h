@@ -8,11 +8,11 @@ class QWidget;
 
 namespace twb {
 
-/// What `after` has that `before` has not, and the other way round, a line each: things are the same by their
-/// ids. Where nothing but places differs, one line says so. Empty for equal graphs.
+/// The items that were added, removed and changed from `before` to `after`, one line each; items are
+/// identified by their ids. If only positions differ, one line says so. Empty for equal graphs.
 QStringList differenceOf(const Graph& before, const Graph& after);
 
-/// Shows them, with what they are the difference of.
+/// Shows the difference in a dialog with an explanation.
 void showDifference(const QString& title, const QString& heading, const QStringList& lines, QWidget* parent);
 
 } // namespace twb

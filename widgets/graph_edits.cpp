@@ -21,7 +21,7 @@ namespace {
 
 constexpr Position kBeside{24, 24};
 
-/// The selected nodes, with the parameters that are drawn in them.
+/// The selected nodes, with their folded parameters.
 std::vector<NodeId> nodesOf(const Graph& graph, const Selection& selection) {
     return withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
 }
@@ -48,9 +48,9 @@ std::string removalTitle(const Graph& graph, const Selection& selection) {
     return selection.notes.empty() ? "Delete dot" : "Delete note";
 }
 
-/// The dots that are still on a lane go to another one, or away where that is none.
+/// The remaining dots of a lane go to another lane, or are removed if there is none.
 void moveDots(DeltaBuilder& builder, LaneId from, LaneId to) {
-    const Table<Route> routes = builder.graph().routes(); // they change on the way
+    const Table<Route> routes = builder.graph().routes(); // the routes change below
     for (const Route& route : routes) {
         std::vector<Dot> dots = route.dots;
         if (to == LaneId::none) std::erase_if(dots, [from](const Dot& dot) { return dot.lane == from; });

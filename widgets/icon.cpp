@@ -19,7 +19,7 @@ public:
         QSvgRenderer renderer(m_svg);
         painter->save();
         if (mode == QIcon::Disabled) painter->setOpacity(0.4);
-        // Square, on the left: what a wider icon size adds is room before a button's text.
+        // Square, at the left: a wider icon size adds space before a button's text.
         const int side = std::min(rect.width(), rect.height());
         renderer.render(painter, QRectF(rect.left(), rect.top() + (rect.height() - side) / 2.0, side, side));
         painter->restore();

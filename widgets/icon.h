@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// An icon of widgets/icons in one colour, crisp at every scaling. `name` without ".svg"; an icon that is not
-/// there is empty.
+/// An icon of widgets/icons in one colour, sharp at every scaling. `name` without ".svg"; a missing icon is
+/// empty.
 QIcon icon(const QString& name, const QColor& color);
 /// The icon of a palette section: "Linear algebra" -> linear-algebra.svg.
 QIcon categoryIcon(const QString& category, const QColor& color);

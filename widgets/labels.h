@@ -13,35 +13,33 @@ class QTableView;
 
 namespace twb {
 
-/// A label of the type scale. `role`: "secondary", "caps", "error"… as in the style sheet; empty for plain
-/// text.
+/// A label of the type scale. `role`: "secondary", "caps", "error"… of the style sheet; empty for plain text.
 QLabel* makeLabel(const QString& text, TextRole type, const QString& role = {}, QWidget* parent = nullptr);
-/// A caps heading of a section.
+/// A section heading in capitals.
 QLabel* makeHeading(const QString& text, QWidget* parent = nullptr);
 /// A hairline.
 QFrame* makeLine(QWidget* parent = nullptr);
-/// Sets a dynamic property that the style sheet looks at.
+/// Sets a dynamic property that the style sheet uses.
 void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 
-/// What a selected row of a list or table stands on.
+/// The background of a selected row in a list or table.
 QColor selectionWash();
 /// The ground of a list's row: washed where it is selected or under the mouse, ringed where the keys are.
 void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
-/// One line in the painter's font and pen, cut with "…" where it is wider.
+/// Draws one line in the painter's font and pen, elided with "…" if it is too wide.
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);
 
 /// A popup's geometry on the screen, moved and, where it is too large, cut so that it lies within `window`.
 QRect withinWindow(const QWidget& window, QRect popup);
 
-/// Words in at most so many lines of a width, broken at spaces; the last one ends in "…" where it must.
+/// Breaks words into at most this many lines of a width; the last line is elided with "…" if necessary.
 QStringList wrapped(const QString& words, const QFont& font, double width, int lines);
 
-/// The looks that tables of rows have in common: no grid, no frame, whole rows of one height, nothing edited
-/// in place.
+/// The common style of tables: no grid, no frame, whole rows of one height, not editable.
 void dressTable(QTableView& table, int rowHeight);
 
-/// One line that ends in "…" where it does not fit; the whole text is its tool tip then.
+/// One line, elided with "…" if it does not fit; the tool tip then has the whole text.
 class ElidedLabel : public QLabel {
     Q_OBJECT
 
@@ -57,8 +55,8 @@ private:
     Qt::TextElideMode m_mode = Qt::ElideRight;
 };
 
-/// A text that wraps. Layouts ask for its height at the same few widths again and again, and each answer
-/// would lay out the text: the last ones are kept.
+/// A text that wraps. Layouts ask for its height at the same few widths repeatedly, and each answer would lay
+/// out the text, so the last answers are cached.
 class Paragraph : public QLabel {
     Q_OBJECT
 
@@ -70,7 +68,7 @@ protected:
     void changeEvent(QEvent* event) override;
 
 private:
-    mutable QString m_measured; ///< the text that these are of
+    mutable QString m_measured; ///< the text of the cached heights
     mutable std::map<int, int> m_heights;
 };
 

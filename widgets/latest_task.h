@@ -9,18 +9,18 @@
 
 namespace twb {
 
-/// Works something out on a thread of its own while the window goes on. Only the latest that was asked for
-/// counts: what waits for its turn is dropped, and of what is under way nobody hears.
+/// Runs work on a thread of its own while the window continues. Only the latest request counts: a waiting
+/// request is dropped, and the result of a running one is ignored.
 class LatestTask : public QObject {
     Q_OBJECT
 
 public:
     explicit LatestTask(QObject* parent = nullptr);
-    /// Waits for what is under way.
+    /// Waits for the running work.
     ~LatestTask() override;
 
-    /// Calls `work` on the thread, and then `done` with its result on this object's. `work` must not throw,
-    /// and may touch nothing that changes meanwhile.
+    /// Calls `work` on the thread, then `done` with its result on this object's thread. `work` must not
+    /// throw, and must not access data that may change meanwhile.
     template <class Work, class Done> void start(Work work, Done done) {
         const int mine = ++m_latest;
         m_pool.clear();
@@ -35,7 +35,7 @@ public:
                 Qt::QueuedConnection);
         });
     }
-    /// Nobody waits for it any more.
+    /// Cancels the request; its result is ignored.
     void drop();
 
 private:

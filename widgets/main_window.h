@@ -36,7 +36,7 @@ class OpSearch;
 class StartPage;
 class TransfersPanel;
 
-/// The program's window: palette, canvas, inspector, panels, and every action in a menu.
+/// The program's window: palette, canvas, inspector, panels, and a menu entry for every action.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
@@ -56,12 +56,11 @@ public:
     /// Opens without a question, and gives a run up. Throws Error as Document::open and readModel do. Returns
     /// remarks about a model.
     QStringList load(const QString& path);
-    /// Keeps unsaved work safe in a folder from now on, and offers what a crash has left there. True when
-    /// something was restored.
+    /// Starts autosave in a folder, and offers files that a crash left there. True if a file was restored.
     bool guard(const QString& folder);
-    /// In place of the graph, until something is opened, begun or Esc pressed.
+    /// Replaces the graph until a file is opened, a graph is created, or Esc is pressed.
     void showStartPage();
-    /// Selects the only node of this name and brings it into view.
+    /// Selects the only node with this name and scrolls it into view.
     bool selectNode(const QString& name);
 
 public Q_SLOTS:
@@ -71,8 +70,8 @@ public Q_SLOTS:
     void showProblems();
 
 Q_SIGNALS:
-    void windowRequested(); ///< another one
-    void quitRequested();   ///< of the program, with all its windows
+    void windowRequested(); ///< the user wants another window
+    void quitRequested();   ///< the user wants to quit the program
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -150,7 +149,7 @@ private:
     void reload();
     void compareWithFile();
     void showError(const QString& title, const QString& sentence);
-    /// Runs `change`; an Error becomes a message box. True when it went well.
+    /// Runs `change`; an Error is shown in a message box. True on success.
     bool attempt(const QString& title, const std::function<void()>& change);
 
     void edit(Delta delta, const std::vector<NodeId>& select = {});
@@ -215,7 +214,7 @@ private:
     ProblemsPanel* m_problems = nullptr;
     TransfersPanel* m_transfers = nullptr;
     LogPanel* m_log = nullptr;
-    QStringList m_saidOfDevices; ///< in the log
+    QStringList m_saidOfDevices; ///< device remarks that the log already has
     StatusLine* m_status = nullptr;
     QuickFind* m_find = nullptr;
     OpSearch* m_search = nullptr;
@@ -223,8 +222,8 @@ private:
         QPoint at; ///< of the canvas
         std::optional<LooseWire> wire;
     };
-    WantedOp m_wanted;              ///< what m_search is open for
-    Recovery* m_recovery = nullptr; ///< once there is a folder for it
+    WantedOp m_wanted;              ///< the request for which m_search is open
+    Recovery* m_recovery = nullptr; ///< null until there is a folder for it
     std::array<std::optional<CanvasWidget::Spot>, 9> m_bookmarks;
     FileWatch* m_watch = nullptr;
     NoticeBar* m_notice = nullptr;
@@ -242,7 +241,7 @@ private:
     QMenu* m_moduleMenu = nullptr;
     QMenu* m_graphMenu = nullptr;
     std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
-    std::vector<QAction*> m_needModule;    ///< enabled while what is selected stands in one
+    std::vector<QAction*> m_needModule;    ///< enabled while the selection is in a module
     QAction* m_legendAction = nullptr;
     /// What the context menu has of the menus, beside the actions below.
     struct {
@@ -263,7 +262,8 @@ private:
     QAction* m_stopAction = nullptr;
     QAction* m_stepAction = nullptr;
     QMenu* m_breakpointMenu = nullptr;
-    std::vector<std::pair<Breakpoint::Kind, QAction*>> m_breakpointKinds; ///< checked where all have it
+    std::vector<std::pair<Breakpoint::Kind, QAction*>>
+        m_breakpointKinds; ///< checked if all selected nodes have it
     QAction* m_breakpointEnable = nullptr;
 };
 

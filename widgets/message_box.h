@@ -6,7 +6,7 @@ class QMessageBox;
 
 namespace twb {
 
-/// An icon of ours in place of the style's, and texts as they are.
+/// Replaces the style's icon by the program's own, and keeps texts as they are.
 void dress(QMessageBox& box, Severity severity);
 
 } // namespace twb

@@ -20,14 +20,14 @@ struct OpenedModel {
     QStringList remarks; ///< sentences: parts of the model that were changed on import
 };
 
-/// Whether a file is to be imported rather than opened: by its ending.
+/// Whether a file is a model to import, by its extension.
 bool isModel(const QString& path);
 
-/// Reads an ONNX model; writes nothing outside of a new folder in the user's cache. Throws Error as importOnnx
-/// and saveImportedModel do.
+/// Reads an ONNX model; writes nothing outside of a new folder in the user's cache. Throws Error as
+/// importOnnx and saveImportedModel do.
 OpenedModel readModel(const QString& model);
 
-/// The same on a thread of its own, while `parent` shows that it is busy and goes on painting itself.
+/// The same on a thread of its own, while `parent` shows a busy dialog and repaints.
 OpenedModel readModelWaiting(const QString& model, QWidget* parent);
 
 } // namespace twb

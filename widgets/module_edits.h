@@ -7,29 +7,27 @@
 
 namespace twb {
 
-// What the menus do to modules, each as one Delta. An empty Delta means that there is nothing to do.
+// The module edits of the menus, each as one Delta. An empty Delta means that there is nothing to do.
 
-/// A frame around the selected nodes.
+/// Puts a frame around the selected nodes.
 Delta makeModule(const Graph& graph, const Selection& selection);
-/// The module that a selection speaks of: the outermost one all of whose nodes are selected and no others,
-/// else the innermost one around all that is selected. None where there is none. While one is open, of those
-/// in it; the open one where there is none.
+/// The module to which a selection refers: the outermost module whose nodes are exactly the selection, else
+/// the innermost module around the selection; none if there is none. With an open module, only modules inside
+/// it count, else the open module itself.
 FrameId moduleOf(const Graph& graph, const Selection& selection, FrameId open = FrameId::none);
 Delta renameModule(const Graph& graph, FrameId module, const QString& title);
 Delta colorModule(const Graph& graph, FrameId module, FrameColor color);
-/// Draws a module as one card, or what stands in it again.
+/// Collapses a module to one card, or expands it.
 Delta collapseModule(const Graph& graph, FrameId module, bool collapsed);
-/// Takes the frame away and leaves what stands in it, in the module around. Empty for the body of an If, Loop
-/// or Scan, which is what these run.
+/// Removes the frame; its content belongs to the outer module. Empty for the body of an If, Loop or Scan.
 Delta dissolveModule(const Graph& graph, FrameId module);
-/// Whether `inner` is `outer` or lies in it, however deep; nothing lies in none.
+/// Whether `inner` is `outer` or is nested in it; false if `outer` is none.
 bool liesIn(const Graph& graph, FrameId inner, FrameId outer);
-/// What `delta` adds, as far as it is in no module, in `module`.
+/// Puts the nodes that `delta` adds outside of modules into `module`.
 void putIn(FrameId module, Delta& delta);
-/// The nodes of a module and of the modules inside it.
+/// The nodes of a module, including nested modules.
 std::vector<NodeId> nodesOfModule(const Graph& graph, FrameId module);
-/// A copy of a module and all that stands in it, to be pasted anywhere: from the top left corner, with its
-/// lanes.
+/// A copy of a module and its content for pasting: positions from its top left corner, with its lanes.
 Fragment moduleFragment(const Graph& graph, FrameId module);
 
 } // namespace twb

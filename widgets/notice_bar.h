@@ -11,7 +11,7 @@ namespace twb {
 
 class ElidedLabel;
 
-/// A question above the graph that waits while one works on: a sentence, and what can be done about it.
+/// A question above the graph that does not block the window: a sentence and buttons.
 class NoticeBar : public QFrame {
     Q_OBJECT
 
@@ -21,9 +21,9 @@ public:
     struct Answer {
         QString text;
         std::function<void()> take;
-        bool ends = true; ///< the question is answered by it
+        bool ends = true; ///< the button answers the question
     };
-    /// In place of what it asked before.
+    /// Replaces the current question.
     void ask(const QString& sentence, std::vector<Answer> answers);
 
 private:

@@ -18,8 +18,8 @@
 
 namespace twb {
 
-/// Runs the document's graph on the executor and tells the window about it, at most once a frame. The run
-/// works on a snapshot: editing goes on meanwhile and only marks the results stale.
+/// Runs the document's graph on the executor and informs the window, at most once per frame. The run uses a
+/// snapshot: edits during the run only mark the results as out of date.
 class RunController : public QObject {
     Q_OBJECT
 
@@ -32,51 +32,50 @@ public:
     /// follows then.
     void run(std::int64_t iterations);
     void runContinuously();
-    /// Whether the next runs let real GPUs round products of f32 to TF32 (RunOptions::allowTf32).
+    /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
     /// Takes effect within one kernel; finished() follows. A run that is being prepared ends at once, and the
     /// results of the run before it stay.
     void stop();
-    /// From a breakpoint to the next one, or to the end of the next step. Nothing unless isStopped().
+    /// Continues from a breakpoint to the next one, or to the end of the next step. No effect unless
+    /// isStopped().
     void proceed();
     void step();
-    /// Whether the run stands still at a breakpoint. It is running all the same.
+    /// Whether the run is stopped at a breakpoint; isRunning() is then also true.
     bool isStopped() const noexcept { return m_stop.has_value(); }
-    /// Where: "fc1, iteration 3: max is 4.2 (max > 4)".
+    /// The place: "fc1, iteration 3: max is 4.2 (max > 4)".
     QString stopSentence() const;
-    /// The edge that an implicit copy serves which it stands at; nothing for a node.
+    /// The edge of the implicit copy at which the run is stopped; nothing for a node.
     std::optional<Edge> stoppedEdge() const;
     /// From the call of run() to finished().
     bool isRunning() const noexcept { return m_state.running; }
     bool isContinuous() const noexcept { return m_continuous; }
 
     const RunState& state() const noexcept { return m_state; }
-    /// Figures of the run that is on or was last; null before the first and after another document was
-    /// opened.
+    /// Figures of the current or last run; null before the first, and after another document was opened.
     const RunFigures* figures() const noexcept { return m_figures.get(); }
-    /// The same, for another thread to read: once the run has ended they change no more.
+    /// The same for another thread: constant once the run has ended.
     std::shared_ptr<const RunFigures> sharedFigures() const noexcept { return m_figures; }
     /// How the last run ended; nothing once the next one has started.
     const std::optional<RunResult>& result() const noexcept { return m_result; }
-    /// All about the last run, as `twb run --report` has it; nothing (a null plan) while there is none with a
-    /// result. Its parts are this controller's, until the next run starts.
+    /// The report of the last run, as for `twb run --report`; empty (with a null plan) if there is no result.
+    /// It refers to this controller's data until the next run starts.
     RunReport report() const;
     /// Values of scalars that Probes saw, after a run and while it stands still.
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
-    /// The edges that transfer `index` of the plan serves; the first one stands for it.
+    /// The edges served by transfer `index` of the plan; the first represents the transfer.
     const std::vector<Edge>& edgesOf(std::uint32_t transfer) const { return m_edges[transfer]; }
 
     std::int64_t done() const noexcept { return m_done; }
     std::int64_t total() const noexcept { return m_total; } ///< 0: until stopped
     int runNumber() const noexcept { return m_number; }
-    /// "Run 12 finished: 1,000 iterations in 40.2 ms modelled, 1.9 s on the clock".
+    /// "Run 12 finished: 1,000 iterations in 40.2 ms modelled, 1.9 s wall time".
     QString sentence() const { return m_sentence; }
 
-    /// The plan of the last run as a measurement has it: with memory shared wherever it can be. Null before
-    /// the first.
+    /// The plan of the last measured run, with shared memory. Null before the first.
     const Plan* leanPlan() const noexcept { return m_leanPlan.get(); }
-    /// A host copy of an output of the last run, or, while a run stands still, of what it has made so far in
-    /// this iteration. Nothing when it did not keep it (too large, not run).
+    /// A host copy of an output of the last run or, while a run is stopped, of this iteration. Nothing if it
+    /// was not kept (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
     /// Whether tensor() shows a value that the last run did not keep, so that it was computed again after it,
     /// one op at a time.
@@ -85,12 +84,12 @@ public:
 Q_SIGNALS:
     void preparing(); ///< isRunning(); results are still those of the run before
     void started();
-    void frame();    ///< state and figures are new
+    void frame();    ///< state and figures were updated
     void finished(); ///< after the last frame()
     void stopped();  ///< at a breakpoint; after a frame()
     void resumed();  ///< from there
     void refused(const QString& sentence);
-    void stateChanged(); ///< outside of a run: stale, predictions
+    void stateChanged(); ///< outside a run: results out of date, predictions
     void logged(twb::Severity severity, const QString& sentence);
 
 private:
@@ -130,8 +129,8 @@ private:
     RunState m_state;
     std::shared_ptr<RunFigures> m_figures;
     std::vector<std::vector<Edge>> m_edges;
-    Graph m_snapshot;                      ///< what the last run ran
-    std::vector<Diagnostic> m_diagnostics; ///< of it
+    Graph m_snapshot;                      ///< the graph of the last run
+    std::vector<Diagnostic> m_diagnostics; ///< of the snapshot
     std::vector<InputFile> m_inputs;
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_againPlan;
@@ -150,12 +149,13 @@ private:
     int m_number = 0;
     bool m_continuous = false;
     bool m_allowsTf32 = false;
-    bool m_ranWithTf32 = false;                                   ///< the last run might
-    mutable std::optional<std::pair<PortRef, Tensor>> m_lastCopy; ///< the tensor view asks again and again
+    bool m_ranWithTf32 = false; ///< the last run allowed TF32
+    mutable std::optional<std::pair<PortRef, Tensor>>
+        m_lastCopy;        ///< cached, since the tensor view asks repeatedly
     LatestTask m_preparer; ///< last: what it works on lives until it has ended
 };
 
-/// Whether a change can change what a run computes or costs; moving a card or writing a note cannot.
+/// Whether a change affects the results or the cost of a run; moving a card or writing a note does not.
 bool affectsRun(const Delta& delta);
 
 } // namespace twb

@@ -15,17 +15,16 @@
 
 namespace twb {
 
-/// The figures of one run, as far as its records have come: the ledger, the times of the steps, the transfers
-/// over the iterations, and the latest records for the timeline. Lives on the window's thread, in bounded
-/// memory however long the run.
+/// The figures of one run from the records so far: the ledger, the times of the steps, the transfers over the
+/// iterations, and recent records for the timeline. Used on the window's thread; bounded memory.
 class RunFigures {
 public:
-    static constexpr std::size_t kMostRecords = 1'000'000; ///< that recent() remembers; one is 48 bytes
+    static constexpr std::size_t kMostRecords = 1'000'000; ///< limit of recent(); a record has 48 bytes
 
     explicit RunFigures(std::shared_ptr<const Plan> plan);
 
     void add(std::span<const StepRecord> records);
-    /// Nothing more comes.
+    /// Must be called after the last record.
     void finish() { m_timeline.finish(); }
 
     const Plan& plan() const noexcept { return *m_plan; }
@@ -35,13 +34,13 @@ public:
     const RunTimeline& timeline() const noexcept { return m_timeline; }
     std::shared_ptr<const TransferSeries> series() const noexcept { return m_series; }
 
-    /// Steps heard of since the last call, each once.
+    /// Steps with new records since the last call, without duplicates.
     std::vector<std::uint32_t> takeTouched();
 
-    /// Records of the latest `iterations` iterations that are complete (the setup beside the first), oldest
-    /// first, as far as they are remembered.
+    /// The records of the last `iterations` complete iterations (and of the setup, with the first), oldest
+    /// first, as far as they are kept.
     std::vector<StepRecord> recent(std::size_t iterations) const;
-    /// How many recent() has at most.
+    /// The maximum length of recent().
     std::size_t remembered() const noexcept { return m_remembered; }
 
 private:
@@ -59,7 +58,7 @@ private:
     std::vector<std::uint32_t> m_touched;
     std::vector<bool> m_isTouched;
     std::deque<Iteration> m_recent;
-    std::size_t m_remembered = 0; ///< records in it
+    std::size_t m_remembered = 0; ///< number of records in it
 };
 
 } // namespace twb

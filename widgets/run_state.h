@@ -13,46 +13,46 @@
 
 namespace twb {
 
-/// What a run has shown of one node.
+/// The state of one node in a run.
 struct NodeRun {
     StepState state = StepState::pending;
     double ns = 0; ///< median over the iterations; 0 before the first
     bool modelled = false;
-    bool once = false; ///< it is no part of the iteration
+    bool once = false; ///< not part of the iteration
     QString value;     ///< the number that a Probe saw; empty where it saw none, or a tensor of several
-    QString error;     ///< why it failed
+    QString error;     ///< the error message
 };
 
-/// What is known of one edge that crosses lanes: predicted before a run, measured (or modelled) after it.
+/// The figures of an edge that crosses lanes: predicted before a run, measured (or modelled) after it.
 struct EdgeRun {
     double bytes = 0;
     double ns = 0;
     double gbPerSecond = 0;
     bool modelled = true;
-    bool predicted = true; ///< no run has been over it yet
+    bool predicted = true; ///< no run has used the edge yet
 };
 
-/// Whether a node reads a file on the host and copies it to its lane's device, as compile() has it.
+/// Whether a node reads a file on the host and copies it to its lane's device, as in compile().
 inline bool isStaged(const NodeFacts& facts) {
     return facts.op && !facts.disabled && facts.op->role == OpRole::source && facts.op->attribute("path") &&
            !facts.device.isCpu();
 }
 
-/// That copy has no edge of the graph: it is known by the node's output at both ends, as in the ledger.
+/// This copy has no edge in the graph. As in the ledger, it is identified by the node's output at both ends.
 inline Edge stagingOf(NodeId node) { return {{node, 0}, {node, 0}}; }
 
-/// What the canvas shows beside the graph. Written by the run controller, once a frame.
+/// The run state that the canvas shows. The run controller updates it once per frame.
 struct RunState {
     std::unordered_map<NodeId, NodeRun> nodes;
-    std::map<Edge, EdgeRun> edges; ///< those that cross lanes, and the staging copies
-    /// Where the run stands still.
+    std::map<Edge, EdgeRun> edges; ///< edges that cross lanes, and staging copies
+    /// The place where the run is stopped.
     struct Stop {
         NodeId node = NodeId::none; ///< none: an implicit copy
-        bool after = false;         ///< it has run; else it comes next
+        bool after = false;         ///< it has run; else it is next
     };
     std::optional<Stop> stop;
-    bool running = false; ///< also while it stands still
-    bool stale = false;   ///< the graph was edited since
+    bool running = false; ///< also while it is stopped
+    bool stale = false;   ///< the graph was edited since the run started
 };
 
 } // namespace twb

@@ -12,27 +12,27 @@ namespace twb {
 
 class MainWindow;
 
-/// The windows of the program, one for each document, and which files they had when it last ended.
+/// The windows of the program, one per document, and the files of the last session.
 class Session : public QObject {
     Q_OBJECT
 
 public:
-    /// `recoveryFolder`: where unsaved work is kept safe.
+    /// `recoveryFolder`: folder of autosaves.
     Session(std::shared_ptr<const ProfileLibrary> profiles, QString recoveryFolder,
             QObject* parent = nullptr);
     ~Session() override;
 
-    /// Opens a window, offers what a crash has left, and then opens `files`; without any, those of the last
-    /// session where the settings want them. Where there is nothing to show it shows the start page.
+    /// Opens a window, offers to restore autosaves after a crash, and then opens `files` or, without any, the
+    /// files of the last session if the settings say so. Without a document it shows the start page.
     void begin(const QStringList& files);
-    /// Asks each window about unsaved changes; the program ends if none of them objects.
+    /// Asks each window about unsaved changes; the program ends unless one of them objects.
     void quit();
 
     const std::vector<MainWindow*>& windows() const noexcept { return m_windows; }
 
 private:
     MainWindow& addWindow();
-    /// A window that nobody has used, else a new one.
+    /// An unused window, else a new one.
     MainWindow& freeWindow();
     void remember();
 

@@ -8,35 +8,35 @@
 
 #include <chrono>
 
-/// What people choose for themselves and the program keeps: each with its default, in one place.
+/// The user's settings, each with its default.
 namespace twb::settings {
 
-/// "dark", "light", or empty: as the system.
+/// "dark", "light", or empty: same as the system.
 QString theme();
 void setTheme(const QString& name);
 
-/// How long a change may stay unwritten.
+/// The autosave delay.
 std::chrono::milliseconds autosaveInterval();
 void setAutosaveInterval(std::chrono::milliseconds interval);
 
-/// Of the CPU, for a run; 0: as many as it has. Counts from the next start.
+/// The number of CPU threads of a run; 0: all. Takes effect after a restart.
 int threads();
 void setThreads(int count);
 
-/// Whether the files of the last session are opened again.
+/// Whether the files of the last session are reopened.
 bool restoresSession();
 void setRestoresSession(bool restores);
 
-/// Of a new graph.
+/// The policy of new graphs.
 Policy policy();
 void setPolicy(Policy policy);
 
-/// Of a simulated GPU for which nobody has chosen another: an id of the library.
+/// The profile of simulated GPUs without a choice of their own: an id of the library.
 QString profile(const ProfileLibrary& library);
 void setProfile(const QString& id);
 
-/// Of an action whose own shortcut is `standard`, which is what it is known by, whatever its text is in any
-/// language. Empty: none.
+/// The shortcut of the action whose standard shortcut is `standard`, which identifies the action in all
+/// languages. Empty: none.
 QKeySequence shortcut(const QKeySequence& standard);
 void setShortcut(const QKeySequence& standard, const QKeySequence& chosen);
 

@@ -15,12 +15,12 @@
 
 namespace twb {
 
-/// What a queue of a device is for. A GPU has one engine of each, which is why copies can run beside kernels.
+/// The kind of work in a stream. A GPU has one engine per kind, so copies can run beside kernels.
 enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost };
 
-/// When one launch ran. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
-/// the run's virtual clock, where a simulated device takes what its profile says and a real one what was
-/// measured. Valid once the stream passed the launch and Backend::collect was called for it.
+/// The time of one launch. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
+/// the run's virtual clock, on which a simulated device takes the time of its profile and a real one its
+/// measured time. Valid once the stream has passed the launch and Backend::collect was called for it.
 struct LaunchTiming {
     std::int64_t start = 0;
     std::int64_t end = 0;
@@ -28,12 +28,12 @@ struct LaunchTiming {
     std::int64_t virtualEnd = 0;
 };
 
-/// Decides on the stream's own thread, just before a launch, whether it still may run, and hears of failures.
-/// Implemented by the executor: a step whose inputs failed must not run, all others must.
+/// Decides on the stream's thread, just before a launch, whether it may run, and is told about failures. The
+/// executor implements it: a step with a failed input must not run, all others must.
 class LaunchGuard {
 public:
     virtual ~LaunchGuard() = default;
-    /// Set on the first failure or on a cancel; while it is clear no launch asks mayRun.
+    /// Set at the first failure or cancel. While it is clear, no launch calls mayRun.
     std::atomic<bool> alert{false};
     /// Not null where the kernels and copies that the host runs must take turns: each holds it while it runs.
     std::mutex* turn = nullptr;
@@ -41,19 +41,19 @@ public:
     virtual void failed(std::uint32_t step, std::exception_ptr error) noexcept = 0;
 };
 
-/// One kernel launch. Everything pointed to outlives the launch's completion.
+/// One kernel launch. Everything that it points to must outlive it.
 struct Launch {
     std::uint32_t step = 0; ///< for the guard
-    const char* op = "";    ///< the op's name, by which a backend with kernels of its own finds them
+    const char* op = "";    ///< the op's name, by which a backend finds its own kernel
     HostKernel kernel = nullptr;
-    const OpChain* chain = nullptr; ///< what `op` stands for, where that is several; else null
+    const OpChain* chain = nullptr; ///< the ops of a fused launch, else null
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     const Attributes* attributes = nullptr;
     const TensorFiles* files = nullptr;
-    StepMemory* memory = nullptr; ///< the step's own in this run
+    StepMemory* memory = nullptr; ///< memory of the step for this run
     Cost cost;
-    bool allowTf32 = false; ///< products of f32 may be rounded to TF32 where a device has it
+    bool allowTf32 = false; ///< f32 products may be rounded to TF32
     /// Inputs, in ascending order, that are 0-dimensional cpu tensors among a device's operands.
     std::span<const std::uint32_t> hostScalars;
     LaunchGuard* guard = nullptr;
@@ -67,33 +67,35 @@ struct Copy {
     const void* source = nullptr;
     std::size_t bytes = 0;
     CopyDirection direction = CopyDirection::hostToDevice;
-    MemoryKind hostMemory = MemoryKind::pageable; ///< of the host side
+    MemoryKind hostMemory = MemoryKind::pageable; ///< of the host's side
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr;
 };
 
-/// A mark in a stream that others wait for; the semantics of cudaEvent_t: waiting means waiting for the
-/// most recent record() that was submitted before the wait was.
+/// A mark in a stream for which others wait. The semantics are those of cudaEvent_t: a wait is for the most
+/// recent record() submitted before it.
 class Event {
 public:
     virtual ~Event() = default;
-    /// Records submitted so far; asked by the thread that submits. A stream of another backend remembers the
-    /// number when it is told to wait, because the event may be recorded anew before it comes to waiting.
+    /// The number of records submitted so far; called by the submitting thread. A stream of another backend
+    /// remembers the number when the wait is submitted, because the event may be recorded again before the
+    /// wait is executed.
     virtual std::uint64_t recorded() const = 0;
-    /// Blocks the calling thread, which may be any, until record number `record` was passed.
+    /// Blocks the calling thread, which may be any, until record number `record` has passed.
     virtual void waitFor(std::uint64_t record) = 0;
-    /// Of the last record passed, in ns.
+    /// The time of the last passed record, in ns.
     virtual std::int64_t virtualTime() const = 0;
     virtual bool isDone() const = 0;
     void synchronize() { waitFor(recorded()); }
 };
 
-/// What a stream made of the stretches that it was given (Stream::launchStretch).
+/// Statistics of a stream's CUDA graphs (Stream::launchStretch).
 struct ReplayCounts {
-    std::int64_t graphs = 0;   ///< that lie ready: several launches, made by one call
-    std::int64_t launches = 0; ///< in them
-    std::int64_t replays = 0;  ///< of graphs
-    std::int64_t refused = 0;  ///< graphs that could not be made or launched: one launch at a time then
+    std::int64_t graphs = 0;   ///< graphs that exist
+    std::int64_t launches = 0; ///< launches in these graphs
+    std::int64_t replays = 0;  ///< launches of graphs
+    std::int64_t refused =
+        0; ///< graphs that could not be made or launched; their launches were submitted one by one
 
     ReplayCounts& operator+=(const ReplayCounts& other) noexcept {
         graphs += other.graphs;
@@ -104,39 +106,39 @@ struct ReplayCounts {
     }
 };
 
-/// An ordered queue of work of one device. All calls come from one thread and return before the work is
-/// done; work starts at flush() at the latest. Errors of the work go to its guard.
+/// An ordered queue of work on one device. All calls come from one thread and return before the work is done.
+/// Work starts at flush() at the latest. Failures of the work go to its guard.
 class Stream {
 public:
     virtual ~Stream() = default;
-    /// Makes what `launch` runs, where that is still to be made and takes long: the kernel of a chain is
-    /// compiled, or looked for among those of earlier runs. Comes back when it is done. Throws Error.
+    /// Compiles or loads the kernel of a chain, if needed. Blocks until it is ready. Throws Error.
     virtual void prepare(const Launch&) {}
     virtual void launch(const Launch& launch) = 0;
-    /// As launch() for each of them in turn. The same stretch, which is the same memory, may come again, as
-    /// it is, once its timings were collected: the same launches, and the same in all host memory that these
-    /// read. So a device may keep what it takes to launch all of it again.
+    /// Like launch() for each element in turn. The same stretch (the same memory) may be passed again,
+    /// unchanged, once its timings were collected: with the same launches, which read the same host memory. A
+    /// device may therefore keep a CUDA graph of it.
     virtual void launchStretch(std::span<const Launch* const> stretch) {
         for (const Launch* one : stretch) launch(*one);
     }
-    /// Of an idle stream.
+    /// The stream must be idle.
     virtual ReplayCounts replayed() const { return {}; }
     virtual void copy(const Copy& copy) = 0;
     virtual void record(Event& event) = 0;
-    /// Work submitted from now on waits for `event`, which may be another backend's.
+    /// Later work waits for `event`, which may belong to another backend.
     virtual void wait(Event& event) = 0;
     virtual void flush() = 0;
-    /// Blocks until everything submitted is done.
+    /// Blocks until all submitted work is done.
     virtual void synchronize() = 0;
-    /// Launches and copies passed since the stream was made, skipped ones included. From any thread.
+    /// The number of launches and copies passed since the stream was made, including skipped ones. May be
+    /// called from any thread.
     virtual std::uint64_t passed() const = 0;
-    /// The virtual clock of an idle stream, in ns.
+    /// The virtual clock in ns; the stream must be idle.
     virtual std::int64_t clock() const = 0;
-    /// Sets the virtual clock of an idle stream, in ns.
+    /// Sets the virtual clock in ns; the stream must be idle.
     virtual void resetClock(std::int64_t virtualNow) = 0;
 };
 
-/// What a device is, for people and for the rules.
+/// The description of a device.
 struct DeviceInfo {
     Device device;
     std::string name;   ///< "AMD EPYC", "NVIDIA H200", "simulated NVIDIA H200"
@@ -145,36 +147,35 @@ struct DeviceInfo {
     std::size_t memoryBytes = 0;
 };
 
-/// Code that runs on a device. The engine above is the same for all of them. Thread-safe but for its streams.
+/// Code that runs on a device. The engine above is the same for all backends. Thread-safe, except for its
+/// streams.
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual const DeviceInfo& info() const = 0;
-    /// The figures that price work before it runs; for a simulated device also what it takes.
+    /// The figures for predictions; a simulated device also takes its times from them.
     virtual const DeviceProfile& profile() const = 0;
-    /// Device memory (the cpu: pageable).
+    /// The allocator of device memory (of the cpu: pageable memory).
     virtual Allocator& memory() = 0;
-    /// What it can still give, its cache included, asked now: of a GPU that others use, too, this costs some
-    /// time, and the first time a context.
+    /// The bytes that can still be allocated, including the cache. Queries the device, which takes time on a
+    /// shared GPU, and creates a context at the first call.
     virtual std::size_t freeBytes() = 0;
-    /// Host memory that this device copies from and to at full speed.
+    /// The allocator of host memory that this device copies at full speed.
     virtual Allocator& pinnedMemory() = 0;
     virtual std::unique_ptr<Stream> createStream(QueueKind kind) = 0;
     virtual std::unique_ptr<Event> createEvent() = 0;
-    /// Whether a kernel for this op and these dtypes is there. `host` is the op's host kernel, null if it has
-    /// none.
+    /// Whether there is a kernel for this op and these dtypes. `host` is the op's host kernel, or null.
     virtual bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const = 0;
-    /// Whether it runs this pointwise op, on tensors of this dtype, as a member of a pointwise chain
-    /// (Launch::chain).
+    /// Whether this pointwise op can be part of a fused chain on tensors of this dtype (Launch::chain).
     virtual bool fuses(const char* op, const Attributes& attributes, DType dtype) const;
-    /// Whether it runs this op at the end of a product of matrices or a convolution of this dtype, in its
-    /// launch (OpChain::Kind::product): an activation, or an Add.
+    /// Whether this op, an activation or an Add, can be fused into a matrix product or convolution of this
+    /// dtype (OpChain::Kind::product).
     virtual bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const;
-    /// Whether copies to `other` go directly.
+    /// Whether copies to `other` are direct.
     virtual bool canCopyTo(const Backend& other) const = 0;
-    /// What it found to make it slower than it should be, and why: "runs … one by one: …". Empty: nothing.
+    /// A reason why the device is slower than expected ("runs … one by one: …"), or empty.
     virtual std::string remark() const { return {}; }
-    /// Makes the timings of finished launches valid; host streams write them as they go.
+    /// Makes the timings of finished launches valid. Host streams write them immediately.
     virtual void collect(std::span<LaunchTiming> timings) = 0;
 };
 

@@ -16,12 +16,12 @@ constexpr const char* kFile = "libtwb_cuda.so";
 
 CudaDevices none(std::string problem) { return {{}, std::move(problem)}; }
 
-/// A function of the plugin; null when it has none of this name.
+/// A function of the plugin; null if it has none with this name.
 template <class Function> Function find(void* library, const char* name) {
     return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// "libcublas.so.13: cannot open shared object file: No such file or directory" names what is missing.
+/// "libcublas.so.13: cannot open shared object file: No such file or directory" names the missing library.
 std::string whyNotLoaded(const fs::path& plugin, std::string_view reason) {
     const auto colon = reason.find(": cannot open shared object file: No such file");
     if (colon == std::string_view::npos || reason.substr(0, colon) == plugin.string())
@@ -32,7 +32,7 @@ std::string whyNotLoaded(const fs::path& plugin, std::string_view reason) {
         plugin.string(), reason.substr(0, colon));
 }
 
-/// Whether a driver is installed at all. A look at one small library, where the plugin's own are large ones.
+/// Whether a driver is installed. Opens one small library; the plugin's libraries are large.
 bool hasDriver() {
     void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver) dlclose(driver);
@@ -61,7 +61,7 @@ CudaDevices findDevices() {
 CudaDevices loadCudaDevices(const fs::path& plugin) {
     std::error_code failed;
     if (!fs::exists(plugin, failed)) return none(fmt::format("CUDA plugin not found: {}", plugin.string()));
-    // Never closed: backends live as long as whoever holds them, and CUDA does not like to be unloaded.
+    // Never closed: backends may live until the program ends, and CUDA cannot be unloaded safely.
     void* library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char* reason = dlerror();
@@ -83,7 +83,7 @@ CudaDevices loadCudaDevices(const fs::path& plugin) {
 }
 
 const CudaDevices& cudaDevices() {
-    // Never destroyed: at the program's end CUDA may be gone before it.
+    // Never destroyed: CUDA may be unloaded before this at the end of the program.
     static const auto* const devices = new CudaDevices(findDevices());
     return *devices;
 }

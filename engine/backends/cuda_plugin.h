@@ -9,30 +9,29 @@
 
 namespace twb {
 
-/// What crosses between the programs and libtwb_cuda.so: this file, backend.h and what they include. Raised
-/// with every change of it, so that a plugin of another build is refused rather than called wrongly.
+/// Version of the interface between the programs and libtwb_cuda.so: this file, backend.h and the files that
+/// they include. Raised with every change, so that a plugin of another build is refused.
 inline constexpr int kCudaPluginInterface = 4;
 
-/// The GPUs of this machine, or why there are none.
+/// The GPUs of this machine, or the reason why there are none.
 struct CudaDevices {
-    std::vector<std::shared_ptr<Backend>> backends; ///< by index: what cuda:0 is, cuda:1, …
-    std::string problem;                            ///< a clause without a full stop; empty when there are
+    std::vector<std::shared_ptr<Backend>> backends; ///< by index: cuda:0, cuda:1, …
+    std::string problem;                            ///< a clause without a full stop; empty if there are GPUs
 };
 
-/// Loads the plugin when first asked, once a process; it stays loaded. Programs that nobody asks for a GPU
-/// pay nothing, and where there is no driver the plugin is not even opened. The file is $TWB_CUDA_PLUGIN
-/// where that is set ("none": there is no GPU, without a look), else libtwb_cuda.so beside the program or in
-/// ../lib. Thread-safe.
+/// Loads the plugin at the first call; it stays loaded. Programs that do not ask for a GPU do not load it,
+/// and without a driver it is not opened. The file is $TWB_CUDA_PLUGIN if set ("none": no GPU), else
+/// libtwb_cuda.so beside the program or in ../lib. Thread-safe.
 const CudaDevices& cudaDevices();
 
-/// The same for one file, every time anew and whether there is a driver or not.
+/// The same for one file, on every call, with or without a driver.
 CudaDevices loadCudaDevices(const std::filesystem::path& plugin);
 
-/// The two functions that the plugin exports, in C's names.
+/// The two exported functions, with C names.
 extern "C" {
-/// twb_cuda_interface: kCudaPluginInterface as the plugin was built with. Called first.
+/// twb_cuda_interface: the plugin's kCudaPluginInterface. Called first.
 using CudaInterfaceFunction = int (*)();
-/// twb_cuda_open: fills in what it is given. Never throws.
+/// twb_cuda_open: fills its argument. Never throws.
 using CudaOpenFunction = void (*)(CudaDevices* devices);
 }
 

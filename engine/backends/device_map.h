@@ -10,40 +10,39 @@
 
 namespace twb {
 
-/// Who makes a copy between two devices, and which way it goes there.
+/// The backend that makes a copy between two devices, and the copy's direction there.
 struct CopyRoute {
     Device by;
     CopyDirection direction = CopyDirection::hostToDevice;
 };
 
-/// What stands behind each device name in a run. A value: copies share the backends.
+/// The hardware of each device name in a run. A value: copies share the backends.
 class DeviceMap {
 public:
-    /// Empty but for cpu, which is always there and always real.
+    /// Contains only cpu, which is always real.
     DeviceMap();
 
-    /// `requested`: somebody asked for exactly this (a device that is there, or a profile chosen by hand), as
-    /// opposed to a simulation that stands in because there is no such device. Only the first counts for
-    /// `auto`.
-    /// `remark`: why there is no such device, where a simulation stands in for it.
+    /// `requested`: the user chose this device or profile, or the device exists; otherwise it is a simulation
+    /// of a missing device. `auto` resolves only to a requested device. `remark`: the reason why the real
+    /// device is missing.
     void set(Device device, std::shared_ptr<Backend> backend, bool requested, std::string remark = {});
-    /// Nothing when no backend stands behind the (resolved) name.
+    /// Null if the (resolved) name has no backend.
     Backend* find(Device device) const;
     /// find(), or throws Error(missingDevice).
     Backend& at(Device device) const;
-    /// `auto` becomes cuda:0 when one is there (real or requested), else cpu. Other names stay.
+    /// `auto` becomes cuda:0 if there is one (real or requested), else cpu. Other names stay.
     Device resolve(Device device) const;
     bool isSimulated(Device device) const;
-    /// "cuda:0 is a simulated NVIDIA H200 here: no NVIDIA driver is installed"; or what the backend itself
-    /// remarks, which may be known only after a run. Empty where there is nothing to say.
+    /// "cuda:0 is a simulated NVIDIA H200 here: NVIDIA driver not found (libcuda.so.1)", or a remark of the
+    /// backend, which may be known only after a run. Empty if there is none.
     std::string remark(Device device) const;
-    /// Any simulated device: times of the run are on the virtual clock.
+    /// Whether any device is simulated: then times are on the virtual clock.
     bool hasSimulated() const;
-    /// Between two devices of which not both are cpu. A simulated device's memory is the host's, which is
-    /// what a real one takes it for.
+    /// At least one of the two devices is not cpu. A simulated device's memory is host memory; a real device
+    /// copies it as such.
     CopyRoute route(Device from, Device to) const;
-    /// The allocator of memory of a kind on a device: page-locked host memory comes from a real GPU, where
-    /// there is one.
+    /// The allocator for a kind of memory on a device. A real GPU, if there is one, provides page-locked host
+    /// memory.
     Allocator& memoryFor(Device device, MemoryKind kind) const;
     std::vector<Device> devices() const;
 

@@ -4,11 +4,11 @@
 
 namespace twb {
 
-// 1 GFLOP/s is one flop a nanosecond, 1 GB/s one byte a nanosecond: no factors below.
+// 1 GFLOP/s is one flop per nanosecond, 1 GB/s one byte per nanosecond, so no factors are needed below.
 
 double DeviceProfile::kernelNs(const Cost& cost) const noexcept {
     double peak = peakGflops[static_cast<std::size_t>(cost.dtype)];
-    // Integers and bools have no line on a datasheet: they run on the f32 lanes.
+    // Datasheets have no rates for integers and bools; the f32 rate is used.
     if (peak <= 0) peak = peakGflops[static_cast<std::size_t>(DType::f32)];
     const double arithmetic = peak > 0 ? cost.flops / peak : 0;
     const double memory = memoryGBps > 0 ? cost.bytes / memoryGBps : 0;

@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// Guards launches that one caller makes and waits for: everything runs, and the first failure is thrown
-/// when asked for, once the streams are done.
+/// A guard for launches that one caller submits and waits for: everything runs, and the first failure is
+/// thrown on request after the streams are done.
 class KeptFailure final : public LaunchGuard {
 public:
     bool mayRun(std::uint32_t) noexcept override { return true; }

@@ -10,32 +10,32 @@
 
 namespace twb {
 
-/// What a kernel has made ready at one launch of a step for those that follow: a primitive, packed weights.
-/// Each kernel that keeps something derives its own.
+/// State that a kernel keeps from one launch of a step to the next: a primitive, packed weights. Each kernel
+/// derives its own type.
 class KernelState {
 public:
     virtual ~KernelState() = default;
 };
 
-/// Of one step in one run: its launches come one after the other, with the same shapes and layouts.
+/// Memory of one step in one run. Its launches do not overlap and have the same shapes and layouts.
 struct StepMemory {
-    std::unique_ptr<KernelState> state; ///< the kernel's own; null until it keeps something
+    std::unique_ptr<KernelState> state; ///< the kernel's state; null until it keeps some
     std::uint64_t constants = 0;        ///< bit i: input i holds the same elements at every launch
     bool isConstant(std::size_t input) const noexcept { return input < 64 && (constants >> input & 1) != 0; }
 };
 
-/// What a kernel may touch. Inputs that the graph leaves unconnected have data == nullptr. Outputs are
-/// dense and row-major, but for output 0 of an op that may lie channels last (ChannelsLast in ops/op.h).
-/// `attributes` is complete: defaults are filled in.
+/// The arguments of a kernel. An unconnected input has data == nullptr. Outputs are dense and row-major,
+/// except output 0 of an op that may be channels-last (ChannelsLast in ops/op.h). `attributes` is complete:
+/// defaults are filled in.
 struct KernelContext {
     std::span<const TensorView> inputs;
     std::span<const TensorView> outputs;
     const Attributes& attributes;
     const TensorFiles* files = nullptr; ///< for File and Save
-    StepMemory* memory = nullptr;       ///< null: nothing can be kept
+    StepMemory* memory = nullptr;       ///< null: the kernel keeps no state
 };
 
-/// A kernel for memory that the CPU can reach. Throws twb::Error; never touches memory outside its views.
+/// A kernel for host memory. Throws twb::Error; never accesses memory outside its views.
 using HostKernel = void (*)(const KernelContext&);
 
 } // namespace twb

@@ -7,7 +7,7 @@
 
 namespace twb {
 
-/// A device's copies as staging needs them: queued in order, done some time later.
+/// The asynchronous copies of a device, as used by staging.
 class CopyQueue {
 public:
     virtual ~CopyQueue() = default;
@@ -15,30 +15,29 @@ public:
     virtual void toDevice(void* target, const void* pinned, std::size_t bytes) = 0;
     /// Queues a copy from the device to page-locked host memory.
     virtual void toHost(void* pinned, const void* source, std::size_t bytes) = 0;
-    /// Sets mark number `chunk` behind everything queued so far.
+    /// Records mark number `chunk` after all queued copies.
     virtual void mark(std::size_t chunk) = 0;
-    /// Blocks until the queue has passed mark `chunk` as it was last set; at once when it never was.
+    /// Blocks until the queue has passed the last record of mark `chunk`; returns at once if there is none.
     virtual void waitFor(std::size_t chunk) = 0;
-    /// Whether a copy of several chunks shall go on; asked between them.
+    /// Whether a copy of several chunks should continue; called between chunks.
     virtual bool goesOn() = 0;
 };
 
 /// Copies between pageable host memory and a device through a few page-locked chunks: as fast as the slower
-/// of the host's memcpy and the link, without locking the user's pages. A chunk is filled anew only after the
-/// copy that reads it is done. Used by one thread at a time.
+/// of the host's memcpy and the link, without pinning the user's pages. A chunk is reused only after its copy
+/// is done. Used by one thread at a time.
 class StagingRing {
 public:
-    /// Takes `chunks` (at least 2) of `chunkBytes` from `pinned`, at the first copy.
+    /// Takes `chunks` (at least 2) of `chunkBytes` from `pinned` at the first copy.
     StagingRing(CopyQueue& queue, Allocator& pinned, std::size_t chunkBytes, std::size_t chunks);
     ~StagingRing();
 
-    /// Takes the chunks that a copy of so many bytes will use: what it would do itself, later. When that
-    /// fails, so will the copy.
+    /// Allocates the chunks for a copy of this size in advance. If this fails, the copy will fail too.
     void prepare(std::size_t bytes) noexcept;
 
-    /// Returns when `source` is read whole; its last chunks may still be on their way.
+    /// Returns when `source` is read completely; its last chunks may still be in transit.
     void toDevice(void* target, const void* source, std::size_t bytes);
-    /// Returns when `target` is written whole, or when the queue does not go on.
+    /// Returns when `target` is written completely, or when the queue does not continue.
     void toHost(void* target, const void* source, std::size_t bytes);
 
 private:

@@ -28,7 +28,7 @@ std::optional<double> specialNumber(std::string_view text) {
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 bool same(const AttributeValue& a, const AttributeValue& b) {
-    // Of what kind an empty list is cannot be seen in a file.
+    // A file does not show the type of an empty list.
     if (a.index() != b.index()) return isEmptyList(a) && isEmptyList(b);
     if (const double* x = std::get_if<double>(&a)) return same(*x, std::get<double>(b));
     if (const auto* x = std::get_if<std::vector<double>>(&a)) {

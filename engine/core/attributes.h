@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// A value of a project file that no known op understands, kept word for word as compact JSON so that a
-/// file from somebody else's build survives load and save.
+/// A value of a project file that no known op uses, kept verbatim as compact JSON. Files from another build
+/// thus survive load and save.
 struct RawJson {
     std::string text;
     bool operator==(const RawJson&) const = default;
@@ -22,8 +22,8 @@ struct RawJson {
 using AttributeValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                     std::vector<double>, std::vector<std::string>, RawJson>;
 
-/// The attributes of a node: a small map in name order. The typed readers convert where nothing is lost
-/// (an integer read as a number) and otherwise throw Error(invalidArgument) naming the attribute.
+/// The attributes of a node, sorted by name. The typed readers convert if nothing is lost (an integer read as
+/// a number); otherwise they throw Error(invalidArgument) that names the attribute.
 class Attributes {
 public:
     using Item = std::pair<std::string, AttributeValue>;
@@ -47,7 +47,7 @@ public:
     auto end() const noexcept { return m_items.end(); }
     bool empty() const noexcept { return m_items.empty(); }
     std::size_t size() const noexcept { return m_items.size(); }
-    /// By value; NaN equals NaN, so that a document compares equal to its own copy.
+    /// By value. NaN equals NaN, so a document equals its copy.
     bool operator==(const Attributes& other) const;
 
 private:
@@ -55,10 +55,10 @@ private:
     std::vector<Item> m_items; ///< sorted by name
 };
 
-/// Of any kind: an empty list has no element to tell which kind it is.
+/// Whether the value is an empty list of any type.
 bool isEmptyList(const AttributeValue& value) noexcept;
 
-/// As a person would type it: `1.5`, `[2, 3]`, `true`, `same`.
+/// The value as a user would type it: `1.5`, `[2, 3]`, `true`, `same`.
 std::string toString(const AttributeValue& value);
 
 } // namespace twb

@@ -10,14 +10,14 @@ namespace twb {
 
 enum class MemoryKind : std::uint8_t {
     pageable, ///< ordinary host memory
-    pinned,   ///< page-locked host memory, which a GPU copies at full speed and asynchronously
-    device,   ///< memory of an accelerator
+    pinned,   ///< page-locked host memory: a GPU copies it at full speed and asynchronously
+    device,   ///< the memory of an accelerator
 };
 
-/// Every allocation starts on this boundary, in bytes.
+/// The alignment of every allocation, in bytes.
 inline constexpr std::size_t kAlignment = 64;
 
-/// One allocation of one device. Gives itself back to its allocator when the last owner lets go.
+/// One allocation on one device. It returns to its allocator when its last owner releases it.
 class Buffer {
 public:
     virtual ~Buffer() = default;
@@ -42,30 +42,30 @@ private:
 
 using BufferPtr = std::shared_ptr<Buffer>;
 
-/// Bytes of one device, as its allocator counts them.
+/// Bytes of one device, as counted by its allocator.
 struct MemoryStats {
-    std::size_t used = 0;   ///< handed out
-    std::size_t peak = 0;   ///< the most handed out since beginPeak(), or ever
+    std::size_t used = 0;   ///< allocated now
+    std::size_t peak = 0;   ///< the maximum of `used` since beginPeak(), or since the start
     std::size_t cached = 0; ///< kept for reuse
-    std::size_t total = 0;  ///< what the device has
+    std::size_t total = 0;  ///< capacity of the device
 };
 
-/// Gives out buffers. Thread-safe. A freed buffer is kept for the next request of its size.
+/// Allocates buffers. Thread-safe. A freed buffer is kept for the next request of its size.
 class Allocator {
 public:
     virtual ~Allocator() = default;
-    /// At least `bytes` bytes aligned to kAlignment, contents undefined. Throws Error(outOfMemory) with
-    /// the bytes asked and the bytes free, after the cache was emptied and the request tried again.
+    /// Returns at least `bytes` bytes aligned to kAlignment, uninitialized. If memory is short, empties the
+    /// cache and tries again; then throws Error(outOfMemory) with the requested and the free bytes.
     virtual BufferPtr allocate(std::size_t bytes, MemoryKind kind) = 0;
     virtual MemoryStats stats() const = 0;
-    /// From now on stats().peak is the most that was handed out since now.
+    /// Restarts stats().peak at the current use.
     virtual void beginPeak() = 0;
-    /// Gives cached memory back to the system.
+    /// Returns cached memory to the system.
     virtual void trim() = 0;
 };
 
-/// The process's own host memory (pageable). `pinned` requests are served as pageable here: page-locking
-/// is a service of the accelerator's driver.
+/// The allocator of the process's own host memory (pageable). It serves `pinned` requests as pageable: only
+/// an accelerator's driver can lock pages.
 Allocator& hostAllocator();
 
 } // namespace twb

@@ -25,14 +25,15 @@ std::size_t sizeClass(std::size_t bytes) {
     return (bytes + kSmall - 1) / kSmall * kSmall;
 }
 
-/// Freed blocks beyond this are given back at once, so that one large run does not hold the machine.
+/// Freed blocks beyond this size are returned at once, so that a large run does not keep the machine's
+/// memory.
 std::size_t cacheLimit(std::size_t budget) { return std::min(budget / 4, std::size_t{1} << 30); }
 
-/// What all pools together have from the system: they share one machine.
+/// Bytes that all pools together hold: they share one machine.
 std::atomic<std::size_t> heldByAll{0};
 
-/// The system's figures are asked for when this much was taken since the last time: they cost as much as
-/// writing a few hundred KB.
+/// The system is queried once per this many allocated bytes: a query costs as much as writing a few hundred
+/// KB.
 constexpr std::size_t kAskEvery = std::size_t{16} << 20;
 
 } // namespace
@@ -75,7 +76,7 @@ private:
     std::multimap<std::size_t, void*> m_free;
     PeakGauge m_gauge;
     std::size_t m_cached = 0;
-    std::size_t m_unasked = 0; ///< taken since the system was asked what it has
+    std::size_t m_unasked = 0; ///< bytes allocated since the system was queried
 };
 
 class CachingAllocator::Pool::Block final : public GaugedBuffer {
@@ -116,7 +117,7 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
                    m_kind == MemoryKind::device ? " in the host's memory, which holds the simulated tensors"
                                                 : "");
     }
-    // A request for pinned host memory is honoured in name only where no driver can lock pages.
+    // Without a driver that can lock pages, pinned memory is pageable memory with that label.
     const MemoryKind shown = m_kind == MemoryKind::device ? MemoryKind::device : kind;
     const PeakGauge::Share share = m_gauge.add(size);
     try {
@@ -128,7 +129,7 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     }
 }
 
-/// Fresh memory, or nothing when this machine has not that much.
+/// New memory, or null if the machine does not have that much.
 void* CachingAllocator::Pool::take(std::size_t size) {
     m_unasked += size;
     if (m_unasked >= kAskEvery) {

@@ -6,12 +6,12 @@
 
 namespace twb {
 
-/// Host memory with a budget and a cache of freed blocks by size class. Serves the cpu, and, with a kind
-/// and a budget of their own, the memory spaces of simulated accelerators. Whatever the budget, no more is
-/// given out than this machine can hold.
+/// Host memory with a budget and a cache of freed blocks by size class. It serves the cpu and, with their own
+/// kinds and budgets, the memory of simulated accelerators. It never allocates more than the machine can
+/// hold.
 ///
-/// Blocks of up to 1 MiB are rounded to powers of two; larger ones to 1 MiB and reused when the rest that
-/// is wasted stays under an eighth.
+/// Blocks of up to 1 MiB are rounded to powers of two, larger ones to 1 MiB. A larger block is reused if less
+/// than an eighth of it is wasted.
 class CachingAllocator final : public Allocator {
 public:
     CachingAllocator(Device device, MemoryKind kind, std::size_t budget);

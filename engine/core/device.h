@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// The name of a place where tensors live: `cpu`, `cuda:0`. What stands behind the name in a run is
-/// the DeviceMap's business. `automatic` ("auto") is resolved by the DeviceMap before anything runs.
+/// The name of a device: `cpu`, `cuda:0`. The DeviceMap of a run maps it to hardware. The DeviceMap also
+/// resolves `automatic` ("auto") before a run.
 struct Device {
     enum class Kind : std::uint8_t { cpu, cuda, automatic };
 
@@ -29,7 +29,7 @@ struct Device {
     static Device cpu() noexcept { return {}; }
     static Device cuda(int index) noexcept { return {Kind::cuda, index}; }
     static Device automatic() noexcept { return {Kind::automatic, 0}; }
-    /// "cpu", "cuda" (= cuda:0), "cuda:N" for N in 0..63, "auto"; nothing for anything else.
+    /// Accepts "cpu", "cuda" (= cuda:0), "cuda:N" for N in 0..63, and "auto".
     static std::optional<Device> parse(std::string_view text) noexcept;
 };
 

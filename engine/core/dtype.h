@@ -11,7 +11,7 @@
 
 namespace twb {
 
-/// Element types. The short names are the project's words ("f32"); torchName() gives PyTorch's.
+/// Element types. name() gives the project's names ("f32"), torchName() PyTorch's.
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
 
 inline constexpr std::size_t kDTypeCount = 13;
@@ -19,7 +19,7 @@ inline constexpr std::array<DType, kDTypeCount> kAllDTypes{
     DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,  DType::i16,    DType::i32,
     DType::i64, DType::u8,  DType::u16, DType::u32,  DType::u64, DType::boolean};
 
-/// Bytes of one element. bool takes one byte.
+/// Size of one element in bytes; 1 for bool.
 std::size_t sizeOf(DType dtype) noexcept;
 /// "f32", "i64", "bool".
 std::string_view name(DType dtype) noexcept;
@@ -27,17 +27,17 @@ std::string_view name(DType dtype) noexcept;
 std::string_view torchName(DType dtype) noexcept;
 /// "Float", "Long", "Bool", as PyTorch's checks print a scalar type.
 std::string_view torchScalarName(DType dtype) noexcept;
-/// "float", "long int", "bool": the C++ type behind it, as other checks of PyTorch print it.
+/// "float", "long int", "bool": the C++ type, as some of PyTorch's messages print it.
 std::string_view torchCppName(DType dtype) noexcept;
-/// Accepts both spellings; nothing for anything else.
+/// Accepts both spellings.
 std::optional<DType> parseDType(std::string_view text) noexcept;
 
 constexpr bool isFloating(DType d) noexcept { return d <= DType::bf16; }
-/// The 16-bit ones, whose arithmetic is done in f32.
+/// Whether it is a 16-bit float, whose arithmetic is done in f32.
 constexpr bool isHalfWidth(DType d) noexcept { return d == DType::f16 || d == DType::bf16; }
 constexpr bool isInteger(DType d) noexcept { return d > DType::bf16 && d != DType::boolean; }
 
-/// A set of dtypes, as ONNX's type constraints are.
+/// A set of dtypes, like ONNX's type constraints.
 class DTypeSet {
 public:
     constexpr DTypeSet() = default;
@@ -57,7 +57,7 @@ private:
     std::uint16_t m_bits = 0;
 };
 
-/// The C++ type behind a dtype.
+/// The C++ type of a dtype.
 template <DType D> struct CppType;
 template <> struct CppType<DType::f32> { using type = float; };
 template <> struct CppType<DType::f64> { using type = double; };

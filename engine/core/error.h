@@ -5,21 +5,21 @@
 
 namespace twb {
 
-/// What kind of thing went wrong; decides the exit code of `twb` and nothing else.
+/// The kind of an error. It decides the exit code of `twb`, and nothing else.
 enum class ErrorCode {
     invalidArgument, ///< a value that the caller may not pass
-    badGraph,        ///< a graph, or a change to one, that makes no sense
-    badFile,         ///< a file that was read but is not what it should be
-    io,              ///< a file that cannot be read or written at all
-    outOfMemory,     ///< a device has no room for an allocation
-    unsupported,     ///< an op, dtype or feature that is not there
-    missingDevice,   ///< a device that the run requires is not there
-    cancelled,       ///< somebody asked the run to stop
+    badGraph,        ///< an invalid graph, or an invalid change of one
+    badFile,         ///< a file that was read but has invalid content
+    io,              ///< a file that cannot be read or written
+    outOfMemory,     ///< not enough memory on a device
+    unsupported,     ///< an op, dtype or feature that is not supported
+    missingDevice,   ///< a required device is missing
+    cancelled,       ///< the run was cancelled
     failed,          ///< a step of a run failed
 };
 
-/// Everything a user can cause that is not a Diagnostic of a graph. The message is a whole sentence
-/// that names the place (file, node, field) and, where there is one, the way out.
+/// Any failure that a user can cause, except a Diagnostic of a graph. The message is a sentence that names
+/// the place (file, node, field) and, if there is one, the way out.
 class Error : public std::runtime_error {
 public:
     Error(ErrorCode code, const std::string& sentence) : std::runtime_error(sentence), m_code(code) {}

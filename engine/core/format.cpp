@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-/// Digits of a whole number in groups of three.
+/// Groups the digits of a whole number by three.
 std::string grouped(std::uint64_t value) {
     const std::string digits = std::to_string(value);
     std::string out;
@@ -19,7 +19,7 @@ std::string grouped(std::uint64_t value) {
     return out;
 }
 
-/// Three significant digits and no fewer than the whole part.
+/// Three significant digits, but all digits of the whole part.
 std::string threeDigits(double value) {
     if (value < 9.995) return fmt::format("{:.2f}", value);
     if (value < 99.95) return fmt::format("{:.1f}", value);
@@ -28,8 +28,8 @@ std::string threeDigits(double value) {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-/// The code point at `at` and its length in bytes; kReplacement of length 1 for a byte that begins none.
-/// Unicode 15, table 3-7: well-formed UTF-8 byte sequences.
+/// The code point at `at` and its length in bytes; kReplacement with length 1 for an invalid byte. Unicode
+/// 15, table 3-7: well-formed UTF-8 byte sequences.
 struct CodePoint {
     char32_t value = kReplacement;
     std::size_t length = 1;
@@ -51,7 +51,7 @@ CodePoint decode(std::string_view text, std::size_t at) noexcept {
     return {value, length};
 }
 
-/// The blocks that terminals draw two columns wide (as in {fmt}'s estimate, after UAX 11).
+/// Blocks of characters that terminals draw two columns wide (as in {fmt}'s estimate, after UAX 11).
 bool isWide(char32_t c) noexcept {
     return c >= 0x1100 &&
            (c <= 0x115F || c == 0x2329 || c == 0x232A || (c >= 0x2E80 && c <= 0xA4CF && c != 0x303F) ||
@@ -61,12 +61,12 @@ bool isWide(char32_t c) noexcept {
             (c >= 0x20000 && c <= 0x3FFFD));
 }
 
-/// Marks that sit on the character before them, joiners and variation selectors.
+/// Combining marks, joiners and variation selectors: no width of their own.
 bool isZeroWidth(char32_t c) noexcept {
     return (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200D) || (c >= 0xFE00 && c <= 0xFE0F);
 }
 
-/// Control characters, and those that reorder the text around them (UAX 9), which could disguise a message.
+/// Control characters, and characters that reorder text (UAX 9), which could disguise a message.
 bool isUnprintable(char32_t c) noexcept {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 ||
            (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);

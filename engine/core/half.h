@@ -13,8 +13,8 @@
 
 namespace twb {
 
-/// The nearest float that says on which side of it `value` lies: cut towards 0, last bit set when anything
-/// was cut off. Rounding it once more gives what rounding `value` at once would (Boldo, Melquiond 2005).
+/// Rounds to float towards 0 and sets the last bit if the result is inexact ("round to odd"). Rounding the
+/// result again gives the same value as rounding `value` once (Boldo, Melquiond 2005).
 TWB_HOST_DEVICE inline float roundToOdd(double value) {
     const auto near = static_cast<float>(value);
     if (static_cast<double>(near) == value || value != value) return near;
@@ -23,9 +23,9 @@ TWB_HOST_DEVICE inline float roundToOdd(double value) {
     return std::bit_cast<float>(bits | 1U);
 }
 
-/// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. Stored, moved and converted; arithmetic is done in
-/// float. Conversions round to the nearest, ties to even; what is too large becomes infinite. NaN stays NaN,
-/// with other bits on a GPU, whose own instructions these are there.
+/// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. A storage type: arithmetic is done in float.
+/// Conversions round to nearest, ties to even; a value that is too large becomes infinite. NaN stays NaN; a
+/// GPU's own instructions give other NaN bits.
 struct Half {
     std::uint16_t bits = 0;
 
@@ -44,11 +44,11 @@ struct Half {
         const std::uint32_t sign = (bits & 0x8000U) << 16;
         std::uint32_t rest = (bits & 0x7fffU) << 13;
         const std::uint32_t exponent = rest & 0x0f800000U;
-        rest += 0x38000000U; // from a bias of 15 to one of 127
+        rest += 0x38000000U; // exponent bias from 15 to 127
         if (exponent == 0x0f800000U) {
             rest += 0x38000000U; // infinity and NaN
         } else if (exponent == 0) {
-            // Subnormal: one step of exponent, then the leading 1 is taken off again.
+            // Subnormal: add one exponent step, then subtract the implicit leading 1.
             rest = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + 0x00800000U) - 0x1p-14F);
         }
         return std::bit_cast<float>(sign | rest);
@@ -69,9 +69,9 @@ private:
         if (x > 0x7f800000U) {
             out = 0x7e00U | ((x >> 13) & 0x3ffU); // NaN stays NaN
         } else if (x >= 0x477ff000U) {
-            out = 0x7c00U; // from 65520 on the nearest is infinity
+            out = 0x7c00U; // from 65520 on the nearest value is infinity
         } else if (x < 0x38800000U) {
-            // Below 2^-14 the sum with 1/2 lets the processor round to the subnormals' spacing.
+            // Below 2^-14, adding 1/2 makes the processor round to the subnormals' spacing.
             out = std::bit_cast<std::uint32_t>(std::bit_cast<float>(x) + 0.5F) - 0x3f000000U;
         } else {
             out = (x - 0x38000000U + 0xfffU + ((x >> 13) & 1U)) >> 13;
@@ -81,7 +81,7 @@ private:
     }
 };
 
-/// The upper half of a float: 8 bits of exponent, 7 of fraction. As Half otherwise.
+/// The upper half of a float: 8 bits of exponent, 7 of fraction. Otherwise like Half.
 struct BFloat16 {
     std::uint16_t bits = 0;
 

@@ -5,8 +5,8 @@
 
 namespace twb {
 
-/// Mixes content into a 64-bit signature, order-sensitive. FNV-1a for bytes, finished with the mixer of
-/// splitmix64 (Steele, Lea, Flood 2014) so that near inputs do not stay near. Never 0.
+/// A 64-bit hash of a sequence of values; the order counts. FNV-1a for bytes, finished with splitmix64's
+/// mixer (Steele, Lea, Flood 2014) so that similar inputs differ widely. Never 0.
 class ContentHash {
 public:
     ContentHash& add(std::string_view bytes) noexcept {

@@ -13,7 +13,7 @@ constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
 std::size_t pageBytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// What the control group of a container allows (version 2, then 1), seen from within it.
+/// The memory limit of the container's control group (version 2, then 1).
 std::size_t containerLimit() {
     for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
         std::ifstream in(file);
@@ -22,7 +22,7 @@ std::size_t containerLimit() {
     return kUnlimited;
 }
 
-/// MemAvailable of /proc/meminfo: free, and what caches would give back.
+/// MemAvailable of /proc/meminfo: free memory and reclaimable caches.
 std::size_t availableBytes() {
     std::ifstream in("/proc/meminfo");
     std::string word;
@@ -31,7 +31,7 @@ std::size_t availableBytes() {
     return kUnlimited;
 }
 
-/// Memory of this process that was written to and is no file's.
+/// Resident anonymous memory of this process.
 std::size_t residentBytes() {
     std::ifstream in("/proc/self/statm");
     std::size_t total = 0;

@@ -4,12 +4,12 @@
 
 namespace twb {
 
-/// Bytes of memory that this machine has, or lets this process have (a container's limit).
+/// Bytes of memory of this machine, or of this container's limit if it is lower.
 std::size_t systemMemoryBytes();
 
-/// Bytes that may still be promised without the system having to kill somebody for them. `promised` is what
-/// this process has been given already: Linux gives memory when it is first written to, so what it shows as
-/// available still has in it what was promised and not yet written.
+/// Bytes that can still be allocated before the system would run out of memory. `promised`: bytes that this
+/// process has allocated. Linux commits memory at the first write, so MemAvailable still includes bytes that
+/// were allocated but not yet written.
 std::size_t freeHostMemory(std::size_t promised);
 
 } // namespace twb

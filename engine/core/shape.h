@@ -10,10 +10,11 @@
 
 namespace twb {
 
-/// A dimension whose size is known only when the graph runs.
+/// A dimension whose size is known only at run time.
 inline constexpr std::int64_t kUnknownDim = -1;
 
-/// Sizes, outermost first. Rank 0 is a scalar with one element; a dimension of 0 is a tensor with none.
+/// Sizes, outermost first. Rank 0 is a scalar with one element; a tensor with a dimension of 0 has no
+/// elements.
 class Shape {
 public:
     Shape() = default;
@@ -27,10 +28,10 @@ public:
     auto begin() const noexcept { return m_dims.begin(); }
     auto end() const noexcept { return m_dims.end(); }
 
-    /// True when no dimension is kUnknownDim.
+    /// Whether no dimension is kUnknownDim.
     bool isKnown() const noexcept;
-    /// Product of the dimensions. Throws Error(invalidArgument) when it does not fit in 63 bits or a
-    /// dimension is negative: a size that overflows is an error, never a wrap.
+    /// The product of the dimensions. Throws Error(invalidArgument) if it exceeds 63 bits or a dimension is
+    /// negative; it never wraps.
     std::int64_t elementCount() const;
     /// elementCount() times the size of dtype, with the same errors.
     std::int64_t byteCount(DType dtype) const;
@@ -45,23 +46,23 @@ private:
     std::vector<std::int64_t> m_dims;
 };
 
-/// Distance, in elements, between neighbours along each axis. 0 repeats (broadcast).
+/// The distance in elements between neighbours along each axis. 0 repeats an element (broadcast).
 using Strides = std::vector<std::int64_t>;
 
 /// Row-major strides of a dense tensor.
 Strides denseStrides(const Shape& shape);
-/// Strides of a dense tensor whose channels, axis 1, lie innermost: batch, spatial axes, channels. Needs two
+/// Strides of a dense tensor with its channels (axis 1) innermost: batch, spatial axes, channels. Needs two
 /// axes.
 Strides channelsLastStrides(const Shape& shape);
 
-/// The shape that a and b broadcast to by NumPy's rule (ONNX "multidirectional broadcasting"), or
-/// nothing when an axis differs and neither side is 1. An unknown dimension meets 1 or itself as unknown.
+/// The shape to which a and b broadcast by NumPy's rule (ONNX "multidirectional broadcasting"); nothing if an
+/// axis differs and neither size is 1. An unknown dimension with 1 or with itself stays unknown.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
-/// Axis in [0, rank) from one in [-rank, rank); nothing when out of range.
+/// Converts an axis in [-rank, rank) to [0, rank); nothing if it is out of range.
 std::optional<int> normalizeAxis(std::int64_t axis, int rank) noexcept;
 
-/// What is known of a tensor before it exists.
+/// The dtype and shape of a tensor.
 struct TensorType {
     DType dtype = DType::f32;
     Shape shape;

@@ -85,7 +85,7 @@ std::vector<std::int64_t> Tensor::toIntegers() const {
                     fmt::format("expected a tensor of integers, not {}", name(m_type.dtype)));
     std::vector<std::int64_t> out(static_cast<std::size_t>(elementCount()));
     if (m_type.dtype == DType::i64) {
-        // Through double, integers above 2^53 would lose their last digits.
+        // A conversion through double would change integers above 2^53.
         const auto all = values<std::int64_t>();
         out.assign(all.begin(), all.end());
         return out;

@@ -9,8 +9,8 @@
 
 namespace twb {
 
-/// A tensor's memory as a kernel sees it: no ownership. Strides are in elements and may be 0
-/// (broadcast) or negative; dense row-major when isDense().
+/// A view of a tensor's memory for kernels; it owns nothing. Strides are in elements and may be 0 (broadcast)
+/// or negative; row-major if isDense().
 struct TensorView {
     void* data = nullptr;
     DType dtype = DType::f32;
@@ -22,19 +22,20 @@ struct TensorView {
     template <class T> T* as() const noexcept { return static_cast<T*>(data); }
 };
 
-/// A tensor: memory shared with every view of it, its type and its strides. Copying a Tensor copies
-/// the handle, never the elements.
+/// A tensor: its type, its strides and memory that it shares with its views. Copying a Tensor copies the
+/// handle, not the elements.
 class Tensor {
 public:
     Tensor() = default;
-    /// Dense tensor over the whole of `buffer`, which must have room for type.byteCount() bytes.
+    /// A dense tensor that uses all of `buffer`, which must have at least type.byteCount() bytes.
     Tensor(BufferPtr buffer, TensorType type);
-    /// Strided view; `offset` in elements from the buffer's start.
+    /// A strided view; `offset` in elements from the start of the buffer.
     Tensor(BufferPtr buffer, TensorType type, Strides strides, std::int64_t offset);
 
-    /// New dense tensor in ordinary host memory, contents undefined.
+    /// A new dense tensor in pageable host memory, uninitialized.
     static Tensor onHost(TensorType type);
-    /// New dense host tensor with these elements; throws Error(invalidArgument) when the count differs.
+    /// A new dense host tensor with these elements. Throws Error(invalidArgument) if their number differs
+    /// from the shape's.
     template <class T> static Tensor of(Shape shape, std::span<const T> values);
     template <class T> static Tensor of(Shape shape, std::initializer_list<T> values) {
         return of(std::move(shape), std::span<const T>(values.begin(), values.size()));
@@ -57,8 +58,7 @@ public:
     template <class T> std::span<T> values() const;
     /// Element `i` (row-major) of a host tensor as a double; bool as 0 or 1.
     double at(std::int64_t i) const;
-    /// Every element as int64; throws Error(invalidArgument) for a floating dtype. Meant for small host
-    /// values.
+    /// All elements as int64. Throws Error(invalidArgument) for a floating dtype. For small host values.
     std::vector<std::int64_t> toIntegers() const;
 
 private:
@@ -75,7 +75,7 @@ template <class T> std::span<T> Tensor::values() const {
     return {static_cast<T*>(data()), static_cast<std::size_t>(elementCount())};
 }
 
-/// Throws Error(invalidArgument): the shape wants `wanted` values and got `got`.
+/// Throws Error(invalidArgument): the shape has `wanted` elements, but `got` values are given.
 [[noreturn]] void throwValueCount(const Shape& shape, std::size_t got);
 
 template <class T> Tensor Tensor::of(Shape shape, std::span<const T> values) {

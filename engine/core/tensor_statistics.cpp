@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-/// Calls `visit` with each element as a double; the common types without asking for the type each time.
+/// Calls `visit` with each element as a double. The common types are dispatched once, not per element.
 template <class Visit> void forEach(const Tensor& tensor, Visit visit) {
     const std::int64_t count = tensor.elementCount();
     const auto dense = [&]<class T>(const T* values) {

@@ -9,8 +9,7 @@
 
 namespace twb {
 
-/// What there is to say of a tensor as a whole. min, max, mean and std are of the finite elements; std
-/// is the population's.
+/// Statistics of a tensor. min, max, mean and std count finite elements only; std is the population's.
 struct TensorStatistics {
     static constexpr int kBins = 48;
 
@@ -19,18 +18,18 @@ struct TensorStatistics {
     std::int64_t nan = 0;
     std::int64_t infinite = 0;
     std::int64_t zero = 0;
-    std::int64_t firstNan = -1;      ///< element, counted row by row; -1: none
-    std::int64_t firstInfinite = -1; ///< the same
+    std::int64_t firstNan = -1;      ///< row-major index; -1: none
+    std::int64_t firstInfinite = -1; ///< row-major index; -1: none
     double min = 0;
     double max = 0;
     double mean = 0;
     double std = 0;
-    std::array<std::int64_t, kBins> histogram{}; ///< of the finite elements, even bins from min to max
+    std::array<std::int64_t, kBins> histogram{}; ///< of the finite elements, with equal bins from min to max
 
     double absMax() const noexcept { return std::max(std::abs(min), std::abs(max)); }
 };
 
-/// Of a host tensor. Linear in its elements.
+/// The statistics of a host tensor. Linear in its elements.
 TensorStatistics statisticsOf(const Tensor& tensor);
 
 } // namespace twb

@@ -5,17 +5,17 @@
 
 namespace twb {
 
-/// Lines of cells, padded so that the columns line up in a terminal. Cells are made printable().
+/// A table for a terminal, with padded columns. Cells are made printable().
 class TextTable {
 public:
     enum class Align { left, right };
 
-    /// One alignment a column; `indent` spaces before each line, two between columns.
+    /// One alignment per column; `indent` spaces before each line, two between columns.
     explicit TextTable(std::vector<Align> columns, int indent = 0);
 
     /// Missing cells are empty. Throws std::out_of_range for more cells than columns.
     void add(std::vector<std::string> cells);
-    /// A line under the last row, as wide as each column.
+    /// Adds a line below the last row.
     void addRule();
     bool empty() const noexcept { return m_rows.empty(); }
     /// Every line ends in a newline and has no trailing spaces.

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The rename itself must be on the disk too. Some file systems cannot do this for a folder: then the file is
-/// safe but may still have its old content after a power cut.
+/// The rename must be on the disk, too. Some file systems cannot flush a folder; then the file is safe, but
+/// may have its old content after a power failure.
 void syncFolder(int folder) {
     const int handle = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle < 0) return;
@@ -69,8 +69,8 @@ void AtomicFile::open(const FileBounds& bounds) {
     struct stat existing {};
     const bool exists = ::fstatat(m_folder, m_name.c_str(), &existing, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
     if (m_name.empty() || (exists && S_ISDIR(existing.st_mode))) fail(EISDIR);
-    // A device or a pipe is written to as it is: a rename would put a file in its place. O_NONBLOCK, because
-    // a pipe that nobody reads would keep this waiting.
+    // Devices and pipes are written in place, since a rename would replace them by a file. O_NONBLOCK,
+    // because opening a pipe without a reader would block.
     if (exists && !S_ISREG(existing.st_mode)) {
         m_file =
             ::openat(m_folder, m_name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
@@ -79,19 +79,19 @@ void AtomicFile::open(const FileBounds& bounds) {
         m_inPlace = true;
         return;
     }
-    // A rename would replace a write-protected file without a word.
+    // A rename would silently replace a write-protected file.
     if (exists && ::faccessat(m_folder, m_name.c_str(), W_OK, 0) != 0) fail(errno);
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; m_file < 0; ++attempt) {
-        // A process that died may have left its file behind, and this one got its number.
+        // A crashed process with the same process id may have left its file.
         m_temporary = fmt::format(".{}.{}-{}.tmp", m_name, ::getpid(), ++counter);
         m_file = ::openat(m_folder, m_temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (m_file >= 0 || (errno == EEXIST && attempt < 1000)) continue;
         const int reason = errno;
-        m_temporary.clear(); // not ours to remove
+        m_temporary.clear(); // not this object's file
         fail(reason);
     }
-    // A file system without permissions refuses this, and then there is nothing to keep.
+    // A file system without permissions refuses this; then there are none to keep.
     if (exists) [[maybe_unused]]
         const int kept = ::fchmod(m_file, existing.st_mode & 07777);
 }
@@ -101,7 +101,7 @@ AtomicFile::~AtomicFile() { discard(); }
 void AtomicFile::write(const void* bytes, std::size_t count) {
     const char* at = static_cast<const char*>(bytes);
     while (count > 0) {
-        constexpr std::size_t kSlice = std::size_t(1) << 30; // the kernel writes no more than 2 GiB at once
+        constexpr std::size_t kSlice = std::size_t(1) << 30; // the kernel writes at most 2 GiB per call
         const ssize_t written = ::write(m_file, at, std::min(count, kSlice));
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) fail(errno);

@@ -25,13 +25,13 @@ public:
     AtomicFile& operator=(const AtomicFile&) = delete;
 
     void write(const void* bytes, std::size_t count);
-    /// From here on write() goes on at `offset`; not of a device or a pipe.
+    /// The next write() continues at `offset`. Not for devices and pipes.
     void seek(std::uint64_t offset);
     enum class Existing : std::uint8_t {
         replaced,
         kept, ///< commit() throws Error(io) when there is a file of that name
     };
-    /// Flushes to the disk and renames: from here on, whatever happens, the new file is there.
+    /// Flushes to the disk and renames the file. After this, the new file survives any failure.
     void commit(Existing existing = Existing::replaced);
 
 private:

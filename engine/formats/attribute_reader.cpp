@@ -126,7 +126,7 @@ void restoreTexts(std::string_view opName, Attributes& attributes) {
     if (!op) return;
     for (const AttributeSpec& spec : op->attributes) {
         if (!isText(spec.type)) continue;
-        // A number that is written as one is always finite.
+        // A number in JSON is always finite.
         const AttributeValue* value = attributes.find(spec.name);
         const double* number = value ? std::get_if<double>(value) : nullptr;
         if (number && !std::isfinite(*number)) attributes.set(spec.name, toString(*number));

@@ -9,25 +9,25 @@
 
 namespace twb {
 
-/// Turns the JSON events of one attribute's value into an AttributeValue: integers, doubles, bools, texts and
-/// lists of one of the first, second or fourth as such; "nan", "inf" and "-inf" as doubles (see
-/// restoreTexts); anything else word for word. Every event returns whether the value is complete; take() then
-/// gives it and makes ready for the next.
+/// Turns the JSON events of one attribute into an AttributeValue: integers, doubles, bools, texts, and lists
+/// of integers, doubles or texts. "nan", "inf" and "-inf" become doubles (see restoreTexts); any other value
+/// is kept verbatim. Each event returns whether the value is complete; take() then returns it and resets the
+/// reader.
 class AttributeReader {
 public:
     bool null();
     bool boolean(bool b);
     bool integer(std::int64_t i);
     bool unsignedInteger(std::uint64_t i);
-    /// `literal`: as written, for integers that no 64 bits hold.
+    /// `literal`: the source text, for integers that exceed 64 bits.
     bool number(double d, const std::string& literal);
-    bool text(std::string& s); ///< may take the content
+    bool text(std::string& s); ///< may move from the content
     bool open(char bracket);
     bool close(char bracket);
     void key(const std::string& key);
 
     bool isOpen() const noexcept { return m_depth > 0; }
-    int depth() const noexcept { return m_depth; } ///< lists and objects that are open
+    int depth() const noexcept { return m_depth; } ///< number of open lists and objects
     AttributeValue take();
 
 private:
@@ -37,10 +37,10 @@ private:
 
     AttributeValue m_value;
     int m_depth = 0;
-    std::string m_text; ///< of the list or object so far
+    std::string m_text; ///< of the current list or object
     bool m_first = true;
     bool m_afterKey = false;
-    // What the outermost list may still be, and as what.
+    // The possible types of the outermost list.
     bool m_mayBeIntegers = true;
     bool m_mayBeNumbers = true;
     bool m_mayBeTexts = true;
@@ -49,8 +49,8 @@ private:
     std::vector<std::string> m_texts;
 };
 
-/// Makes texts again of those "nan", "inf" and "-inf" that are texts by the op of their node, known only once
-/// all of the node is read.
+/// Restores the texts "nan", "inf" and "-inf" where the op expects a text. The op is known only after the
+/// whole node was read.
 void restoreTexts(std::string_view op, Attributes& attributes);
 
 } // namespace twb

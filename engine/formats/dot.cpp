@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-/// In DOT a quoted string has one escape that it reads, \", and others that labels read.
+/// A quoted string in DOT has one escape, \"; labels interpret others.
 std::string dotString(std::string_view text) {
     std::string out = "\"";
     for (const char c : printable(text)) {

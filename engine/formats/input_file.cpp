@@ -62,7 +62,7 @@ std::string InputFile::fingerprint() const {
 }
 
 std::size_t InputFile::readAt(std::uint64_t offset, void* to, std::size_t count) const {
-    constexpr std::size_t kSlice = std::size_t(1) << 30; // the kernel reads no more than 2 GiB at once
+    constexpr std::size_t kSlice = std::size_t(1) << 30; // the kernel reads at most 2 GiB per call
     std::size_t filled = 0;
     while (filled < count) {
         const ssize_t got = ::pread(m_file, static_cast<char*>(to) + filled, std::min(count - filled, kSlice),
@@ -85,7 +85,7 @@ std::string readFile(const std::filesystem::path& path, std::uint64_t limit) {
         throw Error(ErrorCode::io, fmt::format("{} cannot be read: it has {} bytes, and at most {} are read",
                                                path.string(), file.size(), limit));
     std::string bytes(static_cast<std::size_t>(file.size()), '\0');
-    bytes.resize(file.readAt(0, bytes.data(), bytes.size())); // it may have become shorter meanwhile
+    bytes.resize(file.readAt(0, bytes.data(), bytes.size())); // the file may have been truncated meanwhile
     return bytes;
 }
 

@@ -22,7 +22,7 @@ public:
     std::uint64_t size() const noexcept { return m_size; }
     /// Changes when the content may have: the file's number, size and time of change.
     std::string fingerprint() const;
-    /// Reads up to `count` bytes from `offset` on; fewer only at the file's end. Thread-safe.
+    /// Reads up to `count` bytes from `offset`; fewer only at the end of the file. Thread-safe.
     std::size_t readAt(std::uint64_t offset, void* to, std::size_t count) const;
 
 private:

@@ -19,7 +19,7 @@ namespace {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, problem));
 }
 
-/// The stream of a file, which must live as long.
+/// The stream of a file, which must outlive it.
 NpyStream streamOf(const InputFile& file, const std::filesystem::path& path) {
     const auto next = [&file, at = std::uint64_t(0)](void* to, std::size_t count) mutable {
         const std::size_t got = file.readAt(at, to, count);
@@ -40,7 +40,7 @@ void swapBytes(void* data, std::size_t count, std::size_t elementSize) {
     if (elementSize == 8) swapEach<8>(bytes, count);
 }
 
-/// Column-major `from` into row-major `to`.
+/// Copies column-major `from` to row-major `to`.
 void reorder(const unsigned char* from, unsigned char* to, const Shape& shape, std::size_t elementSize) {
     const int rank = shape.rank();
     std::vector<std::size_t> stride(static_cast<std::size_t>(rank));
@@ -109,7 +109,7 @@ void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorV
                                           header.type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(header.type.byteCount());
     const std::size_t elementSize = sizeOf(header.type.dtype);
-    // One axis, or none, is the same in both orders.
+    // With one axis or none, both orders are equal.
     const bool columnMajor = header.fortranOrder && header.type.shape.rank() > 1;
     std::vector<unsigned char> columns(columnMajor ? bytes : 0);
     void* target = columnMajor ? columns.data() : out.data;
@@ -119,7 +119,7 @@ void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorV
     auto* to = static_cast<unsigned char*>(out.data);
     if (columnMajor) reorder(columns.data(), to, header.type.shape, elementSize);
     if (header.type.dtype != DType::boolean) return;
-    // A C++ bool may be nothing but 0 and 1.
+    // A C++ bool must be 0 or 1.
     std::transform(to, to + bytes, to, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
 }
 

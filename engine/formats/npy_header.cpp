@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are swapped from and to little endian only");
 
-constexpr std::size_t kLargestRank = 64; // NumPy's own
+constexpr std::size_t kLargestRank = 64; // NumPy's limit
 
 struct NpyType {
     DType dtype;
@@ -33,7 +33,7 @@ constexpr std::array<NpyType, 12> kTypes{{{DType::f32, "f4"},
                                           {DType::u64, "u8"},
                                           {DType::boolean, "b1"}}};
 
-/// A parser of Python literals, as far as a .npy header has them.
+/// A parser for the Python literals of .npy headers.
 class HeaderParser {
 public:
     HeaderParser(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
@@ -97,7 +97,7 @@ private:
         const auto end = m_text.find(quote, m_at);
         if (end == std::string_view::npos) refuseSyntax();
         const std::string_view inside = m_text.substr(m_at, end - m_at);
-        if (inside.find('\\') != std::string_view::npos) refuseSyntax(); // no name of NumPy's needs one
+        if (inside.find('\\') != std::string_view::npos) refuseSyntax(); // no field of NumPy needs escapes
         m_at = end + 1;
         return inside;
     }
@@ -141,7 +141,7 @@ private:
             if (failed != std::errc()) refuseSyntax();
             if (dim < 0) refuse(fmt::format("a dimension of its shape is {}", dim));
             m_at = static_cast<std::size_t>(parsed - m_text.data());
-            if (m_at < m_text.size() && m_text[m_at] == 'L') ++m_at; // as Python 2 wrote long integers
+            if (m_at < m_text.size() && m_text[m_at] == 'L') ++m_at; // long integers of Python 2
             dims.push_back(dim);
             if (dims.size() > kLargestRank)
                 refuse(fmt::format("its shape has more than {} dimensions", kLargestRank));

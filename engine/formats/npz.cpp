@@ -15,16 +15,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".npy";
-/// 258 bytes of two bits: the most that deflate makes of its input.
+/// Deflate's maximum: 258 bytes from two bits.
 constexpr std::uint64_t kMostInflation = 1032;
-/// 1980-01-01, which np.savez writes, too: the same tensors give the same bytes.
+/// 1980-01-01, as in np.savez: equal tensors give equal bytes.
 constexpr zip_uint16_t kFirstDay = (1 << 5) | 1;
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& problem) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, problem));
 }
 
-/// What the archive says of an entry, before any of it is unpacked.
+/// Checks the archive's description of an entry before unpacking it.
 void checkEntry(const zip_stat_t& entry, std::uint64_t fileSize, const std::string& origin) {
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
@@ -47,7 +47,7 @@ struct CloseEntry {
     void operator()(zip_file_t* entry) const { zip_fclose(entry); }
 };
 
-/// Some programs unpack by name.
+/// Other programs unpack by name.
 bool leadsOut(const fs::path& name) {
     return name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end();
 }
@@ -88,7 +88,7 @@ void Npz::read(const std::string& name, const TensorView& out) const {
     const std::lock_guard lock(m_mutex);
     visit(name, [&](const NpyStream& stream, const NpyHeader& header) {
         readNpyData(stream, header, out);
-        char more = 0; // to look for it is also what makes libzip compare the checksum
+        char more = 0; // reading on makes libzip check the checksum
         if (stream.next(&more, 1) != 0)
             refuse(stream.origin, "it has more data than its header declares; the archive is damaged");
     });

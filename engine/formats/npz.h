@@ -13,12 +13,11 @@ namespace twb {
 
 struct NpyStream;
 
-/// A .npz file, as np.savez and np.savez_compressed write it: a zip archive whose entry "name.npy" is the
-/// tensor "name". Entries of other names are no tensors. Nothing is unpacked to the disk, so what an entry's
-/// name would mean as a path does not matter. Refused: two entries of one name; an encrypted entry; one
-/// packed otherwise than by deflate; one whose header promises more or less than it holds, by its claim or in
-/// truth. Deflate makes bytes at most 1,032 times as many, and an entry that claims more is refused before
-/// anybody makes room for it.
+/// A .npz file as written by np.savez and np.savez_compressed: a zip archive whose entry "name.npy" is the
+/// tensor "name"; other entries are ignored. Nothing is unpacked to the disk, so entry names are never used
+/// as paths. Refused: two entries with one name; encrypted entries; compression other than deflate; entries
+/// whose declared or actual size differs from their header. Deflate expands at most 1,032 times, so an entry
+/// that declares more is refused before memory is allocated.
 class Npz final : public TensorArchive {
 public:
     explicit Npz(const std::filesystem::path& path, const FileBounds& bounds = {});
@@ -28,19 +27,19 @@ public:
     void read(const std::string& name, const TensorView& out) const override;
 
 private:
-    /// Opens the entry and hands over its bytes and its header; to be called under the mutex.
+    /// Opens the entry and passes its bytes and its header on. The mutex must be held.
     void visit(const std::string& name,
                const std::function<void(const NpyStream&, const NpyHeader&)>& visitor) const;
 
     std::filesystem::path m_path;
-    mutable std::mutex m_mutex; ///< libzip's handles belong to one thread at a time
+    mutable std::mutex m_mutex; ///< libzip's handles must not be used by two threads at a time
     ZipFile m_zip;
     std::map<std::string, std::uint64_t> m_entries;
-    mutable std::map<std::string, TensorType> m_types; ///< those that were asked for
+    mutable std::map<std::string, TensorType> m_types; ///< cache of types
 };
 
-/// Writes the file anew, atomically: with this tensor, not packed, as np.savez does it, and what else is in
-/// it. Two at once lose one of theirs; writeTensor() sees to that.
+/// Rewrites the file atomically with this tensor, uncompressed like np.savez, and its other tensors.
+/// Concurrent calls would lose changes; writeTensor() prevents that.
 void addToNpz(const std::filesystem::path& path, const std::string& name, const TensorView& tensor,
               const FileBounds& bounds = {});
 

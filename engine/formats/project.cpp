@@ -11,18 +11,18 @@ namespace twb {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t(1) << 30;
-/// Inputs of one node that may lie unconnected before a connected one; no op has as many. It bounds the
-/// memory that a small hostile file can ask for.
+/// Limit of unconnected inputs before a connected one; no op has as many. It bounds the memory that a small
+/// hostile file can request.
 constexpr std::size_t kMostOpenInputs = 64;
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& sentence) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", origin, sentence));
 }
 
-/// The ids of one kind of record, sorted, for looking up.
+/// The sorted ids of one kind of record, for lookups.
 template <class T> class Ids {
 public:
-    /// Brings the records into order of ids and refuses an id that is there twice.
+    /// Sorts the records by id and refuses duplicate ids.
     Ids(std::vector<T>& records, std::string_view section, const std::string& origin) {
         m_ids.reserve(records.size());
         for (const T& record : records) m_ids.push_back(record.id);
@@ -50,7 +50,7 @@ template <class T> void sortById(std::vector<T>& records) {
         std::sort(records.begin(), records.end(), byId);
 }
 
-/// Parents exist, and no frame lies in itself or too deep.
+/// Checks that parents exist, and that no frame contains itself or is nested too deeply.
 void checkFrames(const std::vector<Frame>& frames, const Ids<Frame>& ids, const std::string& origin) {
     std::vector<std::size_t> sorted(frames.size()); // by rank of id: position in the file
     for (std::size_t i = 0; i < frames.size(); ++i) sorted[ids.indexOf(frames[i].id)] = i;
@@ -78,7 +78,7 @@ void checkEdges(const std::vector<Edge>& edges, const Ids<Node>& nodes, const st
             refuse(origin, fmt::format("edges[{}].to names node {}, which does not exist", i,
                                        value(edges[i].to.node)));
     }
-    // By consumer and input: what shares one, and what leaves a gap, stand side by side.
+    // Sorted by consumer and input, so that duplicates and gaps are adjacent.
     std::vector<std::size_t> order(edges.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto byInput = [&](std::size_t a, std::size_t b) { return edges[a].to < edges[b].to; };
@@ -100,7 +100,7 @@ void checkEdges(const std::vector<Edge>& edges, const Ids<Node>& nodes, const st
     }
 }
 
-/// Brings the routes into the order of their inputs. Each belongs to an edge.
+/// Sorts the routes by input. Each must belong to an edge.
 void checkRoutes(ProjectParts& parts, const std::string& origin) {
     if (parts.routes.empty()) return;
     const auto byInput = [](const Route& a, const Route& b) { return a.id < b.id; };
@@ -121,7 +121,7 @@ void checkRoutes(ProjectParts& parts, const std::string& origin) {
     }
 }
 
-/// What must hold between the records of a project and of a fragment.
+/// Checks references between the records of a project or a fragment.
 void checkParts(ProjectParts& parts, const std::string& origin) {
     const Ids<Frame> frames(parts.frames, "frames", origin);
     const Ids<Node> nodes(parts.nodes, "nodes", origin);
@@ -161,7 +161,7 @@ template <class T> void addAll(std::vector<T>& records, std::vector<Change<T>>& 
     for (T& record : records) changes.push_back({std::nullopt, std::move(record)});
 }
 
-/// In slices: a Delta holds each node a second time, and a million of them should not all be held twice.
+/// In slices: a Delta holds each node a second time, which is too much memory for a million nodes at once.
 void addNodes(Graph& graph, std::vector<Node>& nodes) {
     constexpr std::size_t kSlice = 16384;
     sortById(nodes);
@@ -186,7 +186,7 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     Delta surroundings;
     surroundings.info = Change<GraphInfo>{graph.info(), parts.info};
     addAll(parts.lanes, surroundings.lanes);
-    Delta edges; // and owners: what needs the nodes to be there
+    Delta edges; // and owners: records that refer to nodes
     for (Frame& frame : parts.frames) {
         if (frame.owner == NodeId::none) continue;
         const Frame owned = frame;
@@ -198,7 +198,7 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     graph.apply(surroundings);
     addNodes(graph, parts.nodes);
     edges.edgesAdded = std::move(parts.edges);
-    // In this order each edge is added behind those that its output has already.
+    // In this order each edge is appended to those of its output.
     std::sort(edges.edgesAdded.begin(), edges.edgesAdded.end());
     addAll(parts.routes, edges.routes);
     graph.apply(edges);
@@ -210,7 +210,7 @@ Fragment parseFragment(std::string_view text) {
     ProjectParts parts = readProjectParts(text, kFragmentFormat, origin);
     checkParts(parts, origin);
     if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
-    Ids<Lane>(parts.lanes, "lanes", origin); // throws where one is there twice
+    Ids<Lane>(parts.lanes, "lanes", origin); // throws for duplicates
     return {std::move(parts.nodes), std::move(parts.frames), std::move(parts.notes),
             std::move(parts.edges), std::move(parts.lanes),  std::move(parts.routes)};
 }

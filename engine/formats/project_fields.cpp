@@ -9,7 +9,7 @@
 namespace twb {
 namespace {
 
-/// A text of the file in a sentence, and never a megabyte of it.
+/// A text of the file for a sentence, shortened.
 std::string quoted(const std::string& text) {
     constexpr std::size_t kLongest = 60;
     return text.size() > kLongest ? '"' + text.substr(0, kLongest) + "…\"" : '"' + text + '"';
@@ -72,7 +72,7 @@ double number(const Scalar& value, double least, double most) {
 }
 void set(GraphInfo& info, Field field, const Scalar& value) {
     switch (field) {
-    case Field::format: // the first look took these two
+    case Field::format: // parsed by the first pass
     case Field::version:
         break;
     case Field::title:

@@ -11,12 +11,12 @@
 
 namespace twb {
 
-/// The lists of a project file; `none` is the document itself, and routes are in its layout alone.
+/// The lists of a project file. `none` is the document itself; routes are only in its layout.
 enum class Section { none, lanes, frames, nodes, edges, notes, routes };
 inline constexpr std::array<std::string_view, 7> kSectionNames{"",      "lanes", "frames", "nodes",
                                                                "edges", "notes", "routes"};
 
-/// Every key that a document or a record may have.
+/// All keys of a document or a record.
 enum class Field {
     // of the document
     format,
@@ -58,32 +58,31 @@ inline constexpr std::array<std::string_view, 31> kFieldNames{
     "owner",  "body",     "color",      "collapsed",   "op",     "name",       "lane",  "frame",
     "pinned", "disabled", "breakpoint", "attributes",  "from",   "to",         "text"};
 
-/// Sets of fields are bits.
+/// A set of fields, as bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
 
-/// The fields that hold a text.
+/// The fields with text values.
 inline constexpr std::uint32_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
                                         bit(Field::name) | bit(Field::text) | bit(Field::color) |
                                         bit(Field::breakpoint);
 
-/// The keys that a section's records may and must have.
+/// The allowed and the required keys of a section's records.
 struct Fields {
     std::uint32_t known = 0;
     std::uint32_t required = 0;
 };
 Fields fieldsOf(Section section);
 
-/// A value that is neither list nor object, outside of attributes. All empty: null, which no field
-/// takes.
+/// A scalar value outside attributes. All members empty: null, which no field accepts.
 struct Scalar {
     std::optional<std::int64_t> integer{};
     std::optional<double> number{};
-    std::string* text = nullptr; ///< its content may be taken
+    std::string* text = nullptr; ///< the content may be moved from
     std::optional<bool> flag{};
 };
 
-/// Says what a field's value must be, as the end of a sentence that starts with its place.
+/// The requirement on a field's value, as the end of a sentence that starts with its place.
 class WrongValue : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -58,7 +58,7 @@ public:
                                                    "or in .npz or .safetensors followed by \"#\" and a name",
                                                    path));
         std::error_code failed;
-        fs::create_directories(file.parent_path(), failed); // if this failed, the next line says why
+        fs::create_directories(file.parent_path(), failed); // a failure shows in the next line
         writeTensor({file.string(), at.tensor}, tensor, m_bounds);
     }
 

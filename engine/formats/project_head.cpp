@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// nlohmann's message without its own prefix, and never with a megabyte of somebody's file in it.
+/// nlohmann's message without its prefix, and shortened.
 std::string syntaxMessage(std::string_view what) {
     constexpr std::size_t kLongest = 200;
     if (const auto end = what.find("] "); what.starts_with('[') && end != std::string_view::npos)
@@ -26,16 +26,16 @@ std::string syntaxMessage(std::string_view what) {
         what.remove_prefix(place + 2);
     std::string text(what.substr(0, kLongest));
     for (char& c : text)
-        if (c < 0x20 || c == 0x7f) c = '?'; // also halves of a character that the cut left
+        if (c < 0x20 || c == 0x7f) c = '?'; // also for partial characters at the cut
     return what.size() > kLongest ? text + "…" : text;
 }
 
-/// First look: is it ours, and of which version? Stops as soon as both are known, which in a file of ours is
-/// after two lines. Only then do the other keys mean anything.
+/// The first pass: checks the format and the version. Stops as soon as both are known, usually after two
+/// lines. The other keys depend on them.
 class HeadReader {
 public:
     std::optional<std::string> format;
-    std::optional<std::string> version; ///< as written
+    std::optional<std::string> version; ///< as in the file
 
     HeadReader(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
 

@@ -6,12 +6,11 @@
 
 namespace twb {
 
-/// Refuses, with Error(badFile), text that is not of this format or that a newer program wrote. There is only
-/// version 1 yet; once there is a second, this returns the number, and the reader reads by it what changed.
+/// Refuses, with Error(badFile), text of another format or of a newer program. There is only version 1 so
+/// far.
 void checkProjectHead(std::string_view text, std::string_view format, const std::string& origin);
 
-/// Throws Error(badFile) with line and column of the byte `position` (from 1), where JSON broke, and
-/// nlohmann's message.
+/// Throws Error(badFile) with the line and column of the byte `position` (from 1), and nlohmann's message.
 [[noreturn]] void refuseSyntax(std::string_view text, std::size_t position, const std::string& origin,
                                std::string_view problem);
 

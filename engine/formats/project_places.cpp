@@ -38,7 +38,7 @@ void ProjectPlaces::give(ProjectParts& parts) {
     place(parts, parts.lanes, m_lanes, "lanes", [](Lane& l, const auto& p) { l.height = p[0]; });
 }
 
-/// Both are in order of ids in a file of ours.
+/// In our own files both are sorted by id.
 template <class T, class Give>
 void ProjectPlaces::place(ProjectParts& parts, std::vector<T>& records, std::vector<Place>& places,
                           std::string_view section, Give give) {

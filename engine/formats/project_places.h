@@ -9,11 +9,11 @@
 
 namespace twb {
 
-/// What the layout says of nodes, notes and lanes, by id, until all records are there to take it.
+/// The positions in the layout by id, until all records were read.
 class ProjectPlaces {
 public:
     void add(Section section, std::uint64_t id, const std::array<double, 4>& numbers);
-    /// Gives each record its place. What is wrong with the layout goes to parts.misplaced.
+    /// Assigns the positions to the records. Errors in the layout go to parts.misplaced.
     void give(ProjectParts& parts);
 
 private:

@@ -25,8 +25,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMostAttributes = 1000;
 
-/// Takes nlohmann's events and fills records: no document tree is built, so 100,000 nodes cost little more
-/// than reading their text. Throws at the first thing that is wrong.
+/// Fills records from nlohmann's events without a document tree, so that 100,000 nodes cost little more than
+/// reading their text. Throws at the first error.
 class PartsReader {
 public:
     PartsReader(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
@@ -196,7 +196,7 @@ private:
 
     bool inAttributes() const { return m_in == In::attributes; }
 
-    /// Where the reader is: "nodes[3].attributes.axis".
+    /// The place of the reader: "nodes[3].attributes.axis".
     std::string where() const {
         const std::string_view section = kSectionNames[static_cast<std::size_t>(m_section)];
         const std::string_view field = kFieldNames[static_cast<std::size_t>(m_field)];
@@ -224,7 +224,7 @@ private:
         return {};
     }
 
-    /// What must stand where the reader is.
+    /// The expected value at the reader's place.
     std::string_view wanted() const {
         using enum Field;
         switch (m_in) {
@@ -345,7 +345,7 @@ private:
         return true;
     }
 
-    /// What `read` gives, or the place with what is wrong there.
+    /// The result of `read`, or an error with the place.
     template <class Read> std::invoke_result_t<Read> checked(Read read) const {
         try {
             return read();
@@ -478,7 +478,7 @@ private:
     std::string m_attributeName;
     std::array<double, 4> m_list{};
     std::size_t m_numbers = 0;
-    bool m_isFolded = false; ///< said after a node's place
+    bool m_isFolded = false; ///< read after a node's position
     std::string m_item;
     std::uint64_t m_itemId = 0;
     ProjectPlaces m_places;

@@ -12,7 +12,7 @@
 namespace twb {
 namespace {
 
-/// Writes the text straight into one string: a document tree of 100,000 nodes would cost more than the rest.
+/// Writes the text directly into one string: a document tree of 100,000 nodes would cost more than the rest.
 class Writer {
 public:
     std::string take() { return std::move(m_out); }
@@ -32,7 +32,7 @@ public:
             m_out += text;
             m_out += '"';
         } else {
-            // A byte that is not UTF-8 must not make the file unreadable: it becomes U+FFFD.
+            // Invalid UTF-8 must not make the file unreadable: it becomes U+FFFD.
             m_out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         }
         return *this;
@@ -46,7 +46,7 @@ public:
     template <class Id>
     requires std::is_enum_v<Id> Writer& id(Id id) { return integer(static_cast<std::int64_t>(value(id))); }
 
-    /// The shortest digits that read back as the same double. `typed` keeps a whole one apart from an
+    /// The shortest digits that read back as the same double. `typed` distinguishes a whole number from an
     /// integer.
     Writer& number(double d, bool typed) {
         if (std::isnan(d)) return raw("\"nan\"");
@@ -60,7 +60,7 @@ public:
         return *this;
     }
 
-    /// Calls `write` for each record, one a line, between brackets.
+    /// Calls `write` for each record, one per line, between brackets.
     template <class Records, class Write>
     Writer& lines(std::string_view key, char open, const Records& records, Write write, bool last = false) {
         raw("\"").raw(key).raw("\": ").raw({&open, 1});
@@ -172,7 +172,7 @@ template <class T> Writer& placeKey(Writer& w, const T& record) {
     return w.raw("\"").id(record.id).raw("\": ");
 }
 
-/// Everything after the head: what graphs and fragments share.
+/// The part after the head, which graphs and fragments share.
 template <class Lanes, class Frames, class Nodes, class Notes, class Routes>
 void writeParts(Writer& w, const Lanes* lanes, const Frames& frames, const Nodes& nodes,
                 const std::vector<Edge>& edges, const Notes& notes, const Routes& routes) {

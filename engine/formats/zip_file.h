@@ -13,22 +13,21 @@
 
 namespace twb {
 
-/// A zip archive, open through libzip. What is changed is written as an AtomicFile: commit() makes it appear,
-/// whole, and without one nothing happened. Not thread-safe. Errors: Error(io), Error(badFile) for what is no
-/// zip archive.
+/// A zip archive, opened with libzip. Changes are written as an AtomicFile: only commit() makes them visible.
+/// Not thread-safe. Throws Error(io), or Error(badFile) if it is not a zip archive.
 class ZipFile {
 public:
-    enum class Mode { read, change }; ///< to change what is not there makes it
+    enum class Mode { read, change }; ///< `change` creates a missing file
     ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds = {});
     ~ZipFile();
     ZipFile(const ZipFile&) = delete;
     ZipFile& operator=(const ZipFile&) = delete;
 
     zip_t* get() const noexcept { return m_archive; }
-    /// Of the file as it was opened; 0 of one that was not there.
+    /// The size when the file was opened; 0 if it did not exist.
     std::uint64_t size() const noexcept { return m_input ? m_input->size() : 0; }
     void commit();
-    /// Throws what stopped libzip: the file's own error where there was one, else Error(badFile) with
+    /// Throws the error that stopped libzip: the file's own error if there is one, else Error(badFile) with
     /// `reason`.
     [[noreturn]] void fail(const std::string& reason) const;
 
@@ -45,7 +44,7 @@ private:
     std::uint64_t m_readAt = 0;
     std::uint64_t m_writeAt = 0;
     std::uint64_t m_written = 0;
-    zip_error_t m_error{}; ///< the last one, which libzip asks for
+    zip_error_t m_error{}; ///< the last error; libzip queries it
     std::exception_ptr m_failure;
     zip_t* m_archive = nullptr;
 };

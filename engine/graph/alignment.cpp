@@ -43,7 +43,7 @@ Delta deltaOf(const Graph& graph, const std::vector<Group>& groups, std::string 
     return delta;
 }
 
-/// Brings `anchor` of all cards to one value: the least, the greatest or the mean.
+/// Sets the `anchor` of all cards to one value: the least, the greatest or the mean.
 template <class Anchor> void bringTo(Group& group, double Position::*axis, Anchor anchor, Alignment how) {
     if (group.empty()) return;
     double least = anchor(group.front());

@@ -7,7 +7,7 @@
 
 namespace twb {
 
-/// A card that is to be put in line, as large as it is drawn.
+/// A card to align, with its size on the canvas.
 struct AlignedCard {
     NodeId node = NodeId::none;
     double width = 0;
@@ -17,16 +17,17 @@ struct AlignedCard {
 enum class Alignment : std::uint8_t {
     left,
     right,
-    centre, ///< on one vertical line
+    centre, ///< on a vertical line
     top,
-    middle ///< on one horizontal line
+    middle ///< on a horizontal line
 };
-/// Puts cards in line with the outermost of them, or with the mean of all. Nodes stay on their lanes: heights
-/// are brought in line lane by lane. Empty when there is nothing to move.
+/// Aligns cards with the outermost one, or with the mean of all. Nodes stay on their lanes: vertical
+/// positions are aligned lane by lane. The Delta is empty when nothing moves.
 Delta align(const Graph& graph, const std::vector<AlignedCard>& cards, Alignment how);
 
 enum class Direction : std::uint8_t { horizontal, vertical };
-/// Makes the gaps between cards equal; the first and the last stay where they are. Vertically lane by lane.
+/// Makes the gaps between cards equal. The first and the last card stay. Vertically, each lane is distributed
+/// by itself.
 Delta distribute(const Graph& graph, const std::vector<AlignedCard>& cards, Direction direction);
 
 } // namespace twb

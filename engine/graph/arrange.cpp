@@ -19,7 +19,7 @@ Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position ori
     for (const Frame& frame : graph.frames()) {
         const auto parent = groups.find(frame.parent);
         if (parent == groups.end()) continue;
-        // A frame around itself is none.
+        // A frame is not its own parent.
         FrameId up = frame.parent;
         for (std::size_t steps = groups.size(); up != FrameId::none && up != frame.id && steps > 0; --steps)
             up = graph.find(up) ? graph.find(up)->parent : FrameId::none;
@@ -47,7 +47,7 @@ Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position ori
         after.position = {origin.x + places[i].x, origin.y + places[i].y};
         if (after.position != placed[i]->position) delta.nodes.push_back({*placed[i], std::move(after)});
     }
-    // Dots led their wires through what stood there before.
+    // The dots belonged to the old positions.
     for (const Route& route : graph.routes()) {
         if (indexOf.contains(graph.sourceOf(route.id)->node) && indexOf.contains(route.id.node))
             delta.routes.push_back({route, std::nullopt});

@@ -6,9 +6,9 @@
 
 namespace twb {
 
-/// Moves nodes to a layered layout from left to right, by their edges; all of them within the lanes on which
-/// they stand, modules kept together. The top left of the whole comes to stand at `origin`. Nodes that are
-/// folded into others take no part. Wires between them lose their dots.
+/// Moves nodes to a layered layout from left to right along their edges. Nodes stay on their lanes, and
+/// modules stay together. The top left corner of the result is at `origin`. Folded nodes do not count. Wires
+/// between the nodes lose their dots.
 Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position origin);
 
 } // namespace twb

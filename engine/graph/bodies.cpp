@@ -32,7 +32,7 @@ const Body* Bodies::around(NodeId id) const noexcept {
 }
 
 bool Bodies::sees(const Body* inner, const Body* outer) const noexcept {
-    // A body around its own owner is a mistake that must not keep us here.
+    // A body around its own owner is an error of the graph; this loop must end nevertheless.
     for (std::size_t steps = 0; steps <= m_bodies.size(); ++steps) {
         if (inner == outer) return true;
         if (!inner) return false;

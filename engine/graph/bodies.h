@@ -9,39 +9,41 @@
 
 namespace twb {
 
-/// What an If, Loop or Scan runs: the nodes of a frame that it owns, those of modules inside included.
+/// A body of an If, Loop or Scan: the nodes of a frame that the op owns, and of the modules inside that
+/// frame.
 struct Body {
     FrameId frame = FrameId::none;
     NodeId owner = NodeId::none;
-    int index = 0; ///< in Op::bodies of its owner
+    int index = 0; ///< index in Op::bodies of its owner
 };
 
-/// The bodies of one state of a graph. A body's nodes may read what is made in it and in what lies around it;
-/// only its owner reads out of it. Empty, and free to ask, for a graph without frames that are owned.
+/// The bodies of one state of a graph. The nodes of a body may read tensors from the body and from the bodies
+/// around it. Only the owner reads the results of its body. For a graph without owned frames the object is
+/// empty, and all calls are cheap.
 class Bodies {
 public:
     explicit Bodies(const Graph& graph);
 
     bool empty() const noexcept { return m_bodies.empty(); }
     const std::vector<Body>& all() const noexcept { return m_bodies; }
-    /// The innermost body that a node stands in; null outside of all.
+    /// The innermost body that contains a node; null outside all bodies.
     const Body* around(NodeId node) const noexcept;
-    /// The body around another one's owner.
+    /// The body that contains the body's owner; null outside all bodies.
     const Body* around(const Body& body) const noexcept { return around(body.owner); }
-    /// Whether what is made in `inner` (null: outside of all bodies) sees what is made in `outer`.
+    /// Whether nodes in `inner` (null: outside all bodies) may read tensors from `outer`.
     bool sees(const Body* inner, const Body* outer) const noexcept;
-    /// The body of an owner by its index in Op::bodies; null when it has none.
+    /// The body of an owner by its index in Op::bodies; null if there is none.
     const Body* of(NodeId owner, int index) const noexcept;
-    /// Of an owner with `connected` inputs: the index of the body whose result input `port` takes, -1 for an
-    /// input of the owner's own.
+    /// For an owner with `connected` inputs: the index of the body whose result feeds input `port`, or -1 for
+    /// an input of the owner itself.
     static int bodyOfInput(const Op& owner, int port, int connected) noexcept;
-    /// The first input that takes a result.
+    /// The first input port that takes a result of a body.
     static int firstResult(const Op& owner) noexcept { return static_cast<int>(owner.inputs.size()) - 1; }
 
 private:
     const Graph& m_graph;
     std::vector<Body> m_bodies;
-    std::unordered_map<FrameId, std::size_t> m_byFrame; ///< also of frames inside
+    std::unordered_map<FrameId, std::size_t> m_byFrame; ///< includes the frames inside a body
 };
 
 } // namespace twb

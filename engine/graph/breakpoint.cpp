@@ -63,7 +63,7 @@ std::optional<Enum> named(const std::array<std::string_view, n>& names, std::str
     return std::nullopt;
 }
 
-/// A finite number as JSON writes it.
+/// Parses a finite number in JSON's notation.
 std::optional<double> number(std::string_view text) {
     const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
     const bool isPlain =

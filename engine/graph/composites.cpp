@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-// A layer's parameters stand in one column, what uses them in the next.
+// The parameters of a layer are in one column, their consumers in the next.
 constexpr double kColumn = 264;
 constexpr double kRow = 96;
 
@@ -26,7 +26,7 @@ public:
         return m_fragment.frames.back().id;
     }
 
-    /// Makes a frame a body of a node that is here by now.
+    /// Makes a frame a body of an existing node.
     void own(FrameId frame, NodeId owner, std::string body) {
         Frame& owned = m_fragment.frames[static_cast<std::size_t>(value(frame)) - 1];
         owned.owner = owner;

@@ -80,8 +80,8 @@ template <class T> void DeltaBuilder::apply(std::vector<Change<T>> Delta::*list,
     record(m_delta.*list, std::move((delta.*list).front()));
 }
 
-/// Where `list` has it; the list's size where it has it not. All nodes of a large graph may be changed at
-/// once.
+/// The index in `list`, or the list's size if it is absent. All nodes of a large graph may change at once, so
+/// a search is too slow.
 template <class T, class Id>
 std::size_t DeltaBuilder::placeOf(const std::vector<Change<T>>& list, Id id) const {
     if constexpr (std::is_same_v<T, Node>) {
@@ -96,7 +96,7 @@ std::size_t DeltaBuilder::placeOf(const std::vector<Change<T>>& list, Id id) con
 
 template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Change<T> change) {
     const auto id = idOf(change);
-    // What is added has an id that nobody had before, but for a route: its id is the input's.
+    // Added records get unused ids, except routes: a route's id is its input's.
     const bool mayBeKnown = change.before || std::is_same_v<T, Route>;
     const std::size_t at = mayBeKnown ? placeOf(list, id) : list.size();
     if (at == list.size()) {
@@ -158,7 +158,7 @@ void DeltaBuilder::setInfo(const GraphInfo& after) {
     if (m_delta.info->before == m_delta.info->after) m_delta.info.reset();
 }
 
-/// Adds what takes the dots of the edge into an input away, if it has any.
+/// Removes the dots of the edge into an input, if there are any.
 void DeltaBuilder::dropRoute(Delta& delta, PortRef input) const {
     if (const Route* route = m_now.routes().find(input)) delta.routes.push_back({*route, std::nullopt});
 }
@@ -291,7 +291,7 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
     for (const Frame& frame : fragment.frames) {
         Frame fresh = frame;
         fresh.parent = FrameId::none;
-        fresh.owner = NodeId::none; // neither is there yet
+        fresh.owner = NodeId::none; // neither the frame nor the owner exists yet
         frames[frame.id] = builder.addFrame(fresh);
     }
     for (const Frame& frame : fragment.frames) {

@@ -9,16 +9,16 @@
 
 namespace twb {
 
-/// One record's change: added (no before), removed (no after) or changed.
+/// The change of one record: added (no `before`), removed (no `after`) or changed.
 template <class T> struct Change {
     std::optional<T> before;
     std::optional<T> after;
     bool operator==(const Change&) const = default;
 };
 
-/// The one way to change a Graph. Order inside does not matter: it is applied as a whole. Removing a node
-/// needs its edges in `edgesRemoved`, and removing an edge needs its route in `routes`; the builders below
-/// see to that.
+/// The only way to change a Graph. It is applied as a whole, so the order of its records does not matter.
+/// Removing a node requires its edges in `edgesRemoved`, and removing an edge requires its route in `routes`.
+/// DeltaBuilder adds both.
 struct Delta {
     std::string title; ///< for the undo menu: "Move fc1 to cpu"
     std::vector<Change<Node>> nodes;
@@ -35,15 +35,15 @@ struct Delta {
     bool operator==(const Delta&) const = default;
 };
 
-/// Collects a Delta against one state of a graph: each call sees the graph as the calls before it left it.
-/// Errors: Error(badGraph) naming what does not exist.
+/// Collects a Delta against one state of a graph. Each call sees the graph with the changes of the calls
+/// before it. Throws Error(badGraph) that names a missing record.
 class DeltaBuilder {
 public:
     DeltaBuilder(const Graph& graph, std::string title);
 
-    const Graph& graph() const noexcept { return m_now; } ///< with the changes so far
+    const Graph& graph() const noexcept { return m_now; } ///< includes the changes so far
 
-    NodeId addNode(Node node); ///< the id is given here
+    NodeId addNode(Node node); ///< assigns the id
     LaneId addLane(Lane lane);
     FrameId addFrame(Frame frame);
     NoteId addNote(Note note);
@@ -52,17 +52,17 @@ public:
     void change(const Frame& after);
     void change(const Note& after);
     void setInfo(const GraphInfo& after);
-    void removeNode(NodeId id); ///< and its edges; what was its bodies are modules then
-    void removeLane(LaneId id); ///< must have no nodes left
+    void removeNode(NodeId id); ///< also removes its edges; its bodies become modules
+    void removeLane(LaneId id); ///< the lane must be empty
     void removeFrame(FrameId id);
     void removeNote(NoteId id);
-    /// Replaces what was connected to edge.to; that wire's dots go with it.
+    /// Replaces the edge into edge.to, and removes that wire's dots.
     void connect(const Edge& edge);
     void disconnect(const Edge& edge);
-    /// The dots of the edge into an input, from its output on; none takes them all away.
+    /// Sets the dots of the edge into an input, starting at its source. An empty list removes the dots.
     void setDots(PortRef input, std::vector<Dot> dots);
 
-    /// The sum of all calls, each record once.
+    /// The sum of all calls, with each record once.
     Delta take();
 
 private:
@@ -74,24 +74,24 @@ private:
 
     Graph m_now;
     Delta m_delta;
-    std::unordered_map<NodeId, std::size_t> m_nodeAt; ///< where m_delta has them
+    std::unordered_map<NodeId, std::size_t> m_nodeAt; ///< index in m_delta
 };
 
-/// A self-contained piece of a graph: nodes, the edges among them with their dots, frames, notes. What copy
-/// puts on the clipboard and what a composite op expands into.
+/// A self-contained part of a graph: nodes, the edges among them with their dots, frames, notes. Copy puts
+/// one on the clipboard, and a composite op expands into one.
 struct Fragment {
-    std::vector<Node> nodes; ///< ids are local to the fragment; `lane` is the lane it came from
+    std::vector<Node> nodes; ///< ids are local to the fragment; `lane` is the original lane
     std::vector<Frame> frames;
     std::vector<Note> notes;
     std::vector<Edge> edges;
-    std::vector<Lane> lanes; ///< that nodes, notes and dots came from; their heights do not count
+    std::vector<Lane> lanes; ///< the original lanes of nodes, notes and dots; their heights do not count
     std::vector<Route> routes;
 };
 
 Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes = {});
-/// Adds a fragment with fresh ids and free names, moved by `offset`. What came from a lane that is here goes
-/// to it, else to the first lane of the same device, else to `fallbackLane`; a lane of which the fragment
-/// says no device is found by its id. `added` gets the new node ids, in the fragment's order.
+/// Adds a fragment with unused ids and unused names, moved by `offset`. A record goes to its original lane if
+/// this graph has it, else to the first lane of the same device, else to `fallbackLane`. A lane without a
+/// device in the fragment is found by its id. `added` receives the new node ids, in the fragment's order.
 void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, LaneId fallbackLane,
            std::vector<NodeId>* added = nullptr);
 

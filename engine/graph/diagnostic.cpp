@@ -12,7 +12,7 @@ namespace {
 
 std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
-/// A change of place or type moves bytes; the other kinds only edit the graph.
+/// Only moves and casts copy bytes; the other fixes only edit the graph.
 bool hasPrice(const Fix& fix) { return fix.kind == Fix::Kind::insertTo || fix.kind == Fix::Kind::moveNode; }
 
 std::string timeOf(const Price& price) { return formatMs(price.ns) + (price.modelled ? " modelled" : ""); }
@@ -52,7 +52,7 @@ std::string toText(const Diagnostic& diagnostic) {
         const Fix& fix = diagnostic.fixes[i];
         std::vector<std::string> cells{fmt::format("fix {}", i + 1), fix.title};
         if (!hasPrice(fix)) {
-            // Nothing to add: the title says it all.
+            // The title is complete.
         } else if (!fix.price.isKnown) {
             cells.emplace_back("? B");
             cells.emplace_back("size known at run time");

@@ -14,27 +14,27 @@ namespace twb {
 enum class Severity : std::uint8_t { note, warning, error };
 std::string_view name(Severity severity) noexcept;
 
-/// What a transfer or a fix is expected to cost in one iteration, by the device map's profiles.
+/// The expected cost of a transfer or a fix in one iteration, from the profiles of the device map.
 struct Price {
     std::uint64_t bytes = 0;
     double ns = 0;
-    bool modelled = true; ///< false once a calibrated profile of a real device stands behind it
-    bool isKnown = false; ///< false when the size of the tensor is not known before the run
+    bool modelled = true; ///< false if it comes from a calibrated profile of a real device
+    bool isKnown = false; ///< false if the tensor's size is unknown before the run
     bool operator==(const Price&) const = default;
 };
 
-/// A way out of a diagnostic: a recipe that toDelta (placement/fixes.h) turns into a Delta of the graph as it
-/// is when the fix is applied.
+/// A fix of a diagnostic. toDelta (placement/fixes.h) turns it into a Delta of the current graph when it is
+/// applied.
 struct Fix {
     enum class Kind : std::uint8_t {
-        insertTo,     ///< put a To(`device`) on `edge`
-        moveNode,     ///< stand `node` on a lane of `device`
-        insertCast,   ///< put a Cast to `dtype` on `edge`
+        insertTo,     ///< insert a To(`device`) on `edge`
+        moveNode,     ///< move `node` to a lane of `device`
+        insertCast,   ///< insert a Cast to `dtype` on `edge`
         disconnect,   ///< remove `edge`
         removeNode,   ///< remove `node`
-        bypass,       ///< whoever reads `node` reads `edge.from` instead; `node` goes
-        enableNode,   ///< let a disabled `node` take part in runs again
-        setAttribute, ///< set `attribute` of `node` to `value`; `value` absent: back to its default
+        bypass,       ///< connect the consumers of `node` to `edge.from`, then remove `node`
+        enableNode,   ///< enable a disabled `node`
+        setAttribute, ///< set `attribute` of `node` to `value`; without `value`, reset it to its default
     };
     Kind kind = Kind::insertTo;
     std::string title; ///< "insert To(cuda:0) on images -> fc1"
@@ -48,37 +48,38 @@ struct Fix {
     bool operator==(const Fix&) const = default;
 };
 
-/// One operand of a node with a mismatch, as the table under the message shows it.
+/// One operand of a node with a mismatch: a row of the table below the message.
 struct Operand {
     std::string argument; ///< "mat1"
     std::string label;    ///< "images"
     Device device;
-    std::string origin; ///< "from File \"test_images.npy\", created on cpu"; empty when on the right device
+    std::string
+        origin; ///< "from File \"test_images.npy\", created on cpu"; empty if it is on the right device
     bool operator==(const Operand&) const = default;
 };
 
-/// Something to know about a graph before it runs. A value.
+/// A finding about a graph before it runs. A value.
 ///
 /// Codes: device-mismatch, shape-mismatch, dtype-mismatch, attribute, cycle, missing-input, unknown-op,
 /// unknown-port, unsupported, missing-device, file, too-large, body (errors); implicit-transfer (warning);
-/// disabled (a note of the node, a warning of what cannot run without it); auto-device (note); and those of
-/// placement/lints.h.
+/// disabled (a note on the disabled node, a warning on a node that cannot run without it); auto-device
+/// (note); and the codes of placement/lints.h.
 struct Diagnostic {
     Severity severity = Severity::error;
     std::string code;
     NodeId node = NodeId::none;
-    int port = -1;            ///< the input it concerns
-    std::optional<Edge> edge; ///< to highlight
-    std::string message;      ///< one sentence, searchable
+    int port = -1;            ///< input port of `node`, or -1
+    std::optional<Edge> edge; ///< the edge to highlight
+    std::string message;      ///< one sentence that users can search for
     std::vector<Operand> operands;
     std::vector<Fix> fixes;
     bool operator==(const Diagnostic&) const = default;
 };
 
-/// An error; `node` and `port` may be none and -1.
+/// Makes an error. `node` may be none and `port` -1.
 Diagnostic makeError(std::string code, NodeId node, int port, std::string message);
 
-/// The message, its operands and its numbered fixes as `twb check` prints them.
+/// The message, its operands and its numbered fixes, as `twb check` prints them.
 std::string toText(const Diagnostic& diagnostic);
 
 } // namespace twb

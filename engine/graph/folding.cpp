@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-constexpr double kBeside = 64; ///< between a card and the parameters that are taken out of it
+constexpr double kBeside = 64; ///< between a card and its unfolded parameters
 constexpr double kBelow = 16;
 
 } // namespace
@@ -23,7 +23,7 @@ std::optional<PortRef> foldTarget(const Graph& graph, NodeId node) {
     const Op* op = at ? findOp(at->op) : nullptr;
     if (!op || op->role != OpRole::source || op->name == "Input") return std::nullopt;
     for (const auto& input : graph.inputs(node))
-        if (input) return std::nullopt; // a mistake that must be seen
+        if (input) return std::nullopt; // a source with an input is an error that the user must see
     const Node* reader = graph.find(outgoing[0].to.node);
     if (!reader || reader->op == "To" || reader->id == node) return std::nullopt;
     return outgoing[0].to;

@@ -7,33 +7,34 @@
 
 namespace twb {
 
-/// Ports from here on show no folded node.
+/// Ports from this index on show no folded node.
 inline constexpr int kMostFoldedPorts = 64;
 
-/// The input that a node may be folded into: that of its only reader. Nothing for an op that is no source,
-/// for an Input, which is no parameter, for one with several readers or none, and for one that feeds a To,
-/// which is a copy and has no parameters.
+/// The input into which a node may be folded: the input of its only consumer. Nothing for an op that is not a
+/// source, for an Input (not a parameter), for a node without exactly one consumer, and for the input of a
+/// To.
 std::optional<PortRef> foldTarget(const Graph& graph, NodeId node);
-/// The input that it is folded into now. Node::folded alone does not do: an edit may have taken its reader.
+/// The input into which the node is folded now. Node::folded is not enough: an edit may have removed the
+/// consumer.
 std::optional<PortRef> foldedInto(const Graph& graph, const Node& node);
 /// The nodes that are folded into this one, by input port.
 std::vector<NodeId> foldedIn(const Graph& graph, NodeId reader);
-/// The node as which it is drawn and moved: its reader where it is folded, else itself.
+/// The node whose card shows this node: its consumer if it is folded, else the node itself.
 NodeId cardOf(const Graph& graph, NodeId node);
 
-/// Folds what can be folded among `nodes` and among what they read.
+/// Folds all foldable nodes among `nodes` and their sources.
 Delta fold(const Graph& graph, const std::vector<NodeId>& nodes);
-/// Shows folded nodes as cards again, on their lanes, left of what reads them. Of a node that is not folded,
-/// those that are folded into it.
+/// Turns folded nodes into cards again, on their lanes, left of their consumers. For a node that is not
+/// folded, unfolds the nodes that are folded into it.
 Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes);
 
-/// Nodes, and what is folded into them.
+/// The nodes, and the nodes that are folded into them.
 std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& nodes);
 /// A node and what goes with it to a device: the parameters that are folded into it, but for values that the
 /// host reads when it goes to a GPU.
 std::vector<NodeId> movedWith(const Graph& graph, NodeId node, Device device);
-/// Puts a node on a lane, and with it the parameters that are folded into it: all but a value that the host
-/// reads (a shape, axes), which stays where it is when its reader goes to a GPU.
+/// Moves a node to a lane, together with the parameters that are folded into it. Values that the host reads
+/// (a shape, axes) stay on their lane.
 void moveToLane(DeltaBuilder& builder, NodeId node, LaneId lane);
 
 } // namespace twb

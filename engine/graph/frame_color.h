@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// The colour of a module; a theme says what it looks like. Neither red, which is for errors, nor grey, which
-/// is a module without one.
+/// The colour of a module; the theme defines its RGB values. Red (errors) and grey (modules without a colour)
+/// are not among them.
 enum class FrameColor : std::uint8_t { none, blue, teal, green, yellow, orange, pink, purple };
 
 inline constexpr std::array<std::string_view, 8> kFrameColorNames{"none",   "blue",   "teal", "green",
@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 8> kFrameColorNames{"none",   "blu
 constexpr std::string_view name(FrameColor color) noexcept {
     return kFrameColorNames[static_cast<std::size_t>(color)];
 }
-/// Nothing for any other text, "none" included: that is left out.
+/// Nothing for any other text, including "none": a module without a colour has no text.
 constexpr std::optional<FrameColor> parseFrameColor(std::string_view text) noexcept {
     for (std::size_t i = 1; i < kFrameColorNames.size(); ++i)
         if (kFrameColorNames[i] == text) return static_cast<FrameColor>(i);

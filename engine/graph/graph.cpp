@@ -142,7 +142,7 @@ void Graph::disconnect(const Edge& edge) {
     --m_edgeCount;
 }
 
-/// After the edges: a route needs its edge, and goes with it.
+/// After the edges: a route needs its edge, and is removed with it.
 void Graph::applyRoutes(const Delta& delta) {
     for (const Change<Route>& c : delta.routes) {
         if (!c.before && !c.after) refuse("a change of a wire's dots is empty");

@@ -19,21 +19,21 @@ namespace twb {
 
 struct Delta;
 
-/// Where something stands, in canvas units (pixels at 100 %), from the top left of its lane's content.
+/// A position in canvas units (pixels at 100 %), from the top left of its lane's content.
 struct Position {
     double x = 0;
     double y = 0;
     bool operator==(const Position&) const = default;
 };
 
-/// One end of an edge: output `port` of a node, or input `port` of one.
+/// One end of an edge: output `port` of a node, or input `port` of a node.
 struct PortRef {
     NodeId node = NodeId::none;
     std::int32_t port = 0;
     auto operator<=>(const PortRef&) const = default;
 };
 
-/// Identified by both ends. An input has at most one edge; an output any number.
+/// Identified by both ends. An input has at most one edge; an output has any number.
 struct Edge {
     PortRef from; ///< an output
     PortRef to;   ///< an input
@@ -43,15 +43,15 @@ struct Edge {
 struct Node {
     NodeId id = NodeId::none;
     std::string op;
-    std::string name; ///< what people call it; need not be unique, but `--set name.attr` needs it to be
+    std::string name; ///< the user's name; need not be unique, except for `--set name.attr`
     LaneId lane = LaneId::none;
-    FrameId frame = FrameId::none; ///< the module it belongs to
-    Attributes attributes;         ///< those that are set; defaults come from the op table
+    FrameId frame = FrameId::none; ///< the module that contains it
+    Attributes attributes;         ///< explicitly set ones; defaults come from the op table
     Position position;
-    bool folded = false;       ///< drawn within the node that reads it, where it can be: see folding.h
-    bool pinned = false;       ///< stays on its lane when a placement is proposed
-    bool disabled = false;     ///< has no part in a run; what reads it reads what it reads, where that fits
-    Breakpoints breakpoints{}; ///< change nothing that is computed
+    bool folded = false;       ///< drawn as a row of its consumer's card, if possible: see folding.h
+    bool pinned = false;       ///< stays on its lane in proposed placements
+    bool disabled = false;     ///< does not run; its consumers read one of its inputs instead
+    Breakpoints breakpoints{}; ///< do not change results
     bool operator==(const Node&) const = default;
 };
 
@@ -60,22 +60,22 @@ struct Lane {
     LaneId id = LaneId::none;
     Device device;
     std::string title;      ///< beside the device's name; may be empty
-    int order = 0;          ///< from the top
-    double height = 0;      ///< least height; a lane grows with its nodes
-    bool collapsed = false; ///< drawn as a strip; what stands on it is not shown
+    int order = 0;          ///< position from the top
+    double height = 0;      ///< minimum height; a lane grows with its nodes
+    bool collapsed = false; ///< drawn as a strip that hides its content
     bool operator==(const Lane&) const = default;
 };
 
-/// A module: a frame around nodes, nested by `parent`. With an owner it is a body: what that If, Loop or Scan
-/// runs, never or once or often (bodies.h).
+/// A module: a frame around nodes, nested by `parent`. With an owner it is a body of that If, Loop or Scan
+/// (bodies.h).
 struct Frame {
     FrameId id = FrameId::none;
     std::string title;
     FrameId parent = FrameId::none;
     NodeId owner = NodeId::none;
-    std::string body{}; ///< which of its owner's bodies, by name: "then_branch"
+    std::string body{}; ///< the name of the body: "then_branch"
     FrameColor color = FrameColor::none;
-    bool collapsed = false; ///< drawn as one card, with the ports that lead out of it
+    bool collapsed = false; ///< drawn as one card with the ports of its outer edges
     bool operator==(const Frame&) const = default;
 };
 
@@ -86,27 +86,27 @@ struct Note {
     LaneId lane = LaneId::none;
     Position position;
     double width = 280;
-    double height = 0; ///< 0: as high as the text
+    double height = 0; ///< 0: as high as its text
     bool operator==(const Note&) const = default;
 };
 
-/// A point that a wire runs through, put there by hand.
+/// A point on a wire, set by the user.
 struct Dot {
-    LaneId lane = LaneId::none; ///< it goes where this lane goes
+    LaneId lane = LaneId::none; ///< it moves with this lane
     Position position;
     bool operator==(const Dot&) const = default;
 };
 
-/// The way of an edge over the canvas. Nothing to what runs.
+/// The path of an edge on the canvas. It does not affect runs.
 struct Route {
-    PortRef id;            ///< the input that the edge leads to, as no other edge does
-    std::vector<Dot> dots; ///< from its output to its input; never none
+    PortRef id;            ///< the input of the edge, which identifies the edge
+    std::vector<Dot> dots; ///< from its output to its input; never empty
     bool operator==(const Route&) const = default;
 };
-/// On one wire.
+/// Maximum per wire.
 inline constexpr std::size_t kMostDots = 100;
 
-/// What a project says of itself.
+/// The description of a project.
 struct GraphInfo {
     std::string title;
     std::string description;
@@ -115,20 +115,21 @@ struct GraphInfo {
     bool operator==(const GraphInfo&) const = default;
 };
 
-/// The edges of one node; kept by the graph, never by hand.
+/// The edges of one node; maintained by the graph only.
 struct Links {
     NodeId id = NodeId::none;
-    std::vector<std::optional<PortRef>> inputs; ///< by input port: the output connected to it
+    std::vector<std::optional<PortRef>> inputs; ///< by input port: the connected output
     std::vector<Edge> outgoing;                 ///< sorted
     bool operator==(const Links&) const = default;
 };
 
-/// A document: nodes and edges on lanes. A value, cheap to copy (pages are shared until written), compared by
-/// content. Changed by apply() alone. Not thread-safe for writing; a copy may be read anywhere.
+/// A document: nodes and edges on lanes. A value that is cheap to copy (pages are shared until written) and
+/// compared by content. Only apply() changes it. Not thread-safe for writing; a copy may be read on any
+/// thread.
 ///
-/// Invariants: every node's lane exists, every node's frame and every frame's owner is none or exists, every
-/// edge joins two existing nodes, every route is that of an edge and its dots' lanes exist. Edges may form
-/// cycles and ports may exceed what the op has: the validator says so.
+/// Invariants: every node's lane exists; every node's frame and every frame's owner is none or exists; every
+/// edge joins two existing nodes; every route belongs to an edge, and the lanes of its dots exist. Edges may
+/// form cycles, and ports may exceed those of the op: the validator reports both.
 class Graph {
 public:
     const Table<Node>& nodes() const noexcept { return m_nodes; }
@@ -144,38 +145,38 @@ public:
     const Lane* find(LaneId id) const noexcept { return m_lanes.find(id); }
     const Frame* find(FrameId id) const noexcept { return m_frames.find(id); }
     const Note* find(NoteId id) const noexcept { return m_notes.find(id); }
-    /// The only node of this name; nothing when there is none or more than one.
+    /// The only node with this name; null if there is none, or more than one.
     const Node* findByName(std::string_view name) const noexcept;
 
-    /// The device of a node's lane, as written (may be `auto`).
+    /// The device of a node's lane; may be `auto`.
     Device deviceOf(const Node& node) const;
-    /// The output that feeds an input.
+    /// The output connected to an input.
     std::optional<PortRef> sourceOf(PortRef input) const noexcept;
-    /// The dots of the edge into an input, from its output on; none for most.
+    /// The dots of the edge into an input, starting at its source; usually none.
     const std::vector<Dot>& dots(PortRef input) const noexcept;
-    /// Edges that leave a node, sorted by output port and then by consumer. Empty for an unknown node.
+    /// The edges that leave a node, sorted by output port and then by consumer. Empty for an unknown node.
     const std::vector<Edge>& outgoing(NodeId node) const noexcept;
-    /// By input port; shorter than the op's inputs when the last ones are not connected.
+    /// By input port; may be shorter than the number of the op's inputs.
     const std::vector<std::optional<PortRef>>& inputs(NodeId node) const noexcept;
-    /// All edges, by consumer and input port.
+    /// All edges, sorted by consumer and input port.
     std::vector<Edge> edges() const;
-    /// Lanes from the top.
+    /// The lanes from top to bottom.
     std::vector<Lane> lanesInOrder() const;
 
-    /// `name` if it is free, else `name 2`, `name 3`, …
+    /// `name` if it is unused, else `name 2`, `name 3`, …
     std::string uniqueName(std::string_view name) const;
 
-    /// The n-th id that is free now. Ids of removed things are never given out again.
+    /// The n-th unused id. Ids of removed items are never reused.
     NodeId newNodeId(std::uint64_t n = 0) const noexcept { return NodeId(m_nextNode + n); }
     LaneId newLaneId(std::uint64_t n = 0) const noexcept { return LaneId(m_nextLane + n); }
     FrameId newFrameId(std::uint64_t n = 0) const noexcept { return FrameId(m_nextFrame + n); }
     NoteId newNoteId(std::uint64_t n = 0) const noexcept { return NoteId(m_nextNote + n); }
 
-    /// Applies a change as a whole. Throws Error(badGraph) and changes nothing when a `before` does not match
-    /// what is here, or an invariant would break.
+    /// Applies a change as a whole. Throws Error(badGraph) and changes nothing if a `before` does not match
+    /// the graph, or if an invariant would be violated.
     void apply(const Delta& delta);
 
-    /// By content; the counters of ids do not count.
+    /// By content; the id counters do not count.
     bool operator==(const Graph& other) const;
 
 private:

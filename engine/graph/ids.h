@@ -5,7 +5,7 @@
 
 namespace twb {
 
-/// Stable ids, one counter a kind, never reused within a document. 0 is nobody.
+/// Stable ids, one counter per kind, never reused within a document. 0 means none.
 enum class NodeId : std::uint64_t { none = 0 };
 enum class LaneId : std::uint64_t { none = 0 };
 enum class FrameId : std::uint64_t { none = 0 };

@@ -17,20 +17,19 @@ extern "C" gvplugin_library_t gvplugin_dot_layout_LTX_library;
 namespace twb {
 namespace {
 
-constexpr double kUnit =
-    8; ///< of the canvas, for an inch of Graphviz: whole numbers read alike in each locale
+constexpr double kUnit = 8; ///< canvas units per inch of Graphviz: whole numbers are the same in every locale
 constexpr double kPoints = 72;
 constexpr double kColumnGap = 64;
 constexpr double kRowGap = 24;
-constexpr int kMostPassed = 6000; ///< columns that links pass through
+constexpr int kMostPassed = 6000; ///< limit on the columns that links pass through
 
 std::string inches(double units) { return std::to_string(static_cast<int>(std::ceil(units / kUnit))); }
 
-/// One drawing by dot. Only with the lock held: Graphviz keeps global state.
+/// Runs dot once. The lock must be held: Graphviz has global state.
 class Drawing {
 public:
     Drawing() : m_context(gvContextPlugins(builtins(), 0), gvFreeContext) {
-        agseterr(AGMAX); // it says nothing: what it cannot lay out stands in plain columns
+        agseterr(AGMAX); // disables messages: a graph that dot cannot lay out gets plain columns
         m_graph.reset(agopen(text("layout"), Agdirected, nullptr));
         declare(AGRAPH, "rankdir", "LR");
         declare(AGRAPH, "ranksep", inches(kColumnGap));
@@ -39,7 +38,7 @@ public:
         declare(AGRAPH, "nslimit", "4");
         declare(AGRAPH, "nslimit1", "4");
         declare(AGRAPH, "mclimit", "1");
-        declare(AGRAPH, "margin", "200"); // points around a group: its frame, and the title above
+        declare(AGRAPH, "margin", "200"); // points around a group, for its frame and the title above
         declare(AGNODE, "shape", "box");
         declare(AGNODE, "fixedsize", "true");
         declare(AGNODE, "label", "");
@@ -57,7 +56,8 @@ public:
         const std::string name = fmt::format("n{}", m_boxes.size());
         Agraph_t* const in = box.group >= 0 ? m_groups[static_cast<std::size_t>(box.group)] : m_graph.get();
         Agnode_t* const node = agnode(in, text(name), 1);
-        // As far above the line of its wires as below it, so that wires run straight through unequal cards.
+        // Equal heights above and below the line of its wires, so that wires between unequal cards run
+        // straight.
         const double half = std::max(box.anchor, box.height - box.anchor);
         agxset(node, agattr(m_graph.get(), AGNODE, text("width"), nullptr), text(inches(box.width)));
         agxset(node, agattr(m_graph.get(), AGNODE, text("height"), nullptr), text(inches(2 * half)));
@@ -68,7 +68,7 @@ public:
         agedge(m_graph.get(), m_boxes[link.from], m_boxes[link.to], nullptr, 1);
     }
 
-    /// The middle of each box's line of wires; nothing when it cannot be laid out.
+    /// The middle of each box's line of wires; nothing if dot cannot lay it out.
     std::vector<Position> middles() {
         if (gvLayout(m_context.get(), m_graph.get(), "dot") != 0) return {};
         std::vector<Position> out;
@@ -81,14 +81,14 @@ public:
     }
 
 private:
-    /// dot alone, linked in: nothing is searched for, and no font is loaded for labels that are empty.
+    /// Only dot, linked statically: no plugin search, and no fonts for empty labels.
     static const lt_symlist_t* builtins() {
         static const lt_symlist_t list[] = {
             {"gvplugin_dot_layout_LTX_library", &gvplugin_dot_layout_LTX_library}, {nullptr, nullptr}};
         return list;
     }
 
-    /// Graphviz takes texts that it does not change as char*.
+    /// Graphviz takes constant texts as char*.
     static char* text(const char* constant) { return const_cast<char*>(constant); }
     static char* text(const std::string& constant) { return text(constant.c_str()); }
 
@@ -125,7 +125,7 @@ std::vector<Position> drawn(std::span<const LayoutBox> boxes, std::span<const La
     return drawing.middles();
 }
 
-/// The length of the longest way to each box from one that follows no other; 0 on cycles.
+/// The length of the longest path to each box from a box without predecessors; 0 on cycles.
 std::vector<int> depthsOf(std::size_t count, std::span<const LayoutLink> links) {
     std::vector<std::vector<std::size_t>> next(count);
     std::vector<int> missing(count, 0);
@@ -148,8 +148,8 @@ std::vector<int> depthsOf(std::size_t count, std::span<const LayoutLink> links) 
     return depths;
 }
 
-/// dot routes a link through every column that it crosses: one constant that all layers read would cost more
-/// than the network. The longest are left out until the rest can be afforded.
+/// dot routes a link through every column that it crosses. A constant that all layers read would cost more
+/// time than the network. Therefore the longest links are left out until the total is below the limit.
 std::vector<LayoutLink> affordable(std::span<const LayoutLink> links, const std::vector<int>& depths) {
     const auto length = [&](const LayoutLink& link) { return std::abs(depths[link.to] - depths[link.from]); };
     std::vector<LayoutLink> out(links.begin(), links.end());

@@ -7,13 +7,13 @@
 namespace twb {
 namespace {
 
-constexpr double kShape = 1.6;      ///< the width of the whole over its height that is aimed at
-constexpr double kFullRow = 0.6;    ///< of a row's length: from here on it may end
-constexpr double kShortRow = 0.3;   ///< of a row's length: too little for a row of its own
-constexpr double kLongRow = 1.4;    ///< of a row's length: better than one that is hardly begun
+constexpr double kShape = 1.6;      ///< desired ratio of width to height
+constexpr double kFullRow = 0.6;    ///< of a row's length: a row may end from here on
+constexpr double kShortRow = 0.3;   ///< of a row's length: too short for a row
+constexpr double kLongRow = 1.4;    ///< of a row's length: a longer row is better than a short next one
 constexpr double kLeastRow = 1600;  ///< shorter strips stay whole
 constexpr double kBetweenRows = 72; ///< room for the wires that run back
-constexpr double kFrame = 32;       ///< above and below what is in a frame
+constexpr double kFrame = 32;       ///< above and below the nodes of a frame
 
 struct Span {
     double from = std::numeric_limits<double>::max();
@@ -31,17 +31,17 @@ struct Break {
     int crossings = 0;
     bool allowed = true;
     bool forced = false; ///< a long group ends here
-    bool opens = false;  ///< a long group begins here
+    bool opens = false;  ///< a long group starts here
 };
 
-/// The rows of a long group, but for its first, begin where it begins.
+/// All rows of a long group, except the first, start at the group's start.
 struct Indent {
     double from = 0;
     double to = 0;
     double by = 0;
 };
 
-/// From left to right; the first is left of everything.
+/// From left to right. The first break is left of all boxes.
 std::vector<Break> breaksOf(const std::vector<Position>& places, std::span<const LayoutBox> boxes) {
     std::vector<Span> covered;
     for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -94,7 +94,7 @@ void breakIntoRows(std::vector<Position>& places, std::span<const LayoutBox> box
         if (first != breaks.begin()) indents.push_back({group.from, group.to, 0});
         if (end != breaks.end()) end->forced = true;
     }
-    // One link that leads far crosses every break on its way.
+    // A long link crosses every break between its ends.
     std::vector<int> steps(breaks.size() + 1, 0);
     for (const LayoutLink& link : links) {
         const auto a = firstAfter(places[link.from].x) - breaks.begin();
@@ -106,7 +106,7 @@ void breakIntoRows(std::vector<Position>& places, std::span<const LayoutBox> box
     for (std::size_t i = 0; i < breaks.size(); ++i) breaks[i].crossings = crossings += steps[i];
 
     std::vector<double> starts{width.from - 1};
-    std::size_t at = 1; // the first break is left of everything
+    std::size_t at = 1; // the first break is left of all boxes
     while (at < breaks.size()) {
         const Break* best = nullptr;
         for (; at < breaks.size(); ++at) {
@@ -114,7 +114,7 @@ void breakIntoRows(std::vector<Position>& places, std::span<const LayoutBox> box
             const double length = candidate.x - starts.back();
             const bool isShort = best && best->x - starts.back() < kFullRow * row;
             if (best && length > (isShort ? kLongRow : 1.0) * row) break;
-            // What little stands before a long group may stay beside it.
+            // A few boxes before a long group may stay beside it.
             if (candidate.forced || (candidate.opens && length > kShortRow * row)) {
                 best = &candidate;
                 break;
@@ -123,7 +123,7 @@ void breakIntoRows(std::vector<Position>& places, std::span<const LayoutBox> box
             if (!best || isShort || candidate.crossings <= best->crossings) best = &candidate;
         }
         if (!best) break;
-        // What is left over makes no row of its own when it is short.
+        // A short rest does not get its own row.
         if (!best->forced && !best->opens && width.to - starts.back() < 1.15 * row) break;
         starts.push_back(best->x);
         at = static_cast<std::size_t>(best - breaks.data()) + 1;

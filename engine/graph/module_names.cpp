@@ -11,7 +11,7 @@ namespace {
 
 using Path = std::vector<std::string>;
 
-constexpr std::size_t kDeepestFrames = 64; ///< in a project file
+constexpr std::size_t kDeepestFrames = 64; ///< the limit of project files
 
 std::vector<std::string_view> split(std::string_view text, char at) {
     std::vector<std::string_view> parts;
@@ -35,7 +35,7 @@ bool repeatsOp(std::string_view part, std::string_view op) {
     return part.empty() || (part[0] == '_' && isNumber(part.substr(1)));
 }
 
-/// The part at `index`, with those before it as far as they are needed to say more than a number.
+/// The part at `index`, preceded by as many parts as are needed to say more than a number.
 std::string telling(const Path& path, std::size_t index) {
     std::string out = path[index];
     for (bool bare = isNumber(out); bare && index > 0; bare = isNumber(path[index]))
@@ -55,7 +55,7 @@ std::unordered_map<NodeId, Path> modulesOf(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
         Path path = namePath(node.name);
         path.pop_back();
-        if (node.frame != FrameId::none) path.clear(); // it stands in a module already, or in a body
+        if (node.frame != FrameId::none) path.clear(); // the node is in a module or a body already
         if (path.empty() && node.frame == FrameId::none && !foldedInto(graph, node))
             nameless.push_back(node.id);
         modules[node.id] = std::move(path);
@@ -78,13 +78,13 @@ std::unordered_map<NodeId, Path> modulesOf(const Graph& graph) {
     return modules;
 }
 
-/// Calls joined(module) for each edge inside a module that joins what no edge before it joined there.
+/// Calls joined(module) for each edge within a module that connects two parts that were not connected before.
 template <class Joined>
 void countJoints(const Graph& graph, const std::unordered_map<NodeId, Path>& modules, const Joined& joined) {
-    std::map<Path, std::unordered_map<NodeId, NodeId>> trees; // union-find, one for each module
+    std::map<Path, std::unordered_map<NodeId, NodeId>> trees; // union-find, one per module
     const auto root = [](std::unordered_map<NodeId, NodeId>& tree, NodeId id) {
         for (auto up = tree.find(id); up != tree.end(); up = tree.find(id)) {
-            // Each step halves the way for the next time.
+            // Path halving.
             if (const auto next = tree.find(up->second); next != tree.end()) up->second = next->second;
             id = up->second;
         }
@@ -111,10 +111,10 @@ void countJoints(const Graph& graph, const std::unordered_map<NodeId, Path>& mod
 std::vector<std::string> namePath(std::string_view name) {
     Path path;
     std::string joined;
-    // "a / b" is no path, and neither is "x.grad of y".
+    // "a / b" is not a path, and neither is "x.grad of y".
     if (name.find(' ') != std::string_view::npos) return {std::string(name)};
     for (std::string_view part : split(name, '/')) {
-        // PyTorch repeats in each part the names of the modules around it.
+        // PyTorch repeats the names of the outer modules in each part.
         if (!joined.empty() && part.starts_with(joined) && part.size() > joined.size() + 1 &&
             part[joined.size()] == '.')
             part.remove_prefix(joined.size() + 1);
@@ -131,7 +131,8 @@ std::vector<std::string> namePath(std::string_view name) {
 std::string shortNameOf(const Graph& graph, const Node& node) {
     const Path path = namePath(node.name);
     std::size_t at = path.size() - 1;
-    if (at == 0 || node.name.find('/') == std::string::npos) return node.name; // a dot may mean anything
+    if (at == 0 || node.name.find('/') == std::string::npos)
+        return node.name; // a dot alone has no fixed meaning
     const Frame* frame = graph.find(node.frame);
     const bool isFramed = frame && frame->title == telling(path, at - 1);
     if (repeatsOp(path[at], node.op) && !isFramed) --at;
@@ -140,10 +141,10 @@ std::string shortNameOf(const Graph& graph, const Node& node) {
 
 Delta frameModules(const Graph& graph) {
     const std::unordered_map<NodeId, Path> modules = modulesOf(graph);
-    /// Of a module with those inside it.
+    /// A module with the modules inside it.
     struct Members {
         int cards = 0;
-        int joints = 0; ///< edges of a tree over the cards, as far as edges inside the module join them
+        int joints = 0; ///< edges of a spanning tree over the cards, from edges within the module
     };
     std::map<Path, Members> members; // parents come first
     for (const Node& node : graph.nodes()) {
@@ -161,7 +162,7 @@ Delta frameModules(const Graph& graph) {
     };
     for (const auto& [path, in] : members) {
         if (in.cards < 2 || path.size() > kDeepestFrames) continue;
-        // A module that is called in several places is no place of its own.
+        // A module that is called in several places has no single place on the canvas.
         if (in.joints < in.cards - 1) continue;
         const Path parent(path.begin(), path.end() - 1);
         const auto around = members.find(parent);
@@ -180,7 +181,7 @@ Delta frameModules(const Graph& graph) {
         after.frame = frame;
         delta.nodes.push_back({node, std::move(after)});
     }
-    for (const Frame& frame : graph.frames()) { // a body stands where its owner does
+    for (const Frame& frame : graph.frames()) { // the bodies of an op are where the op is
         const auto owner = modules.find(frame.owner);
         const FrameId parent = owner == modules.end() ? FrameId::none : innermost(owner->second);
         if (frame.parent != FrameId::none || parent == FrameId::none) continue;

@@ -8,17 +8,17 @@
 
 namespace twb {
 
-/// The modules that a name tells of, outermost first, and then its own part: "/layer1/layer1.0/conv1/Conv"
-/// and "layer1.0.conv1.Conv" are both layer1, 0, conv1, Conv. One part where it tells of none.
+/// Splits a node's name into its modules, outermost first, and its own part: "/layer1/layer1.0/conv1/Conv"
+/// and "layer1.0.conv1.Conv" both give layer1, 0, conv1, Conv. A name without modules gives one part.
 std::vector<std::string> namePath(std::string_view name);
 
-/// What a node is called within its module: the last part of a name with slashes, or the one before where the
-/// last only repeats the op ("conv1"). A bare number is written with the part before it ("downsample.0").
+/// The name of a node within its module: the last part of a name with slashes, or the part before it if the
+/// last part only repeats the op ("conv1"). A number is written with the part before it ("downsample.0").
 std::string shortNameOf(const Graph& graph, const Node& node);
 
-/// Frames for the modules that the nodes' names tell of, nested, each around at least two cards. A node whose
-/// name tells of none stands where both what it reads and what reads it stand; a folded parameter with its
-/// reader. What stands in a frame stays there; the bodies of an op go where it goes.
+/// Creates nested frames for the modules in the nodes' names, each around at least two cards. A node without
+/// modules in its name goes to the module that contains both its sources and its consumers; a folded
+/// parameter goes with its consumer. Nodes that are in a frame stay there. The bodies of an op move with it.
 Delta frameModules(const Graph& graph);
 
 } // namespace twb

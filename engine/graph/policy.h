@@ -9,11 +9,11 @@
 
 namespace twb {
 
-/// What it means that an operand is not on its op's device. A value.
+/// The rule for an operand that is not on its op's device. A value.
 ///
-/// strict: an error, in PyTorch's words. implicit: the copy is made, as TensorFlow and ONNX Runtime do, and
-/// warned of. guard: by the direction of the copy, as JAX's transfer guards (jax.transfer_guard): made and
-/// not mentioned, made and warned of, or an error.
+/// strict: an error, in PyTorch's words. implicit: the program inserts the copy, like TensorFlow and ONNX
+/// Runtime, and warns. guard: allow, log or disallow the copy, by its direction, like JAX's transfer guards
+/// (jax.transfer_guard).
 class Policy {
 public:
     enum class Kind : std::uint8_t { strict, implicit, guard };
@@ -29,7 +29,7 @@ public:
     }
 
     constexpr Kind kind() const noexcept { return m_kind; }
-    /// What a copy between two devices means. Of strict always disallow, of implicit always log.
+    /// The action for a copy between two devices: always disallow for strict, always log for implicit.
     constexpr Action actionFor(Direction direction) const noexcept {
         return direction == Direction::hostToDevice   ? m_hostToDevice
                : direction == Direction::deviceToHost ? m_deviceToHost
@@ -41,15 +41,15 @@ public:
                : to.isCpu() ? Direction::deviceToHost
                             : Direction::deviceToDevice;
     }
-    /// Whether no copy is made that the graph does not ask for.
+    /// Whether the policy never inserts a copy.
     constexpr bool makesNoCopies() const noexcept {
         return m_hostToDevice == Action::disallow && m_deviceToHost == Action::disallow &&
                m_deviceToDevice == Action::disallow;
     }
 
-    /// "strict", "implicit", "guard:h2d=disallow,d2h=log,d2d=allow": what parse() reads.
+    /// "strict", "implicit", "guard:h2d=disallow,d2h=log,d2d=allow": the texts that parse() reads.
     std::string toString() const;
-    /// Of a guard, what is not named is logged; "guard" alone logs everything. Nothing for any other text.
+    /// Directions that a guard does not name are logged; "guard" alone logs all. Nothing for any other text.
     static std::optional<Policy> parse(std::string_view text) noexcept;
 
     constexpr bool operator==(const Policy&) const = default;
@@ -69,9 +69,9 @@ inline constexpr Policy Policy::strict{};
 inline constexpr Policy Policy::implicit{Kind::implicit, Action::log, Action::log, Action::log};
 
 std::string_view name(Policy::Action action) noexcept;
-/// The guard that does as `policy`, but for one direction.
+/// A guard with the actions of `policy`, except for one direction.
 Policy guardWith(Policy policy, Policy::Direction direction, Policy::Action action) noexcept;
-/// "h2d", as policies are written.
+/// "h2d", as in the text of a policy.
 std::string_view name(Policy::Direction direction) noexcept;
 /// "host-to-device".
 std::string_view longName(Policy::Direction direction) noexcept;

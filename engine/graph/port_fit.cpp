@@ -24,7 +24,7 @@ template <class IsFree> std::optional<std::int32_t> inputOf(const Op& op, DTypeS
     return spare;
 }
 
-/// What runs in a body has its inputs and outputs there.
+/// The nodes of a body have their inputs and outputs in the body.
 bool isInBody(const Fragment& fragment, const Node& node) {
     return std::any_of(fragment.frames.begin(), fragment.frames.end(), [&](const Frame& frame) {
         return frame.id == node.frame && frame.owner != NodeId::none;
@@ -68,7 +68,7 @@ std::optional<EntryPort> inputFor(std::string_view entry, DTypeSet offered) noex
             return std::none_of(fragment.edges.begin(), fragment.edges.end(),
                                 [&](const Edge& edge) { return edge.to == here; });
         };
-        // What a composite leaves open on purpose is required; its optional ports are its own affair.
+        // The ports that a composite leaves open on purpose are required. Its optional ports do not count.
         const auto port = inputOf(*op, offered, isFree);
         if (port && !op->inputs[std::size_t(*port)].optional) return EntryPort{i, *port};
     }

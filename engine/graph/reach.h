@@ -9,12 +9,12 @@
 namespace twb {
 
 enum class Reach : std::uint8_t {
-    upstream,   ///< all that it is made from
-    downstream, ///< all that is made from it
-    connected   ///< both, and so on from there
+    upstream,   ///< all ancestors
+    downstream, ///< all descendants
+    connected   ///< both, transitively
 };
 
-/// The nodes that wires lead to, from any of `start`, which is included. Linear in what is found.
+/// The nodes reached from any node of `start`, including `start`. Linear in the result.
 std::unordered_set<NodeId> reach(const Graph& graph, const std::vector<NodeId>& start, Reach way);
 
 } // namespace twb

@@ -11,8 +11,8 @@
 namespace twb {
 namespace {
 
-/// Places of several lanes on one plane. How high lanes are drawn is not known here; that another lane is
-/// farther away than anything in this one is what counts.
+/// Positions of several lanes on one plane. The drawn heights of lanes are unknown here. It is enough that
+/// another lane is farther away than any point of this lane.
 class Plane {
 public:
     explicit Plane(const Graph& graph) : m_graph(graph) {
@@ -77,7 +77,7 @@ std::vector<Dot> joined(std::vector<Dot> first, const std::vector<Dot>& second) 
 }
 
 void carryDots(DeltaBuilder& builder, const std::vector<NodeId>& nodes, LaneId lane, double down) {
-    const Table<Route> routes = builder.graph().routes(); // they change on the way
+    const Table<Route> routes = builder.graph().routes(); // the routes change below
     if (routes.empty()) return;
     const std::unordered_set<NodeId> went(nodes.begin(), nodes.end());
     for (const Route& route : routes) {

@@ -8,25 +8,23 @@
 
 namespace twb {
 
-// What edits of nodes and edges make of the dots on wires.
+// Keeps the dots of wires consistent when nodes and edges are edited.
 
-/// Of the stretches between points of a way, the one that becomes longer by the least when the way is led
-/// through `put` as well; 0 is the first. At least two points.
+/// The segment of a path whose length grows least if the path is led through `put`; 0 is the first segment.
+/// Needs at least two points.
 std::size_t leastDetour(std::span<const Position> way, Position put);
 
-/// How many of a wire's dots come before a node that is put into it: those before the least
-/// detour.
+/// The number of a wire's dots that come before an inserted node: the dots before the least detour.
 std::ptrdiff_t dotsBefore(const Graph& graph, const Edge& wire, NodeId node);
 
-/// Puts nodes that are there into a wire: what came from it goes into `input`, and `output` goes on to where
-/// it led. Its dots stay, each on its side.
+/// Inserts existing nodes into a wire: its source is connected to `input`, and `output` to its consumer. The
+/// dots stay, each on its side.
 void putInto(DeltaBuilder& builder, const Edge& wire, PortRef input, PortRef output);
 
-/// The dots of two wires that become one; as many of them as it may have.
+/// The dots of two wires that become one, up to the limit.
 std::vector<Dot> joined(std::vector<Dot> first, const std::vector<Dot>& second);
 
-/// After nodes went to another lane together, `down` further down: the dots on the wires between them go
-/// along.
+/// After nodes moved to another lane by `down`: moves the dots on the wires between them too.
 void carryDots(DeltaBuilder& builder, const std::vector<NodeId>& nodes, LaneId lane, double down);
 
 } // namespace twb

@@ -9,9 +9,8 @@
 
 namespace twb {
 
-/// Records in id order, in pages that copies of the table share until one of them is written to. So a
-/// snapshot of 100,000 nodes costs a few hundred pointers, and an edit copies one page.
-/// T has a member `id`.
+/// Records in id order. Copies of the table share pages until one copy writes to a page. A snapshot of
+/// 100,000 nodes costs a few hundred pointers, and an edit copies one page. T has a member `id`.
 template <class T> class Table {
     static constexpr std::size_t kPage = 128;
     using Page = std::vector<T>;
@@ -61,7 +60,7 @@ public:
         return at != (*page)->end() && at->id == id ? &*at : nullptr;
     }
 
-    /// The record, in a page that belongs to this table alone; null when there is none.
+    /// The record, in a page that only this table uses; null if there is none.
     T* edit(Id id) {
         const T* found = find(id);
         if (!found) return nullptr;
@@ -112,7 +111,7 @@ public:
     }
 
 private:
-    /// The page that holds `id` if any does: the first whose last id is not below it.
+    /// The page that may hold `id`: the first page whose last id is not below it.
     auto pageOf(Id id) const noexcept {
         return std::lower_bound(m_pages.begin(), m_pages.end(), id,
                                 [](const auto& page, Id wanted) { return page->back().id < wanted; });

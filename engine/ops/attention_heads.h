@@ -7,16 +7,16 @@
 
 namespace twb {
 
-/// How the heads lie in an input of Attention or RotaryEmbedding.
+/// The layout of heads in an input of Attention or RotaryEmbedding.
 struct Heads {
     std::int64_t count, size, length;
 };
 
-/// Of an input of three axes, whose heads `attribute` counts, or of four: batch, heads, sequence, size.
-/// Throws InferError.
+/// For an input with three axes, `attribute` is the number of heads; with four axes: batch, heads, sequence,
+/// size. Throws InferError.
 Heads headsOf(const Shape& shape, const Attributes& attributes, const char* attribute, int port);
 
-/// Whether two sizes may be the same.
+/// Whether two sizes may be equal.
 inline bool meets(std::int64_t a, std::int64_t b) { return a == b || a == kUnknownDim || b == kUnknownDim; }
 
 inline AttributeSpec countAttribute(std::string name, std::string doc) {

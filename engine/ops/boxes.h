@@ -9,13 +9,12 @@
 
 namespace twb {
 
-// What NonMaxSuppression chooses among: the same code for the host and for a GPU.
+// The boxes of NonMaxSuppression. The host and the GPU share this code.
 
 struct Box {
     float x1, y1, x2, y2;
     TWB_HOST_DEVICE float area() const { return (x2 - x1) * (y2 - y1); }
-    /// Whether the intersection is more than `threshold` of the union. Boxes without an area overlap with
-    /// nothing.
+    /// Whether the intersection exceeds `threshold` of the union. Boxes without an area overlap nothing.
     TWB_HOST_DEVICE bool overlaps(const Box& other, float threshold) const {
         const float width = (x2 < other.x2 ? x2 : other.x2) - (x1 < other.x1 ? other.x1 : x1);
         const float height = (y2 < other.y2 ? y2 : other.y2) - (y1 < other.y1 ? other.y1 : y1);
@@ -26,11 +25,10 @@ struct Box {
     }
 };
 
-/// The input boxes: batches × boxes × 4, of any layout.
+/// The input boxes: batches × boxes × 4, with any layout.
 class BoxView {
 public:
-    /// `centered`: x and y of the middle, width, height; else y and x of two opposite corners, whichever they
-    /// are.
+    /// `centered`: x and y of the centre, width, height; else y and x of two opposite corners in any order.
     BoxView(const TensorView& boxes, bool centered)
         : m_data(boxes.as<const float>()), m_batch(boxes.strides[0]), m_box(boxes.strides[1]),
           m_step(boxes.strides[2]), m_centered(centered) {}
@@ -49,9 +47,9 @@ private:
     bool m_centered;
 };
 
-/// What the host inputs, or the attributes, say.
+/// The values of the host inputs, or of the attributes.
 struct BoxLimits {
-    std::int64_t most = 0; ///< boxes of each class
+    std::int64_t most = 0; ///< maximum number of boxes per class
     float overlap = 0;
     float least = 0;
     bool hasLeast = false;

@@ -11,9 +11,8 @@ namespace twb {
 /// Throws Error(unsupported).
 [[noreturn]] void noKernelFor(DType dtype);
 
-// Each calls f with a value of the C++ type behind `dtype`, out of a set of dtypes (ops/schema.h). Arithmetic
-// on f16 and bf16 is done in f32: kernels are written for f32 and f64, and viaFloat<kernel> serves the other
-// two.
+// Each calls f with a value of the C++ type of `dtype`, for a set of dtypes (ops/schema.h). Arithmetic on f16
+// and bf16 is done in f32: kernels are written for f32 and f64, and viaFloat<kernel> handles the other two.
 
 template <class F> void withFloat(DType dtype, const F& f) {
     switch (dtype) {
@@ -80,7 +79,7 @@ template <class F> void withNumberOrBool(DType dtype, const F& f) {
         withNumber(dtype, f);
 }
 
-/// Floats, f16 and bf16 as what they are.
+/// Floats, including f16 and bf16.
 template <class F> void withStoredFloat(DType dtype, const F& f) {
     switch (dtype) {
     case DType::f16:
@@ -92,7 +91,7 @@ template <class F> void withStoredFloat(DType dtype, const F& f) {
     }
 }
 
-/// Every dtype, f16 and bf16 as what they are: for converting and comparing.
+/// All dtypes, including f16 and bf16, for conversions and comparisons.
 template <class F> void withAny(DType dtype, const F& f) {
     if (isHalfWidth(dtype))
         withStoredFloat(dtype, f);
@@ -100,7 +99,7 @@ template <class F> void withAny(DType dtype, const F& f) {
         withNumberOrBool(dtype, f);
 }
 
-/// The unsigned type of the element's size: for what has no sign, or wraps around alike with one and without.
+/// The unsigned type of the element's size, for operations whose result does not depend on the sign.
 template <class F> void withBits(DType dtype, const F& f) {
     switch (sizeOf(dtype)) {
     case 1:
@@ -114,7 +113,7 @@ template <class F> void withBits(DType dtype, const F& f) {
     }
 }
 
-/// The element as what arithmetic is done in.
+/// The element in the type of the arithmetic.
 template <class T> TWB_HOST_DEVICE auto widened(T x) {
     if constexpr (isHalf<T>)
         return static_cast<float>(x);
@@ -122,8 +121,8 @@ template <class T> TWB_HOST_DEVICE auto widened(T x) {
         return x;
 }
 
-/// Runs a kernel that knows f32 on tensors of f16 and bf16: inputs are widened, results rounded, everything
-/// else is passed on as it is.
+/// Runs an f32 kernel on f16 and bf16 tensors: inputs are widened and results rounded; other tensors are
+/// passed unchanged.
 void throughFloat(const KernelContext& ctx, HostKernel kernel);
 
 template <HostKernel K> void viaFloat(const KernelContext& ctx) {

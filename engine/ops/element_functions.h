@@ -9,10 +9,10 @@
 
 namespace twb::element {
 
-// What one element of a pointwise op is: the same code for the host and for a GPU. Signed integers wrap
-// around as in NumPy, which C++ leaves undefined; so their arithmetic is done on unsigned ones.
+// The function of one element of pointwise ops. The host and the GPU share this code. Signed integers wrap
+// around, as in NumPy; since overflow is undefined in C++, the arithmetic uses unsigned types.
 
-/// A bool of a tensor. Files may hold bytes other than 0 and 1, which a C++ bool must not.
+/// A bool in a tensor. Files may hold bytes other than 0 and 1, which a C++ bool must not.
 struct Bool {
     std::uint8_t byte = 0;
     Bool() = default;
@@ -21,7 +21,7 @@ struct Bool {
 };
 static_assert(sizeof(Bool) == 1);
 
-/// The unsigned type in which T wraps around. Never narrower than int, into which C++ would widen it.
+/// The unsigned type for wrapping arithmetic on T; never narrower than int, to which C++ would promote it.
 template <class T> using Wrapping = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
 struct Add {
@@ -60,7 +60,8 @@ struct Neg {
     }
 };
 
-/// Integers are cut towards 0; the least one divided by -1 wraps. By zero: 0, and the kernel reports it.
+/// Integers are truncated; the least integer divided by -1 wraps. Division by zero gives 0, and the kernel
+/// reports it.
 struct Div {
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const {
         if constexpr (std::is_integral_v<T>) {
@@ -82,8 +83,8 @@ struct Abs {
     }
 };
 
-/// From float to integer: cut towards 0, what does not fit becomes the nearest that does, NaN becomes 0 (ONNX
-/// leaves both undefined; this is what CUDA and ARM do). From integer to a narrower one: the low bits. To
+/// From float to integer: truncates; out-of-range values become the nearest representable one, NaN becomes 0
+/// (undefined in ONNX; CUDA and ARM do the same). From integer to a narrower one: keeps the low bits. To
 /// bool: not 0.
 template <class To, class From> TWB_HOST_DEVICE To cast(From x) {
     if constexpr (std::is_same_v<To, From>) {
@@ -95,7 +96,7 @@ template <class To, class From> TWB_HOST_DEVICE To cast(From x) {
     } else if constexpr (std::is_same_v<From, Bool>) {
         return static_cast<To>(x ? 1 : 0);
     } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-        // The largest integer may round up on its way to From; >= keeps what it rounds to out, too.
+        // The conversion of the largest integer to From may round up; >= excludes that value, too.
         constexpr To low = std::numeric_limits<To>::min();
         constexpr To high = std::numeric_limits<To>::max();
         if (x != x) return 0;
@@ -153,12 +154,12 @@ struct Sqrt {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::sqrt(x); }
 };
 
-/// NaN stays NaN: it is not below 0.
+/// NaN stays NaN, since the comparison is false.
 struct Relu {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x < 0 ? T{0} : x; }
 };
 
-/// The exponential is taken of negative numbers only, so it cannot overflow.
+/// The exponent is never positive, so it cannot overflow.
 struct Sigmoid {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
         const T e = std::exp(-std::fabs(x));
@@ -170,8 +171,8 @@ struct Tanh {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::tanh(x); }
 };
 
-/// x / 2 · (1 + erf(x / √2)), Hendrycks and Gimpel: Gaussian Error Linear Units (2016). By erfc, which keeps
-/// its digits where 1 + erf loses them.
+/// x / 2 · (1 + erf(x / √2)), Hendrycks and Gimpel: Gaussian Error Linear Units (2016). Uses erfc, since 1 +
+/// erf loses precision for negative x.
 struct GeluErf {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
         constexpr T rootOfHalf = static_cast<T>(0.70710678118654752440);

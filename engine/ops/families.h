@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// Each adds the ops of one family to the table. Schema, inference, cost and host kernel of an op stand
-/// together in its family's file.
+/// Each function adds the ops of one family to the table. A family's file has the schema, inference, cost and
+/// host kernel of its ops.
 void addSources(std::vector<Op>& table);
 void addRandomSources(std::vector<Op>& table);
 void addGenerators(std::vector<Op>& table);

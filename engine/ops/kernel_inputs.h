@@ -14,24 +14,25 @@
 
 namespace twb {
 
-// How kernels read what they are given: small values of the host, indices, memory of any layout.
+// Access to a kernel's inputs: small host values, indices, and memory of any layout.
 
-/// The integers of host input `port` at its launch: a connected tensor's, else the attribute's of its name.
+/// The integers of host input `port` at a launch: from the connected tensor, else from the attribute of the
+/// same name.
 std::optional<std::vector<std::int64_t>> hostIntegers(const KernelContext& ctx, int port,
                                                       std::string_view name);
-/// The same as infer() sees it; nothing too when it is known at run time only (ctx.isDeferred()).
+/// The same for infer(). Nothing if the value is known only at run time (ctx.isDeferred()).
 inline std::optional<std::vector<std::int64_t>> hostIntegers(const InferContext& ctx, int port,
                                                              std::string_view) {
     return ctx.integers(port);
 }
-/// A host input with one element as a number, in the same two places.
+/// A host input with a single number, from the tensor or the attribute.
 std::optional<double> hostNumber(const KernelContext& ctx, int port, std::string_view name);
 std::optional<double> hostNumber(const InferContext& ctx, int port, std::string_view name);
 
-/// The element in a view of any dtype, `offset` elements from its start.
+/// The element `offset` elements from the start of a view of any dtype.
 double numberAt(const TensorView& view, std::int64_t offset);
 
-/// `in` with strides of 0 along axes that it lacks or has once. Its shape must broadcast to `shape`.
+/// `in` broadcast to `shape`: with strides of 0 along missing axes and axes of size 1.
 TensorView broadcastView(const TensorView& in, const Shape& shape);
 /// `view` without `axis`.
 TensorView withoutAxis(const TensorView& view, int axis);
@@ -39,8 +40,8 @@ TensorView withoutAxis(const TensorView& view, int axis);
 TensorView movedBy(TensorView view, std::int64_t elements);
 
 /// Indices of i32 or i64 as dense i64 in [0, size). Negative ones count from the end. Throws
-/// Error(invalidArgument) in PyTorch's words, naming `axis`, when one is out of range. Where `sizes` has
-/// several entries, they are those of the last axis of `indices`, one after the other.
+/// Error(invalidArgument) in PyTorch's words, naming `axis`, if one is out of range. If `sizes` has several
+/// entries, they apply in turn to the entries of the last axis of `indices`.
 class CheckedIndices {
 public:
     CheckedIndices(const TensorView& indices, int axis, std::int64_t size)
@@ -61,7 +62,7 @@ private:
 void gatherBlocks(const std::byte* in, std::byte* out, const std::int64_t* at, std::int64_t outer,
                   std::int64_t count, std::int64_t size, std::int64_t inner, std::size_t elementBytes);
 
-/// Calls f with an element that is only moved, of the size of `dtype`.
+/// Calls f with an opaque element of the size of `dtype`.
 template <class F> void withElementSize(DType dtype, const F& f) {
     switch (sizeOf(dtype)) {
     case 1:
@@ -75,7 +76,8 @@ template <class F> void withElementSize(DType dtype, const F& f) {
     }
 }
 
-/// parallelRanges for a body that may throw (it allocates): the first exception is thrown again at the end.
+/// parallelRanges for a body that may throw, for example from an allocation: rethrows the first exception at
+/// the end.
 template <class Body>
 void parallelRangesThrowing(std::int64_t total, std::int64_t work, std::int64_t grain, const Body& body) {
     std::exception_ptr first;
@@ -91,13 +93,13 @@ void parallelRangesThrowing(std::int64_t total, std::int64_t work, std::int64_t 
     if (first) std::rethrow_exception(first);
 }
 
-/// What ops that only move elements cost: their bytes.
+/// The cost of ops that only move elements: their bytes.
 Cost moveCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
               const Attributes& attributes);
-/// The same where the inputs are not all read: what comes out is what was read (Gather, Slice).
+/// The same for ops that read only as much as they write (Gather, Slice).
 Cost gatherCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                 const Attributes& attributes);
-/// The elements of input 0 in row-major order, as output 0 has them.
+/// Copies the elements of input 0 to output 0, row-major.
 void reshapeKernel(const KernelContext& ctx);
 
 } // namespace twb

@@ -20,19 +20,19 @@ class InferContext;
 
 /// One input or output of an op.
 struct PortSpec {
-    std::string name;         ///< ONNX's: "A", "axes"
-    std::string argument;     ///< the framework's name in messages: "mat1", "self"; empty: as `name`
-    DTypeSet types;           ///< what it accepts
-    std::string typeVariable; ///< ports with the same non-empty one must have the same dtype ("T")
+    std::string name;         ///< ONNX's name: "A", "axes"
+    std::string argument;     ///< PyTorch's name in messages: "mat1", "self"; empty: same as `name`
+    DTypeSet types;           ///< the accepted dtypes
+    std::string typeVariable; ///< ports with the same non-empty variable must have the same dtype ("T")
     bool optional = false;    ///< may stay unconnected
-    /// The last one only. An input takes one or more edges; an output is there as often as the node's
-    /// attribute "num_outputs" says. As an output, `optional` means that nobody need ask for it: its kernel
-    /// then sees data == nullptr.
+    /// Only for the last port. An input takes one or more edges; the number of outputs is the node's
+    /// attribute "num_outputs". An `optional` output without a consumer has data == nullptr in its kernel.
     bool variadic = false;
-    /// A small value that the host reads before the launch (a shape, axes): lives on cpu whatever the lane,
-    /// as sizes do in PyTorch. Unconnected, the attribute of the same name stands in for it.
+    /// A small value that the host reads before the launch (a shape, axes). It is on cpu whatever the lane,
+    /// like sizes in PyTorch. Without a connection, the attribute of the same name is used.
     bool hostValue = false;
-    /// infer() reads its elements for the output's sizes, so only the run can know these (NonZero).
+    /// infer() reads its elements for the output's sizes, so the sizes may be known only at run time
+    /// (NonZero).
     bool shapesOutput = false;
 };
 
@@ -61,14 +61,14 @@ struct AttributeSpec {
     std::string doc;
 };
 
-/// How near to the exact result a kernel's must be: |got - exact| <= atol + rtol * |exact|. Given for f32;
-/// f64 must be nearer by the ratio of their precisions, integers are exact.
+/// The tolerance of a kernel against the exact result: |got - exact| <= atol + rtol * |exact|. Given for f32;
+/// f64's is smaller by the ratio of the precisions; integers are exact.
 struct Tolerance {
     double rtol = 0;
     double atol = 0;
 };
 
-/// Two inputs of one type variable whose dtypes differ.
+/// Two inputs with one type variable but different dtypes.
 struct MixedInputs {
     std::string_view first, second; ///< the framework's names of them
     DType firstDType, secondDType;
@@ -79,68 +79,70 @@ enum class OpRole : std::uint8_t {
     source,   ///< no inputs; runs once, before the first iteration
     transfer, ///< To
     sink,     ///< Save, Probe
-    control,  ///< If, Loop, Scan: runs its bodies (graph/bodies.h) never, once or often
-    state,    ///< Carried, ScanSlice, Iteration: what a body finds each time it runs
+    control,  ///< If, Loop, Scan: runs its bodies (graph/bodies.h) any number of times
+    state,    ///< Carried, ScanSlice, Iteration: an input of a body at each run
 };
 
-/// How an op's host kernel takes tensors that lie channels last (channelsLastStrides), in which convolutions
-/// run best. Every kernel reads inputs of any layout; this is about speed, and about where output 0 may lie.
+/// The op's support for channels-last tensors (channelsLastStrides), which make convolutions faster. Every
+/// kernel accepts inputs of any layout; this affects only the speed and the layout of output 0.
 enum class ChannelsLast : std::uint8_t {
     no,
-    /// Each element is made from those at its place, so axes may come in any order: where output 0 lies
-    /// channels last, the kernel is shown all tensors with the channels as their last axis, row-major.
+    /// Elementwise, so the order of axes does not matter: if output 0 is channels-last, the kernel gets all
+    /// tensors with permuted axes, row-major.
     pointwise,
-    /// Reads input 0 and writes output 0 either way, and best the same way.
+    /// Any layouts of input 0 and output 0; fastest if they are equal.
     either,
-    /// Reads and writes either way, and runs best channels last.
+    /// Any layouts; fastest with channels-last.
     wanted,
 };
 
-/// One entry of the op table: everything that is known of an op. The palette, the inspector, `twb ops`, the
-/// validator and the tests derive from it.
+/// One entry of the op table. The palette, the inspector, `twb ops`, the validator and the tests derive from
+/// it.
 struct Op {
-    std::string name;     ///< ONNX's where ONNX has the op
+    std::string name;     ///< ONNX's name if ONNX has the op
     std::string category; ///< palette section: "Tensors", "Linear algebra", …
-    std::string domain;   ///< of operators, as ONNX names it: "ai.onnx.ml"; empty: the default one
-    int opset = 0;        ///< the version of its domain whose semantics it has; 0: not an ONNX op
+    std::string domain;   ///< ONNX's domain: "ai.onnx.ml"; empty: the default
+    int opset = 0;        ///< the version whose semantics it has; 0: not an ONNX op
     std::string doc;      ///< one line
     std::string formula;  ///< "Y = alpha · A′ × B′ + beta · C"; may be empty
     OpRole role = OpRole::compute;
     std::vector<PortSpec> inputs;
     std::vector<PortSpec> outputs;
     std::vector<AttributeSpec> attributes;
-    std::vector<std::string> bodies; ///< of a control op, as ONNX calls them: "then_branch"
-    /// PyTorch lets a 0-dimensional CPU tensor meet tensors on another device in these.
+    std::vector<std::string> bodies; ///< of a control op, with ONNX's names: "then_branch"
+    /// PyTorch accepts a 0-dimensional CPU tensor among operands on another device in these ops.
     bool elementwise = false;
-    /// The result follows from the types of its inputs (Shape, Size), whatever they hold.
+    /// The result depends only on the types of the inputs (Shape, Size).
     bool readsTypesOnly = false;
-    /// Inputs whose buffer the planner may hand to output 0 when nobody else reads it and sizes are equal.
+    /// Inputs whose buffer the planner may reuse for output 0 if they have no other consumer and sizes are
+    /// equal.
     std::vector<int> inPlace;
     ChannelsLast channelsLast = ChannelsLast::no;
     Tolerance tolerance;
-    /// The sentence in which PyTorch refuses mixed inputs; null where it promotes them to one dtype instead.
+    /// PyTorch's message for inputs of different dtypes; null if PyTorch promotes them.
     std::string (*mixedInputs)(const MixedInputs&) = nullptr;
 
-    /// Sets the output types from the inputs', or throws InferError. Inputs have no inputErrors (or the first
-    /// of them is thrown); unknown dimensions (kUnknownDim) are possible.
+    /// Sets the output types from the input types, or throws InferError. Inputs have no errors of their own.
+    /// Dimensions may be unknown (kUnknownDim).
     std::function<void(InferContext&)> infer;
-    /// Work of one launch; sizes are known. By default: bytes of all inputs and outputs, one flop an element.
+    /// The work of one launch with known sizes. Default: the bytes of all inputs and outputs, and one flop
+    /// per element.
     std::function<Cost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                        const Attributes& attributes)>
         cost;
     HostKernel kernel = nullptr;
 
     const AttributeSpec* attribute(std::string_view name) const noexcept;
-    /// Number of ports with `edges` inputs connected: variadic inputs count each of theirs.
+    /// The number of input ports with `edges` connected: a variadic input counts once per edge.
     const PortSpec& inputAt(int port) const noexcept;
     bool isVariadic() const noexcept { return !inputs.empty() && inputs.back().variadic; }
     int minimumInputs() const noexcept;
-    /// With `complete` attributes; variadic outputs count each of theirs.
+    /// The number of outputs with `complete` attributes; variadic outputs count each.
     int outputCount(const Attributes& complete) const;
     const PortSpec& outputAt(int port) const noexcept;
 };
 
-/// What infer() throws: `port` is the input it concerns, -1 for the node as a whole.
+/// An error of infer(). `port` is the input concerned, -1 for the node as a whole.
 class InferError : public Error {
 public:
     /// `kind`: "shape-mismatch", "dtype-mismatch", "attribute", "missing-input", "file",
@@ -150,7 +152,7 @@ public:
         : Error(ErrorCode::badGraph, sentence), m_kind(std::move(kind)), m_port(port), m_wanted(wanted) {}
     const std::string& kind() const noexcept { return m_kind; }
     int port() const noexcept { return m_port; }
-    /// The dtype with which `port` would do; nothing when it is not about that.
+    /// The dtype that `port` would accept; nothing for other errors.
     std::optional<DType> wantedDType() const noexcept { return m_wanted; }
 
 private:
@@ -159,7 +161,7 @@ private:
     std::optional<DType> m_wanted;
 };
 
-/// What infer() sees of a node.
+/// A node as seen by infer().
 class InferContext {
 public:
     InferContext(const Op& op, const Attributes& complete, std::span<const TensorType* const> inputs,
@@ -178,18 +180,18 @@ public:
         return port < inputCount() ? m_inputs[static_cast<std::size_t>(port)] : nullptr;
     }
     /// The host value of a hostValue input: a connected constant, or the attribute of the same name. Nothing
-    /// when it is absent or known only at run time; isDeferred() tells these apart.
+    /// if it is absent or known only at run time; isDeferred() distinguishes these.
     std::optional<std::vector<std::int64_t>> integers(int port) const;
-    /// The same as a tensor of any dtype, dense: only a connected one.
+    /// The connected value as a dense tensor of any dtype.
     const Tensor* value(int port) const noexcept {
         const auto i = static_cast<std::size_t>(port);
         return input(port) && i < m_values.size() ? m_values[i] : nullptr;
     }
-    /// Connected, and its value is not known yet.
+    /// Connected, but its value is not known yet.
     bool isDeferred(int port) const noexcept;
     const TensorFiles* files() const noexcept { return m_files; }
     void output(int port, TensorType type) { m_outputs[static_cast<std::size_t>(port)] = std::move(type); }
-    /// What output() has set so far.
+    /// The types set by output() so far.
     std::span<const TensorType> outputs() const noexcept { return m_outputs; }
 
     [[noreturn]] void fail(const char* kind, int port, const std::string& sentence) const {
@@ -205,12 +207,12 @@ private:
     std::span<TensorType> m_outputs;
 };
 
-/// `given` with every default of `op` filled in. Throws InferError("attribute") naming the attribute when one
-/// is unknown, of the wrong type, out of range, or required and absent.
+/// `given` with all defaults of `op`. Throws InferError("attribute") that names an attribute if it is
+/// unknown, has the wrong type, is out of range, or is required but absent.
 Attributes completeAttributes(const Op& op, const Attributes& given);
 
-/// The op's own cost, or, where it has none, one flop an output element and the bytes of all tensors. Types
-/// are known.
+/// The op's own cost or, by default, one flop per output element and the bytes of all tensors. Types must be
+/// known.
 Cost costOf(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs,
             const Attributes& attributes);
 

@@ -7,14 +7,13 @@
 
 namespace twb {
 
-/// The ONNX opset whose semantics the ops of the default domain have: Op::opset is the version of the op that
-/// is current in it.
+/// The ONNX opset of the default domain's ops. Op::opset is the op's version in this opset.
 inline constexpr int kOnnxOpset = 23;
 
-/// All ops, in palette order (by category, then as registered). Built once; never changes.
+/// All ops in palette order (by category, then by registration). Built once; constant.
 std::span<const Op> opTable();
 
-/// Nothing when there is no such op.
+/// Null if there is no such op.
 const Op* findOp(std::string_view name) noexcept;
 
 } // namespace twb

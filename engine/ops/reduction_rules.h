@@ -13,13 +13,13 @@
 
 namespace twb {
 
-// What the reductions of ops/reduce.cpp and ops/arg_reduce.cpp carry along; see backends/cpu/reduction.h. The
-// same for the host and for a GPU.
+// The accumulators of the reductions in ops/reduce.cpp and ops/arg_reduce.cpp; see backends/cpu/reduction.h.
+// The host and the GPU share this code.
 
-/// The axes that a launch of a Reduce… sums over: a connected list's, or the attribute's.
+/// The axes of a Reduce… launch: from the connected list, or from the attribute.
 std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx);
 
-/// Shape after the axes marked in `reduced` are taken out, or kept as 1.
+/// The shape without the axes marked in `reduced`, or with size 1 along them.
 inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& reduced, bool keepDims) {
     std::vector<std::int64_t> dims;
     dims.reserve(static_cast<std::size_t>(shape.rank()));
@@ -32,7 +32,7 @@ inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& 
     return Shape(std::move(dims));
 }
 
-// What is summed of an element, in the state's type S.
+// The summand of an element, in the state's type S.
 struct Plain {
     template <class S, class T> TWB_HOST_DEVICE static S of(T x) { return static_cast<S>(x); }
 };
@@ -80,7 +80,7 @@ template <class T> struct ProductRule {
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { state.value *= later.value; }
 };
 
-/// ln Σ e ^ x with the largest x taken off, so that nothing overflows: `sum` is of e ^ (x − most).
+/// ln Σ e ^ x, relative to the largest x to avoid overflow: `sum` is of e ^ (x − most).
 template <class T> struct LogSumExpRule {
     using Value = T;
     struct State {
@@ -93,7 +93,7 @@ template <class T> struct LogSumExpRule {
     }
     TWB_HOST_DEVICE void merge(State& state, const State& later) const {
         if (later.sum == 0) return;
-        // Equal ones apart: infinities have no difference.
+        // Equal values are handled separately: the difference of infinities is NaN.
         if (later.most == state.most) {
             state.sum += later.sum;
         } else if (later.most < state.most) {
@@ -106,7 +106,7 @@ template <class T> struct LogSumExpRule {
     TWB_HOST_DEVICE static double finish(const State& state) { return state.most + std::log(state.sum); }
 };
 
-/// Whether x comes before y: the larger one, or the smaller one.
+/// Whether x comes before y: larger, or smaller.
 template <bool Largest, class T> TWB_HOST_DEVICE bool precedes(T x, T y) {
     if constexpr (Largest)
         return x > y;
@@ -114,7 +114,7 @@ template <bool Largest, class T> TWB_HOST_DEVICE bool precedes(T x, T y) {
         return x < y;
 }
 
-/// Of nothing: the least there is (the largest, for the smallest), as ONNX says. NaN wins, as in NumPy.
+/// An empty maximum is the lowest value, an empty minimum the highest, as in ONNX. NaN wins, as in NumPy.
 template <class T, bool Largest> struct ExtremeRule {
     using Value = T;
     struct State {
@@ -140,7 +140,7 @@ template <class T, bool Largest> struct ExtremeRule {
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { add(state, later.value, 0); }
 };
 
-/// Where the first of the largest (or smallest) is, or the last; a NaN comes before everything.
+/// The index of the first (or last) of the largest (or smallest) elements; a NaN comes before all numbers.
 template <class T, bool Largest> struct ArgRule {
     using Value = T;
     struct State {
@@ -148,9 +148,9 @@ template <class T, bool Largest> struct ArgRule {
         std::int64_t at = -1;
     };
     static constexpr bool splits = false;
-    bool last = false; ///< of equal ones
+    bool last = false; ///< among equal elements
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t at) const {
-        // By where they are and not by who comes first: a GPU merges in any order.
+        // Decides by index rather than by order, because a GPU merges in any order.
         const bool isNaN = value != value;
         const bool wasNaN = state.value != state.value;
         const bool wins = value == state.value || (isNaN && wasNaN)

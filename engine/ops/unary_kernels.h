@@ -5,7 +5,7 @@
 
 namespace twb {
 
-// Kernels of makeUnary's ops: F (ops/element_functions.h) on each element, by the dtypes that the op takes.
+// Kernels for the ops of makeUnary: F (ops/element_functions.h) on each element, by dtype.
 
 template <class F> void unaryFloatKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {

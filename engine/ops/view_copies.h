@@ -6,10 +6,10 @@
 
 namespace twb {
 
-/// Carries out a copy between views of one dtype and shape: copyElements on the host, a launch on a GPU.
+/// Copies between views of one dtype and shape: copyElements on the host, a launch on a GPU.
 using CopyViews = std::function<void(const TensorView& from, const TensorView& to)>;
 
-// The ops that only copy views: which ones, whoever carries it out.
+// The ops that only copy views, with either way of copying.
 
 void reshapeViews(const KernelContext& ctx, const CopyViews& copy);
 void transposeViews(const KernelContext& ctx, const CopyViews& copy);

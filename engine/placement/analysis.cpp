@@ -17,7 +17,7 @@
 namespace twb {
 namespace {
 
-/// The devices behind the lanes.
+/// The devices of the lanes.
 void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnostic>& out) {
     std::map<Device, const Lane*> missing;
     for (const Lane& lane : graph.lanes()) {
@@ -42,7 +42,7 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
                                   device.toString())));
 }
 
-/// The copies of all nodes, in the order of their first readers.
+/// The copies of all nodes, in the order of their first consumers.
 void addAllImplicitCopies(const Graph& graph, const DeviceMap& devices, Analysis& analysis) {
     std::unordered_set<NodeId> done;
     for (const NodeFacts& facts : analysis.nodes)
@@ -97,7 +97,7 @@ std::vector<bool> Analysis::soundNodes() const {
 }
 
 Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, const TensorFiles* files) {
-    // Room for what an edit puts between two nodes later.
+    // Gaps for nodes that an edit inserts later.
     constexpr std::uint64_t kRankStep = std::uint64_t(1) << 20;
 
     Analysis out;

@@ -14,16 +14,16 @@
 namespace twb {
 namespace {
 
-/// Cuts are made in whole picoseconds: sums of these are exact.
+/// Costs are whole picoseconds, so that sums are exact.
 using Pico = std::int64_t;
-constexpr Pico kReluctance = 1; ///< of each move: less than any price
+constexpr Pico kReluctance = 1; ///< cost of each move: less than any price
 
-/// At most some minutes, so that sums of many do not overflow.
+/// Limited to some minutes, so that sums do not overflow.
 Pico picoOf(double ns) { return static_cast<Pico>(std::llround(std::min(ns, 1e12) * 1e3)); }
 
 bool isAllowed(const AssignmentProblem::Item& item, int place) { return (item.allowed >> place & 1U) != 0; }
 
-/// Whether readers of scalars need no copy of what is made there.
+/// Whether consumers of scalars need no copy from the host.
 bool givesScalars(int place) { return place == 0; }
 
 class Solver {
@@ -75,7 +75,7 @@ private:
                                               static_cast<double>(m_problem.items[item].bytes),
                                           1e13));
     }
-    /// Into the copies of a tensor, or their prices.
+    /// Index in the copies of a tensor, or in their prices.
     std::size_t indexOf(int from, int to) const {
         return static_cast<std::size_t>(from) * m_problem.places + static_cast<std::size_t>(to);
     }
@@ -98,7 +98,7 @@ private:
         return sum;
     }
 
-    // The least cost over all ways to divide what stands on a and b between the two.
+    // The least cost over all assignments of the items on a and b to these two places.
 
     struct Division {
         const std::vector<int>& at;
@@ -107,7 +107,7 @@ private:
         bool isOpen(std::uint32_t item) const { return vertexOf[item] >= 0; }
     };
 
-    /// Copies to `place`, which is a or b, of a tensor: what a copy there costs is shared by its readers.
+    /// The copies of a tensor to `place`, which is a or b: its consumers there share one copy.
     void cutCopies(MinimumCut& cut, const Division& d, std::size_t t, int place) const {
         const auto& tensor = m_problem.tensors[t];
         const int other = place == d.a ? d.b : d.a;
@@ -132,9 +132,9 @@ private:
         const int producer = producerOpen ? d.vertexOf[tensor.producer] : -1;
         if (always) {
             if (producerOpen) cut.addCost(producer, other == d.a, price);
-            return; // else it is paid however the others stand
+            return; // otherwise the copy is made in any case
         }
-        // A vertex that stands on `place` as soon as one reader does.
+        // A vertex that is on `place` as soon as one consumer is.
         const int shared = cut.addVertex();
         for (const int reader : open) cut.follow(reader, shared, place == d.a);
         if (producerOpen)
@@ -167,7 +167,7 @@ private:
             cutCopies(cut, d, t, a);
             cutCopies(cut, d, t, b);
             if (!d.isOpen(tensor.producer)) continue;
-            // Copies to places that are not in question.
+            // Copies to other places.
             std::uint32_t elsewhere = 0;
             std::uint32_t scalarsElsewhere = 0;
             const auto look = [&](const std::vector<std::uint32_t>& readers, std::uint32_t& places) {
@@ -203,11 +203,11 @@ private:
         return at;
     }
 
-    /// From where things stand now, from all on one place, as far as they may, and, where that takes no time
-    /// to speak of, from anywhere.
+    /// Starts from the current places, from all items on one place (if allowed) and, if the problem is small,
+    /// from random places.
     std::vector<int> best() const {
         std::vector<int> best = descend(m_problem.now());
-        if (m_places <= 2) return best; // one division is the best there is
+        if (m_places <= 2) return best; // a single cut is optimal
         for (int place = 0; place < m_places; ++place) {
             std::vector<int> start = m_problem.now();
             for (std::size_t i = 0; i < start.size(); ++i)
@@ -215,7 +215,7 @@ private:
             std::vector<int> other = descend(std::move(start));
             if (total(other) < total(best)) best = std::move(other);
         }
-        std::minstd_rand random; // the same starts each time
+        std::minstd_rand random; // fixed seed: the same starts each time
         const std::size_t starts = std::min<std::size_t>(kMostStarts, kItemStarts / m_problem.items.size());
         for (std::size_t i = 0; i < starts; ++i) {
             std::vector<int> start = m_problem.now();
@@ -229,7 +229,7 @@ private:
         return best;
     }
 
-    /// Bytes on a place that is too full get a price, which is raised until they fit.
+    /// Bytes on a place that is too full get a price, which rises until they fit.
     std::vector<int> withinLimits() {
         std::vector<int> found = best();
         m_isLimited = !m_problem.fits(found);
@@ -267,7 +267,7 @@ private:
         return sum;
     }
 
-    // All assignments, but for those whose part so far costs more than the best one.
+    // Branch and bound: all assignments except those whose partial cost exceeds the best one.
 
     std::optional<std::vector<int>> search(const Assignment& known) {
         m_least = known.fits ? total(known.at) : std::numeric_limits<Pico>::max();
@@ -288,7 +288,7 @@ private:
             }
         }
         for (std::size_t t = 0; t < m_problem.tensors.size(); ++t) fixed += copiesOf(t, at);
-        // What is still to come costs at least this, by the number of items decided.
+        // Lower bound of the remaining cost, by the number of assigned items.
         m_rest.assign(m_order.size() + 1, 0);
         for (std::size_t k = m_order.size(); k-- > 0;) {
             Pico least = std::numeric_limits<Pico>::max();
@@ -338,8 +338,8 @@ private:
         at[i] = -1;
     }
 
-    /// Of each place against all others as one, where copies among the others are free and everything takes
-    /// what it takes at the best of them: a problem of two places, which costs no more than the whole one.
+    /// Lower bound: each place against all others as one, with free copies among the others and the best time
+    /// on any of them. This is a problem of two places that costs no more than the original.
     double lowerBound() const {
         double best = 0;
         for (int place = 0; place < m_places; ++place) {
@@ -352,7 +352,7 @@ private:
     AssignmentProblem mergedBut(int place) const {
         AssignmentProblem merged;
         merged.places = 2;
-        // The host stays place 0, alone or among the others.
+        // The host stays place 0, alone or merged.
         const int own = place == 0 ? 0 : 1;
         const auto leastOf = [&](const auto& price) {
             double least = std::numeric_limits<double>::infinity();
@@ -400,14 +400,14 @@ private:
     std::vector<Pico> m_unary;     ///< [item * places + place]
     std::vector<std::vector<Pico>> m_copies;
     std::vector<std::vector<std::uint32_t>> m_readsOf; ///< by item: tensors that it makes or reads
-    // of search():
+    // State of search():
     std::vector<std::uint32_t> m_order;
     std::vector<Pico> m_rest;
     std::vector<std::uint64_t> m_bytes;
     std::optional<std::vector<int>> m_found;
     Pico m_least = 0;
     std::uint64_t m_steps = 0;
-    bool m_isLimited = false; ///< the best would not fit
+    bool m_isLimited = false; ///< the unlimited optimum does not fit
     bool m_searched = false;
 };
 

@@ -7,33 +7,33 @@
 
 namespace twb {
 
-inline constexpr std::size_t kMostPlaces = 32; ///< sets of places are bits
+inline constexpr std::size_t kMostPlaces = 32; ///< sets of places are bit masks
 
-/// Items that stand on one of a few places each, and what that costs. Places are numbers below `places`, of
-/// which 0 is the host. The cost is the sum of what each item takes where it stands, and of the copies: a
-/// tensor is copied once to every other place where somebody reads it. What could overlap is added up, so the
-/// sum bounds the time of one iteration from above. All times in ns.
+/// An assignment problem: items, each on one of a few places. Places are numbers below `places`; 0 is the
+/// host. The cost is the sum of each item's time on its place, and of the copies: a tensor is copied once to
+/// every other place with a consumer. Overlap does not count, so the sum is an upper bound of an iteration's
+/// time. All times in ns.
 struct AssignmentProblem {
     struct Item {
-        std::uint32_t allowed = 0; ///< bit p: it may stand on place p
+        std::uint32_t allowed = 0; ///< bit p: place p is allowed
         std::vector<double> ns;    ///< by place
-        std::uint64_t bytes = 0;   ///< that it holds where it stands
-        int now = 0;               ///< of equal costs the one with the fewest moves away from here is taken
+        std::uint64_t bytes = 0;   ///< memory on its place
+        int now = 0;               ///< the current place; among equal costs, the fewest moves win
     };
     struct Tensor {
         std::uint32_t producer = 0;
         std::vector<std::uint32_t> readers;       ///< items
-        std::vector<std::uint32_t> scalarReaders; ///< items that take it from the host without a copy
+        std::vector<std::uint32_t> scalarReaders; ///< items that read it from the host without a copy
         std::vector<double> copyNs;               ///< [from * places + to]
     };
 
     std::uint32_t places = 1;
     std::vector<Item> items;
     std::vector<Tensor> tensors;
-    std::vector<std::uint64_t> limits; ///< most bytes by place; empty: no limits
+    std::vector<std::uint64_t> limits; ///< memory limit in bytes by place; empty: no limits
 
-    std::size_t freeItems() const noexcept; ///< those with a choice
-    /// Bits of the places that a tensor is copied to. Items that stand nowhere yet (-1) read nothing.
+    std::size_t freeItems() const noexcept; ///< items with more than one allowed place
+    /// The places to which a tensor is copied, as bits. Items without a place (-1) read nothing.
     std::uint32_t copiedTo(const Tensor& tensor, const std::vector<int>& at) const;
     double nsOf(const std::vector<int>& at) const;
     bool fits(const std::vector<int>& at) const;
@@ -46,9 +46,9 @@ using IsCancelled = std::function<bool()>;
 struct Assignment {
     std::vector<int> at;  ///< place by item
     double ns = 0;        ///< nsOf(at)
-    double atLeastNs = 0; ///< no assignment costs less than this
-    bool isExact = false; ///< none is better
-    bool fits = true;     ///< within the limits; false when no such one was found
+    double atLeastNs = 0; ///< lower bound of the cost of any assignment
+    bool isExact = false; ///< no assignment is better
+    bool fits = true;     ///< within the limits; false if no such assignment was found
 };
 
 /// The best assignment. Exact for two places whose limits it keeps, and within tight limits and for more

@@ -42,7 +42,7 @@ bool BodyRule::check(NodeFacts& facts, const Node& node) {
 bool BodyRule::checkReads(const NodeFacts& facts, const Node& node) {
     bool fine = true;
     const Body* here = m_bodies.around(node.id);
-    // What the first iteration finds comes from outside.
+    // The initial value comes from outside the body.
     if (facts.op->role == OpRole::state && here) here = m_bodies.around(*here);
     for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
         const auto& from = facts.inputs[p];
@@ -106,9 +106,9 @@ bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
     return checkCarried(facts, node, *body);
 }
 
-/// What is carried comes in as it went out; each result that is carried has its Carried.
+/// A carried value keeps its type, and each carried result has its Carried.
 bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body) {
-    if (facts.attributes.empty()) return false; // said already
+    if (facts.attributes.empty()) return false; // reported already
     const std::int64_t carried = facts.attributes.integer("carried");
     std::vector<const NodeFacts*> states(static_cast<std::size_t>(carried), nullptr);
     bool fine = true;
@@ -149,7 +149,7 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
                             facts.device.toString()))
                 .fixes.push_back(moveFix(m_graph, state.id, facts.device));
         }
-        if (p >= facts.inputs.size() || !facts.inputs[p]) return false; // said already
+        if (p >= facts.inputs.size() || !facts.inputs[p]) return false; // reported already
         const auto& before = states[i]->outputs[0];
         const auto& after = m_out.typeOf(*facts.inputs[p]);
         if (!before || !after) return false;
@@ -176,7 +176,7 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
             d.fixes.push_back(std::move(fix));
             continue;
         }
-        // With no iteration at all it is what it was at first.
+        // Zero iterations return the initial value.
         auto& output = facts.outputs[i];
         if (output) *output = *before;
     }

@@ -9,16 +9,16 @@
 
 namespace twb {
 
-/// What must hold of bodies: who may read what is made in them, that their states belong to an owner which
-/// has them, and that a body gives back for each carried value what it takes. Writes its diagnostics, of the
-/// code "body", into `analysis`, whose nodes up to and including `facts` are filled in, bodies before their
+/// The rules for bodies: which nodes may read their tensors, that state nodes belong to an owner of the right
+/// kind, and that a body returns each carried value with the type that it accepts. Adds diagnostics with the
+/// code "body" to `analysis`, whose nodes up to and including `facts` are complete, bodies before their
 /// owners.
 class BodyRule {
 public:
     BodyRule(const Graph& graph, const Bodies& bodies, Analysis& analysis);
 
-    /// False when something is wrong with how the node stands in a body or owns them. Gives an owner's
-    /// outputs the sizes that hold however often its bodies run.
+    /// False if the node breaks a rule, as a part of a body or as an owner. Sets an owner's output sizes to
+    /// those that hold for any number of runs.
     bool check(NodeFacts& facts, const Node& node);
 
 private:

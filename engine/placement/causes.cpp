@@ -24,11 +24,11 @@ public:
 
 private:
     const Diagnostic& diagnostic(std::size_t i) const { return m_analysis.diagnostics[i]; }
-    /// What the input that a diagnostic is about reads; a disabled node before it is not to blame.
+    /// The source of a diagnostic's input. A disabled node before it is not the cause.
     PortRef sourceOf(const Diagnostic& d) const {
         return m_analysis.sourceOf(d.edge->to).value_or(d.edge->from);
     }
-    /// The nodes whose fault it can be, the likeliest first.
+    /// The possible causes, most likely first.
     std::vector<NodeId> suspects(const Diagnostic& d) const;
     void blame(std::vector<std::size_t> open);
     void joinNeighbours();
@@ -57,20 +57,20 @@ std::vector<NodeId> Causes::suspects(const Diagnostic& d) const {
         for (const auto& input : facts->inputs)
             if (input && std::find(out.begin(), out.end(), input->node) == out.end())
                 out.push_back(input->node);
-    // What the host reads is its source's fault alone: the op is free to stand where it does.
+    // For host values only the source is at fault: the op may be on its device.
     const bool onHost =
         d.code == "device-mismatch" && facts && facts->op && facts->op->inputAt(d.port).hostValue;
     if (!onHost || out.empty()) out.push_back(d.node);
     return out;
 }
 
-/// The node that explains the most is to blame for these; then the same with what is left.
+/// Greedy: the node that explains the most diagnostics is their cause; then the same for the rest.
 void Causes::blame(std::vector<std::size_t> open) {
     std::unordered_map<NodeId, std::vector<std::size_t>> explained;
     for (const std::size_t i : open)
         for (const NodeId node : suspects(diagnostic(i))) explained[node].push_back(i);
     std::set<std::size_t> left(open.begin(), open.end());
-    // By how much is still explained, the most first: kept lazily, as numbers only fall.
+    // Number of unexplained diagnostics by node, largest first. Updated lazily, since the numbers only fall.
     using Entry = std::tuple<std::size_t, bool, std::uint64_t>; // count, is first suspect, id (inverted)
     const auto entryOf = [&](NodeId node) {
         std::size_t count = 0;
@@ -99,7 +99,7 @@ void Causes::blame(std::vector<std::size_t> open) {
     }
 }
 
-/// Neighbours on the same device that are both to blame were moved there together.
+/// Causes on the same device that are neighbours were moved there together.
 void Causes::joinNeighbours() {
     std::unordered_map<NodeId, std::size_t> causeOf;
     for (std::size_t c = 0; c < m_causes.size(); ++c)

@@ -14,13 +14,13 @@ namespace twb {
 
 void addCycles(const Graph& graph, const Topology& topology, std::vector<Diagnostic>& diagnostics) {
     for (const auto& cycle : topology.cycles) {
-        // Walk inside the component until a node comes round again: a path that a person can follow.
+        // Walks inside the component until a node repeats, which gives a simple cycle.
         const auto inside = [&](std::uint32_t node) {
             return std::binary_search(cycle.begin(), cycle.end(), node);
         };
         struct Hop {
             NodeId from;
-            std::optional<Edge> edge; ///< nothing from a node of a body to the body's owner
+            std::optional<Edge> edge; ///< empty from a node of a body to the body's owner
         };
         std::vector<Hop> path;
         std::map<std::uint32_t, std::size_t> seen;

@@ -7,7 +7,8 @@
 
 namespace twb {
 
-/// An error for each cycle, with its nodes in order. A body's nodes count as read by the body's owner.
+/// Reports an error for each cycle, with its nodes in order. The owner of a body counts as a consumer of the
+/// body's nodes.
 void addCycles(const Graph& graph, const Topology& topology, std::vector<Diagnostic>& diagnostics);
 
 } // namespace twb

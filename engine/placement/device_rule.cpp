@@ -17,7 +17,7 @@ constexpr std::size_t kMostOperands = 32; ///< listed under a message
 
 bool isScalar(const std::optional<TensorType>& type) { return type && type->shape.rank() == 0; }
 
-/// The operand's name in messages: the framework's, numbered for a variadic input.
+/// The operand's name in messages: PyTorch's, numbered for a variadic input.
 std::string argumentName(const Op& op, int port) {
     const PortSpec& spec = op.inputAt(port);
     const std::string& name = spec.argument.empty() ? spec.name : spec.argument;
@@ -76,7 +76,7 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& mov
 }
 
 std::string DeviceRule::origin(const NodeFacts& source) const {
-    // Follow the tensor back to the node that decided where it lives: a source, a To, or a node without
+    // Follows the tensor back to the node that determined its device: a source, a To, or a node without
     // inputs.
     const NodeFacts* at = &source;
     for (std::size_t steps = 0; steps < kFarthestOrigin; ++steps) {
@@ -119,8 +119,8 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
 
     Diagnostic d = makeError("device-mismatch", facts.id, port, {});
     d.edge = Edge{from, {facts.id, port}};
-    // The words are PyTorch's (ATen/core/adaption.cpp) and JAX's (jax.transfer_guard), so that they can be
-    // searched for.
+    // The wording is that of PyTorch (ATen/core/adaption.cpp) and JAX (jax.transfer_guard), so that users can
+    // search for it.
     if (m_analysis.policy.kind() == Policy::Kind::guard) {
         const Device target = wanted(facts, port);
         const auto direction = Policy::directionOf(source.device, target);
@@ -327,7 +327,7 @@ Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinne
     try {
         price.bytes = static_cast<std::uint64_t>(type.byteCount());
     } catch (const Error&) {
-        return price; // the size does not fit: another diagnostic says so
+        return price; // invalid size: another diagnostic reports it
     }
     price.ns = accelerator->profile().copyNs(static_cast<double>(price.bytes), direction,
                                              pinned ? MemoryKind::pinned : MemoryKind::pageable);

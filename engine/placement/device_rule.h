@@ -15,24 +15,23 @@ namespace twb {
 /// Nodes that stand on other devices than in their graph.
 using Moves = std::map<NodeId, Device>;
 
-/// PyTorch's rule for where operands may live, and what it costs to satisfy it. Works on an analysis whose
-/// nodes up to and including `facts` are filled in.
+/// PyTorch's rule for the devices of operands, and the price of its fixes. Requires an analysis whose nodes
+/// up to and including `facts` are complete.
 class DeviceRule {
 public:
-    /// Nodes that a message goes back over to say where a tensor was made.
+    /// How many nodes a message goes back to find a tensor's origin.
     static constexpr std::size_t kFarthestOrigin = 64;
 
     DeviceRule(const Graph& graph, const DeviceMap& devices, const Analysis& analysis)
         : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
 
-    /// Input ports of a node whose tensors are not where they must be: on the lane's device, or, for values
-    /// that the host reads (shapes, axes), on cpu. A 0-dimensional cpu tensor may meet tensors of another
-    /// device in an elementwise op, as in PyTorch (TensorIterator treats it as a scalar argument).
+    /// The input ports whose tensors are on a wrong device: not on the lane's device or, for host values
+    /// (shapes, axes), not on cpu. An elementwise op accepts a 0-dimensional cpu tensor, as in PyTorch
+    /// (TensorIterator treats it as a scalar).
     std::vector<int> mismatches(const NodeFacts& facts, const Moves& moves = {}) const;
-    /// Where input `port` must be.
+    /// The required device of input `port`.
     Device wanted(const NodeFacts& facts, int port, const Moves& moves = {}) const;
-    /// The diagnostic of one such port, with its operands. Fixes are added by addFixes, once all nodes are
-    /// known.
+    /// The diagnostic for such a port, with its operands. addFixes adds the fixes when all nodes are known.
     Diagnostic describe(const NodeFacts& facts, int port) const;
     /// The ways to mend it, the cheapest first.
     void addFixes(Diagnostic& diagnostic) const;
@@ -64,7 +63,7 @@ private:
     mutable std::optional<TensorCopies> m_copies;                ///< made for the first fix
 };
 
-/// The node's name, or its op's where it has none.
+/// The node's name, or its op's name.
 std::string labelOf(const Graph& graph, NodeId node);
 /// `Gemm "fc1"`
 std::string quoted(const Node& node);

@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// Puts the diagnostics of an analysis, the first `ordered` of which are in order, in the order that it
-/// promises, and marks the nodes that they are about.
+/// Sorts the diagnostics of an analysis as documented there; the first `ordered` of them are sorted already.
+/// Marks their nodes.
 void putInOrder(Analysis& analysis, std::size_t ordered = 0);
 
 } // namespace twb

@@ -20,7 +20,7 @@ Fix enableFix(const Graph& graph, NodeId node) {
     return fix;
 }
 
-/// Whether a node may be left out and its input take the place of its output at all.
+/// Whether an input of the node may replace its output.
 bool mayPass(const Op* op) { return !op || op->role == OpRole::compute || op->role == OpRole::transfer; }
 
 } // namespace
@@ -47,7 +47,7 @@ void DisabledRule::standAside(NodeFacts& facts, const std::optional<TensorType>&
     std::fill(facts.outputs.begin(), facts.outputs.end(), std::nullopt);
     const auto fits = [&](const std::optional<PortRef>& from) {
         const NodeFacts* source = from ? m_out.find(from->node) : nullptr;
-        if (!source || source == &facts) return false; // what reads itself passes nothing on
+        if (!source || source == &facts) return false; // a node that reads itself passes nothing on
         if (m_bodies.around(source->id) != m_bodies.around(facts.id)) return false;
         return !made || m_out.typeOf(*from) == made;
     };
@@ -89,7 +89,7 @@ void DisabledRule::checkReads(const NodeFacts& facts) {
 Edge DisabledRule::drawn(const Edge& edge) const {
     const NodeFacts* reader = m_out.find(edge.to.node);
     const auto port = static_cast<std::size_t>(edge.to.port);
-    // A fix may be about an edge that is to be; only those that are there have another end.
+    // A fix may refer to an edge that does not exist yet; only existing edges are mapped.
     if (!reader || port >= reader->inputs.size() || reader->inputs[port] != edge.from) return edge;
     return {m_graph.sourceOf(edge.to).value_or(edge.from), edge.to};
 }
@@ -136,7 +136,7 @@ Graph exportable(const Graph& graph, const Analysis& analysis, std::string_view 
 
 std::vector<Edge> readersOf(const Graph& graph, const Analysis& analysis, NodeId node) {
     std::vector<Edge> out = graph.outgoing(node);
-    std::set<NodeId> followed; // once, also where it reads the tensor twice or stands on a cycle
+    std::set<NodeId> followed; // visited once, even with two edges or on a cycle
     for (std::size_t i = 0; i < out.size();) {
         const NodeFacts* reader = analysis.find(out[i].to.node);
         if (!reader || !reader->disabled) {

@@ -10,23 +10,22 @@
 
 namespace twb {
 
-/// What it means that a node is disabled: it is not run, and whoever reads its output 0 reads the first of
-/// its inputs that has the dtype and the shape that this output would have. Where no input has, as with a
-/// source, what needs the node is not run, and says so. Works on an analysis whose nodes before the one in
-/// question are filled in.
+/// The rule for disabled nodes. A disabled node does not run. Consumers of its output 0 read its first input
+/// with the dtype and shape of that output instead. Without such an input, as for a source, its consumers do
+/// not run and get a warning. Requires an analysis whose nodes before the current one are complete.
 class DisabledRule {
 public:
     DisabledRule(const Graph& graph, const Bodies& bodies, Analysis& analysis)
         : m_graph(graph), m_bodies(bodies), m_out(analysis) {}
 
-    /// Replaces what disabled nodes would have made by what they pass on.
+    /// Replaces outputs of disabled nodes by the tensors that they pass on.
     void follow(std::vector<std::optional<PortRef>>& inputs) const;
-    /// Says what is passed on instead of `facts`, which would make `made`; nothing: that cannot be told, and
-    /// its readers judge for themselves.
+    /// Finds the tensor that is passed on instead of `facts`, whose output would be `made`. `made` is null if
+    /// unknown; then consumers are checked separately.
     void standAside(NodeFacts& facts, const std::optional<TensorType>& made);
-    /// Warns of a node that cannot run without a disabled one.
+    /// Warns about a node that cannot run without a disabled one.
     void checkReads(const NodeFacts& facts);
-    /// Gives diagnostics and copies the edges of the graph in place of those around disabled nodes.
+    /// Assigns diagnostics and copies to the edges of the graph, instead of the edges around disabled nodes.
     void nameEdges();
 
 private:
@@ -39,11 +38,11 @@ private:
     bool m_any = false;
 };
 
-/// The graph as it runs: without its disabled nodes, each wire led around them. Throws Error(badGraph), which
-/// names `format`, where something cannot run without one of them.
+/// The graph without its disabled nodes, with their wires connected around them. Throws Error(badGraph) that
+/// names `format` if a node cannot run without a disabled one.
 Graph exportable(const Graph& graph, const Analysis& analysis, std::string_view format);
-/// The edges from a node to those that read it, also through disabled nodes that pass its output on; then
-/// `from` is its output all the same.
+/// The edges from a node to its consumers, including consumers behind disabled nodes; `from` is always the
+/// node's output.
 std::vector<Edge> readersOf(const Graph& graph, const Analysis& analysis, NodeId node);
 
 } // namespace twb

@@ -15,9 +15,9 @@ struct FixSet {
     Delta delta; ///< all of it
     /// What all steps and copies of one iteration take afterwards, one after the other, by the profiles.
     double ns = 0;
-    double insertingNs = 0; ///< the same, were a To put on every such edge instead
+    double insertingNs = 0; ///< the same with a To on every such edge instead
     double atLeastNs = 0;   ///< no such change leaves less
-    bool isExact = false;   ///< this is the least
+    bool isExact = false;   ///< no set is better
 };
 
 /// The change with the fewest predicted milliseconds that mends all device mismatches of a graph: each node

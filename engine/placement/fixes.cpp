@@ -17,8 +17,8 @@
 namespace twb {
 namespace {
 
-constexpr double kColumn = 200; ///< a node card and the gap beside it
-constexpr double kRow = 96;     ///< a node card and the gap below it
+constexpr double kColumn = 200; ///< a card and the gap beside it
+constexpr double kRow = 96;     ///< a card and the gap below it
 
 } // namespace
 
@@ -97,7 +97,7 @@ Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& device
 
 void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device) {
     const LaneId lane = laneOf(builder, device);
-    // Cards that stand there, by columns and rows of a grid as wide as a card and its gap.
+    // The existing cards, in a grid of cells of a card and its gap.
     std::set<std::pair<std::int64_t, std::int64_t>> taken;
     const auto cell = [](Position at) {
         return std::pair{std::llround(at.x / kColumn), std::llround(at.y / kRow)};

@@ -8,15 +8,14 @@
 
 namespace twb {
 
-/// Fixes without a price; labels come from `graph`.
+/// Fixes without a price, with labels from `graph`.
 Fix moveFix(const Graph& graph, NodeId node, Device device);
 Fix disconnectFix(const Graph& graph, const Edge& edge);
 
 /// The first lane of a device, which is added below the others where there is none.
 LaneId laneOf(DeltaBuilder& builder, Device device);
 
-/// The change that a fix makes to `graph` as it is now. Throws Error(badGraph) when the graph has moved on
-/// and what the fix names is no longer there.
+/// The change of a fix for the current `graph`. Throws Error(badGraph) if its node or edge no longer exists.
 Delta toDelta(const Graph& graph, const Fix& fix);
 
 /// The changes of fixes, and with each node that they move a To for every operand that would be on a wrong
@@ -29,8 +28,8 @@ Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& device
 /// left out.
 Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);
 
-/// Puts nodes on a lane (a first lane of `device` is added when there is none). They keep their places, or,
-/// where these are taken, their places relative to each other.
+/// Moves nodes to a lane; adds a lane of `device` if there is none. They keep their positions or, if these
+/// are occupied, their relative positions.
 void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device);
 Delta moveToDevice(const Graph& graph, const std::vector<NodeId>& nodes, Device device);
 

@@ -4,8 +4,8 @@
 
 namespace twb {
 
-/// Adds the copies that the policy makes of what `source` makes, one for each device that needs it, and a
-/// warning for each that is to be said. Works on an analysis in which the facts of its readers are filled in.
+/// Adds the copies that the policy makes of the outputs of `source`, one per device, and their warnings. The
+/// facts of its consumers must be complete.
 void addImplicitCopies(const Graph& graph, const DeviceMap& devices, NodeId source, Analysis& analysis);
 
 } // namespace twb

@@ -14,7 +14,7 @@ bool isCopy(const NodeFacts* facts) {
 } // namespace
 
 std::vector<Residence> journeyOf(const Graph& graph, const Analysis& analysis, PortRef output) {
-    std::set<NodeId> seen; // a graph with a cycle has no first one
+    std::set<NodeId> seen; // a graph with a cycle has no origin
     while (isCopy(analysis.find(output.node)) && seen.insert(output.node).second)
         output = *analysis.find(output.node)->inputs.front();
 

@@ -6,17 +6,17 @@
 
 namespace twb {
 
-/// One place in which a tensor lives: where it was created, or a copy of it.
+/// A device on which a tensor exists: its origin, or a copy.
 struct Residence {
-    PortRef tensor; ///< the output that it is there; of an implicit copy, of what was copied
+    PortRef tensor; ///< the output of this residence; for an implicit copy, of its source
     Device device;
-    bool isImplicit = false;     ///< the policy copies it there
-    std::vector<NodeId> readers; ///< who reads it there, copies included, in the order in which they run
+    bool isImplicit = false;     ///< the policy makes the copy
+    std::vector<NodeId> readers; ///< its consumers on this device, including copies, in execution order
     NodeId dies() const noexcept { return readers.empty() ? NodeId::none : readers.back(); }
 };
 
-/// Where the tensor that leaves `output` was created, every copy of it, and who reads each: the first
-/// residence is the origin, a copy comes after what it is a copy of.
+/// The origin of the tensor at `output`, all its copies, and the consumers of each. The origin comes first; a
+/// copy comes after its source.
 std::vector<Residence> journeyOf(const Graph& graph, const Analysis& analysis, PortRef output);
 
 } // namespace twb

@@ -16,7 +16,7 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kMany = 4; // copies that are worth a word
+constexpr std::size_t kMany = 4; // minimum number of copies for a report
 
 } // namespace
 
@@ -36,7 +36,7 @@ Diagnostic& Lints::add(Severity severity, std::string code, NodeId node, std::st
     return d;
 }
 
-/// A new value of an attribute; absent: its default.
+/// The new value of an attribute; absent: its default.
 Fix Lints::setting(NodeId node, const std::string& attribute, std::optional<AttributeValue> value,
                    Price price) const {
     Fix fix;
@@ -131,7 +131,7 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     if (!source.op || source.op->role != OpRole::source) return;
     const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
     const auto& readers = m_graph.outgoing(source.id);
-    if (!isFirstThere(to, source)) return; // said of the first
+    if (!isFirstThere(to, source)) return; // reported for the first
     const DeviceRule rule(m_graph, m_devices, m_analysis);
     const bool onlyThere = std::all_of(readers.begin(), readers.end(), [&](const Edge& edge) {
         const NodeFacts* reader = m_analysis.find(edge.to.node);
@@ -155,7 +155,7 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     d.fixes.push_back(std::move(fix));
 }
 
-/// Whether no other To before it, in the order of the readers, brings the source to that device.
+/// Whether this is the first To, in the order of the consumers, that copies the source to that device.
 bool Lints::isFirstThere(const NodeFacts& to, const NodeFacts& source) {
     const auto [at, fresh] = m_first.try_emplace({source.id, to.device}, to.id);
     if (!fresh) return at->second == to.id;
@@ -197,7 +197,7 @@ void Lints::sumUp() {
     }
 }
 
-/// Everything that an op reads and that changes was brought for it from one device, and goes back there.
+/// Whether all varying inputs of an op were copied for it from one device, and its results go back there.
 void Lints::lookAtOp(const NodeFacts& facts) {
     std::optional<Device> home;
     double copies = 0;
@@ -215,7 +215,7 @@ void Lints::lookAtOp(const NodeFacts& facts) {
         if (!type || !type->isKnown()) return;
         inputs.push_back(*type);
         dtypes.push_back(type->dtype);
-        if (source->op && source->op->role == OpRole::source) continue; // could be made anywhere
+        if (source->op && source->op->role == OpRole::source) continue; // could be created on any device
         if (!isPlainTransfer(*source, m_analysis) || m_graph.outgoing(source->id).size() != 1) return;
         const NodeFacts* before = factsOf(source->inputs[0]);
         if (!before || before->device == facts.device || (home && *home != before->device)) return;

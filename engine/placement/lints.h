@@ -9,26 +9,26 @@
 
 namespace twb {
 
-/// What is allowed but costs more than it need, or does not do what it says. Adds to the diagnostics of an
-/// analysis in which the facts of all nodes are filled in:
-///
-/// - `ping-pong` (warning): a To that brings a tensor back to a device that has it already.
+/// Findings about graphs that run but cost more than necessary, or do not do what they seem to do. Requires
+/// an analysis with the facts of all nodes; adds to its diagnostics:
+/// - `ping-pong` (warning): a To that copies a tensor back to a device that already has it.
 /// - `non-blocking-pageable` (warning): `non_blocking` of a copy from pageable memory, which has no effect
-///   (cudaMemcpyAsync stages such a source before it returns).
-/// - `read-before-complete` (warning): a `non_blocking` copy to the host that is read there. A run here waits
-///   for it; PyTorch does not.
-/// - `transfer-in-iteration` (note): a copy in every iteration of what does not change.
-/// - `small-copies` (note): many copies between two devices that take longer to start than to run.
-/// - `tiny-op` (note): an op that would take less time where its operands come from and its result goes to
-///   than the copies there and back take.
+/// (cudaMemcpyAsync stages such a source before it returns).
+/// - `read-before-complete` (warning): the host reads the result of a `non_blocking` copy. Runs here wait for
+/// the copy; PyTorch does not.
+/// - `transfer-in-iteration` (note): a constant tensor is copied in every iteration.
+/// - `small-copies` (note): many copies between two devices that are dominated by latency.
+/// - `tiny-op` (note): an op that would be faster on the device of its operands than with the copies there
+/// and back.
 class Lints {
 public:
     Lints(const Graph& graph, const DeviceMap& devices, Analysis& analysis)
         : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
 
-    /// One node, at most once, if it is fine; a small copy is noted in the analysis.
+    /// Checks one node without errors; call it at most once per node. Small copies are recorded in the
+    /// analysis.
     void lookAt(const NodeFacts& facts);
-    /// What the noted small copies come to.
+    /// Reports the recorded small copies.
     void sumUp();
 
 private:
@@ -50,7 +50,7 @@ private:
     const Graph& m_graph;
     const DeviceMap& m_devices;
     Analysis& m_analysis;
-    std::map<std::pair<NodeId, Device>, NodeId> m_first; ///< of a source's copies to a device
+    std::map<std::pair<NodeId, Device>, NodeId> m_first; ///< the first copy of a source to a device
 };
 
 } // namespace twb

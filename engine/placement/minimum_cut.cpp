@@ -7,7 +7,7 @@
 namespace twb {
 namespace {
 
-/// More than any sum of costs, and small enough to be added up.
+/// Larger than any sum of costs, and small enough to be added.
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 1024;
 
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
@@ -55,7 +55,7 @@ std::vector<bool> MinimumCut::solve() const {
         reverse[there] = back;
         reverse[back] = there;
     };
-    // One arc to a terminal a vertex, to the side that is dearer: the algorithm looks at the first one only.
+    // One arc per vertex to a terminal, on the more expensive side: the algorithm uses only the first one.
     for (std::size_t v = 0; v < vertices; ++v) {
         const std::int64_t more = m_costs[v].onSecond - m_costs[v].onFirst;
         if (more > 0) add(first, v, more);

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-/// Vertices that stand on one of two sides each, at the least cost: a minimum cut. Costs are not negative.
+/// Assigns vertices to two sides at the least cost: a minimum cut. Costs must not be negative.
 class MinimumCut {
 public:
     int addVertex() {
@@ -14,18 +14,18 @@ public:
         return vertexCount() - 1;
     }
     int vertexCount() const noexcept { return static_cast<int>(m_costs.size()); }
-    /// What a vertex costs on the first side, or on the second.
+    /// The cost of a vertex on the first side, and on the second.
     void addCost(int vertex, bool onFirst, std::int64_t cost);
-    /// What it costs that `one` stands on the first side (second, if not `onFirst`) and `other` opposite.
+    /// The cost of `one` on the first side (the second, if not `onFirst`) with `other` on the opposite side.
     void addApart(int one, int other, bool onFirst, std::int64_t cost);
-    /// Where `leader` stands on the first side (second, if not `onFirst`), `follower` stands there, too.
+    /// If `leader` is on the first side (the second, if not `onFirst`), `follower` must be, too.
     void follow(int leader, int follower, bool onFirst);
-    /// Whether each vertex stands on the first side.
+    /// By vertex: whether it is on the first side.
     std::vector<bool> solve() const;
 
 private:
     struct Arc {
-        int from, to; ///< cut, and paid for, when `from` is on the first side and `to` on the second
+        int from, to; ///< the edge is cut if `from` is on the first side and `to` on the second
         std::int64_t cost;
     };
     struct Costs {

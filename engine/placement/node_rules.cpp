@@ -13,7 +13,7 @@
 namespace twb {
 namespace {
 
-/// Values that the host may need before the run are small: shapes, axes.
+/// Host values that are needed before the run are small: shapes, axes.
 constexpr std::int64_t kMaxHostValue = 4096;
 
 } // namespace
@@ -32,8 +32,7 @@ void NodeRules::check(NodeFacts& facts, const Node& node, const Links& links) {
     m_disabledRule.checkReads(facts);
 }
 
-/// The type of a disabled node's output 0, if it ran; nothing where the rules would not let it, or do not
-/// know.
+/// The type of a disabled node's output 0 if it ran; nothing if the rules reject it or do not know.
 std::optional<TensorType> NodeRules::wouldMake(NodeFacts& facts, const Node& node) {
     facts.outputs.resize(1);
     if (!facts.op) return std::nullopt;
@@ -50,11 +49,11 @@ std::optional<TensorType> NodeRules::wouldMake(NodeFacts& facts, const Node& nod
         known = known && (types[port] || !facts.inputs[port]);
     const bool inferred = known && checkPorts(facts, node) && checkInputs(facts, node, types) &&
                           inferOutputs(facts, node, types);
-    m_out.diagnostics.resize(said); // it is not run: nothing is wrong with it
+    m_out.diagnostics.resize(said); // the node does not run, so it has no errors
     return inferred && !facts.outputs.empty() ? facts.outputs[0] : std::nullopt;
 }
 
-/// By input port. Null: not connected, or not known.
+/// By input port. Null: not connected, or unknown.
 std::vector<const TensorType*> NodeRules::inputTypes(const NodeFacts& facts) const {
     std::vector<const TensorType*> types;
     for (const auto& from : facts.inputs) {
@@ -68,10 +67,10 @@ std::vector<const TensorType*> NodeRules::inputTypes(const NodeFacts& facts) con
 
 void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links) {
     if (!facts.op) {
-        // A placeholder has the outputs that its edges say it has, of types nobody knows.
+        // A placeholder has as many outputs as its edges use, with unknown types.
         if (!links.outgoing.empty())
             facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
-        const AttributeValue* opset = node.attributes.find("opset"); // as the import of a model leaves it
+        const AttributeValue* opset = node.attributes.find("opset"); // set by the import of a model
         const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
         Diagnostic d =
             makeError("unknown-op", node.id, -1,
@@ -111,8 +110,7 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
     const bool portsFit = checkPorts(facts, node);
     const bool inputsFit = checkInputs(facts, node, types);
     sound = checkDevices(facts) && sound;
-    // A device mismatch leaves the types alone: they are inferred all the same, so that one wrong device does
-    // not hide a wrong shape behind it.
+    // Types are inferred in spite of a device mismatch, so that it does not hide a wrong shape.
     const bool inferred =
         complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
     const bool bodiesFit = m_bodyRule.check(facts, node);
@@ -147,7 +145,7 @@ Fix NodeRules::castFix(const Edge& edge, DType dtype) const {
     return fix;
 }
 
-/// What an op says of its inputs, as a diagnostic of this node, with the fix that its kind has.
+/// An op's error about its inputs as a diagnostic of this node, with a fix.
 Diagnostic NodeRules::describe(const InferError& e, const NodeFacts& facts, const Node& node) const {
     Diagnostic d = makeError(e.kind(), node.id, e.port(),
                              fmt::format("{} (when checking arguments of {})", e.what(), quoted(node)));
@@ -163,7 +161,7 @@ bool NodeRules::checkInputs(const NodeFacts& facts, const Node& node,
     bool fine = true;
     for (const InferError& e : inputErrors(*facts.op, types)) {
         const auto port = static_cast<std::size_t>(e.port());
-        // A type that is not known is its source's fault, and an error there.
+        // An unknown type is its source's error.
         if (port < types.size() && facts.inputs[port] && !types[port]) continue;
         fine = false;
         add(describe(e, facts, node));
@@ -186,10 +184,10 @@ bool NodeRules::checkDevices(NodeFacts& facts) {
     return fine;
 }
 
-/// The tensor that an output will be, where the host can know it before the run: a small source, the Shape of
-/// a known shape, and what is computed from those alone.
+/// The value of an output, if it is known before the run: of a small source, of Shape with a known shape, and
+/// of ops on such values.
 const Tensor* NodeRules::hostValue(PortRef from, int depth) {
-    constexpr int deepest = 64; // how far a chain of such ops is followed
+    constexpr int deepest = 64; // limit of such a chain of ops
     const auto at = m_out.index.find(from.node);
     if (at == m_out.index.end() || from.port != 0 || depth > deepest) return nullptr;
     NodeFacts& facts = m_out.nodes[at->second];
@@ -205,7 +203,7 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
     }
     if (!op->kernel) return nullptr;
     if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
-    if (op->name == "Input") return nullptr; // another run may be given another one
+    if (op->name == "Input") return nullptr; // its value may differ between runs
     facts.asked = true;
     const std::optional<TensorType>& type = facts.outputs[0];
     if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
@@ -228,7 +226,7 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
         facts.value = std::move(value);
         return &facts.value;
     } catch (const Error&) {
-        return nullptr; // the run will say what is wrong with it
+        return nullptr; // the run will report the error
     }
 }
 
@@ -288,7 +286,7 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
         if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
     for (const auto& output : facts.outputs)
         if (dtypes.empty() && output) dtypes.push_back(output->dtype);
-    // A file is read on the host wherever its tensor goes.
+    // A file is read on the host, whatever its lane.
     if (op.role == OpRole::source && op.attribute("path")) backend = &m_devices.at(Device::cpu());
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
     std::vector<std::string_view> names;

@@ -13,20 +13,19 @@ namespace twb {
 
 class InferError;
 
-/// The rules that look at one node at a time, after the nodes that it reads.
+/// The rules for single nodes, checked after the nodes that they read.
 class NodeRules {
 public:
-    /// `analysis` gets the diagnostics, and is where the facts of other nodes are looked up.
+    /// `analysis` receives the diagnostics and has the facts of other nodes.
     NodeRules(const Graph& graph, const Bodies& bodies, const DeviceMap& devices, const TensorFiles* files,
               Analysis& analysis)
         : m_graph(graph), m_devices(devices), m_files(files), m_out(analysis), m_rule(graph, devices, m_out),
           m_bodyRule(graph, bodies, m_out), m_disabledRule(graph, bodies, m_out) {}
 
-    /// Fills in the facts of a node, whose id and rank are set, and adds what is wrong with it to the
-    /// diagnostics. What a device mismatch can be mended by is left to DeviceRule::addFixes(), which looks at
-    /// what reads the node as well.
+    /// Completes the facts of a node, whose id and rank are set, and adds its diagnostics. The fixes of a
+    /// device mismatch come later from DeviceRule::addFixes(), which also needs the node's consumers.
     void check(NodeFacts& facts, const Node& node, const Links& links);
-    /// See DisabledRule: once all nodes are checked.
+    /// See DisabledRule. Call it after all nodes are checked.
     void nameEdges() { m_disabledRule.nameEdges(); }
 
 private:

@@ -12,7 +12,7 @@
 namespace twb {
 namespace {
 
-constexpr std::uint32_t kHost = 0; ///< the item that stands for what the host reads
+constexpr std::uint32_t kHost = 0; ///< the item of values that the host reads
 
 bool isKnown(const std::optional<TensorType>& type) { return type && type->isKnown(); }
 
@@ -21,7 +21,7 @@ std::uint64_t bytesOf(const std::optional<TensorType>& type) {
     try {
         return static_cast<std::uint64_t>(type->byteCount());
     } catch (const Error&) {
-        return 0; // too large for anything: a diagnostic says so
+        return 0; // too large; a diagnostic reports it
     }
 }
 
@@ -78,7 +78,7 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
 const NodeFacts* PlacementModel::readerThatTakesAlong(const NodeFacts& facts) const {
     const auto reader = foldedInto(m_graph, *m_graph.find(facts.id));
     const NodeFacts* at = reader ? m_analysis.find(reader->node) : nullptr;
-    // What the host reads stays behind when its reader goes to a GPU.
+    // Host values stay on cpu when their consumer moves to a GPU.
     const bool follows =
         at && at->op && at->device == facts.device && !at->op->inputAt(reader->port).hostValue;
     return follows ? at : nullptr;
@@ -141,7 +141,7 @@ PortRef PlacementModel::behindTransfers(PortRef from) const {
     return from;
 }
 
-/// Of an elementwise op with an operand that is no scalar, and so has to be where the op is.
+/// Whether an elementwise op has an operand that is not a scalar and thus must be on its device.
 bool PlacementModel::takesHostScalars(const NodeFacts& facts) const {
     if (!facts.op->elementwise) return false;
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {

@@ -13,18 +13,18 @@
 
 namespace twb {
 
-/// What the nodes of a graph would take on each device, by the profiles, as an AssignmentProblem. Sources
-/// take nothing: they run once, before the iterations. What a size known at run time decides is priced as if
-/// it were empty.
+/// The predicted times of a graph's nodes on each device, as an AssignmentProblem. Sources cost nothing: they
+/// run once, before the iterations. A size that is known only at run time counts as 0.
 class PlacementModel {
 public:
     struct Options {
-        /// Whether a node may leave its device, for those that can: a step with a kernel on the other one, or
-        /// a source, outside of the bodies of If, Loop and Scan.
+        /// Whether a node may leave its device. Only for nodes that can: a step with a kernel on the other
+        /// device, or a source, outside the bodies of If, Loop and Scan.
         std::function<bool(const NodeFacts&)> mayMove;
-        /// To nodes that change no dtype are looked through: who reads one reads the tensor behind it.
+        /// Looks through To nodes that keep the dtype: their consumers count as consumers of the original
+        /// tensor.
         bool throughTransfers = false;
-        /// Everything a device holds must fit, as if no memory were used twice.
+        /// All tensors of a device must fit, without reuse of memory.
         bool withLimits = false;
     };
     PlacementModel(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
@@ -35,11 +35,11 @@ public:
     /// By place; place 0 is cpu.
     const std::vector<Device>& devices() const noexcept { return m_devices; }
     int placeOf(Device device) const;
-    /// By item; none for the host, who reads shapes and axes.
+    /// By item; none for the host, which reads shapes and axes.
     const std::vector<NodeId>& nodes() const noexcept { return m_nodes; }
     std::uint32_t itemOf(NodeId node) const { return m_items.at(node); }
-    /// Whether readers of a To read the tensor behind it: with `throughTransfers`, of a To that is a plain
-    /// copy, that is read, that nobody pinned, and that runs as often as what it copies is made.
+    /// Whether the consumers of a To count as consumers of its source: with `throughTransfers`, if the To is
+    /// a plain copy, has consumers, is not pinned, and runs as often as its source.
     bool isLookedThrough(const NodeFacts& facts) const;
     /// Whether an input takes a 0-dimensional tensor from the host without a copy.
     bool isHostScalar(const NodeFacts& facts, int port) const;
@@ -48,7 +48,7 @@ public:
     const std::vector<PortRef>& tensors() const noexcept { return m_tensors; }
 
 private:
-    /// Of a parameter that is folded into it, and stands where it does: they move together.
+    /// Merges a folded parameter with its node: they move together.
     const NodeFacts* readerThatTakesAlong(const NodeFacts& facts) const;
     void addItem(const NodeFacts& facts, const Options& options);
     void addReads(const NodeFacts& facts);
@@ -68,12 +68,12 @@ private:
     std::vector<NodeId> m_nodes;
     std::unordered_map<NodeId, std::uint32_t> m_items;
     std::vector<PortRef> m_tensors;
-    std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output; 0: not there, else + 1
+    std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output: index + 1; 0: none
     std::map<PortRef, std::set<Device>> m_pinned;  ///< where looked-through To nodes pin their tensor
     std::set<std::pair<PortRef, Device>> m_shared; ///< copies by other To nodes that readers can share
 };
 
-/// Whether a To is only a copy: it changes no dtype.
+/// Whether a To is only a copy: it keeps the dtype.
 bool isPlainTransfer(const NodeFacts& facts, const Analysis& analysis);
 
 } // namespace twb

@@ -29,7 +29,7 @@ Copies copiesOf(const AssignmentProblem& problem, const std::vector<int>& at) {
             if (!(places >> to & 1U)) continue;
             const double ns =
                 tensor.copyNs[static_cast<std::size_t>(at[tensor.producer]) * problem.places + to];
-            copies.count += ns > 0 ? 1 : 0; // else it is made before the iterations
+            copies.count += ns > 0 ? 1 : 0; // else the copy is made before the iterations
             copies.ns += ns;
         }
     }
@@ -42,7 +42,7 @@ double stepsOf(const AssignmentProblem& problem, const std::vector<int>& at) {
     return ns;
 }
 
-/// Items that move alike and share tensors, by the first of each.
+/// Groups items with the same move and common tensors, by the first of each.
 std::vector<std::vector<std::uint32_t>> groupsOf(const AssignmentProblem& problem,
                                                  const std::vector<int>& at) {
     std::vector<std::uint32_t> root(at.size());
@@ -87,7 +87,7 @@ std::string namesOf(const Graph& graph, const std::vector<NodeId>& nodes) {
 
 std::string copyWords(int count) { return fmt::format("{} {}", count, count == 1 ? "copy" : "copies"); }
 
-/// Why, in words: what the moves gain, and what they are worth it for.
+/// The reason for a move: its gain and its cost.
 std::string reasonOf(const Graph& graph, const PlacementMove& move) {
     std::vector<std::string> gains;
     std::vector<std::string> costs;
@@ -146,8 +146,8 @@ private:
         return options;
     }
 
-    /// What the sum of all steps gains can be lost where steps that overlapped no longer do: moves without
-    /// which an iteration is shorter are taken back, and all of them where none is left that helps.
+    /// A smaller sum may still make an iteration longer if fewer steps overlap. Moves without which an
+    /// iteration is shorter are removed; if no gain is left, all are.
     void settle(Assignment& best, const IterationNs& iterationNs, const IsCancelled& isCancelled) const {
         const auto timeOf = [&](const std::vector<int>& at) {
             Graph moved = m_graph;

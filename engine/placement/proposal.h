@@ -10,27 +10,27 @@
 
 namespace twb {
 
-/// Nodes that go from one device to another together, since what joins them would have to be copied else.
+/// Nodes that move to another device together, because the edges between them would otherwise be copied.
 struct PlacementMove {
     std::vector<NodeId> nodes;
     Device from, to;
-    int copies = 0;     ///< in an iteration, more or (negative) fewer than if these stayed
-    double copyNs = 0;  ///< what these take, more or less
-    double stepNs = 0;  ///< what the steps of these nodes take, more or less
+    int copies = 0;     ///< additional copies per iteration; negative: fewer
+    double copyNs = 0;  ///< additional time of copies
+    double stepNs = 0;  ///< additional time of these nodes' steps
     std::string reason; ///< "Shape and Gather to cpu: removes 3 copies"
 };
 
-/// Lanes for the nodes that may move.
+/// Proposed lanes for the nodes that may move.
 struct PlacementProposal {
-    std::vector<PlacementMove> moves; ///< the most telling one first; none: nothing is better
-    Delta delta;          ///< the moves, the To nodes that they need, and without those they do not
-    double nsNow = 0;     ///< all steps and copies of an iteration, one after the other: see assignment.h
-    double ns = 0;        ///< the same with the moves
-    double atLeastNs = 0; ///< no placement takes less
+    std::vector<PlacementMove> moves; ///< the largest gain first; empty: no better placement
+    Delta delta;                      ///< the moves, with added and removed To nodes
+    double nsNow = 0;                 ///< the sum of all steps and copies of an iteration; see assignment.h
+    double ns = 0;                    ///< the same with the moves
+    double atLeastNs = 0;             ///< lower bound for any placement
     bool isExact = false;
 };
 
-/// What an iteration of a graph is predicted to take with all that overlaps, in ns (profile/prediction.h).
+/// Predicts the time of one iteration of a graph, with overlap, in ns (profile/prediction.h).
 using IterationNs = std::function<double(const Graph&)>;
 
 /// The devices of the graph's lanes for its nodes on which all steps and copies of an iteration take the

@@ -14,7 +14,7 @@ namespace {
 
 bool counts(const Change<Node>& change) {
     if (!change.before || !change.after) return true;
-    // Where it is drawn is nothing to the rules; everything else may be.
+    // The position does not matter to the rules; everything else may.
     Node alike = *change.after;
     alike.position = change.before->position;
     alike.folded = change.before->folded;
@@ -43,18 +43,18 @@ bool changesPolicy(const Delta& delta) {
            delta.info->before->policy != delta.info->after->policy;
 }
 
-/// One change of a plain graph. Three circles around it: the nodes to be checked again, because something
-/// that their facts come from changed; those whose facts came out otherwise; and around these, those about
-/// which other words may be right: a price or a name of a neighbour is part of them.
+/// One change of a plain graph, in three growing sets of nodes: nodes to check again, because an input of
+/// their facts changed; nodes whose facts changed; and nodes whose diagnostics may change, because they
+/// mention a price or a name of a changed node.
 class Revalidation {
 public:
     Revalidation(Analysis& analysis, const Graph& graph, const DeviceMap& devices, const TensorFiles* files)
         : m_out(analysis), m_graph(graph), m_devices(devices), m_bodies(graph),
           m_rules(graph, m_bodies, devices, files, analysis), m_most(64 + graph.nodes().size() / 4) {}
 
-    /// False when so much is touched that all may as well be analysed anew: `analysis` is of no use then.
+    /// False if so many nodes are affected that a complete analysis is as fast; `analysis` is then invalid.
     bool run(const Delta& delta);
-    /// Afterwards.
+    /// After the change.
     Revised revised() const { return {false, {m_said.begin(), m_said.end()}}; }
 
 private:
@@ -77,12 +77,12 @@ private:
     const DeviceMap& m_devices;
     const Bodies m_bodies;
     NodeRules m_rules;
-    const std::size_t m_most;               ///< nodes that are worth it
+    const std::size_t m_most;               ///< limit of affected nodes
     std::unordered_set<NodeId> m_touched;   ///< by the change itself
     std::unordered_set<NodeId> m_checked;   ///< again
-    std::unordered_set<NodeId> m_changed;   ///< their facts, or they were touched
-    std::unordered_set<NodeId> m_newValues; ///< what the host knew of them, or could not know, is void
-    std::unordered_set<NodeId> m_said;      ///< nodes about which everything is said anew
+    std::unordered_set<NodeId> m_changed;   ///< their facts changed, or they were touched
+    std::unordered_set<NodeId> m_newValues; ///< their known host values are void
+    std::unordered_set<NodeId> m_said;      ///< nodes with new diagnostics
     bool m_ranksMoved = false;
 };
 
@@ -138,8 +138,8 @@ void Revalidation::removeFacts(NodeId id) {
     m_out.index.erase(at);
 }
 
-/// Ranks above those of the inputs, for the targets of these edges and what follows them. Never ends on a
-/// cycle but for the bound.
+/// Raises the ranks of the targets of these edges, and of their descendants, above those of their inputs. The
+/// bound ends it on a cycle.
 bool Revalidation::rank(std::vector<Edge> edges) {
     for (std::size_t raised = 0; !edges.empty();) {
         const Edge edge = edges.back();
@@ -169,7 +169,7 @@ bool Revalidation::checkAgain() {
     return true;
 }
 
-/// Whether its readers must be checked again as well.
+/// Whether its consumers must be checked again as well.
 bool Revalidation::reconsider(NodeFacts& facts) {
     NodeFacts before = std::exchange(facts, {});
     facts.id = before.id;
@@ -227,7 +227,7 @@ bool Revalidation::widen(bool hasMismatches) {
     return true;
 }
 
-/// A chain of To nodes is followed back to where its tensor was made, however long it is.
+/// Follows a chain of To nodes of any length back to the tensor's origin.
 bool Revalidation::followTransfers() {
     return follow(
         m_graph.nodes().size(),
@@ -235,8 +235,8 @@ bool Revalidation::followTransfers() {
         [this](const NodeFacts& facts) { m_said.insert(facts.id); });
 }
 
-/// A mismatch names the node that decided where a tensor lives: back through the first inputs of what
-/// computes.
+/// A mismatch names the node that determined a tensor's device: back through the first inputs of compute
+/// nodes.
 bool Revalidation::followOrigins() {
     return follow(
         DeviceRule::kFarthestOrigin,
@@ -247,8 +247,8 @@ bool Revalidation::followOrigins() {
         });
 }
 
-/// Visits what reads a changed node by its first input, what reads that, and so on, as long as `leads` and
-/// not over more than `farthest` edges.
+/// Visits the consumers of a changed node's output through their first inputs, and so on, while `leads`
+/// allows it, over at most `farthest` edges.
 template <class Leads, class Visit>
 bool Revalidation::follow(std::size_t farthest, const Leads& leads, const Visit& visit) {
     std::unordered_set<NodeId> seen;
@@ -268,11 +268,11 @@ bool Revalidation::follow(std::size_t farthest, const Leads& leads, const Visit&
     return m_said.size() <= m_most;
 }
 
-/// Everything about the nodes of the widest circle anew, in place of what was said before.
+/// Replaces all diagnostics of the nodes in the largest set.
 void Revalidation::say(std::vector<Diagnostic> before) {
     for (const NodeId id : m_said) {
         if (m_checked.contains(id)) continue;
-        NodeFacts same; // its facts are as they were; what is said of it need not be
+        NodeFacts same; // the facts are unchanged; the diagnostics may not be
         same.id = id;
         m_rules.check(same, *m_graph.find(id), *m_graph.links().find(id));
     }

@@ -5,8 +5,8 @@
 namespace twb {
 namespace {
 
-/// Tarjan's strongly connected components (SIAM J. Comput. 1972), with a stack of its own: a chain of a
-/// million nodes must not exhaust the thread's.
+/// Tarjan's strongly connected components (SIAM J. Comput. 1972) with an explicit stack: a chain of a million
+/// nodes would exhaust the thread's stack.
 class Components {
 public:
     explicit Components(const Topology& topology)
@@ -122,7 +122,7 @@ Topology::Topology(const Graph& graph, const Bodies& bodies) {
 }
 
 std::uint32_t Topology::indexOf(NodeId id) const noexcept {
-    // Ids are dense but for what was deleted: the position is at or a little before id - first id.
+    // Ids are dense except for deleted ones, so the position is at or slightly before id - first id.
     const auto guess = static_cast<std::size_t>(value(id) - value(nodes.front()->id));
     if (guess < nodes.size() && nodes[guess]->id == id) return static_cast<std::uint32_t>(guess);
     const auto end = guess < nodes.size() ? nodes.begin() + static_cast<std::ptrdiff_t>(guess) : nodes.end();

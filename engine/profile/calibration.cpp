@@ -20,7 +20,7 @@ constexpr std::size_t kLeastCopy = std::size_t{4} << 10;
 constexpr int kMostRepeats = 200;
 constexpr int kLaunches = 1000;
 
-/// What the device can do: the rest is what else was going on.
+/// The best time is the device's; longer ones include other work of the machine.
 double bestOf(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
 
 class Calibrator {
@@ -81,7 +81,7 @@ private:
         double ns = 0;
     };
 
-    /// How far the finished profile is from each of the times that it was made of.
+    /// The error of the finished profile against each of the measured times.
     template <class Measured, class Predict>
     static std::optional<KnownError> errorOf(const std::vector<Measured>& all, Predict&& predict) {
         if (all.empty()) return {};
@@ -96,8 +96,7 @@ private:
 
     void add(CalibrationRow row) { m_out.rows.push_back(std::move(row)); }
 
-    /// The times of `submit` on a stream, in ns: once to warm up, then until there are enough. `submit` is
-    /// given where the time goes.
+    /// The times of `submit` on a stream, in ns. Warms up once, then repeats until there are enough times.
     template <class Submit> std::vector<double> repeat(QueueKind queue, Submit&& submit) {
         const auto stream = m_backend.createStream(queue);
         std::vector<double> times;
@@ -134,8 +133,8 @@ private:
         return bestOf(times);
     }
 
-    /// The rate is that of the largest copy, the latency what is left of the smallest one at that rate; both
-    /// are means of the two directions.
+    /// The rate is that of the largest copy; the latency is the rest of the smallest copy's time at that
+    /// rate. Both are means of the two directions.
     void measureLink(MemoryKind kind, double& gbPerSecond, double& latencyUs) {
         const std::size_t most = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
         Allocator& hostMemory = kind == MemoryKind::pinned ? m_backend.pinnedMemory() : hostAllocator();
@@ -143,7 +142,8 @@ private:
         const bool isHost = m_backend.info().device.isCpu();
         const BufferPtr device =
             m_backend.memory().allocate(most, isHost ? MemoryKind::pageable : MemoryKind::device);
-        std::memset(host->data(), 0, most); // the first touch is the system's, not the link's
+        std::memset(host->data(), 0,
+                    most); // touches the pages first, so that the page faults are not measured
         for (const CopyDirection direction : {CopyDirection::hostToDevice, CopyDirection::deviceToHost}) {
             const std::string what =
                 fmt::format("link, {}, {}", kind == MemoryKind::pinned ? "pinned" : "pageable",
@@ -177,8 +177,8 @@ private:
         return bestOf(times);
     }
 
-    /// Both reading and writing count, as in the roofline. The rate is that of the largest; what smaller
-    /// ones take, which caches may hold, is in the error.
+    /// Reads and writes both count, as in the roofline model. The rate is that of the largest size; smaller
+    /// sizes, which caches may hold, count in the error.
     void measureMemory() {
         const std::size_t most = std::min(m_effort.mostBytes, m_backend.freeBytes() / 4);
         require("Neg", DType::f32);
@@ -196,7 +196,7 @@ private:
         }
     }
 
-    /// Square products, larger until they take 20 ms or get no faster.
+    /// Square matrices, of growing size, until a product takes 20 ms or the rate stops growing.
     void measureProducts() {
         struct Product {
             const char* op;
@@ -229,17 +229,17 @@ private:
                 fmt::format("{}: a product of {} matrices", m_source, best.size);
             add(std::move(best));
         }
-        require("MatMul", DType::f32); // the figure that a profile cannot be without
+        require("MatMul", DType::f32); // a profile requires this figure
     }
 
-    /// Kernels of one element one behind the other: from the first one's start to the last one's end.
+    /// Kernels of one element, one after the other: from the start of the first to the end of the last.
     void measureLaunches() {
         const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{1}}});
         const auto stream = m_backend.createStream(QueueKind::compute);
         std::vector<LaunchTiming> timings(kLaunches);
         std::vector<Launch> launches(kLaunches, bench.launch());
         CalibrationRow row;
-        for (int pass = 0; pass < 2; ++pass) { // the first one warms up
+        for (int pass = 0; pass < 2; ++pass) { // the first pass warms up
             for (std::size_t i = 0; i < launches.size(); ++i) {
                 launches[i].guard = &m_failures;
                 launches[i].timing = &timings[i];
@@ -268,7 +268,7 @@ private:
     Backend& m_backend;
     const CalibrationEffort m_effort;
     const std::string m_source;
-    KeptFailure m_failures; ///< a failed launch is a figure that cannot be had
+    KeptFailure m_failures; ///< a failed launch is a missing figure
     Calibration m_out;
     std::vector<MeasuredCopy> m_copies;
     std::vector<MeasuredKernel> m_kernels;

@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// One figure as it was measured.
+/// One measured figure.
 struct CalibrationRow {
     std::string what;   ///< "link, pinned, host→device", "product, f32"
     std::string size;   ///< "4.10 kB", "1024 × 1024"
@@ -23,16 +23,16 @@ struct Calibration {
     std::vector<CalibrationRow> rows;
 };
 
-/// How much is spent on it. The defaults take some seconds and up to 1 GB of memory.
+/// The limits of a calibration. The defaults take some seconds and up to 1 GB of memory.
 struct CalibrationEffort {
     std::size_t mostBytes = std::size_t{256} << 20; ///< of one copy
     std::int64_t mostProduct = 8192;                ///< rows and columns
-    double enoughNs = 60e6;                         ///< of each figure
+    double enoughNs = 60e6;                         ///< of measuring time for each figure
 };
 
-/// Measures a device through its streams, with the kernels and copies that a run uses: the link from 4 KiB
-/// up, pinned and pageable, both directions; memory by an op that only streams; matrix products by dtype;
-/// launches one behind the other. The cpu's "link" is a copy within its memory.
+/// Measures a device through its streams, with the kernels and copies of real runs: the link from 4 KiB up,
+/// pinned and pageable, in both directions; memory, by a memory-bound op; matrix products by dtype;
+/// consecutive launches. The "link" of the cpu is a copy within its memory.
 ///
 /// `date` is written into the profile's sources. Throws Error.
 Calibration calibrate(Backend& backend, const std::string& date, const CalibrationEffort& effort = {});

@@ -5,8 +5,7 @@
 
 namespace twb {
 
-/// One record of a CSV file, with its line end: a cell that holds commas, quotes or line ends is quoted, as
-/// RFC 4180 has it.
+/// One record of a CSV file with its line end. Cells with commas, quotes or line ends are quoted (RFC 4180).
 std::string csvLine(const std::vector<std::string>& cells);
 
 } // namespace twb

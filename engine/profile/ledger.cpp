@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-/// Values below 2 * 64 have a bucket each; above, every power of two is cut in 64 equal buckets.
+/// Values below 2 * 64 have a bucket each; above, every power of two has 64 equal buckets.
 constexpr std::uint64_t kSubBuckets = 64;
 constexpr int kSubBits = 6;
 
@@ -17,7 +17,7 @@ std::size_t bucketOf(std::uint64_t value) noexcept {
     return static_cast<std::size_t>(shift) * kSubBuckets + static_cast<std::size_t>(value >> shift);
 }
 
-/// The middle of the values that fall into a bucket.
+/// The middle of a bucket's values.
 double middleOf(std::size_t bucket) noexcept {
     if (bucket < 2 * kSubBuckets) return static_cast<double>(bucket);
     const std::size_t shift = bucket / kSubBuckets - 1;
@@ -39,10 +39,10 @@ void Histogram::add(std::int64_t value) noexcept {
 
 double Histogram::quantile(double q) const noexcept {
     if (m_count == 0) return 0;
-    // Nearest rank: the least value that a share q of all values does not exceed.
+    // Nearest rank: the smallest value that is at least as large as a share q of all values.
     const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(m_count));
     const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
-    std::size_t bucket = bucketOf(static_cast<std::uint64_t>(m_least)); // below it there is nothing
+    std::size_t bucket = bucketOf(static_cast<std::uint64_t>(m_least)); // lower buckets are empty
     for (std::uint64_t seen = m_buckets[bucket]; seen < rank && bucket + 1 < m_buckets.size();
          seen += m_buckets[bucket])
         ++bucket;

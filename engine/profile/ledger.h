@@ -10,12 +10,12 @@
 
 namespace twb {
 
-/// Counts of values by size, in buckets that grow by 1/64: any quantile within 0.8 %, in bounded memory,
-/// however many values. (The idea is HdrHistogram's.)
+/// A histogram with buckets that grow by 1/64: any quantile within 0.8 %, in bounded memory (as in
+/// HdrHistogram).
 class Histogram {
 public:
     void add(std::int64_t value) noexcept;
-    /// Nearest rank; q in [0, 1]; 0 when empty. The least and the greatest value are exact.
+    /// Nearest rank; q in [0, 1]; 0 if empty. The minimum and the maximum are exact.
     double quantile(double q) const noexcept;
     std::uint64_t count() const noexcept { return m_count; }
 
@@ -26,24 +26,24 @@ private:
     std::int64_t m_most = 0;
 };
 
-/// What one transfer has cost so far. Counts and bytes are exact.
+/// The cost of one transfer so far. Counts and bytes are exact.
 struct LedgerRow {
     std::uint64_t count = 0;
-    std::uint64_t bytes = 0; ///< all copies together
+    std::uint64_t bytes = 0; ///< total of all copies
     std::int64_t lastNs = 0;
     std::int64_t minNs = 0;
     std::int64_t totalNs = 0;
-    std::int64_t waitNs = 0;  ///< in the queue, of all copies of which it is known
-    std::uint64_t waited = 0; ///< how many these are
+    std::int64_t waitNs = 0;  ///< total time in the queue, of the copies for which it is known
+    std::uint64_t waited = 0; ///< number of these copies
     Histogram times;
 
     double medianNs() const noexcept { return times.quantile(0.5); }
     double p95Ns() const noexcept { return times.quantile(0.95); }
-    /// 10^9 bytes a second over the median; 0 before the first copy.
+    /// 10^9 bytes per second at the median time; 0 before the first copy.
     double gbPerSecond() const noexcept;
 };
 
-/// Per transfer of a plan: count, bytes, times. Fed with the records of a run; rows parallel Plan::transfers.
+/// The figures of each transfer of a plan, from the records of a run. Rows parallel Plan::transfers.
 class Ledger {
 public:
     Ledger() = default;

@@ -15,9 +15,10 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kPattern = std::size_t{16} << 20; ///< bytes, repeated
+constexpr std::size_t kPattern = std::size_t{16} << 20; ///< bytes; the pattern repeats
 
-/// So many bytes of numbers: floats in [-1, 1), integers in [-8, 8), or in [0, 16) without a sign.
+/// A pattern of numbers of this size in bytes: floats in [-1, 1), integers in [-8, 8), unsigned integers in
+/// [0, 16).
 std::vector<std::byte> someNumbers(DType dtype, std::size_t bytes) {
     std::vector<std::byte> out(bytes);
     std::minstd_rand random(1);

@@ -7,13 +7,13 @@
 
 namespace twb {
 
-/// One op with its operands in a device's memory, to be launched apart from any graph, as a run would launch
-/// it: what is measured by itself. Operands are numbers of either sign, the same each time: products of zeros
-/// draw less power, and a GPU that has power to spare clocks higher than it does with a user's numbers.
+/// One op with its operands in a device's memory, launched without a graph, for measurements. The operands
+/// are fixed numbers of either sign: products of zeros draw less power, so that a GPU would clock higher than
+/// with real data.
 class LoneOp {
 public:
-    /// Attributes that are not given have their defaults. Throws Error: no such op, operands that it does not
-    /// take, no memory.
+    /// Missing attributes have their defaults. Throws Error if there is no such op, if it does not accept the
+    /// operands, or if memory is short.
     LoneOp(Backend& backend, const char* op, const std::vector<TensorType>& inputs,
            const Attributes& attributes = {});
     LoneOp(const LoneOp&) = delete;
@@ -21,7 +21,7 @@ public:
 
     /// Whether the device has a kernel for `op` with two inputs of `dtype`.
     static bool isSupported(const Backend& backend, const char* op, DType dtype);
-    /// Without a guard and without a timing; points into this.
+    /// Has no guard and no timing; points into this object.
     const Launch& launch() const noexcept { return m_launch; }
 
 private:

@@ -8,7 +8,7 @@ namespace {
 void addLine(std::string& out, std::string_view line) {
     const std::string shown = printable(line);
     for (std::size_t at = 0; at < shown.size(); ++at) {
-        // U+FFFE and U+FFFF are no characters, though UTF-8 can write them.
+        // U+FFFE and U+FFFF are not characters, although UTF-8 can encode them.
         if (shown.compare(at, 2, "\xEF\xBF") == 0 && (shown[at + 2] == '\xBE' || shown[at + 2] == '\xBF')) {
             out += "\uFFFD";
             at += 2;

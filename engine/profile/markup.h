@@ -5,8 +5,8 @@
 
 namespace twb {
 
-/// `text` as it may stand in an element or a quoted attribute of XML and HTML: markup is escaped, lines stay,
-/// and what those do not allow is shown as printable() shows it.
+/// `text` for an element or a quoted attribute of XML or HTML: markup is escaped, line ends stay, and
+/// characters that XML forbids are shown as in printable().
 std::string escaped(std::string_view text);
 
 } // namespace twb

@@ -10,10 +10,10 @@
 namespace twb {
 namespace {
 
-/// The iterations after which two ends are compared: copies may run ahead by one or two.
+/// Number of iterations after which two ends are compared: copies may run ahead by one or two iterations.
 constexpr int kIterations = 6;
 
-/// Sizes are found, or turns taken, only by the run.
+/// Whether the sizes or the number of runs are known only at run time.
 bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
 
 } // namespace
@@ -35,7 +35,7 @@ Prediction predict(const Plan& plan) {
     Prediction out;
     out.spans.resize(plan.steps.size());
     std::vector<double> setupFree(plan.streams.size(), 0);
-    std::vector<double> end(plan.steps.size(), 0); // of the latest time that a step ran
+    std::vector<double> end(plan.steps.size(), 0); // by step: the end of its latest run
     for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
         const Step& step = plan.steps[s];
         out.isComplete = out.isComplete && !isOpen(step);
@@ -49,7 +49,7 @@ Prediction predict(const Plan& plan) {
 
     std::vector<double> free(plan.streams.size(), 0);
     std::vector<std::uint32_t> lastOn(plan.streams.size(), kNone);
-    std::vector<double> before; // ends of the iteration before
+    std::vector<double> before; // ends of the previous iteration
     double done = 0;
     double doneBefore = 0;
     for (int iteration = 0; iteration < kIterations; ++iteration) {
@@ -57,7 +57,8 @@ Prediction predict(const Plan& plan) {
         doneBefore = done;
         for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
             const Step& step = plan.steps[s];
-            if (step.setup || step.last) continue; // what runs in the last iteration only is no part of each
+            if (step.setup || step.last)
+                continue; // steps of the last iteration only are not part of every iteration
             double start = free[step.stream];
             std::uint32_t after = lastOn[step.stream];
             for (const std::uint32_t w : step.waits)

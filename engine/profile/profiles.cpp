@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr int kProfileSchema = 1;
 
-/// Reads one profile's fields, each at most once, and knows which were not asked for.
+/// Reads the fields of a profile, each at most once, and knows the fields that nobody read.
 class ProfileReader {
 public:
     ProfileReader(const json& document, const std::string& origin) : m_document(document), m_origin(origin) {
@@ -46,7 +46,7 @@ public:
         return value.get<std::string>();
     }
 
-    /// A figure, with its source. Zero only where it may say "there is none".
+    /// A figure with its source. Zero is allowed only if it may mean "there is none".
     double figure(const std::string& key, bool mayBeZero = false) {
         source(key);
         return number(get(key), key, mayBeZero);
@@ -67,7 +67,7 @@ public:
         return *at;
     }
 
-    /// "known_error", which may be missing, has one of these for copies and one for kernels.
+    /// "known_error" is optional. It has one entry for copies and one for kernels.
     std::optional<KnownError> knownError(const std::string& key) {
         m_seen.insert("known_error");
         const auto errors = m_document.find("known_error");
@@ -121,7 +121,7 @@ private:
     std::set<std::string> m_seen;
 };
 
-/// How ids are compared: "RTX-4090" is "rtx4090".
+/// The form in which ids are compared: "RTX-4090" is "rtx4090".
 std::string plain(std::string_view id) {
     std::string out;
     for (const char c : id)
@@ -129,7 +129,7 @@ std::string plain(std::string_view id) {
     return out;
 }
 
-/// Why `device` is none of this machine's GPUs; empty when it is one.
+/// The reason why `device` is not one of this machine's GPUs; empty if it is one.
 std::string whyNotReal(Device device) {
     const CudaDevices& gpus = cudaDevices();
     if (!gpus.problem.empty()) return gpus.problem;
@@ -148,7 +148,7 @@ std::shared_ptr<Backend> realDevice(Device device) {
     return cudaDevices().backends[static_cast<std::size_t>(device.index)];
 }
 
-/// What comes after "simulated:", an id or a file.
+/// The text after "simulated:" is an id or a file.
 DeviceProfile chosenProfile(const std::string& profile, const ProfileLibrary& profiles) {
     return profile.ends_with(".json") ? readProfile(profile) : profiles.at(profile);
 }

@@ -95,7 +95,7 @@ Json profileOf(const DeviceProfile& profile) {
             {"known_error", errorsJson(profile)}};
 }
 
-/// A figure that may mean nothing.
+/// A figure, or null if it has no meaning.
 Json figure(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
 Json devicesOf(const RunReport& report) {

@@ -13,14 +13,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What a row is recognised by in the other report.
+/// The key by which a row is found in the other report.
 using Key = std::string;
 
 std::string endText(const Json& end) {
     return fmt::format("{}.{}", end.at("node").get<std::uint64_t>(), end.at("port").get<int>());
 }
 
-/// Rows by key; a second one of the same key gets one of its own.
+/// Rows by key. A second row with the same key gets a key of its own.
 template <class KeyOf>
 std::map<Key, const Json*> indexed(const Json& rows, std::vector<Key>& order, const KeyOf& keyOf) {
     std::map<Key, const Json*> out;
@@ -99,7 +99,7 @@ std::optional<TimePair> iterationOf(const Json& before, const Json& after) {
         const auto iterations = report.at("iterations").get<std::int64_t>();
         if (report.contains("iteration_ms")) {
             out.update(report["iteration_ms"]);
-        } else if (iterations > 0) { // a report from before there was that figure
+        } else if (iterations > 0) { // a report of an older version
             const double each = report.at("clock_ms").get<double>() / static_cast<double>(iterations);
             out.update(Json{{"count", iterations}, {"median", each}, {"p95", each}});
         }
@@ -122,7 +122,7 @@ void addRemarks(const Json& report, const std::string& file, std::vector<std::st
 bool TimePair::isChanged() const noexcept {
     const double apart = std::abs(after - before);
     if (beforeModelled) return apart > std::max(spread, 1e-3 * std::max(before, after));
-    // Two runs of the same differ by a tenth anyway.
+    // Two runs of the same graph differ by up to a tenth.
     return !once && apart > std::max(spread, 0.1 * before);
 }
 

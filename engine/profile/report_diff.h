@@ -8,61 +8,60 @@
 
 namespace twb {
 
-/// A time in two reports. One that was measured and one that was modelled have nothing to say to each other.
+/// A time in two reports. A measured and a modelled time cannot be compared.
 struct TimePair {
     double before = 0; ///< median, ms
     double after = 0;
-    double spread =
-        0; ///< how far a measured time strays by itself: the larger distance of median and p95, ms
-    bool once = false; ///< one of them was timed a few times only: of measured times that says nothing
+    double spread = 0; ///< noise of a measured time: the larger distance between median and p95, ms
+    bool once = false; ///< one of them was timed only a few times; too few for measured times
     bool beforeModelled = false;
     bool afterModelled = false;
 
     bool isComparable() const noexcept { return beforeModelled == afterModelled; }
-    /// Further apart than measured times stray, or than modelled ones round.
+    /// Whether the times differ by more than the noise of measured times, or the rounding of modelled ones.
     bool isChanged() const noexcept;
     bool isWithinNoise() const noexcept {
         return isComparable() && !beforeModelled && before != after && !isChanged();
     }
 };
 
-/// What became of one transfer or step.
+/// The change of one transfer or step.
 struct ReportChange {
     enum class Kind : std::uint8_t { same, changed, added, removed };
     Kind kind = Kind::same;
     std::string label;
-    std::string from; ///< of a transfer its two devices, of a step where it stood; "" when it was added
+    std::string from; ///< the two devices of a transfer, or the device of a step; "" if it was added
     std::string to;
-    std::uint64_t bytesBefore = 0; ///< of a transfer: in one iteration, or once when it is part of the setup
+    std::uint64_t bytesBefore = 0; ///< of a transfer: per iteration, or once if it is part of the setup
     std::uint64_t bytesAfter = 0;
-    std::optional<TimePair> time; ///< when both ran
+    std::optional<TimePair> time; ///< if both ran
     bool setup = false;
 };
 std::string_view name(ReportChange::Kind kind) noexcept;
 
-/// Two runs, side by side. Bytes and times are those of one iteration, so runs of different lengths compare.
+/// Two runs, compared. Bytes and times are those of one iteration, so runs of different lengths compare.
 struct ReportDiff {
     std::string before, after;        ///< the files
-    std::vector<std::string> devices; ///< sentences: what stands behind a name in one and not in the other
-    std::vector<std::string> remarks; ///< sentences: what makes the comparison weaker than it looks
+    std::vector<std::string> devices; ///< sentences about device names with different hardware
+    std::vector<std::string> remarks; ///< sentences about limits of the comparison
     std::uint64_t bytesBefore = 0, bytesAfter = 0;
     std::uint64_t setupBytesBefore = 0, setupBytesAfter = 0;
     std::optional<TimePair> iteration;
     std::vector<ReportChange> transfers;
-    std::vector<ReportChange> steps; ///< those that compute
+    std::vector<ReportChange> steps; ///< compute steps
 };
 
-/// Compares two reports, matching transfers by the ports that they join and steps by their nodes. Throws
-/// Error(badFile) naming the file that is no report.
+/// Compares two reports. Transfers are matched by the ports at their ends, steps by their nodes. Throws
+/// Error(badFile) that names the file that is not a report.
 ReportDiff compareReports(std::string_view before, const std::string& beforeName, std::string_view after,
                           const std::string& afterName);
 
-/// How much a figure may grow, in percent.
+/// Allowed growth of a figure, in percent.
 struct GrowthLimits {
     std::optional<double> transferBytes;
     std::optional<double> time;
 };
-/// A sentence for each limit that is passed, or of which it cannot be told.
+/// One sentence for each limit that is exceeded or cannot be checked.
 std::vector<std::string> exceeded(const ReportDiff& diff, const GrowthLimits& limits);
 
 std::string toText(const ReportDiff& diff);

@@ -25,7 +25,7 @@ std::string growth(double before, double after) {
 
 std::string ms(double value) { return formatMs(value * 1e6); }
 
-/// What is to be said of a pair of times: their growth, or why there is none.
+/// The growth of a time, or the reason why it is not compared.
 std::string verdict(const TimePair& time) {
     if (!time.isComparable())
         return fmt::format("not compared: {} against {}", time.beforeModelled ? "modelled" : "measured",

@@ -51,7 +51,7 @@ svg.fit{min-width:0;width:100%}th,td{padding:3px 6px 3px 0}td:first-child{min-wi
 .area{opacity:.5}.area.cpu{fill:var(--cpu)}.area.gpu0{fill:var(--gpu0)}.area.gpu1{fill:var(--gpu1)}.area.gpu2{fill:var(--gpu2)}
 )css";
 
-/// Sorts a table by the column whose heading is pressed: by data-v where a cell has it, else by its text.
+/// Sorts a table by the column of the pressed heading: by data-v if a cell has it, else by its text.
 constexpr const char* kScript = R"js(
 document.querySelectorAll("th button").forEach(button=>button.addEventListener("click",()=>{
 const th=button.parentElement,table=th.closest("table"),body=table.tBodies[0],column=th.cellIndex,
@@ -63,7 +63,7 @@ th.setAttribute("aria-sort",down?"descending":"ascending");body.append(...rows)}
 
 std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; }
 
-/// A table whose columns can be sorted; those from `numbers` on hold figures.
+/// A sortable table; columns from `numbers` on hold numbers.
 class Table {
 public:
     Table(std::initializer_list<const char*> heads, std::size_t numbers) {
@@ -82,7 +82,7 @@ public:
     void figure(const std::string& text, double value) {
         m_text += fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", value, escaped(text));
     }
-    /// Of a figure that there is none of.
+    /// The text for a missing figure.
     void none() { figure("–", -1); }
     void end() { m_text += "</tr>\n"; }
     std::string done() { return m_text + "</tbody></table></div>"; }
@@ -157,7 +157,7 @@ std::string headOf(const Json& report) {
     return out + "</div>\n";
 }
 
-/// "NVIDIA L4 datasheet; error unknown"; of a report of an older version only the source.
+/// "NVIDIA L4 datasheet; error unknown"; for a report of an older version, only the source.
 std::string predictionsFrom(const Json& profile) {
     DeviceProfile of;
     of.source = profile.at("source");
@@ -241,7 +241,7 @@ std::string stepsOf(const Json& report) {
     return table.done();
 }
 
-/// A probe's number, which JSON may hold as a word.
+/// A probe's number, which JSON may hold as text.
 std::string numberOf(const Json& value) {
     return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : value.get<std::string>();
 }

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-/// When the last iteration began.
+/// The start of the last iteration.
 std::int64_t originOf(const RunTimeline& timeline) {
     return timeline.last().empty() ? 0 : timeline.last().front().startNs;
 }
@@ -65,7 +65,7 @@ Json memoryToJson(const RunTimeline& timeline, const Plan& plan) {
     std::vector<StepRecord> records = timeline.setup();
     records.insert(records.end(), timeline.last().begin(), timeline.last().end());
     const std::int64_t origin = originOf(timeline);
-    // What stands when the iteration begins, then what changes during it.
+    // The memory at the start of the iteration, then its changes.
     std::map<Device, std::pair<std::uint64_t, Json>> rows;
     for (const MemorySample& sample : liveMemory(plan, records)) {
         auto& [before, samples] = rows[sample.device];

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-// Parts of a report as JSON, each in a file of its own; report.h says what is in them.
+// Parts of a report as JSON, each in its own file; report.h describes them.
 
 nlohmann::ordered_json graphToJson(const Graph& graph, const Plan& plan);
 nlohmann::ordered_json timelineToJson(const RunTimeline& timeline, const Plan& plan);

@@ -15,11 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kWidth = 1100;          ///< of the timeline and the memory
-constexpr double kNames = 190;           ///< of it, for what a row is called
-constexpr std::size_t kMostNodes = 3000; ///< more are no picture any more
+constexpr double kWidth = 1100;          ///< of the timeline and the memory plot
+constexpr double kNames = 190;           ///< of kWidth, for the names of rows
+constexpr std::size_t kMostNodes = 3000; ///< a larger graph is not drawn
 
-/// As much of a name as `width` has room for at `size` px, by what letters take on average.
+/// The part of a name that fits into `width` at `size` px, by the average width of a letter.
 std::string fitted(const std::string& text, double width, double size) {
     const int room = static_cast<int>(width / (size * 0.56));
     if (displayWidth(text) <= room) return escaped(text);
@@ -47,7 +47,7 @@ bool isSimulated(const Json& report, const std::string& device) {
 constexpr double kCardWidth = 144;
 constexpr double kCardHeight = 44;
 
-/// A round number of ms such that about eight of them fill `total`.
+/// A round number of ms; about eight of them make `total`.
 double tickOf(double total) {
     const double raw = total / 8;
     const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -56,7 +56,7 @@ double tickOf(double total) {
     return 10 * power;
 }
 
-/// Lines and times from 0 to `total` ms.
+/// Grid lines and times from 0 to `total` ms.
 std::string axis(double total, double height, bool modelled) {
     std::string out;
     if (!(total > 0)) return out;
@@ -80,7 +80,7 @@ double lengthOf(const Json& timeline) {
     return total;
 }
 
-/// A page has room for most pictures; wider ones are scrolled rather than shrunk to nothing.
+/// Wide pictures scroll; they are not shrunk until they are illegible.
 std::string opened(double width, double height, const std::string& title) {
     return fmt::format(
         "<svg{3} viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" "
@@ -155,7 +155,7 @@ std::string graphPicture(const Json& report) {
         wires += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", crosses ? "wire crossing" : "wire",
                              wirePath(cards, from->second, to->second));
     }
-    // Median times by node, where it ran.
+    // Median times by node.
     std::map<std::uint64_t, std::pair<double, bool>> times;
     for (const Json& step : report.at("steps"))
         if (step.value("count", 0) > 0)

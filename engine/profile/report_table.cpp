@@ -14,17 +14,17 @@ using enum TextTable::Align;
 
 std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; }
 
-/// What stands in a cell of a figure that there is none of.
+/// The text for a missing figure.
 constexpr const char* kNoFigure = "–";
 
 std::string heading(const std::string& title, bool color) {
     return color ? "\n\x1b[1m" + title + "\x1b[0m\n" : '\n' + title + '\n';
 }
 
-/// Up to six significant digits, as NumPy's and PyTorch's prints would be read.
+/// Up to six significant digits.
 std::string figure(double value) { return fmt::format("{:.6g}", value); }
 
-/// "37 %"; with the sign that `plus` asks for, "+12 %".
+/// "37 %"; with a sign if `plus` is set, "+12 %".
 std::string percent(const std::optional<double>& value, std::string_view plus = {}) {
     if (!value) return kNoFigure;
     return fmt::format("{}{:.0f} %", *value >= 0.5 ? plus : "", *value);

@@ -4,9 +4,9 @@
 
 namespace twb {
 
-/// The folder with `devices/`, `examples/` and `schema/`: $TWB_RESOURCES where it is set, else
-/// ../share/tensor-workbench beside the program's folder (as installed), else the source tree that the
-/// program was built from. Throws Error(io) when none of them is there.
+/// The folder with `devices/`, `examples/`, `manual/` and `schema/`: $TWB_RESOURCES if set, else
+/// ../share/tensor-workbench beside the program's folder (installed), else the source tree of the build.
+/// Throws Error(io) if none of them exists.
 std::filesystem::path resourceFolder();
 
 } // namespace twb

@@ -6,8 +6,8 @@
 namespace twb {
 namespace {
 
-/// By record: the one that started before it on the same stream, bodies' steps beside the control that runs
-/// them left out.
+/// By record: the previous record on the same stream. Steps of bodies, which run beside their control op, do
+/// not count.
 std::vector<std::uint32_t> orderOnStreams(const Plan& plan, std::span<const StepRecord> records) {
     std::vector<std::uint32_t> order(records.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -67,7 +67,7 @@ std::vector<TensorFlow> flowsOf(const Plan& plan, std::span<const StepRecord> re
     }
 
     std::vector<std::uint32_t> latest(plan.steps.size(), kNone);
-    /// The record of `step` that an event of `iteration` saw the result of.
+    /// The record of `step` whose result an event of `iteration` saw.
     const auto seen = [&](std::uint32_t step, std::uint32_t iteration) {
         const std::uint32_t at = step == kNone ? kNone : latest[step];
         return at != kNone && (plan.steps[step].setup || records[at].iteration == iteration) ? at : kNone;
@@ -92,8 +92,8 @@ RunCourse courseOf(const Plan& plan, std::span<const StepRecord> records) {
     RunCourse course;
     course.before = orderOnStreams(plan, records);
     course.after = course.before;
-    std::vector<std::uint32_t> now(plan.steps.size(), kNone);     // of the iteration
-    std::vector<std::uint32_t> earlier(plan.steps.size(), kNone); // of the one before
+    std::vector<std::uint32_t> now(plan.steps.size(), kNone);     // of this iteration
+    std::vector<std::uint32_t> earlier(plan.steps.size(), kNone); // of the previous one
     std::size_t from = 0;
     while (from < records.size()) {
         std::size_t to = from;

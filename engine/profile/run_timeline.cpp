@@ -51,8 +51,8 @@ void RunTimeline::finish() {
     m_index = -1;
 }
 
-/// m_now is complete: two iterations may be under way at once, so what runs beside the copies of the one
-/// before is known now.
+/// m_now is complete. Two iterations may be under way at once, so only now are all steps known that ran
+/// beside the copies of the previous one.
 void RunTimeline::close() {
     if (!m_now.isPart) {
         m_iterations.add(m_now.end - m_clock);
@@ -77,7 +77,7 @@ void RunTimeline::close() {
 }
 
 void RunTimeline::countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside) {
-    // Spans of several iterations may overlap each other: each moment counts once.
+    // Spans of several iterations may overlap; each moment counts once.
     std::vector<Span> parts;
     for (const StepRecord& record : iteration.records) {
         const std::uint32_t transfer = m_plan->steps[record.step].transfer;

@@ -9,34 +9,33 @@
 
 namespace twb {
 
-/// What a report tells of a run's course: how long each iteration took, how much of each copy went on beside
-/// computation, and what ran when in the last iteration. In bounded memory, however long the run.
+/// The course of a run for a report: the duration of each iteration, the overlap of each copy with compute,
+/// and the timeline of the last iteration. In bounded memory, however long the run.
 class RunTimeline {
 public:
     RunTimeline() = default;
     explicit RunTimeline(std::shared_ptr<const Plan> plan);
 
-    /// Records as RunObserver::steps gives them: those of one iteration before those of the next.
+    /// Records as from RunObserver::steps, iteration by iteration.
     void add(std::span<const StepRecord> records);
-    /// Nothing more comes.
+    /// Must be called after the last record.
     void finish();
 
-    /// From the end of one iteration to the end of the next, in ns on the run's clock; of those that all of
-    /// was done in.
+    /// From the end of one iteration to the end of the next, in ns on the run's clock; only complete
+    /// iterations.
     const Histogram& iterations() const noexcept { return m_iterations; }
-    /// How much of a transfer's time, in ns over all copies in iterations, some step computed at the same
-    /// time, on whatever device: one of its own
-    /// iteration or of those beside it. By transfer of the plan.
+    /// By transfer of the plan: the time, in ns over all copies in iterations, during which some step on any
+    /// device computed. Steps of neighbouring iterations count too.
     const std::vector<std::int64_t>& overlapNs() const noexcept { return m_overlapNs; }
 
-    /// What was done in the setup and in the last iteration that all of was done in, as it started.
+    /// The records of the setup and of the last complete iteration, sorted by start.
     const std::vector<StepRecord>& setup() const noexcept { return m_setup; }
     const std::vector<StepRecord>& last() const noexcept { return m_last; }
-    /// Records of it that were too many to keep (a Loop of a million trips).
+    /// Number of records of that iteration that did not fit (a Loop of a million trips).
     std::size_t leftOut() const noexcept { return m_leftOut; }
 
 private:
-    /// Times at which some step computed, merged and in order.
+    /// Times during which some step computed, merged and sorted.
     struct Span {
         std::int64_t start = 0;
         std::int64_t end = 0;
@@ -46,7 +45,7 @@ private:
         std::vector<Span> busy;
         std::size_t leftOut = 0;
         std::int64_t end = 0;
-        bool isPart = false; ///< something in it failed, or was cancelled
+        bool isPart = false; ///< a step failed or was cancelled
     };
     void close();
     void countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside);
@@ -57,12 +56,12 @@ private:
     std::vector<StepRecord> m_setup;
     std::vector<StepRecord> m_last;
     std::size_t m_leftOut = 0;
-    Iteration m_whole; ///< the last one that is, where it is none of those below
+    Iteration m_whole; ///< the last complete iteration, if it is not below
     Iteration m_older;
     Iteration m_before;
     Iteration m_now;
     std::int64_t m_index = -1; ///< of m_now; -1: none
-    std::int64_t m_clock = 0;  ///< the end of what was closed
+    std::int64_t m_clock = 0;  ///< the end of the last closed iteration
 };
 
 } // namespace twb

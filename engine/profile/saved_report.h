@@ -8,16 +8,16 @@
 
 namespace twb {
 
-inline constexpr std::uint64_t kLargestReport = std::uint64_t{1} << 30; ///< bytes that are read of one
+inline constexpr std::uint64_t kLargestReport = std::uint64_t{1} << 30; ///< size limit of a report in bytes
 
-/// A report as `twb run --report` wrote it. `origin` is for messages. Throws Error(badFile) when it is none,
-/// or one of a schema that this program does not know.
+/// A report written by `twb run --report`. `origin` is for messages. Throws Error(badFile) if it is not a
+/// report, or if its schema is unknown.
 nlohmann::json parseReport(std::string_view text, const std::string& origin);
 
-/// Calls `f`; what it misses in a report becomes an Error(badFile) that names `origin`.
+/// Calls `f`. A field that is missing in the report becomes an Error(badFile) that names `origin`.
 template <class F> auto withReport(const std::string& origin, const F& f) -> decltype(f());
 
-/// For withReport().
+/// Helper of withReport().
 [[noreturn]] void refuseReport(const std::string& origin, const std::string& what);
 
 template <class F> auto withReport(const std::string& origin, const F& f) -> decltype(f()) {

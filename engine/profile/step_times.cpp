@@ -4,7 +4,7 @@ namespace twb {
 
 StepTimes::StepTimes(std::shared_ptr<const Plan> plan)
     : m_plan(std::move(plan)), m_rows(m_plan ? m_plan->steps.size() : 0) {
-    // Of a step in a body one hears only when the body runs.
+    // A step in a body is reported only if the body runs.
     for (std::size_t i = 0; i < m_rows.size(); ++i)
         if (m_plan->steps[i].owner != kNone) m_rows[i].state = StepState::skipped;
 }

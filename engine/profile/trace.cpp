@@ -14,17 +14,17 @@
 namespace twb {
 namespace {
 
-/// A JSON string with its quotes, whatever bytes the name is made of.
+/// A JSON string with its quotes, for a name of arbitrary bytes.
 std::string quoted(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Nanoseconds as µs, exactly: two events that touch must not seem to overlap.
+/// Nanoseconds as µs, without rounding: adjacent events must not seem to overlap.
 std::string toUs(std::int64_t ns) {
     return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", std::abs(ns) / 1000, std::abs(ns) % 1000);
 }
 
-/// Writes events separated by commas.
+/// Writes events, separated by commas.
 class Events {
 public:
     explicit Events(std::ostream& out) : m_out(out) {}
@@ -38,7 +38,7 @@ private:
     bool m_first = true;
 };
 
-/// Where each stream is drawn: a process a device, a thread a stream.
+/// The track of each stream: one process per device, one thread per stream.
 struct Tracks {
     explicit Tracks(const Plan& plan) {
         for (const PlanStream& stream : plan.streams) pids.emplace(stream.device, 0);
@@ -73,7 +73,7 @@ void writeMetadata(Events& events, const Plan& plan, const Tracks& tracks) {
 
 void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
                  const std::vector<StepRecord>& records) {
-    // What does not change between iterations, once a step.
+    // The constant fields of a step.
     std::vector<std::string> head;
     std::vector<std::string> tail;
     for (const Step& step : plan.steps) {
@@ -118,7 +118,7 @@ void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
                 R"({{"name":{},"cat":"transfer","ph":{},"id":{},"pid":{},"tid":{},"ts":{}}})", name, phase,
                 id, tracks.pids.at(stream.device), plan.steps[records[at].step].stream + 1, toUs(ns)));
         };
-        // An arrow's end belongs to the slice around its time, so it leaves just before the producer's end.
+        // The end of an arrow belongs to the slice at its time, so it starts just before the producer's end.
         const StepRecord& producer = records[arrow.producer];
         add(R"("s")", arrow.producer, std::max(producer.startNs, producer.endNs - 1));
         add(R"("t")", arrow.transfer, records[arrow.transfer].startNs);

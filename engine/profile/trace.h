@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// Collects the records of a run for a Chrome trace, up to a bound; counts what it had to leave out.
+/// Collects the records of a run for a Chrome trace, up to a limit, and counts the records that did not fit.
 class TraceRecorder {
 public:
     explicit TraceRecorder(std::shared_ptr<const Plan> plan, std::size_t limit = 2'000'000);

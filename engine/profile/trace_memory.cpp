@@ -6,12 +6,12 @@
 namespace twb {
 namespace {
 
-/// Memory that one or more values use one after the other, each in place of the one before.
+/// Memory that several values use one after the other, in place.
 struct Block {
     std::uint64_t bytes = 0;
     Device device;
-    std::uint32_t producer = kNone; ///< the step that fills it first
-    bool stays = false;             ///< to the end of the run
+    std::uint32_t producer = kNone; ///< the first step that writes it
+    bool stays = false;             ///< alive until the end of the run
     bool alive = false;
     std::int64_t firstUse = 0;
     std::int64_t lastUse = 0;
@@ -23,7 +23,7 @@ struct Change {
     std::int64_t bytes = 0;
 };
 
-/// The blocks of a plan, and which of them each step touches.
+/// The blocks of a plan, and the blocks that each step uses.
 struct Blocks {
     explicit Blocks(const Plan& plan) : touched(plan.steps.size()) {
         std::vector<std::uint32_t> blockOf(plan.values.size(), kNone);
@@ -53,7 +53,7 @@ struct Blocks {
     std::vector<std::vector<std::uint32_t>> touched; ///< by step
 };
 
-/// In order of time; what goes at an instant goes before what comes.
+/// Sorted by time; at the same time, frees come before allocations.
 std::vector<Change> changesOf(const std::vector<LiveTensor>& tensors) {
     std::vector<Change> changes;
     for (const LiveTensor& tensor : tensors) {
@@ -80,7 +80,7 @@ std::vector<LiveTensor> liveTensors(const Plan& plan, const std::vector<StepReco
     for (const StepRecord& record : records) {
         for (const std::uint32_t index : blocks.touched[record.step]) {
             Block& block = blocks.all[index];
-            if (block.producer == record.step) release(block); // of the iteration before
+            if (block.producer == record.step) release(block); // from the previous iteration
             if (!block.alive) {
                 block.alive = true;
                 block.firstUse = record.startNs;

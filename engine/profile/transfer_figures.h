@@ -8,20 +8,22 @@
 
 namespace twb {
 
-/// What follows from a transfer's row of the ledger, for reports and tables. A figure that means nothing is
-/// not there: before the first copy, without a link's figure, outside of the iterations.
+/// Figures of a transfer for reports and tables, derived from its row of the ledger. A figure without meaning
+/// is absent: before the first copy, without the link's rate, or outside the iterations.
 struct TransferFigures {
     CopyDirection direction = CopyDirection::hostToDevice;
-    std::optional<double> linkPeakGBps;  ///< of the profile of who copies: pinned, or device to device
-    std::optional<double> ofPeakPercent; ///< the rate of the median copy
-    /// Of one copy, in ns: its tensor was there and the queue was busy. Nothing for a tensor that was there
-    /// before the iterations: since when it waited has no answer.
+    std::optional<double>
+        linkPeakGBps; ///< from the profile of the copying device: pinned, or device to device
+    std::optional<double> ofPeakPercent; ///< of the median copy's rate
+    /// Per copy, in ns: time in the queue with the tensor ready. Absent for a tensor that was ready before
+    /// the iterations.
     std::optional<double> queueWaitNs;
-    std::optional<double> overlapPercent; ///< of the time of all copies: some step computed meanwhile
-    std::optional<double> errorPercent;   ///< measured median against prediction; of a modelled one nothing
+    std::optional<double> overlapPercent; ///< share of the time of all copies during which some step computed
+    std::optional<double>
+        errorPercent; ///< measured median against the prediction; absent for a modelled time
 };
 
-/// By transfer of the plan; asks the report for `plan`, `ledger` and `timeline` only.
+/// By transfer of the plan. Reads only `plan`, `ledger` and `timeline` of the report.
 std::vector<TransferFigures> figuresOf(const RunReport& report);
 /// "host-to-device", "device-to-host", "peer".
 std::string_view name(CopyDirection direction) noexcept;

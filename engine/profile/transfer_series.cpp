@@ -9,9 +9,9 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kMostPoints = 1024; ///< what a plot is wide, about
+constexpr std::size_t kMostPoints = 1024; ///< about the width of a plot in pixels
 constexpr std::size_t kLeastPoints = 64;
-constexpr std::size_t kAllPoints = 1'000'000; ///< of all transfers together; one is 32 bytes
+constexpr std::size_t kAllPoints = 1'000'000; ///< of all transfers together; a point has 32 bytes
 
 } // namespace
 

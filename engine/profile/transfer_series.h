@@ -12,33 +12,33 @@
 
 namespace twb {
 
-/// What one transfer did in the iterations of one point.
+/// The copies of one transfer during one point.
 struct TransferPoint {
     std::uint32_t count = 0; ///< copies; 0: none
     std::int64_t slowestNs = 0;
     std::int64_t sumNs = 0;
-    std::uint64_t bytes = 0; ///< of all of them
+    std::uint64_t bytes = 0; ///< total of the copies
 };
 
-/// How the transfers of a run went over its iterations, from the first to the latest, in bounded memory
-/// however long it is: a point stands for cell() iterations, and whenever there are too many points two
-/// neighbours become one.
+/// The transfers of a run over its iterations, in bounded memory. A point stands for cell() iterations; when
+/// there are too many points, neighbours are merged in pairs.
 class TransferSeries {
 public:
     explicit TransferSeries(std::shared_ptr<const Plan> plan);
 
-    /// Records as RunObserver::steps gives them: those of one iteration before those of the next.
+    /// Records as from RunObserver::steps, iteration by iteration.
     void add(std::span<const StepRecord> records);
 
     const Plan& plan() const noexcept { return *m_plan; }
-    /// Iterations that share a point: a power of two.
+    /// Iterations per point: a power of two.
     std::uint32_t cell() const noexcept { return m_cell; }
-    /// Points so far. The last one may be still filling.
+    /// Number of points. The last one may be incomplete.
     std::size_t size() const noexcept { return m_ends.size(); }
     const TransferPoint& at(std::size_t point, std::size_t transfer) const {
         return m_points[point * m_transfers + transfer];
     }
-    /// From the end of the point before to this one's, in ns on the run's clock; 0 while nothing has ended.
+    /// From the end of the previous point to the end of this one, in ns on the run's clock; 0 before the
+    /// first end.
     std::int64_t durationNs(std::size_t point) const noexcept;
     std::size_t mostPoints() const noexcept { return m_most; }
 
@@ -50,7 +50,7 @@ private:
     std::size_t m_most = 0;
     std::uint32_t m_cell = 1;
     std::vector<TransferPoint> m_points; ///< by point, then by transfer
-    std::vector<std::int64_t> m_ends;    ///< by point: when its last step ended
+    std::vector<std::int64_t> m_ends;    ///< by point: the end of its last step
     std::int64_t m_setupEnd = 0;
 };
 

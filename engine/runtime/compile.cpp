@@ -27,7 +27,7 @@ std::shared_ptr<const Plan> Compiler::run() {
                                 m_analysis.diagnostics.front().message));
     for (const ImplicitCopy& copy : m_analysis.implicitCopies)
         m_wantedCopies[{copy.from, copy.target}] = &copy;
-    // Placeholders and what depends on them are not sound, and left out.
+    // Placeholders and their descendants are not sound and are left out.
     const std::vector<bool> sound = m_analysis.soundNodes();
     for (std::size_t i = 0; i < sound.size(); ++i) {
         const NodeFacts& facts = m_analysis.nodes[i];
@@ -114,7 +114,7 @@ void Compiler::price(Step& step) {
     step.predictedNs = profile.kernelNs(step.cost);
 }
 
-/// A result is known by what made it: op, attributes, device and the results it was made from.
+/// The signature of a result: op, attributes, device, and the signatures of its inputs.
 void Compiler::sign(Step& step) {
     ContentHash hash;
     const Device device = m_plan->streams[step.stream].device;
@@ -128,7 +128,7 @@ void Compiler::sign(Step& step) {
             hash.add(m_plan->files ? m_plan->files->fingerprint(toString(value)) : std::string());
     }
     for (ValueId v : step.inputs) hash.add(v == kNone ? 0 : m_signature[v]);
-    // What a body makes is another thing each time, and so is what is made of it.
+    // The results of a body differ between its runs, and so do results computed from them.
     const bool changes = step.owner != kNone || step.control != kNone ||
                          std::any_of(step.inputs.begin(), step.inputs.end(),
                                      [&](ValueId v) { return v != kNone && m_signature[v] == 0; });
@@ -191,8 +191,7 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     const Device wanted = facts.op->inputAt(port).hostValue ? Device::cpu() : facts.device;
     if (m_plan->values[value].device == wanted) return value;
     const auto copy = m_wantedCopies.find({from, wanted});
-    if (copy == m_wantedCopies.end())
-        return value; // a 0-dimensional cpu tensor, passed along with the launch
+    if (copy == m_wantedCopies.end()) return value; // a 0-dimensional cpu tensor, passed with the launch
     for (const Scope& scope : m_scopes)
         if (const auto known = m_implicit.find({scope, from, wanted}); known != m_implicit.end())
             return known->second;
@@ -211,7 +210,7 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
     const TensorType& wanted = *facts.outputs[0];
     const Device source = m_plan->values[value].device;
     const DType before = m_plan->values[value].type.dtype;
-    // Convert on the side where the narrower tensor crosses the link.
+    // Converts on the side that makes the copy smaller.
     const bool castFirst = before != wanted.dtype && sizeOf(wanted.dtype) <= sizeOf(before);
     if (castFirst) value = addCast(value, wanted.dtype, node.id, false);
     if (source != facts.device) {
@@ -225,12 +224,12 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
             addCopy(value, facts.device, std::move(transfer), false, !facts.attributes.flag("non_blocking"));
     }
     if (before != wanted.dtype && !castFirst) value = addCast(value, wanted.dtype, node.id, false);
-    // To the same device and dtype it is free: the same tensor under another name.
+    // Without a change of device and dtype it is free: an alias of the tensor.
     m_plan->valuesOfNode[node.id] = {value};
     if (m_options.keep.contains({node.id, 0})) m_plan->values[value].kept = true;
 }
 
-/// Who asks for the result of a disabled node gets the tensor that is passed on in its place.
+/// A request for the result of a disabled node gets the tensor that is passed on instead.
 void Compiler::passOn(const NodeFacts& facts) {
     const ValueId value = facts.passes ? m_plan->valueOf(*facts.passes) : kNone;
     if (value == kNone) return;
@@ -266,7 +265,7 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     if (facts.op->role == OpRole::sink)
         for (ValueId v : inputs)
             if (v != kNone) m_plan->values[v].kept = true;
-    if (!facts.op->kernel) return; // a Probe only asks for its input to be kept
+    if (!facts.op->kernel) return; // a Probe only keeps its input
     const std::string label = labelOf(m_graph, node.id);
     std::vector<ValueId> outputs;
     for (std::size_t port = 0; port < facts.outputs.size(); ++port)
@@ -287,11 +286,11 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     step.last = facts.op->role == OpRole::sink;
     price(step);
     sign(step);
-    if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect: it always runs
+    if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect, so it always runs
     m_plan->valuesOfNode[node.id] = std::move(outputs);
 }
 
-/// Orders setup steps before the rest and renumbers.
+/// Moves setup steps to the front and renumbers.
 void Compiler::setupFirst() {
     auto& steps = m_plan->steps;
     std::vector<std::uint32_t> before(steps.size());

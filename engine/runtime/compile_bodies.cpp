@@ -10,7 +10,7 @@ namespace twb {
 void Compiler::addState(const NodeFacts& facts, PlanBody& body) {
     PlanState state;
     state.value = addValue({facts.id, 0}, *facts.outputs[0], facts.device, labelOf(m_graph, facts.id));
-    m_plan->values[state.value].kept = false; // no step makes it
+    m_plan->values[state.value].kept = false; // it has no producing step
     m_plan->valuesOfNode[facts.id] = {state.value};
     state.stream = streamOf(facts.device, QueueKind::compute);
     if (facts.op->name == "Iteration") {
@@ -32,7 +32,7 @@ void Compiler::addState(const NodeFacts& facts, PlanBody& body) {
     body.states.push_back(state);
 }
 
-/// The steps of one body, which end with what brings its results to where the owner stands.
+/// The steps of one body, followed by the copies of its results to the owner's device.
 void Compiler::addBody(const NodeFacts& facts, PlanControl& control, Scope scope) {
     const Body* body = m_bodies.of(facts.id, static_cast<int>(scope.body));
     PlanBody& out = control.bodies[scope.body];
@@ -60,7 +60,7 @@ void Compiler::addBody(const NodeFacts& facts, PlanControl& control, Scope scope
     if (body) m_scopes.pop_back();
 }
 
-/// What steps from `firstStep` on, and the control itself, read and none of them makes.
+/// The values that steps from `firstStep` on, and the control itself, read from outside.
 std::vector<Compiler::ValueId> Compiler::readFromOutside(std::uint32_t firstStep,
                                                          const PlanControl& control) const {
     std::set<ValueId> out;
@@ -81,7 +81,7 @@ std::vector<Compiler::ValueId> Compiler::readFromOutside(std::uint32_t firstStep
 
 void Compiler::addControl(const NodeFacts& facts, const Node& node) {
     const auto index = static_cast<std::uint32_t>(m_plan->controls.size());
-    m_plan->controls.emplace_back(); // its place, before those inside
+    m_plan->controls.emplace_back(); // reserves its index before inner controls
     PlanControl control;
     const auto firstStep = static_cast<std::uint32_t>(m_plan->steps.size());
     std::vector<ValueId> inputs;
@@ -124,7 +124,7 @@ void Compiler::addControl(const NodeFacts& facts, const Node& node) {
     m_plan->valuesOfNode[node.id] = std::move(outputs);
 }
 
-/// Where the steps of each body are, once all of them have their place.
+/// Sets the step ranges of the bodies after the final ordering.
 void Compiler::findBodies() {
     std::vector<const Step*> runner(m_plan->controls.size(), nullptr); // by control: its step
     for (const Step& step : m_plan->steps)

@@ -26,8 +26,8 @@ std::shared_ptr<const OpChain> chainOf(const Plan& plan, const StepGroup& group)
     return chain;
 }
 
-/// What the launch of a chain goes by: its ops' names, and ports for its inputs. A pointwise one may
-/// overwrite any of these.
+/// An op entry for a chain: the names of its ops, and ports for its inputs. A pointwise chain may overwrite
+/// any input.
 std::shared_ptr<const Op> opOf(const OpChain& chain) {
     const bool isPointwise = chain.kind == OpChain::Kind::pointwise;
     auto op = std::make_shared<Op>();
@@ -42,7 +42,7 @@ std::shared_ptr<const Op> opOf(const OpChain& chain) {
     return op;
 }
 
-/// The groups' last steps stand for all of theirs from now on; the others are marked as gone.
+/// The last step of each group represents the group; the others are removed.
 void mergeInto(Plan& plan, const StepGroup& group, std::vector<bool>& isGone) {
     auto chain = chainOf(plan, group);
     Step& last = plan.steps[group.steps.back()];
@@ -73,9 +73,9 @@ void mergeInto(Plan& plan, const StepGroup& group, std::vector<bool>& isGone) {
 
 } // namespace
 
-/// Steps whose results in between nobody else reads or keeps become one each, where the backend says that it
-/// runs them so: a product with what ends it, then chains of pointwise ops. A plan with bodies is left as it
-/// is: theirs are ranges of steps.
+/// Fuses steps whose intermediate results have no other consumer and are not kept, if the backend supports
+/// it: products with their epilogues, then chains of pointwise ops. Plans with bodies are unchanged, since
+/// bodies are ranges of steps.
 void Compiler::fuseChains() {
     if (!m_plan->controls.empty()) return;
     const std::vector<std::uint32_t> readers = soleReaders(*m_plan);

@@ -8,7 +8,8 @@
 
 namespace twb {
 
-/// Makes one plan: what compile() is. In compile.cpp, and for If, Loop and Scan in compile_bodies.cpp.
+/// Makes one plan; the implementation of compile(). It is in compile.cpp and, for If, Loop and Scan, in
+/// compile_bodies.cpp.
 class Compiler {
 public:
     Compiler(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
@@ -24,7 +25,7 @@ public:
 private:
     using ValueId = std::uint32_t;
 
-    /// Where steps are being added: a body of a control, or outside of all.
+    /// The destination of new steps: a body of a control op, or none.
     struct Scope {
         std::uint32_t owner = kNone;
         std::uint32_t body = 0;
@@ -59,7 +60,7 @@ private:
     const Analysis& m_analysis;
     const CompileOptions& m_options;
     std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
-    std::vector<std::uint32_t> m_producer;  ///< by value: its step, in order of creation
+    std::vector<std::uint32_t> m_producer;  ///< by value: the step that makes it, in order of creation
     std::vector<std::uint64_t> m_signature; ///< by value
     std::vector<bool> m_blocking;           ///< by step
     std::map<std::pair<Device, QueueKind>, std::uint32_t> m_streams;
@@ -67,7 +68,7 @@ private:
     std::map<std::pair<PortRef, Device>, const ImplicitCopy*> m_wantedCopies;
     const Bodies m_bodies;
     std::map<FrameId, std::vector<const NodeFacts*>> m_inBody;
-    std::vector<Scope> m_scopes{Scope{}}; ///< around what is being added, innermost last
+    std::vector<Scope> m_scopes{Scope{}}; ///< the open scopes, innermost last
 };
 
 } // namespace twb

@@ -42,7 +42,7 @@ AtStop RunObserver::stopped(const RunStop&) { return AtStop::goOn; }
 
 namespace {
 
-/// How a run ended whose result could not be put together, for want of memory for example.
+/// The result of a run whose full result could not be built, for example without memory.
 RunResult failedRun(std::uint64_t run, const std::exception_ptr& error) noexcept {
     RunResult result;
     result.run = run;
@@ -50,7 +50,7 @@ RunResult failedRun(std::uint64_t run, const std::exception_ptr& error) noexcept
     const auto add = [&](ErrorCode code, const char* sentence) noexcept {
         try {
             result.errors.push_back({kNone, NodeId::none, code, sentence});
-        } catch (const std::bad_alloc&) { // not even memory for the sentence: the status tells
+        } catch (const std::bad_alloc&) { // no memory for the sentence either; the status remains
         }
     };
     try {
@@ -155,7 +155,7 @@ private:
             lock.unlock();
             observer.finished(std::move(result));
             lock.lock();
-            // Joins the streams' threads: the run is over only when nothing of it is left.
+            // Joins the streams' threads: the run has ended only after they have.
             m_context.reset();
             m_changed.notify_all();
         }
@@ -167,7 +167,7 @@ private:
     RunObserver* m_observer = nullptr;
     ResultCache m_cache;
     std::uint64_t m_runs = 0;
-    bool m_ended = false; ///< the context's run is over, its threads are being joined
+    bool m_ended = false; ///< the context's run has ended; its threads are being joined
     bool m_stop = false;
     std::thread m_thread;
 };
@@ -210,7 +210,7 @@ Tensor toHost(const Tensor& tensor, const DeviceMap& devices) {
     copy.guard = &failure;
     stream->copy(copy);
     stream->synchronize();
-    backend.collect({}); // where a device hears late of what failed
+    backend.collect({}); // some devices report failures late
     failure.rethrow();
     return host;
 }

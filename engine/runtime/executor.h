@@ -20,15 +20,15 @@ enum class StepState : std::uint8_t {
     pending,
     running,
     done,
-    cached, ///< not run: the result of an earlier run still holds
+    cached, ///< not run: the result of an earlier run is still valid
     failed,
-    skipped,   ///< not run: it stands in a body that did not run, such as the other branch of an If
+    skipped,   ///< not run: its body did not run, for example the other branch of an If
     poisoned,  ///< not run: an input failed
-    cancelled, ///< not run: somebody stopped the run
+    cancelled, ///< not run: the run was cancelled
 };
 std::string_view name(StepState state) noexcept;
 
-/// One step of one iteration, after it ended. Times in ns from the run's start, on the run's clock
+/// A finished step of one iteration. Times in ns from the start of the run, on the run's clock
 /// (Plan::virtualClock). Only `done` has times.
 struct StepRecord {
     std::uint32_t step = 0;
@@ -36,9 +36,8 @@ struct StepRecord {
     StepState state = StepState::pending;
     std::int64_t startNs = 0;
     std::int64_t endNs = 0;
-    /// Of a copy: between its tensor being there and its start, because the queue was busy. Nothing where
-    /// this iteration did not make the tensor (setup, results of an earlier run): since when it waited has no
-    /// answer.
+    /// For a copy: the time in the queue with its tensor ready. Nothing if the tensor was not made in this
+    /// iteration (setup, results of earlier runs).
     std::optional<std::int64_t> waitNs;
     std::uint64_t bytes = 0; ///< copied, for a transfer
 };
@@ -52,101 +51,102 @@ struct StepError {
 
 enum class RunStatus : std::uint8_t { finished, failed, cancelled };
 
-/// How a run ended.
+/// The result of a run.
 struct RunResult {
     RunStatus status = RunStatus::finished;
     std::uint64_t run = 0;
     std::int64_t iterations = 0;   ///< completed
-    std::vector<StepState> states; ///< by step, of the last iteration; none where memory was short
+    std::vector<StepState> states; ///< by step, of the last iteration; empty if memory was short
     std::vector<StepError> errors;
-    std::int64_t stoppedNs = 0; ///< it stood still at breakpoints; part of no other time
+    std::int64_t stoppedNs = 0; ///< time stopped at breakpoints; not part of any other time
     std::int64_t wallNs = 0;    ///< iterations only, on the host's clock
     std::int64_t clockNs = 0;   ///< the same on the run's clock
     std::int64_t setupNs = 0;   ///< setup steps, on the host's clock
     ReplayCounts replayed;      ///< by all streams
-    std::int64_t prepareNs = 0; ///< before these: kernels compiled for this plan; 0 where it has none such
-    std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, where they live
+    std::int64_t prepareNs =
+        0; ///< before the iterations: compilation of kernels for this plan; 0 if there were none
+    std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, on their devices
     std::vector<std::pair<Device, MemoryStats>> memory;
 
     const Tensor* tensor(PortRef output) const noexcept;
 };
 
-/// A run that stands still: nothing of it runs, on any device.
+/// A stopped run: nothing runs on any device.
 struct RunStop {
     std::uint64_t run = 0;
     std::uint32_t step = 0;
     std::int64_t iteration = 0; ///< 0 also for setup steps
-    bool after = false;         ///< the step has run; else it comes next
-    std::string found;          ///< by a breakpoint that looks: "max is 3.2"; the first, where several do
-    /// By step, of this iteration: pending what is still to come. Setup steps stay as they ended.
+    bool after = false;         ///< the step has run; else it is next
+    std::string found; ///< for a breakpoint that reads a tensor: "max is 3.2", of the first one that applies
+    /// By step, of this iteration; steps that have not run are pending. Setup steps keep their final state.
     std::vector<StepState> states;
 };
 
 enum class AtStop : std::uint8_t {
     wait, ///< for Executor::proceed(), step() or cancel()
     goOn,
-    end, ///< as cancel()
+    end, ///< like cancel()
 };
 
-/// Hears of a run, on the executor's threads: be quick, and never call back into the executor.
+/// Receives the events of a run on the executor's threads. Must be fast and must not call the executor.
 class RunObserver {
 public:
     virtual ~RunObserver() = default;
     virtual void started(std::uint64_t run, const Plan& plan) = 0;
-    /// Ended steps, a batch an iteration. An iteration that a cancel cut short counts as cancelled in all of
-    /// its steps; only bodies of If, Loop and Scan are reported each time that they end.
+    /// Finished steps, one batch per iteration. All steps of a cancelled iteration are reported as cancelled.
+    /// Bodies of If, Loop and Scan are reported each time that they end.
     virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
     /// Completed iterations.
     virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;
-    /// The run has come to a breakpoint, or to the step after one. runToEnd() must not be told to wait:
-    /// nobody could wake it.
+    /// The run has reached a breakpoint, or the step after one. In runToEnd() the answer must not be `wait`:
+    /// nobody could continue the run.
     virtual AtStop stopped(const RunStop& stop);
-    /// Comes in any case, and moves the result along: there may be no memory left to copy it.
+    /// Called in any case. The result is moved, since there may be no memory for a copy.
     virtual void finished(RunResult result) noexcept = 0;
 };
 
 struct RunOptions {
     std::int64_t iterations = 1;
-    /// Keep and use results of earlier runs; only for a single iteration (more are a measurement).
+    /// Keep and use results of earlier runs; only for a single iteration, since several are a measurement.
     bool cache = false;
-    /// Let GPUs multiply and convolve f32 with 10 bits behind the point, which is several times as fast on
-    /// those that have TF32; nothing else is rounded.
+    /// Allow GPUs to use TF32 (10 bits of fraction) for f32 matrix products and convolutions, which is
+    /// several times faster.
     bool allowTf32 = false;
-    /// Let GPUs launch stretches of steps that repeat as CUDA graphs (stretches.h).
+    /// Allow GPUs to launch repeated stretches of steps as CUDA graphs (stretches.h).
     bool cudaGraphs = true;
-    /// Disabled ones do not count. A run with any uses no cached results, so that it comes by.
+    /// Disabled ones do not count. A run with breakpoints uses no cached results, so that it reaches them.
     std::map<NodeId, Breakpoints> breakpoints{};
 };
 
-/// Runs plans on a thread of its own, one at a time. start() and cancel() return at once; the destructor
-/// cancels and waits. All methods may be called from any one thread at a time.
+/// Runs plans on its own thread, one at a time. start() and cancel() return at once; the destructor cancels
+/// and waits. Only one thread may call its methods at a time.
 class Executor {
 public:
     Executor();
     ~Executor();
 
-    /// Returns the run's number. Throws Error(invalidArgument) while a run is on. `observer` must live until
-    /// finished() was called.
+    /// Returns the run's number. Throws Error(invalidArgument) while a run is in progress. `observer` must
+    /// live until finished() was called.
     std::uint64_t start(std::shared_ptr<const Plan> plan, const RunOptions& options, RunObserver& observer);
-    /// Takes effect within one kernel. Steps not yet begun are reported as cancelled.
+    /// Takes effect within one kernel. Steps that have not started are reported as cancelled.
     void cancel();
     bool isRunning() const;
-    /// From now on these are the run's breakpoints. Without effect while no run is on.
+    /// Replaces the run's breakpoints. No effect without a run.
     void setBreakpoints(const std::map<NodeId, Breakpoints>& breakpoints);
-    /// From a stop to the next breakpoint.
+    /// Continues from a stop to the next breakpoint.
     void proceed();
-    /// From a stop to the end of the next step, whatever it is.
+    /// Continues from a stop to the end of the next step.
     void step();
-    /// While the run stands still: a copy on the host of an output that was made in this iteration (or before
-    /// them all) and still lies in its memory, as it does of all that the plan keeps and of the step that was
-    /// stopped after, and of the inputs of the one that was stopped before. Throws Error.
+    /// While the run is stopped: a host copy of an output that was made in this iteration (or before all
+    /// iterations) and is still in memory. That holds for all kept values, for the step before which the run
+    /// is stopped its inputs, and for the step after which it is stopped its output. Throws Error.
     std::optional<Tensor> tensorAtStop(PortRef output) const;
-    /// By stream of the running plan: the step it is at, kNone when it is idle. Empty when no run is on. For
-    /// views that ask once a frame; the run pays nothing for it.
+    /// By stream of the running plan: its current step, kNone if it is idle. Empty without a run. For views
+    /// that query it once a frame; it costs the run nothing.
     std::vector<std::uint32_t> runningSteps() const;
-    /// Blocks until no run is on.
+    /// Blocks until no run is in progress.
     void wait();
-    /// Forgets all cached results.
+    /// Clears the cache of results.
     void clearCache();
 
 private:
@@ -154,11 +154,11 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-/// Runs a plan to its end on the calling thread's behalf and returns how it ended.
+/// Runs a plan to its end on behalf of the calling thread and returns the result.
 RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options,
                    RunObserver* observer = nullptr);
 
-/// A dense copy on the host of a tensor anywhere; free when it is there already. Throws Error.
+/// A dense host copy of a tensor on any device; free if it is such a tensor already. Throws Error.
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices);
 
 } // namespace twb

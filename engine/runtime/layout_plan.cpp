@@ -5,14 +5,14 @@
 namespace twb {
 namespace {
 
-/// Whether the step is launched as a host kernel that may meet channels last.
+/// Whether the step is a host launch that supports channels-last tensors.
 bool mayMeet(const Plan& plan, const Step& step) {
     const Device device = plan.streams[step.stream].device;
     return step.op && step.op->channelsLast != ChannelsLast::no && !step.dynamic &&
            (device.isCpu() || plan.devices.isSimulated(device));
 }
 
-/// By value: whether steps read it, and every one of them may meet channels last.
+/// By value: whether it has consumers, all of which support channels-last tensors.
 std::vector<bool> readersMayMeet(const Plan& plan) {
     std::vector<bool> read(plan.values.size(), false);
     std::vector<bool> refused(plan.values.size(), false);
@@ -21,14 +21,14 @@ std::vector<bool> readersMayMeet(const Plan& plan) {
         for (std::uint32_t v : step.inputs)
             if (v != kNone) (meets ? read : refused)[v] = true;
     }
-    for (const PlanControl& control : plan.controls) // what a body gives back is handed on as it lies
+    for (const PlanControl& control : plan.controls) // results of a body keep their layout
         for (const PlanBody& body : control.bodies)
             for (const std::uint32_t v : body.results) refused[v] = true;
     for (std::size_t v = 0; v < read.size(); ++v) read[v] = read[v] && !refused[v];
     return read;
 }
 
-/// Several channels, each of several elements: else both layouts are one.
+/// Several channels with several elements each; otherwise both layouts are equal.
 bool differs(const TensorType& type) {
     return type.isKnown() && type.shape.rank() > 2 && type.shape[1] > 1 &&
            std::any_of(type.shape.begin() + 2, type.shape.end(), [](std::int64_t size) { return size > 1; });

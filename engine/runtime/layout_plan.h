@@ -4,10 +4,10 @@
 
 namespace twb {
 
-/// Chooses the values that lie channels last in memory (PlanValue::channelsLast): what convolutions make, and
-/// what follows from it, so that nothing is copied between them. What is kept, crosses devices or has a
-/// reader that would have to copy it stays row-major. Before planMemory, which does not let layouts take each
-/// other's place.
+/// Chooses the values with channels-last layout (PlanValue::channelsLast): results of convolutions and values
+/// derived from them, so that nothing is copied between convolutions. Values that are kept, that cross
+/// devices, or that have a consumer which would copy them stay row-major. Runs before planMemory, which does
+/// not reuse memory between layouts.
 void planLayouts(Plan& plan);
 
 } // namespace twb

@@ -11,7 +11,7 @@ struct Life {
     std::uint32_t producer = kNone;
     std::uint32_t lastReader = kNone;
     std::uint32_t readers = 0;
-    bool oneStream = true; ///< made and read on one stream only
+    bool oneStream = true; ///< produced and read on one stream only
 };
 
 std::vector<Life> livesOf(const Plan& plan) {
@@ -52,7 +52,7 @@ void planMemory(Plan& plan, bool share) {
         return static_cast<std::uint32_t>(plan.slots.size() - 1);
     };
     for (std::uint32_t v = 0; v < plan.values.size(); ++v) {
-        if (lives[v].producer != kNone) continue; // a body's state: whoever hands it over has its memory
+        if (lives[v].producer != kNone) continue; // a body's state: its memory comes from outside
         plan.values[v].slot = static_cast<std::uint32_t>(plan.slots.size());
         plan.slots.push_back({plan.values[v].device, plan.values[v].memory, 0});
     }
@@ -89,13 +89,13 @@ void planMemory(Plan& plan, bool share) {
                 value.slot = newSlot(value);
             }
         }
-        // What is read here for the last time is free for the steps that follow on this stream.
+        // The memory of inputs that are read for the last time is free for later steps on this stream.
         for (std::size_t i = 0; i < step.inputs.size(); ++i) {
             const std::uint32_t v = step.inputs[i];
             if (v == kNone || lives[v].lastReader != step.index || v == step.inPlaceOf) continue;
             if (std::find(step.inputs.begin(), step.inputs.begin() + static_cast<std::ptrdiff_t>(i), v) !=
                 step.inputs.begin() + static_cast<std::ptrdiff_t>(i))
-                continue; // the same tensor twice
+                continue; // repeated input
             const PlanValue& value = plan.values[v];
             if (share && mayShare(plan, lives[v], v))
                 free[{value.device, value.memory, step.stream}].emplace(plan.slots[value.slot].bytes,
@@ -108,18 +108,19 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     const std::size_t streams = plan.streams.size();
     std::vector<std::uint32_t>& producer = plan.producers;
     producer.assign(plan.values.size(), kNone);
-    // What stream s has already waited for on stream t, as step index + 1: later waits for earlier steps are
-    // free.
+    // The last step of stream t (index + 1) for which stream s has waited: waits for earlier steps are
+    // unnecessary.
     std::vector<std::vector<std::uint32_t>> seen(streams, std::vector<std::uint32_t>(streams, 0));
     const auto waitFor = [&](Step& step, std::uint32_t other) {
         if (other == kNone) return;
         Step& before = plan.steps[other];
-        // All streams rest where a body begins and where it ends.
+        // All streams are idle at the start and the end of a body.
         if (before.owner != step.owner || before.body != step.body) return;
         if (before.stream == step.stream || before.setup != step.setup) return;
         std::uint32_t& reached = seen[step.stream][before.stream];
         if (reached > other) return;
-        if (!step.last) reached = other + 1; // a sink is not there in every iteration to have waited
+        if (!step.last)
+            reached = other + 1; // a sink does not run in every iteration, so its wait does not count
         step.waits.push_back(other);
         before.recorded = true;
     };
@@ -131,12 +132,11 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         waitFor(step, lastBlocking);
         if (blocking[step.index]) lastBlocking = step.index;
     }
-    // The next iteration writes the same memory: a writer waits for those of the iteration before that read
-    // or wrote it on other streams.
-    // The last one of each stream stands for all of it.
+    // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
+    // used it on other streams. The last of each stream suffices.
     std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
-        if (step.setup || step.last) continue; // no iteration follows the one that sinks run in
+        if (step.setup || step.last) continue; // no iteration follows that of the sinks
         for (std::uint32_t v : step.inputs)
             if (v != kNone) lastUser[plan.values[v].slot][step.stream] = step.index;
         for (std::uint32_t v : step.outputs) lastUser[plan.values[v].slot][step.stream] = step.index;

@@ -4,14 +4,13 @@
 
 namespace twb {
 
-/// Gives every value of a plan a slot. Values of one stream whose lives do not overlap share one (best fit);
-/// an op that may work in place takes over its input's slot when it is the input's only reader. Values that
-/// cross streams, are kept, or are sized at run time have slots of their own. Sets Step::inPlaceOf.
+/// Assigns a memory slot to every value of a plan. Values of one stream whose lifetimes do not overlap share
+/// slots (best fit). An op that can work in place takes its input's slot if it is the input's only consumer.
+/// Values that cross streams, are kept, or are sized at run time have their own slots. Sets Step::inPlaceOf.
 void planMemory(Plan& plan, bool share);
 
-/// Fills in producers, waits, carriedWaits and recorded from who reads and writes what on which stream. A
-/// blocking copy
-/// (`blocking`, by step) holds back all work submitted after it, as PyTorch's `.to()` holds back the host.
+/// Sets producers, waits, carriedWaits and recorded from the reads and writes on each stream. A blocking copy
+/// (`blocking`, by step) delays all later work, as PyTorch's `.to()` blocks the host.
 void planWaits(Plan& plan, const std::vector<bool>& blocking);
 
 } // namespace twb

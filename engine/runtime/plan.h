@@ -21,22 +21,22 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 enum class TransferKind : std::uint8_t {
     explicitTo, ///< a To node
     implicitTo, ///< made by the implicit policy
-    staging,    ///< of a File that stands on a GPU lane
+    staging,    ///< of a File on a GPU lane
 };
 std::string_view name(TransferKind kind) noexcept;
 
-/// One row of the ledger: a copy between devices that the plan makes.
+/// A copy between devices in a plan: one row of the ledger.
 struct Transfer {
     TransferKind kind = TransferKind::explicitTo;
-    PortRef from;               ///< the tensor; for staging the File's own output
+    PortRef from;               ///< the tensor; for staging, the File's own output
     PortRef to;                 ///< the first input it serves
     NodeId node = NodeId::none; ///< the To or File node; none for an implicit copy
     Device source;
     Device target;
-    std::uint64_t bytes = 0; ///< of one copy; 0 when known only at run time
-    bool pinned = false;     ///< host side page-locked
-    bool setup = false;      ///< outside of the iteration
-    bool modelled = false;   ///< on a simulated device: its time comes from a profile
+    std::uint64_t bytes = 0; ///< of one copy; 0 if known only at run time
+    bool pinned = false;     ///< page-locked on the host side
+    bool setup = false;      ///< outside the iteration
+    bool modelled = false;   ///< on a simulated device: the time comes from a profile
     double predictedNs = 0;
     std::string label; ///< "images → cuda:0"
     auto edge() const noexcept { return Edge{from, to}; }
@@ -44,26 +44,27 @@ struct Transfer {
 
 /// A tensor of a plan.
 struct PlanValue {
-    PortRef source;  ///< the output it is
-    TensorType type; ///< may have unknown dimensions: sized when its step is reached
+    PortRef source;  ///< the output that computes it
+    TensorType type; ///< unknown dimensions are determined when its step is reached
     Device device;
     MemoryKind memory = MemoryKind::pageable;
-    std::uint32_t slot = kNone; ///< memory it lives in; values whose lives do not overlap share slots
+    std::uint32_t slot = kNone; ///< its memory; values whose lifetimes do not overlap share slots
     bool kept = false;          ///< readable after the run
-    bool channelsLast = false;  ///< lies as channelsLastStrides() says; else row-major
-    bool absent = false;        ///< an optional output that nobody reads: it gets no memory
-    bool handedOn = false;      ///< a body's result: its memory goes on to the next time, shared with nobody
+    bool channelsLast = false;  ///< laid out by channelsLastStrides(); else row-major
+    bool absent = false;        ///< an optional output without a consumer: it has no memory
+    bool handedOn =
+        false; ///< a body's result: its memory passes to the next run of the body, and is not shared
     std::string label;
 };
 
-/// Memory of one device that values take turns in. Allocated when the run starts.
+/// Memory of one device that several values use in turn. Allocated at the start of the run.
 struct PlanSlot {
     Device device;
     MemoryKind memory = MemoryKind::pageable;
     std::size_t bytes = 0; ///< 0: sized at run time
 };
 
-/// A queue of one device.
+/// A queue on one device.
 struct PlanStream {
     Device device;
     QueueKind queue = QueueKind::compute;
@@ -75,45 +76,45 @@ struct Step {
     std::uint32_t index = 0;
     NodeId node = NodeId::none;
     const Op* op = nullptr;         ///< null for a copy
-    std::uint32_t transfer = kNone; ///< into Plan::transfers, for a copy between devices
+    std::uint32_t transfer = kNone; ///< index in Plan::transfers, for a copy between devices
     std::uint32_t stream = 0;
     Attributes attributes;
-    std::vector<std::uint32_t> inputs; ///< values; kNone for an unconnected one
+    std::vector<std::uint32_t> inputs; ///< values; kNone for an unconnected input
     std::vector<std::uint32_t> outputs;
-    std::vector<std::uint32_t> waits;        ///< steps of other streams that must be done before
-    std::vector<std::uint32_t> carriedWaits; ///< the same, of the iteration before
-    bool recorded = false;                   ///< some step waits for it
+    std::vector<std::uint32_t> waits;        ///< steps of other streams that must be done first
+    std::vector<std::uint32_t> carriedWaits; ///< the same, of the previous iteration
+    bool recorded = false;                   ///< other streams wait for it
     bool setup = false;                      ///< runs once, before the first iteration
     bool last = false;                       ///< runs in the last iteration only (Save)
-    bool dynamic = false;                    ///< output sizes are found when it is reached
-    std::uint32_t control = kNone;           ///< into Plan::controls, for an If, Loop or Scan
-    std::uint32_t owner = kNone;             ///< the control in whose body it runs
-    std::uint32_t body = 0;                  ///< which of that one's bodies
-    std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output takes over
+    bool dynamic = false;                    ///< output sizes are determined when it is reached
+    std::uint32_t control = kNone;           ///< index in Plan::controls, for an If, Loop or Scan
+    std::uint32_t owner = kNone;             ///< the control whose body contains it
+    std::uint32_t body = 0;                  ///< index of that body
+    std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output reuses
     Cost cost;
     double predictedNs = 0;
-    /// Null but for several nodes' ops in one launch: `op` is then their names together, `node` the last
-    /// of `members`, and the step's time is that of all of them.
+    /// Null unless the ops of several nodes are fused: then `op` has their joined names, `node` is the last
+    /// of `members`, and the step's time is their total.
     std::shared_ptr<const OpChain> chain;
-    std::vector<NodeId> members; ///< of a chain, in the chain's order
+    std::vector<NodeId> members; ///< of a chain, in execution order
     std::uint64_t signature = 0; ///< of op, attributes, inputs' signatures and device; 0: not cacheable
     std::string label;           ///< "fc1"
 };
 
-/// What a body finds each time it runs, by a Carried, ScanSlice or Iteration in it.
+/// A value that a body reads at each run through a Carried, ScanSlice or Iteration.
 struct PlanState {
     enum class Kind : std::uint8_t { carried, slice, iteration };
     Kind kind = Kind::carried;
-    std::uint32_t value = kNone; ///< made by no step
-    std::uint32_t from = kNone;  ///< what it is the first time, or what it is a slice of
-    std::uint32_t stream = 0;    ///< slices are cut on
-    std::uint32_t result = 0;    ///< carried: as which the body gives it back
-    int axis = 0;                ///< of a slice
+    std::uint32_t value = kNone; ///< has no producing step
+    std::uint32_t from = kNone;  ///< its initial value, or the tensor that is sliced
+    std::uint32_t stream = 0;    ///< stream that cuts the slices
+    std::uint32_t result = 0;    ///< carried: index of the body's result for the next run
+    int axis = 0;                ///< of the slices
     bool reverse = false;
 };
 
-/// One body of a control. Its steps are those of [first, last) that have it as owner; the others there belong
-/// to bodies inside.
+/// One body of a control. Its steps are those in [first, last) whose owner is the control; the others there
+/// belong to inner bodies.
 struct PlanBody {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
@@ -121,14 +122,14 @@ struct PlanBody {
     std::vector<std::uint32_t> results; ///< values
 };
 
-/// A result of Loop or Scan of which there is one for each time that the body ran.
+/// A result of Loop or Scan that stacks one tensor per run of the body.
 struct PlanStack {
     int axis = 0;
     bool reverse = false;
 };
 
-/// What runs bodies: an If (two of them), a Loop or a Scan. The executor does so when it reaches its step,
-/// with all streams at rest before and after each body.
+/// An If (two bodies), a Loop or a Scan. The executor runs the bodies when it reaches the step; all streams
+/// are idle before and after each body.
 struct PlanControl {
     enum class Kind : std::uint8_t { branch, loop, scan };
     Kind kind = Kind::branch;
@@ -136,32 +137,32 @@ struct PlanControl {
     std::uint32_t condition = kNone; ///< value of cond; kNone: its attribute
     std::uint32_t goesOn = kNone;    ///< value of cond_out; kNone: its attribute
     std::vector<PlanBody> bodies;
-    std::uint32_t carried = 0;     ///< results that are; the others of a Loop or Scan are stacked
+    std::uint32_t carried = 0;     ///< number of carried results; the others of a Loop or Scan are stacked
     std::vector<PlanStack> stacks; ///< by stacked result
 };
 
-/// What compile makes of a graph for one device map and policy: steps in order, their streams, their memory,
-/// what each waits for. Immutable; shared by the executor, the ledger and the window.
+/// The result of compile for one device map and policy: steps in order, with their streams, their memory and
+/// their dependencies. Immutable; shared by the executor, the ledger and the window.
 struct Plan {
     std::uint64_t revision = 0;
     std::vector<PlanStream> streams;
     std::vector<PlanSlot> slots;
     std::vector<PlanValue> values;
     std::vector<std::uint32_t> producers; ///< by value: the step that makes it
-    std::vector<Step> steps;              ///< each after all it waits for; setup steps first
+    std::vector<Step> steps;              ///< each after the steps that it waits for; setup steps first
     std::vector<Transfer> transfers;
     std::vector<PlanControl> controls;
-    std::vector<std::shared_ptr<const Op>> chainOps; ///< what chains go by in the place of an op
+    std::vector<std::shared_ptr<const Op>> chainOps; ///< entries that stand for the fused ops of chains
     std::uint32_t setupSteps = 0;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock
     DeviceMap devices;
     std::shared_ptr<const TensorFiles> files;
 
-    /// Steps of a node, by position in `steps`; most nodes have one, an aliasing To none.
+    /// The steps of a node, as indices in `steps`. Most nodes have one, an aliasing To has none.
     std::vector<std::uint32_t> stepsOf(NodeId node) const;
-    /// The value that an output is, kNone when the plan has none.
+    /// The value of an output; kNone if the plan has none.
     std::uint32_t valueOf(PortRef output) const noexcept;
-    /// Bytes planned on a device.
+    /// Planned bytes on a device.
     std::size_t bytesOn(Device device) const noexcept;
 
     std::unordered_map<NodeId, std::vector<std::uint32_t>> valuesOfNode; ///< by output port
@@ -170,14 +171,14 @@ struct Plan {
 struct CompileOptions {
     std::uint64_t revision = 0;
     Policy policy{};
-    bool keepAll = false;     ///< every value readable after the run: no memory is shared
-    bool fuse = true;         ///< neighbouring ops are one step where the backend can (Step::chain)
-    std::set<PortRef> keep{}; ///< these readable after the run; sinks' inputs always are
+    bool keepAll = false;     ///< all values stay readable after the run; no memory is shared
+    bool fuse = true;         ///< neighbouring ops become one step if the backend supports it (Step::chain)
+    std::set<PortRef> keep{}; ///< stay readable after the run, like the inputs of sinks
 };
 
-/// Turns a graph into a plan, without placeholders and what depends on them. Throws Error(badGraph) with the
-/// number of errors and the first one when the analysis has other errors (Analysis::mayRun); `analysis` must
-/// be of this graph, device map and policy.
+/// Compiles a graph without its placeholders and the nodes that depend on them. Throws Error(badGraph) with
+/// the number of errors and the first one if the analysis has other errors (Analysis::mayRun). `analysis`
+/// must be of this graph, device map and policy.
 std::shared_ptr<const Plan> compile(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                     std::shared_ptr<const TensorFiles> files, const CompileOptions& options);
 

@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-/// As many ops as one kernel is made of: longer ones take long to compile and gain nothing more.
+/// Maximum number of ops per kernel: longer ones compile slowly and gain nothing.
 constexpr std::size_t kMostMembers = 32;
 
 class ChainFinder {
@@ -30,7 +30,7 @@ private:
         return backend.fuses(step.op->name.c_str(), step.attributes, valueOf(step.outputs[0]).type.dtype);
     }
 
-    /// The step, and with it every group whose result only it reads.
+    /// Takes the step, and every group of which it is the only consumer.
     void grow(const Step& step) {
         StepGroup own;
         const Shape& shape = valueOf(step.outputs[0]).type.shape;
@@ -39,7 +39,7 @@ private:
         const auto addInput = [](std::vector<std::uint32_t>& inputs, std::uint32_t v) {
             if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) inputs.push_back(v);
         };
-        // Whatever is not taken over is an input, so room is left for these.
+        // Values that are not fused become inputs, so room is left for them.
         std::vector<std::uint32_t> inputs;
         for (const std::uint32_t v : step.inputs)
             if (v != kNone) addInput(inputs, v);
@@ -71,7 +71,7 @@ private:
         m_groups[step.index] = std::move(own);
     }
 
-    /// The step that may be taken over for its result.
+    /// The step whose result may be fused.
     std::uint32_t producerOf(std::uint32_t v) const {
         const auto made = m_maker.find(v);
         return made == m_maker.end() ? kNone : made->second;
@@ -81,7 +81,7 @@ private:
     const std::vector<std::uint32_t>& m_readers;
     const std::vector<bool>& m_isTaken;
     std::map<std::uint32_t, std::uint32_t> m_maker;
-    std::vector<StepGroup> m_groups; ///< by last step, while it grows; empty ones belong to a later one
+    std::vector<StepGroup> m_groups; ///< by last step, while growing; empty ones were merged into a later one
 };
 
 } // namespace

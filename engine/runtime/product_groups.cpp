@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-/// A row that is added to each row of a tensor of this shape, and lies as one.
+/// A contiguous row that is added to each row of a tensor of this shape.
 bool isRowOf(const Shape& row, const Shape& shape) {
     const std::int64_t length = shape[shape.rank() - 1];
     return row.rank() >= 1 && row[row.rank() - 1] == length && row.elementCount() == length;
@@ -17,7 +17,7 @@ public:
     ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers)
         : m_plan(plan), m_readers(readers), m_isTaken(plan.steps.size(), false) {}
 
-    /// What begins with this step, which is taken from then on; nothing where it is launched as it is.
+    /// Starts a group at this step, which is then taken; nothing if the step is launched by itself.
     std::optional<StepGroup> take(const Step& step) {
         std::optional<StepGroup> group = from(step);
         if (group)
@@ -55,7 +55,7 @@ private:
 
     const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
 
-    /// Whether it convolves, or multiplies by one matrix and adds nothing else than maybe a row.
+    /// Whether the step is a convolution, or a product with one matrix and at most an added row.
     bool isProduct(const Step& step, bool& hasRow) const {
         if (step.op->name == "Conv") return true;
         if (step.op->name == "MatMul") {
@@ -70,7 +70,7 @@ private:
         return beta == 1 && isRowOf(shapeOf(step.inputs[2]), shapeOf(step.outputs[0]));
     }
 
-    /// The step that takes over what `before` makes, if it is of this op and ends a product.
+    /// The next step that can be fused after `before`: an epilogue with this op.
     const Step* next(const Step& before, const char* op) const {
         const std::uint32_t v = before.outputs[0];
         if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
@@ -82,7 +82,7 @@ private:
         return backend.endsProduct(op, step.attributes, m_plan.values[v].type.dtype) ? &step : nullptr;
     }
 
-    /// A row to a product of matrices, and another image to that of a convolution.
+    /// A row for a matrix product, a tensor of the result's shape for a convolution.
     bool mayAdd(const Step& add, const Step& product) const {
         const std::uint32_t v = product.outputs[0];
         const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];

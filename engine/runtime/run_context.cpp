@@ -24,7 +24,7 @@ TensorView channelsMovedLast(const TensorView& view, const Shape& shape) {
     return out;
 }
 
-/// What the kernel of a pointwise op sees where its output lies channels last.
+/// The arguments of a pointwise kernel if its output is channels-last.
 void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector<TensorView>& outputs) {
     const Shape shape = outputs[0].shape;
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -71,14 +71,14 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
 
 RunContext::~RunContext() { drain(); }
 
-/// Waits until no stream uses the run's memory any more. A stream may wait for another's event: all of them
-/// get their work before the first is waited for.
+/// Waits until no stream uses the run's memory. Streams may wait for each other's events, so all are flushed
+/// before the first wait.
 void RunContext::drain() noexcept {
     const auto each = [this](auto&& call) noexcept {
         for (auto& stream : m_streams) {
             try {
                 call(*stream);
-            } catch (...) { // a lost device has nothing left to wait for
+            } catch (...) { // a lost device has no running work
             }
         }
     };
@@ -91,7 +91,7 @@ void RunContext::allocate() {
     // The results of earlier runs that this run uses are part of its peak; all others are not.
     for (const BufferPtr& reused : m_buffers)
         if (auto* buffer = dynamic_cast<GaugedBuffer*>(reused.get())) buffer->renew();
-    // By slot: the first step that writes to it, which an allocation that fails belongs to.
+    // By slot: the first step that writes it, to which an allocation failure belongs.
     std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
     for (const Step& step : m_plan->steps)
         for (std::uint32_t v : step.outputs)
@@ -103,7 +103,7 @@ void RunContext::allocate() {
             m_buffers[i] =
                 m_plan->devices.memoryFor(slot.device, slot.memory).allocate(slot.bytes, slot.memory);
         } catch (const Error& e) {
-            // Every step that writes to it fails; what does not need them runs on.
+            // Fails every step that writes the slot; independent steps continue.
             for (const Step& step : m_plan->steps)
                 for (std::uint32_t v : step.outputs)
                     if (m_plan->values[v].slot == i) m_guard.fail(step.index, e.code(), e.what());
@@ -111,7 +111,7 @@ void RunContext::allocate() {
     }
 }
 
-/// By which a step's results are known to later runs: rounded otherwise they are others.
+/// Cache key. Runs with TF32 have their own entries.
 std::uint64_t RunContext::cacheKey(const Step& step) const {
     return m_options.allowTf32 ? ContentHash().add(step.signature).add("TF32").value() : step.signature;
 }
@@ -137,7 +137,7 @@ void RunContext::useCache() {
     }
 }
 
-/// Points a step's launch at its memory. Needs all its types.
+/// Sets the views of a step's launch. All its types must be known.
 void RunContext::bind(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     StepSlot& slot = m_slots[index];
@@ -154,7 +154,7 @@ void RunContext::bind(std::uint32_t index) {
     };
     slot.inputs.clear();
     slot.outputs.clear();
-    if (step.dynamic) slot.memory = {}; // for other shapes than those of the launch before
+    if (step.dynamic) slot.memory = {}; // for other shapes than those of the previous launch
     for (std::uint32_t v : step.inputs) slot.inputs.push_back(view(v));
     for (std::uint32_t v : step.outputs) slot.outputs.push_back(view(v));
     if (step.op) {
@@ -208,8 +208,8 @@ void RunContext::bind(std::uint32_t index) {
     }
 }
 
-/// Finds a dynamic step's sizes, with the values that the host must read for it, and its memory. An output
-/// whose size the plan knows keeps the memory that the run gave it: its readers are bound to that already.
+/// Determines a dynamic step's sizes, after reading the host values that they depend on, and its memory. An
+/// output of known size keeps its memory, since its consumers are bound to it.
 void RunContext::resolve(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     try {
@@ -224,9 +224,10 @@ void RunContext::resolve(std::uint32_t index) {
             if (v == kNone || !step.op) continue;
             const PortSpec& spec = step.op->inputAt(static_cast<int>(p));
             if (!spec.hostValue && !spec.shapesOutput) continue;
-            // The one place where submission waits for results: sizes that the graph computes.
+            // The only place where the submission waits for results: sizes that the graph computes.
             synchronizeAll();
-            if (!m_guard.mayRun(index, parity())) return bind(index); // its producer failed: nothing to read
+            if (!m_guard.mayRun(index, parity()))
+                return bind(index); // its producer failed: there is nothing to read
             hostValues[p] = toHost(tensorOf(v), m_plan->devices);
             values[p] = &hostValues[p];
         }
@@ -275,7 +276,7 @@ void RunContext::submit(std::uint32_t index, int parity) {
         runControl(index, parity);
     } else if (!m_cached[index]) {
         if (step.dynamic) {
-            // The launch of the iteration before is rewritten: it must have been passed.
+            // The launch of the previous iteration is rewritten, so it must have passed.
             stream.synchronize();
             resolve(index);
         }
@@ -294,7 +295,7 @@ void RunContext::markSubmitted(std::uint32_t step, std::size_t parity) noexcept 
     m_reached[step] = m_iteration + 1;
 }
 
-/// A few iterations have to gain what it takes to make graphs of them.
+/// CUDA graphs pay off only after several iterations.
 void RunContext::findStretches() {
     constexpr std::int64_t kLeastIterations = 8;
     m_stretchOf.assign(m_plan->steps.size(), kNone);
@@ -310,7 +311,7 @@ void RunContext::findStretches() {
     }
 }
 
-/// Only its first step waits for others, and only its last is waited for.
+/// Only its first step waits for others, and others wait only for its last.
 void RunContext::submitStretch(const Stretch& stretch, int parity) {
     const Step& first = m_plan->steps[stretch.steps.front()];
     const Step& last = m_plan->steps[stretch.steps.back()];
@@ -332,7 +333,7 @@ void RunContext::synchronizeAll() {
     for (auto& stream : m_streams) stream->synchronize();
 }
 
-/// All streams rest, and their virtual clocks agree. Returns these.
+/// Waits until all streams are idle, and synchronises their virtual clocks. Returns the clock.
 std::int64_t RunContext::rest() {
     synchronizeAll();
     std::int64_t latest = 0;
@@ -341,7 +342,7 @@ std::int64_t RunContext::rest() {
     return latest;
 }
 
-/// What would otherwise take long in the first iteration.
+/// Work that would otherwise delay the first iteration.
 void RunContext::prepare() {
     for (const Step& step : m_plan->steps) {
         if (!step.chain || m_guard.isCancelled()) continue;
@@ -357,7 +358,7 @@ void RunContext::prepare() {
 
 void RunContext::runSetup() {
     for (std::uint32_t i = 0; i < m_plan->setupSteps; ++i) submit(i, 0);
-    // All streams start the first iteration at the same moment of the virtual clock.
+    // All streams start the first iteration at the same virtual time.
     const std::int64_t latest = rest();
     m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs - m_stoppedNs;
     m_clockEnd = m_setupEnd;
@@ -414,7 +415,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
     const bool isLast = iteration + 1 == m_options.iterations;
     const bool onVirtual = m_plan->virtualClock;
     const auto& stopped = m_stoppedAt[static_cast<std::size_t>(parity)];
-    // An iteration that a cancel cut short counts for none of its steps, so that their counts agree.
+    // No step of a cancelled iteration is counted, so that all counts agree.
     const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(parity);
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
@@ -432,7 +433,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             if (step.transfer != kNone) {
                 record.bytes = m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                // Only a tensor that this iteration made has a time since which the copy could have waited.
+                // The wait of a copy is known only if this iteration made its tensor.
                 if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
                     const std::int64_t ready = onVirtual
                                                    ? timings[producer].virtualEnd
@@ -507,7 +508,7 @@ RunResult RunContext::execute() {
     try {
         iterate();
     } catch (...) {
-        // The submission itself failed: what is queued is not worth running.
+        // The submission failed: queued work is not worth running.
         if (!m_plan->steps.empty()) m_guard.failed(m_submitting, std::current_exception());
         m_guard.cancel();
         drain();

@@ -9,30 +9,30 @@
 
 namespace twb {
 
-/// Results of an earlier run, by the signature of the step that made them.
+/// Cached results of earlier runs, by the signature of their step.
 using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
 
-/// Which steps may still run. A failed step stays failed in all iterations. A cancel is kept for each of the
-/// two iterations that may be in flight (by parity), so that one that had ended stays whole.
+/// The steps that may still run. A failed step stays failed in all iterations. A cancel is recorded for each
+/// of the two iterations in flight (by parity), so that a complete iteration stays complete.
 class RunGuard {
 public:
     explicit RunGuard(const Plan& plan);
 
-    /// What launches of an iteration of this parity ask.
+    /// The guard for launches of an iteration with this parity.
     LaunchGuard* of(int parity) noexcept { return &m_sides[static_cast<std::size_t>(parity)]; }
 
     bool mayRun(std::uint32_t step, int parity) noexcept;
-    /// Steps [first, last) did not run in an iteration of this parity, for the reason that `state` is.
+    /// Steps [first, last) did not run in an iteration of this parity; `state` is the reason.
     void skip(std::uint32_t first, std::uint32_t last, StepState state, int parity) noexcept;
-    /// Without memory for its sentence, an error is kept as a state only; errors() then says so.
+    /// If there is no memory for the sentence, only the state of an error is kept; errors() then says so.
     void failed(std::uint32_t step, std::exception_ptr error) noexcept;
     void fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept;
     void cancel() noexcept;
     bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
     bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
-    /// Whether a cancel kept a step of the iteration of this parity from running.
+    /// Whether a cancel prevented a step of the iteration with this parity.
     bool wasCut(int parity) const noexcept { return m_sides[static_cast<std::size_t>(parity)].isCut(); }
-    /// done unless something kept the step from running.
+    /// done, unless the step did not run.
     StepState state(std::uint32_t step, int parity) const noexcept;
     std::vector<StepError> errors() const;
 
@@ -51,7 +51,7 @@ private:
     private:
         RunGuard* m_run = nullptr;
         int m_parity = 0;
-        std::vector<std::atomic<bool>> m_cut; ///< by step: a cancel kept it from running
+        std::vector<std::atomic<bool>> m_cut; ///< by step: prevented by a cancel
         std::atomic<bool> m_isCut{false};
     };
 
@@ -62,14 +62,14 @@ private:
     std::vector<std::atomic<StepState>> m_states; ///< by step: done, failed, poisoned or skipped
     std::atomic<bool> m_cancelled{false};
     std::atomic<bool> m_failed{false};
-    std::mutex m_turn; ///< of host kernels beside a simulated device, whose kernels run on the same cores
+    std::mutex m_turn; ///< for host kernels beside a simulated device, whose kernels use the same cores
     mutable std::mutex m_mutex;
     std::vector<StepError> m_errors;
 };
 
 /// One run of a plan: its streams, its memory, and the loop that submits iterations. At most two iterations
-/// are in flight, so that the copies of one overlap the compute of the other while timings and events of the
-/// one before can be read.
+/// are in flight: the copies of one overlap the compute of the other, and the timings and events of the
+/// previous one can be read.
 class RunContext {
 public:
     RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options, RunObserver* observer,
@@ -77,16 +77,16 @@ public:
     ~RunContext();
 
     std::uint64_t number() const noexcept { return m_run; }
-    /// Failures end in the result. Throws only when the result itself cannot be put together.
+    /// Failures are part of the result. Throws only if the result itself cannot be built.
     RunResult execute();
     void cancel() noexcept {
         m_guard.cancel();
         m_stops.release();
     }
     RunStops& stops() noexcept { return m_stops; }
-    /// As Executor's, from any thread.
+    /// Like Executor's; may be called from any thread.
     std::optional<Tensor> tensorAtStop(PortRef output) const;
-    /// By stream, from any thread while execute() runs.
+    /// By stream; may be called from any thread while execute() runs.
     std::vector<std::uint32_t> runningSteps() const;
 
 private:
@@ -95,12 +95,12 @@ private:
         std::vector<TensorView> outputs;
         std::vector<std::uint32_t> hostScalars;
         StepMemory memory;
-        // By parity of the iteration: one may still be in the queue while the next is submitted.
+        // By parity of the iteration: one may still be queued while the next is submitted.
         std::array<Launch, 2> launch;
         std::array<Copy, 2> copy;
     };
 
-    /// Steps that come as they are in each iteration, and their launches by parity.
+    /// Steps that are the same in each iteration, and their launches by parity.
     struct Stretch {
         std::vector<std::uint32_t> steps;
         std::array<std::vector<const Launch*>, 2> launches;
@@ -122,7 +122,7 @@ private:
     void finishIteration(std::int64_t iteration);
     void synchronizeAll();
     std::int64_t rest();
-    /// Of the steps there that belong to a body of `owner`, or, by default, to none.
+    /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
     void iterate();
@@ -164,15 +164,15 @@ private:
     RunGuard m_guard;
     RunStops m_stops;
 
-    std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: of an iteration
-    std::vector<std::array<std::unique_ptr<Event>, 2>> m_events; ///< by step, where others wait for it
+    std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: the end of an iteration
+    std::vector<std::array<std::unique_ptr<Event>, 2>> m_events; ///< by step, if others wait for it
     std::vector<BufferPtr> m_buffers;                            ///< by slot
-    std::vector<TensorType> m_types;                             ///< by value, as they turned out
+    std::vector<TensorType> m_types;                             ///< by value: the actual types
     std::vector<StepSlot> m_slots;                               ///< by step
     std::array<std::vector<LaunchTiming>, 2> m_timings;          ///< by step
     std::vector<bool> m_cached;                                  ///< by step
     std::vector<StepRecord> m_records;
-    std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: in this iteration
+    std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: whether it ran in this iteration
     std::int64_t m_iteration = 0;               ///< being submitted
     std::int64_t m_startNs = 0;
     std::int64_t m_prepareNs = 0;
@@ -182,27 +182,28 @@ private:
     std::int64_t m_completed = 0;                         ///< iterations
     std::int64_t m_iterationsStart = 0;                   ///< on the host's clock
     std::int64_t m_stoppedInSetup = 0;                    ///< m_stoppedNs when the iterations began
-    std::int64_t m_stoppedNs = 0;                         ///< the run stood still so far
+    std::int64_t m_stoppedNs = 0;                         ///< total time stopped so far
     std::array<std::vector<std::int64_t>, 2> m_stoppedAt; ///< by step: m_stoppedNs when it was submitted
     struct StoppedStep {
         std::uint32_t step = 0;
         bool after = false;
     };
-    StoppedStep m_stop;                  ///< while it stands still
-    std::vector<std::int64_t> m_reached; ///< by step: 1 + the iteration it was last submitted in
+    StoppedStep m_stop;                  ///< valid while the run is stopped
+    std::vector<std::int64_t> m_reached; ///< by step: 1 + the iteration in which it was last submitted
 
     struct StreamOrder {
         std::vector<std::uint32_t> setup;
-        std::vector<std::uint32_t> iteration; ///< but for cached ones and those of the last iteration
+        std::vector<std::uint32_t> iteration; ///< without cached steps and those of the last iteration
     };
     std::vector<StreamOrder> m_order;
 
     std::vector<Stretch> m_stretches;
-    std::vector<std::uint32_t> m_stretchOf; ///< by step; kNone: launched by itself
+    std::vector<std::uint32_t> m_stretchOf; ///< by step; kNone: launched individually
 
-    std::uint32_t m_submitting = 0;                 ///< the step that an error of the submission belongs to
-    std::vector<Device> m_devices;                  ///< of the streams, each once
-    std::vector<std::unique_ptr<Stream>> m_streams; ///< last: they use all of the above until they end
+    std::uint32_t m_submitting = 0; ///< the step to which an error of the submission belongs
+    std::vector<Device> m_devices;  ///< of the streams, without duplicates
+    std::vector<std::unique_ptr<Stream>>
+        m_streams; ///< last member: they use all members above until they end
 };
 
 } // namespace twb

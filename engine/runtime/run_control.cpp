@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <limits>
 
-// How If, Loop and Scan run. All streams rest when a body begins and when it ends: the host must read the
-// condition, and what a body gave back becomes what it finds the next time.
+// The execution of If, Loop and Scan. All streams are idle at the start and the end of a body: the host reads
+// the condition, and the body's results become its next inputs.
 
 namespace twb {
 namespace {
 
-/// Views whose strides follow from their shapes, one axis more than `part` has.
+/// Views of stacked results: one axis more than `part`.
 TensorView withAxis(const TensorView& part, int axis) {
     std::vector<std::int64_t> dims = part.shape.dims();
     dims.insert(dims.begin() + axis, 1);
@@ -25,7 +25,7 @@ TensorView withAxis(const TensorView& part, int axis) {
 
 } // namespace
 
-/// One element that the host reads: of a value, or of the attribute that stands in for it.
+/// One element that the host reads, from a value or from the attribute.
 std::int64_t RunContext::hostInteger(std::uint32_t value, const Attributes& attributes,
                                      const char* attribute) const {
     if (value == kNone) {
@@ -99,16 +99,17 @@ void RunContext::repeat(const Step& step, const PlanControl& control, int parity
             goesOn = hostInteger(control.goesOn, step.attributes, "cond_out") != 0;
         std::vector<Tensor> results;
         for (const std::uint32_t v : body.results) results.push_back(tensorOf(v));
-        // The next time the body writes elsewhere.
+        // The next run of the body writes to other memory.
         for (const std::uint32_t v : body.results)
             if (m_plan->values[v].handedOn) m_buffers[m_plan->values[v].slot].reset();
         std::move(results.begin(), results.begin() + control.carried, carried.begin());
         for (std::size_t s = 0; s < stacks.size(); ++s)
             stacks[s].push_back(std::move(results[control.carried + s]));
     }
-    const bool hasRun = i > 0; // else `carried` are the initial tensors, which the body must not write to
+    const bool hasRun =
+        i > 0; // otherwise `carried` are the initial tensors, which the body must not overwrite
     for (std::size_t c = 0; c < carried.size(); ++c) {
-        // As the last iteration left it, for those who look at it.
+        // The last state, for inspection.
         const std::uint32_t v = body.results[c];
         if (hasRun && m_plan->values[v].handedOn && carried[c])
             m_buffers[m_plan->values[v].slot] = carried[c].buffer();
@@ -120,7 +121,7 @@ void RunContext::repeat(const Step& step, const PlanControl& control, int parity
     }
 }
 
-/// How many slices the ScanSlices of a body have; all have as many.
+/// The number of slices of a body's ScanSlices, which must be equal.
 std::int64_t RunContext::slicesOf(const PlanBody& body) const {
     std::int64_t count = -1;
     for (const PlanState& state : body.states) {
@@ -137,7 +138,7 @@ std::int64_t RunContext::slicesOf(const PlanBody& body) const {
     return count;
 }
 
-/// What a state of a body is the next time that this runs.
+/// The next input of a body's state node.
 void RunContext::setState(const Step& step, const PlanState& state, std::int64_t iteration,
                           const std::vector<Tensor>& carried) {
     const PlanValue& value = m_plan->values[state.value];
@@ -176,7 +177,7 @@ void RunContext::setState(const Step& step, const PlanState& state, std::int64_t
     m_types[state.value] = now.type();
 }
 
-/// Runs a body once. False when a step of it did not run to its end.
+/// Runs a body once. False if one of its steps did not finish.
 bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
     const PlanBody& body = m_plan->controls[step.control].bodies[b];
     m_bodyRan[step.control][b] = true;
@@ -191,7 +192,7 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
     }
     for (std::uint32_t i = body.first; i < body.last; ++i) {
         if (!isHere(i)) continue;
-        m_reached[i] = 0; // this time
+        m_reached[i] = 0; // in this run of the body
         if (!m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
     }
     for (std::uint32_t i = body.first; i < body.last; ++i)
@@ -207,7 +208,7 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
     return false;
 }
 
-/// Runs an op's kernel on `inputs` into a tensor of its own, and waits for it.
+/// Runs an op's kernel on `inputs` into a new tensor, and waits for it.
 Tensor RunContext::launchInto(std::uint32_t step, std::uint32_t stream, const char* op,
                               const std::vector<TensorView>& inputs, TensorType type,
                               const Attributes& given) {
@@ -244,7 +245,7 @@ void RunContext::launchTo(std::uint32_t step, std::uint32_t stream, const Op& op
     m_streams[stream]->synchronize();
 }
 
-/// Writes an output of a control: the only part as it is, or all of them along a new axis.
+/// Writes an output of a control: a single part as it is, or all parts stacked along a new axis.
 void RunContext::give(const Step& step, std::size_t port, const std::vector<Tensor>& parts,
                       const PlanStack* stack) {
     const std::uint32_t v = step.outputs[port];
@@ -278,7 +279,7 @@ void RunContext::give(const Step& step, std::size_t port, const std::vector<Tens
                      : m_plan->devices.memoryFor(slot.device, slot.memory)
                            .allocate(static_cast<std::size_t>(type.byteCount()), slot.memory);
     if (type.byteCount() == 0) return;
-    if (!buffer) return; // its allocation failed when the run began
+    if (!buffer) return; // its allocation failed at the start of the run
     launchTo(step.index, step.stream, *findOp(stack ? "Concat" : "Identity"), views, tensorOf(v).view(),
              stack ? Attributes{{"axis", std::int64_t{stack->axis}}} : Attributes{});
 }

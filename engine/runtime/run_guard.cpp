@@ -79,7 +79,7 @@ void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string_view sentenc
             s.op ? fmt::format("{} \"{}\"", s.op->name, s.label) : fmt::format("copy \"{}\"", s.label);
         m_errors.push_back({step, s.node, code, fmt::format("{}: {}", who, sentence)});
     } catch (const std::bad_alloc&) {
-        // The state below tells; errors() finds the words when there is memory again.
+        // The state is enough; errors() adds the sentence when memory is available.
     }
     m_states[step].store(StepState::failed, std::memory_order_release);
     m_failed.store(true, std::memory_order_relaxed);

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
-// A run stops between two submissions: all streams come to rest, and the thread that submits waits. What it
-// waited is taken off the times of whatever is submitted later, so that no figure has it.
+// A run stops between two submissions: all streams become idle, and the submitting thread waits. The time of
+// the wait is subtracted from later times, so that no figure includes it.
 
 namespace twb {
 namespace {
 
-/// What a step's node reads itself: of an If, Loop or Scan not also what its bodies read from outside.
+/// The inputs of a step's node; for an If, Loop or Scan, without the inputs of its bodies.
 std::vector<std::uint32_t> ownInputs(const Plan& plan, const Step& step) {
     if (step.control == kNone) return step.inputs;
     const PlanControl& control = plan.controls[step.control];
@@ -49,7 +49,7 @@ Breakpoints RunStops::at(const Step& step, bool before) const {
         for (const Breakpoint& breakpoint : found->second)
             if (breakpoint.isBefore() == before && (mayLook || !breakpoint.looks())) put(out, breakpoint);
     };
-    // Of a chain only the last one's output is anywhere, and its inputs are those of all.
+    // Only the output of a chain's last member exists; the chain's inputs are those of all members.
     for (const NodeId member : step.members)
         if (member != step.node) add(member, false);
     add(step.node, step.members.empty() || !before);
@@ -88,9 +88,9 @@ void RunStops::release() noexcept {
 void RunContext::stopBefore(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     const Breakpoints here = m_stops.at(step, true);
-    // One that steps stops after it.
+    // A step request stops after this step.
     if (here.empty() || m_stops.isStepping()) return;
-    if (m_plan->stepsOf(step.node).front() != index) return; // within a node of several steps
+    if (m_plan->stepsOf(step.node).front() != index) return; // not the first step of its node
     synchronizeAll();
     if (m_guard.isCancelled() || m_guard.state(index, parity()) != StepState::done) return;
     if (const std::optional<std::string> found = decide(here, ownInputs(*m_plan, step)))
@@ -110,8 +110,8 @@ void RunContext::stopAfter(std::uint32_t index) {
     if (isStepping || found) standStill(index, true, found.value_or(std::string()));
 }
 
-/// Whether the run stops at one of them, and what the first that looks has found in `values`. The time that
-/// looking takes is in no figure.
+/// Whether the run stops at one of the breakpoints, and the finding of the first that reads `values`. The
+/// time of reading is in no figure.
 std::optional<std::string> RunContext::decide(const Breakpoints& breakpoints,
                                               const std::vector<std::uint32_t>& values) {
     const std::int64_t since = steadyNs();
@@ -126,7 +126,7 @@ std::optional<std::string> RunContext::decide(const Breakpoints& breakpoints,
     return out;
 }
 
-/// What a breakpoint finds in the first of these that has something of the kind.
+/// The finding of a breakpoint in the first of these values that has one.
 std::optional<std::string> RunContext::lookAt(const std::vector<std::uint32_t>& values,
                                               const Breakpoint& breakpoint) const {
     for (const std::uint32_t v : values) {
@@ -136,7 +136,7 @@ std::optional<std::string> RunContext::lookAt(const std::vector<std::uint32_t>& 
             auto found = tensor ? breakpoint.found(statisticsOf(*tensor)) : std::nullopt;
             if (found) return found;
         } catch (const Error& error) {
-            return error.what(); // whoever set the breakpoint learns that it could not look
+            return error.what(); // the user learns why the breakpoint could not be checked
         }
     }
     return std::nullopt;
@@ -173,7 +173,7 @@ void RunContext::standStill(std::uint32_t index, bool after, std::string found) 
     m_stoppedNs += steadyNs() - since;
 }
 
-/// A value as the host reads it while nothing runs; nothing where there is none.
+/// A value for the host while nothing runs; nothing if it does not exist.
 std::optional<Tensor> RunContext::onHost(std::uint32_t v) const {
     const PlanValue& value = m_plan->values[v];
     if (value.absent || !m_types[v].isKnown()) return std::nullopt;
@@ -199,7 +199,7 @@ std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
         if (v == kNone || !lies(v)) return std::nullopt;
         std::optional<Tensor> here = onHost(v);
         if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
-        // What goes on writes to that memory again.
+        // Later steps may reuse that memory.
         const Tensor copy = Tensor::onHost(here->type());
         std::memcpy(copy.data(), here->data(), static_cast<std::size_t>(here->byteCount()));
         return Tensor(copy.buffer(), here->type(), here->strides(), 0);

@@ -7,25 +7,25 @@
 
 namespace twb {
 
-/// Steps that become one launch, in their order; the last one's result is theirs.
+/// Steps that are fused into one launch, in order. The result of the last is the result of the launch.
 struct StepGroup {
     OpChain::Kind kind = OpChain::Kind::pointwise;
     std::vector<std::uint32_t> steps;
-    std::vector<std::uint32_t> inputs; ///< values from outside, each once
+    std::vector<std::uint32_t> inputs; ///< values from outside, without duplicates
 };
 
-/// By value: the one step that reads it, kNone where none or several do.
+/// By value: its only consumer, kNone if it has none or several.
 std::vector<std::uint32_t> soleReaders(const Plan& plan);
-/// Whether a step may share a launch with others, if its op may: it makes one tensor of floats, of the dtype
-/// of all that it reads on its device, in every iteration, in sizes that are known.
+/// Whether a step can be fused if its op can: it computes one floating tensor per iteration, with known sizes
+/// and the dtype of all its inputs on the device.
 bool mayShareLaunch(const Plan& plan, const Step& step);
-/// Whether a value need not be there for anybody but the step that reads it.
+/// Whether a value is needed only by its consumer.
 bool isOnlyPassedOn(const PlanValue& value);
 
-/// Products of matrices and convolutions with what ends them (Backend::endsProduct); `readers` are the plan's
+/// Matrix products and convolutions with their epilogues (Backend::endsProduct). `readers`: the plan's
 /// soleReaders().
 std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers);
-/// Neighbouring pointwise ops (Backend::fuses), of steps that are not taken already.
+/// Chains of pointwise ops (Backend::fuses) among the remaining steps.
 std::vector<StepGroup> pointwiseGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,
                                        const std::vector<bool>& isTaken);
 

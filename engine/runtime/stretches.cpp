@@ -5,7 +5,7 @@
 namespace twb {
 namespace {
 
-/// Whether each iteration launches the same.
+/// Whether the launch is the same in each iteration.
 bool repeats(const Plan& plan, const Step& step) {
     if (!step.op || step.dynamic || step.last) return false;
     if (plan.streams[step.stream].device.isCpu()) return false;

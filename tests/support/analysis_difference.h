@@ -24,7 +24,7 @@ inline std::string textOf(const Price& price) {
     return std::to_string(price.bytes) + " " + std::to_string(price.ns) + (price.isKnown ? " known" : "");
 }
 
-/// All that an analysis says, whatever the order of its nodes.
+/// The contents of an analysis, independent of the order of its nodes.
 inline std::vector<std::string> linesOf(const Analysis& analysis) {
     std::vector<std::string> lines;
     for (const NodeFacts& facts : analysis.nodes)
@@ -45,7 +45,7 @@ inline std::vector<std::string> linesOf(const Analysis& analysis) {
     return lines;
 }
 
-/// Empty, or what is in one and not in the other.
+/// The difference between two analyses; empty if they are equal.
 inline std::string difference(const Analysis& now, const Analysis& whole) {
     const std::vector<std::string> a = linesOf(now);
     const std::vector<std::string> b = linesOf(whole);

@@ -7,7 +7,7 @@
 
 namespace twb::test {
 
-/// Index of element `i` of `shape` in an operand that broadcasts to it.
+/// The index of element `i` of `shape` in an operand that broadcasts to it.
 inline std::int64_t broadcastIndex(std::int64_t i, const Shape& shape, const Shape& operand) {
     std::int64_t at = 0;
     std::int64_t step = 1;
@@ -22,7 +22,7 @@ inline std::int64_t broadcastIndex(std::int64_t i, const Shape& shape, const Sha
     return at;
 }
 
-/// Shapes that broadcast to `result`: axes left out at the front or made 1.
+/// Random shapes that broadcast to `result`: leading axes are missing, or axes have size 1.
 inline Shape operandOf(Dice& dice, const Shape& result) {
     std::vector<std::int64_t> dims = result.dims();
     for (std::int64_t& size : dims)

@@ -6,8 +6,8 @@
 
 namespace twb::test {
 
-/// A device of its own memory space that runs nothing but the GPU's kernels, as the host's compiler made
-/// them: what the plugin supports, it supports.
+/// A device with its own memory space that runs the GPU kernels compiled for the host. It supports the same
+/// ops as the plugin.
 std::shared_ptr<Backend> makeCudaHostBackend(Device device);
 
 } // namespace twb::test

@@ -2,10 +2,9 @@
 
 #include <functional>
 
-// CUDA's blocks for the host's compiler: the names that a kernel's source uses, and who gives them a meaning.
-// A thread is a fibre of the calling thread; it runs until a barrier that the others are not yet at. So what
-// a kernel does is the same in each run, and a barrier that is missing shows: warps, and the threads of each,
-// take their turns in a shuffled order.
+// CUDA's thread blocks on the host: the names that kernel sources use, and their emulation. A thread is a
+// fibre of the calling thread; it runs until a barrier that other threads have not reached. Results are
+// deterministic. Warps and their threads run in a shuffled order, so that a missing barrier shows.
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 #define __device__
@@ -22,18 +21,18 @@ extern thread_local constinit dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
 void __syncwarp();
-/// Of all threads of a warp.
+/// For all threads of a warp.
 unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance);
 // NOLINTEND(bugprone-reserved-identifier)
 
 namespace twb::test {
 
-/// kernel() by the threads of each block, one block after the other. Unless blocks are emulated all of it is
-/// left to one block of one thread.
+/// Runs kernel() for the threads of each block, one block after the other. Unless blocks are emulated, one
+/// thread of one block does all the work.
 void runBlocks(unsigned blocks, dim3 threads, const std::function<void()>& kernel);
 
-/// From now on kernels run in blocks as large as a GPU's; from the start with TWB_TEST_KERNELS=cuda-blocks in
-/// the environment.
+/// From now on kernels run in blocks as large as a GPU's. TWB_TEST_KERNELS=cuda-blocks in the environment
+/// sets this from the start.
 void emulateBlocks();
 
 } // namespace twb::test

@@ -12,11 +12,11 @@
 
 namespace twb::test {
 
-/// Builds graphs in a few words: `GraphMaker g; auto a = g.node("Zeros", "a", "cpu", {{"shape", …}});`.
+/// Builds graphs concisely: `GraphMaker g; auto a = g.node("Zeros", "a", "cpu", {{"shape", …}});`.
 class GraphMaker {
 public:
-    /// A node on the first lane of that device, which is added when it is missing; connected to `inputs` in
-    /// order.
+    /// Adds a node on the first lane of a device, connected to `inputs` in order. Adds the lane if it is
+    /// missing.
     NodeId node(const std::string& op, const std::string& name, const std::string& device = "cpu",
                 Attributes attributes = {}, const std::vector<NodeId>& inputs = {});
     void connect(NodeId from, NodeId to, int port, int output = 0);
@@ -29,15 +29,13 @@ private:
     Graph m_graph;
 };
 
-/// A change of a random kind that a user could make, against `graph`; may be empty. Deterministic in
-/// `random`.
+/// A random change that a user could make to `graph`; may be empty. Deterministic in `random`.
 Delta randomDelta(const Graph& graph, std::mt19937_64& random);
 
-/// A layered network of `nodes` nodes on cpu and cuda:0 with To nodes where it crosses: what big graphs look
-/// like.
+/// A layered network of `nodes` nodes on cpu and cuda:0, with To nodes on crossing edges: a typical large
+/// graph.
 Graph largeGraph(std::size_t nodes, bool crossLanes);
-/// Rows of cards as close as people would set them, on two lanes, each fed by its neighbour and some by the
-/// row above.
+/// Dense rows of cards on two lanes. Each card has edges from its neighbour, and some from the row above.
 Graph cardRows(int count);
 
 /// Tensor files in memory.
@@ -61,7 +59,7 @@ private:
 /// A profile with round figures: 1000 GFLOP/s, 1000 GB/s, 10 GB/s link pinned, 5 pageable, 10 µs latency, 1
 /// GiB.
 DeviceProfile roundProfile();
-/// cpu and simulated cuda:0 … cuda:(gpus-1) of roundProfile().
+/// cpu and simulated cuda:0 … cuda:(gpus-1) with roundProfile().
 DeviceMap simulatedMap(int gpus = 1, std::uint64_t memoryBytes = std::uint64_t{1} << 30);
 
 } // namespace twb::test

@@ -5,7 +5,7 @@
 
 namespace twb::test {
 
-/// A queue whose kernels, compiled by the host's compiler, work on host memory as they are submitted.
+/// A queue for kernels compiled for the host: they run on host memory when they are submitted.
 class HostQueue : public cuda::Queue {
 public:
     explicit HostQueue(const char* op) : m_op(op) {}
@@ -20,7 +20,7 @@ public:
     void release(void* memory) noexcept override;
     void upload(void* target, const void* source, std::size_t bytes) override;
     cuda::Fault* fault() override { return &m_fault; }
-    /// What the stand-in for the library does of a product's end.
+    /// The epilogue of a product, in place of the library's.
     cuda::Ended endsProducts = cuda::Ended::none;
 
 private:
@@ -30,7 +30,7 @@ private:
 
 /// Whether there is a GPU kernel for an op on inputs of these dtypes.
 bool hasCudaKernel(std::string_view op, std::span<const DType> inputs);
-/// Runs the GPU kernel of an op on the host. There must be one.
+/// Runs the GPU kernel of an op on the host. The kernel must exist.
 void runCudaKernel(const char* op, const KernelContext& context);
 
 } // namespace twb::test

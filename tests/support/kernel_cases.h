@@ -8,7 +8,7 @@
 
 namespace twb::test {
 
-/// A launch that an op can be asked for.
+/// One test launch of an op.
 struct Case {
     Attributes attributes;
     std::vector<Tensor> inputs;
@@ -17,16 +17,16 @@ struct Case {
 using CaseMaker = Case (*)(Dice& dice, const Op& op, DType dtype);
 using CaseMakers = std::map<std::string, CaseMaker>; ///< by op
 
-/// A tensor of any layout, of numbers that most functions are defined for.
+/// A random tensor with any layout, with values for which most functions are defined.
 Tensor some(Dice& dice, DType dtype, const Shape& shape);
-/// The same on both sides of 0.
+/// The same with values of both signs.
 Tensor wide(Dice& dice, DType dtype, const Shape& shape);
-/// Sizes of `shape`, some of them 1 and leading ones left out.
+/// `shape` with some sizes replaced by 1 and leading axes removed.
 Shape narrowed(Dice& dice, const Shape& shape);
 
-/// How an op's launches are made; null when nobody says.
+/// The maker of an op's test launches; null if there is none.
 CaseMaker caseMakerOf(const Op& op);
-/// The dtypes that an op's launches are made for: those of the port that says most of them.
+/// The dtypes of an op's test launches: those of the port with the most dtypes.
 DTypeSet caseTypesOf(const Op& op);
 
 } // namespace twb::test

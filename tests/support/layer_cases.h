@@ -4,7 +4,7 @@
 
 namespace twb::test {
 
-/// Of the ops that networks are layers of, and of what trains them.
+/// Cases for layers of networks and for training ops.
 const CaseMakers& layerCases();
 
 } // namespace twb::test

@@ -4,7 +4,7 @@
 
 namespace twb::test {
 
-/// Of the ops that take apart images and signals, of recurrent ones, and of models that are no networks.
+/// Cases for image and signal ops, recurrent ops, and classic models.
 const CaseMakers& modelCases();
 
 } // namespace twb::test

@@ -6,15 +6,15 @@
 
 namespace twb::test {
 
-// Tensors that suites of ops give to them.
+// Tensors for the suites of ops.
 
 using List = std::vector<std::int64_t>;
 
-/// Sizes and places that nothing has: arithmetic on them overflows.
+/// Extreme sizes and indices: arithmetic with them overflows.
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
-/// A list of integers, as axes, sizes and indices come in.
+/// A list of integers, for axes, sizes and indices.
 inline Tensor listOf(const List& values, DType dtype = DType::i64) {
     const Shape shape{static_cast<std::int64_t>(values.size())};
     if (dtype == DType::i64) return Tensor::of<std::int64_t>(shape, std::span<const std::int64_t>(values));

@@ -11,11 +11,11 @@
 
 namespace twb::test {
 
-// The plain walk over a tensor that oracles are written with.
+// A simple iteration over a tensor's indices, for oracles.
 
 using Place = std::vector<std::int64_t>;
 
-/// Row-major index of a place.
+/// The row-major index of a position.
 inline std::int64_t indexOf(const Shape& shape, const Place& place) {
     std::int64_t at = 0;
     for (int axis = 0; axis < shape.rank(); ++axis)
@@ -32,15 +32,15 @@ inline Place placeOf(const Shape& shape, std::int64_t index) {
     return place;
 }
 
-/// value(place) for each place of `shape`, row-major.
+/// value(position) for each position of `shape`, row-major.
 inline std::vector<double> eachPlace(const Shape& shape, const std::function<double(Place)>& value) {
     std::vector<double> out(static_cast<std::size_t>(shape.elementCount()));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(placeOf(shape, static_cast<std::int64_t>(i)));
     return out;
 }
 
-/// Row-major `values` after f has changed each line of elements along `axis`, negative from the end. A scalar
-/// is a line of one.
+/// Row-major `values` after f was applied to each line along `axis` (negative from the end). A scalar is a
+/// line of one element.
 inline std::vector<double> eachLine(const Shape& shape, std::int64_t axis, std::vector<double> values,
                                     const std::function<void(std::vector<double>&)>& f) {
     const int rank = shape.rank();
@@ -61,7 +61,7 @@ inline std::vector<double> eachLine(const Shape& shape, std::int64_t axis, std::
     return values;
 }
 
-/// The sentence of the Error that `f` throws; empty when it throws none.
+/// The sentence of the Error that `f` throws; empty if it throws none.
 inline QString runError(const std::function<void()>& f) {
     try {
         f();

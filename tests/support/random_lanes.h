@@ -11,8 +11,8 @@
 
 namespace twb::test {
 
-/// Elementwise ops on lanes (cpu, cuda:0, cuda:1) that chance picks, one read by several others, now and then
-/// with a 0-dimensional operand on cpu; and the last one. The same graph on cpu alone makes the same values.
+/// Random elementwise ops on random lanes (cpu, cuda:0, cuda:1), some with several consumers, some with a
+/// 0-dimensional operand on cpu; and the last op. The same graph on cpu alone has the same values.
 inline std::pair<Graph, NodeId> graphOnRandomLanes(unsigned seed, bool onCpuOnly) {
     std::mt19937 random(seed);
     const char* const lanes[] = {"cpu", "cuda:0", "cuda:1"};

@@ -9,8 +9,8 @@
 
 namespace twb::test {
 
-/// A network of `ops` ops, each on a random device, of tensors that are small or large; every operand is
-/// brought to its op by a To, so that the graph is clean. `devices` of them.
+/// A network of `ops` ops on random devices, with small and large tensors. A To brings every operand to its
+/// op, so the graph has no mismatches. `devices`: number of devices.
 struct RandomNetwork {
     RandomNetwork(std::mt19937_64& random, int ops, const std::vector<std::string>& devices) {
         const auto one = [&](std::size_t of) { return random() % of; };
@@ -40,7 +40,7 @@ struct RandomNetwork {
     GraphMaker g;
 };
 
-/// A To for every operand on a wrong device, one for each tensor and device.
+/// A To for every operand on a wrong device, one per tensor and device.
 inline Graph withTos(Graph graph, const DeviceMap& devices) {
     const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
     for (const Diagnostic& d : analysis.diagnostics)
@@ -48,7 +48,7 @@ inline Graph withTos(Graph graph, const DeviceMap& devices) {
     return graph;
 }
 
-/// What the steps and copies of one iteration are predicted to take, one after the other.
+/// The predicted sum of the steps and copies of one iteration.
 inline double sumNs(const Graph& graph, const DeviceMap& devices) {
     const Analysis analysis = analyze(graph, devices, Policy::strict, nullptr);
     const auto plan = compile(graph, analysis, devices, nullptr, {});
@@ -64,7 +64,7 @@ inline Graph moved(Graph graph, NodeId node, Device device) {
     return graph;
 }
 
-/// A lane of each, so that every one is there to go to.
+/// One lane per device.
 inline void addLanes(GraphMaker& g, const std::vector<std::string>& devices) {
     for (const std::string& device : devices) g.lane(device);
 }

@@ -6,7 +6,7 @@
 
 namespace twb::test {
 
-/// A small sound project, and the same with one piece replaced.
+/// A small valid project, and the same with one part replaced.
 inline const std::string kSmall = R"({
 "format": "tensor-workbench",
 "version": 1,

@@ -4,7 +4,7 @@
 
 namespace twb::test {
 
-/// Runs a suite; a Qt warning that the suite did not announce with QTest::ignoreMessage fails it.
+/// Runs a suite. A Qt warning that was not announced with QTest::ignoreMessage fails it.
 int run(QObject& suite, int argc, char** argv);
 
 } // namespace twb::test

@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-constexpr int kWidest = 200; ///< of one name
+constexpr int kWidest = 200; ///< maximum width of a name
 
 } // namespace
 
@@ -31,7 +31,7 @@ Breadcrumb::Breadcrumb(const Document& document, CanvasWidget& canvas, QWidget* 
     auto* hint = makeLabel(tr("Press Esc to leave the module"), TextRole::small, QStringLiteral("secondary"));
     layout->addWidget(hint);
     connect(&canvas, &CanvasWidget::insideChanged, this, &Breadcrumb::refresh);
-    connect(&document, &Document::changed, this, &Breadcrumb::refresh); // names change
+    connect(&document, &Document::changed, this, &Breadcrumb::refresh); // names may change
     connect(&document, &Document::pathChanged, this, &Breadcrumb::refresh);
     refresh();
 }
@@ -47,7 +47,7 @@ void Breadcrumb::refresh() {
     setVisible(!way.empty());
     while (const QLayoutItem* item = m_way->takeAt(0)) {
         item->widget()->hide();
-        item->widget()->deleteLater(); // it may be the one that was pressed
+        item->widget()->deleteLater(); // it may be the button that was pressed
         delete item;
     }
     for (const FrameId id : way) {
@@ -60,7 +60,7 @@ void Breadcrumb::refresh() {
             QFontMetrics(twb::font(TextRole::strong)).elidedText(name, Qt::ElideMiddle, kWidest);
         if (isHere) {
             QLabel* here = makeLabel(text, TextRole::strong, {}, this);
-            here->setContentsMargins(4, 0, 4, 0); // as the buttons have
+            here->setContentsMargins(4, 0, 4, 0); // same as the buttons
             m_way->addWidget(here);
             continue;
         }

@@ -9,8 +9,8 @@ namespace twb {
 class CanvasWidget;
 class Document;
 
-/// The way to the module that is open: file › outer › inner. Each is a button that goes there. Hidden while
-/// the whole graph is shown.
+/// The path to the open module: file › outer › inner. Each part is a button that opens it. Hidden while the
+/// whole graph is shown.
 class Breadcrumb : public QWidget {
     Q_OBJECT
 

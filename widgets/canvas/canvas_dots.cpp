@@ -1,4 +1,4 @@
-// Dots on wires: how they are put there, and the steps from one to the next.
+// Dots on wires: adding them, and moving from one to the next.
 
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/gestures/move_gesture.h"
@@ -21,7 +21,7 @@ bool CanvasWidget::addDot() {
     return wire && addDot(*wire, m_scene.placeAmid(*wire));
 }
 
-/// On a strip nobody would see it.
+/// On a collapsed lane the dot would be invisible.
 std::optional<Dot> CanvasWidget::dotAt(const WireShape& wire, QPointF at) const {
     const LaneBand* band = m_scene.laneAt(at.y());
     if (!m_scene.takesDots(wire) || !band || band->collapsed) return std::nullopt;
@@ -37,7 +37,7 @@ std::unique_ptr<Gesture> CanvasWidget::pullDot(const Edge& edge, const Pointer& 
     return std::make_unique<MoveGesture>(static_cast<GestureHost&>(*this), pointer, edge, place.index, *dot);
 }
 
-/// Selected, so that it can be moved by keys at once.
+/// Selects the dot, so that keys can move it.
 bool CanvasWidget::addDot(const WireShape& wire, const DotPlace& place) {
     const std::optional<Dot> dot = dotAt(wire, place.at);
     if (!dot) return false;
@@ -51,7 +51,7 @@ bool CanvasWidget::addDot(const WireShape& wire, const DotPlace& place) {
     return true;
 }
 
-/// From a wire on to its first dot, and from a dot to the next one or to the node where the wire ends.
+/// From a wire to its first dot, and from a dot to the next one or to the node at the wire's end.
 bool CanvasWidget::walkAlongDots(Way way) {
     const Selection& selection = m_document.selection();
     const bool isForward = way == Way::toConsumer;
@@ -69,7 +69,7 @@ bool CanvasWidget::walkAlongDots(Way way) {
         if (!m_view.freeViewport().contains(at)) centerOn(at);
         return true;
     }
-    if (!isOnDot) return false; // the wire has none
+    if (!isOnDot) return false; // the wire has no dots
     const NodeId node = index < 0 ? m_document.graph().sourceOf(input)->node : input.node;
     m_document.select({{node}, {}, std::nullopt});
     bringIntoView(node);

@@ -1,4 +1,4 @@
-// Ops that are dragged here from the palette.
+// Drops of ops from the palette.
 
 #include "core/error.h"
 #include "widgets/canvas/canvas_widget.h"

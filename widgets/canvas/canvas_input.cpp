@@ -25,9 +25,9 @@
 namespace twb {
 namespace {
 
-constexpr double kRim = 28;           ///< pixels at the edge where a drag scrolls
-constexpr double kRimSpeed = 14;      ///< pixels a frame at most
-constexpr double kWheelZoom = 1.0015; ///< for an eighth of a degree
+constexpr double kRim = 28;           ///< pixels near the edge in which a drag scrolls the view
+constexpr double kRimSpeed = 14;      ///< maximum, in pixels per frame
+constexpr double kWheelZoom = 1.0015; ///< per eighth of a degree
 
 bool adds(Qt::KeyboardModifiers modifiers) { return modifiers & (Qt::ControlModifier | Qt::ShiftModifier); }
 
@@ -129,7 +129,7 @@ void CanvasWidget::selectForPress(const Hit& hit, const Pointer& pointer) {
 }
 
 std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer& pointer) {
-    GestureHost& host = *this; // a private base: only the canvas hands itself out
+    GestureHost& host = *this; // the base is private: only the canvas passes itself on
     switch (hit.kind) {
     case Hit::Kind::input:
         return std::make_unique<ConnectGesture>(host, pointer, PortSide::input, hit.port);
@@ -150,14 +150,13 @@ std::unique_ptr<Gesture> CanvasWidget::gestureFor(const Hit& hit, const Pointer&
     }
     const Selection& selection = m_document.selection();
     if (selection.nodes.empty() && selection.notes.empty() && selection.dots.empty())
-        return nullptr; // just taken out by Ctrl
+        return nullptr; // deselected by Ctrl
     LaneId lane = laneAt(pointer.pixel.toPoint());
     if (hit.kind == Hit::Kind::node) lane = m_document.graph().find(hit.node)->lane;
     if (hit.kind == Hit::Kind::note) lane = m_document.graph().find(hit.note)->lane;
     if (hit.kind == Hit::Kind::dot) lane = m_document.graph().dots(hit.wire.to)[hit.dot].lane;
     auto gesture = std::make_unique<MoveGesture>(host, pointer, selection, lane);
-    // A click on one of several selected things selects it alone, but only once it is clear that it is no
-    // drag.
+    // A click on one of several selected items selects only that item, but not before a drag is ruled out.
     if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::node)
         gesture->setOnClick({nodesAt(hit.node), {}, std::nullopt});
     if (!adds(pointer.modifiers) && hit.kind == Hit::Kind::note)
@@ -221,7 +220,7 @@ void CanvasWidget::mouseMoveEvent(QMouseEvent* event) {
     }
     if (!m_gesture) {
         setHover(isHeader(pointer.pixel) ? Hit{} : m_scene.hitTest(pointer.at, zoom()));
-        updateCursor(); // a header has two
+        updateCursor(); // a header has two cursors
         return;
     }
     m_gesture->move(pointer);
@@ -247,8 +246,7 @@ void CanvasWidget::mouseReleaseEvent(QMouseEvent* event) {
     }
     if (m_gesture && !(event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) {
         m_rimTimer.stop();
-        // The Delta it ends in comes back as a change of the document, which would cancel a gesture still
-        // held.
+        // The gesture's Delta comes back as a change of the document, which would cancel the gesture.
         const std::unique_ptr<Gesture> gesture = std::move(m_gesture);
         QToolTip::hideText();
         gesture->finish(pointer);
@@ -281,7 +279,7 @@ void CanvasWidget::mouseDoubleClickEvent(QMouseEvent* event) {
         Q_EMIT opWanted(event->position().toPoint(), std::nullopt);
 }
 
-/// Shows what it stands for.
+/// Opens the content of a stub.
 void CanvasWidget::activateStub(const StubShape& stub) {
     if (stub.kind == StubShape::Kind::onLane) {
         apply(collapseLane(m_document.graph(), stub.lane, false));
@@ -321,7 +319,7 @@ void CanvasWidget::wheelEvent(QWheelEvent* event) {
         viewMoved();
     } else {
         QPointF pixels = event->pixelDelta().isNull() ? QPointF(angle) / 2 : QPointF(event->pixelDelta());
-        // Shift turns the one wheel of a mouse sideways.
+        // Shift makes a mouse wheel scroll horizontally.
         if (event->modifiers() & Qt::ShiftModifier && pixels.x() == 0) pixels = {pixels.y(), 0};
         panBy(pixels);
     }
@@ -440,7 +438,7 @@ void CanvasWidget::focusOutEvent(QFocusEvent* event) {
 
 void CanvasWidget::contextMenuEvent(QContextMenuEvent* event) {
     if (event->reason() == QContextMenuEvent::Mouse && isHeader(QPointF(event->pos())))
-        return; // the header's own
+        return; // handled by the header
     QPoint at = event->globalPos();
     if (event->reason() == QContextMenuEvent::Keyboard && m_document.selection().nodes.size() == 1) {
         if (const NodeShape* shape = m_scene.drawn(*m_document.selection().nodes.begin()))

@@ -1,4 +1,4 @@
-// The module that is open: the ways into it and out of it.
+// The open module: entering and leaving it.
 
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/module_edits.h"
@@ -14,7 +14,7 @@ void CanvasWidget::enter(FrameId module) {
     cancelGesture();
     m_heldWire = {};
     setHover({});
-    // What was shown as a whole is so again when one comes back, whatever its size is then.
+    // A view that fitted the whole graph is fitted again on return.
     if (m_isFitted)
         m_spots.erase(m_inside);
     else
@@ -23,7 +23,7 @@ void CanvasWidget::enter(FrameId module) {
     m_inside = module;
     m_scene.rebuild(source());
     m_heatIsOld = true;
-    // Only what is seen is selected, so that no key does something to anything else.
+    // Selects only visible items, so that keys do not affect hidden ones.
     Selection selection = m_document.selection();
     std::erase_if(selection.nodes, [&](NodeId id) {
         return module != FrameId::none && !liesIn(graph, graph.find(id)->frame, module);
@@ -35,7 +35,7 @@ void CanvasWidget::enter(FrameId module) {
         if (!wire || wire->hidden) selection.edge.reset();
     }
     m_document.select(std::move(selection));
-    Q_EMIT insideChanged(); // which may take some of the height, or give it back
+    Q_EMIT insideChanged(); // the breadcrumb may appear or disappear, which changes the height
     const auto known = m_spots.find(module);
     if (leads || known == m_spots.end())
         zoomToFit();

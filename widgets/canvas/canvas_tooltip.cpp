@@ -30,7 +30,7 @@ QString priceText(const EdgeRun& run) {
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
-/// A line for each place in which the tensor of a wire lives: how it came there, who reads it, until when.
+/// One line per device on which the wire's tensor exists: its origin there and its last consumer.
 QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output) {
     const auto nameOf = [&](NodeId id) {
         const Node* node = graph.find(id);

@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// Which part of the canvas a widget shows, and how large. Pure arithmetic.
+/// The visible part of the canvas and its zoom. Pure arithmetic.
 class CanvasView {
 public:
     static constexpr double kLeastZoom = 0.01;
@@ -26,11 +26,11 @@ public:
     QPointF toPixel(QPointF at) const noexcept { return (at - m_origin) * m_zoom; }
     QRectF toPixels(const QRectF& r) const noexcept { return {toPixel(r.topLeft()), r.size() * m_zoom}; }
     QRectF viewport() const noexcept { return {m_origin, m_size / m_zoom}; }
-    /// Without what the lane headers cover.
+    /// The viewport without the lane headers.
     QRectF freeViewport() const noexcept { return viewport().adjusted(m_headerWidth / m_zoom, 0, 0, 0); }
 
     void panBy(QPointF pixels) { setOrigin(m_origin - pixels / m_zoom); }
-    /// What is under `pixel` stays there.
+    /// Zooms around `pixel`.
     void zoomAt(QPointF pixel, double zoom) {
         const QPointF fixed = toScene(pixel);
         m_zoom = std::clamp(zoom, kLeastZoom, kMostZoom);
@@ -50,7 +50,7 @@ public:
         m_zoom = std::clamp(wanted, kLeastZoom, kMostZoom);
         setOrigin({area.left() - (m_headerWidth + kMargin) / m_zoom, area.top()});
     }
-    /// Keeps something of `content` in sight.
+    /// Keeps a part of `content` visible.
     void keepInSight(const QRectF& content) {
         constexpr double kLeast = 96;
         const QPointF before = m_origin;
@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    /// On whole device pixels, so that lines stay sharp while the canvas moves.
+    /// Aligned to device pixels, so that lines stay sharp while the canvas moves.
     void setOrigin(QPointF origin) {
         const double scale = m_zoom * m_pixelRatio;
         m_origin = {std::round(origin.x() * scale) / scale, std::round(origin.y() * scale) / scale};

@@ -308,7 +308,7 @@ void CanvasWidget::setMinimapVisible(bool visible) {
     placeMinimap();
 }
 
-/// Where the map would cover a note, or any part of a graph that is in view as a whole, it helps nobody.
+/// The map is hidden if it would cover a note, or a part of a graph that fits the view.
 bool CanvasWidget::mayStandHere(const QRect& minimap, bool onWires) const {
     const QRectF under(m_view.toScene(minimap.topLeft()), QSizeF(minimap.size()) / zoom());
     bool isFree = m_heatBy == HeatBy::none || !heatScaleBox(QSizeF(size())).intersects(QRectF(minimap));
@@ -323,7 +323,7 @@ bool CanvasWidget::mayStandHere(const QRect& minimap, bool onWires) const {
 }
 
 void CanvasWidget::placeMinimap() {
-    if (QWidget::mouseGrabber() == m_minimap) return; // it does not run away from the hand that drags in it
+    if (QWidget::mouseGrabber() == m_minimap) return; // the map does not move during a drag in it
     constexpr int kMargin = 14;
     const QSize size = m_minimap->sizeHint();
     const int right = width() - size.width() - kMargin;

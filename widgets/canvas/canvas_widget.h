@@ -19,8 +19,8 @@ namespace twb {
 
 class Minimap;
 
-/// The canvas: shows a document's graph on its lanes and edits it by mouse and keys. Draws itself; every edit
-/// goes to the document as a Delta.
+/// The canvas: shows a document's graph on its lanes, and edits it by mouse and keyboard. It paints itself;
+/// every edit goes to the document as a Delta.
 class CanvasWidget : public QWidget, private GestureHost {
     Q_OBJECT
 
@@ -28,16 +28,16 @@ public:
     explicit CanvasWidget(Document& document, QWidget* parent = nullptr);
     ~CanvasWidget() override;
 
-    /// What a run has shown; null for nothing. Must outlive the widget or be replaced.
+    /// The state of a run; null for none. Must outlive the widget or be replaced.
     void setRunState(const RunState* run);
-    /// Once a frame, after the run state was written to.
+    /// Call it once a frame after the run state has changed.
     void runStateChanged();
 
-    /// The module that is open: the canvas shows nothing but what is in it. None: the whole graph.
+    /// The open module: the canvas shows only its content. None: the whole graph.
     FrameId inside() const noexcept { return m_inside; }
-    /// Opens a module, or shows the whole graph again. Which one is no part of the document.
+    /// Opens a module, or shows the whole graph. The open module is not part of the document.
     void enter(FrameId module);
-    /// To the module around the one that is open.
+    /// Opens the parent of the open module.
     void leave();
 
     void zoomToFit();
@@ -46,27 +46,27 @@ public:
     void zoomIn();
     void zoomOut();
     void selectAll();
-    /// Selects the next node on this way; moves the view where nothing is selected.
+    /// Selects the next node in this direction; scrolls the view if nothing is selected.
     void walk(Way way);
     void deleteSelection();
-    /// Puts a dot on the wire under the pointer, there; or on the one that is selected, in the middle of its
-    /// longest stretch. False where there is none.
+    /// Adds a dot to the wire under the pointer, or in the middle of the longest segment of the selected
+    /// wire. False if there is no wire.
     bool addDot();
-    /// Brings a node into view without changing the zoom, unless it is too small to read. Leaves the module
-    /// that is open where the node is not in it, and opens the collapsed one that it is in.
+    /// Scrolls a node into view and keeps the zoom unless it is too small to read. Leaves the open module if
+    /// the node is outside, and opens the collapsed module that contains it.
     void reveal(NodeId node);
     void setMinimapVisible(bool visible);
-    /// What cards are shaded by, with a scale below the lanes' headers.
+    /// The quantity that shades the cards; a scale below the lane headers explains it.
     void setHeat(HeatBy by);
     const Heat& heat() const;
-    /// The way of the tensor on the wire under the pointer; nothing elsewhere.
+    /// The journey of the tensor on the wire under the pointer, or nothing.
     const std::optional<JourneyShape>& journey() const noexcept { return m_journey; }
 
-    /// The lane at a point of the widget; the nearest one beyond them; none when the graph has no lanes.
+    /// The lane at a point of the widget, or the nearest one; none if the graph has no lanes.
     LaneId laneAt(QPoint point) const;
-    /// Asks for an op to add: under the pointer, or in the middle of the view while that is elsewhere.
+    /// Asks for an op to add: under the pointer or, if that is outside, in the middle of the view.
     void requestOp();
-    /// Takes away the wire that is drawn while an op for it is chosen.
+    /// Removes the wire that is drawn while the user chooses an op for it.
     void dropHeldWire();
     /// Where in its lane a note added here would stand, on the grid.
     Position positionAt(QPoint point) const;
@@ -82,7 +82,7 @@ public:
     /// For a point of the widget. With Grip::middle, a wire there takes the entry in.
     NewPlace placeFor(const QString& op, QPoint point, Grip grip = Grip::middle,
                       const std::optional<LooseWire>& held = std::nullopt) const;
-    /// The innermost frame around the middle of a card there; none where there is none.
+    /// The innermost frame around a card centred there, or none.
     FrameId frameAt(LaneId lane, Position position) const;
     double zoom() const override { return m_view.zoom(); }
     QPointF toScene(QPointF pixel) const { return m_view.toScene(pixel); }
@@ -90,7 +90,7 @@ public:
     QRectF viewport() const { return m_view.viewport(); }
     const Scene& scene() const noexcept { return m_scene; }
     void centerOn(QPointF at);
-    /// What is in the middle of the view, and how large.
+    /// The centre of the view and the zoom.
     struct Spot {
         QPointF middle;
         double zoom = 1;
@@ -98,11 +98,11 @@ public:
     Spot spot() const { return {m_view.freeViewport().center(), zoom()}; }
     void show(const Spot& spot);
     using QWidget::show;
-    /// The whole graph as a picture, `scale` pixels for a canvas unit.
+    /// The whole graph as a picture, with `scale` pixels per canvas unit.
     QImage renderImage(double scale);
-    /// Its width and height at 100 %.
+    /// The size at 100 %.
     QSizeF pictureSize() const;
-    /// Draws the whole graph into `target`: for SVG and PDF.
+    /// Paints the whole graph into `target`, for SVG and PDF.
     void renderTo(QPainter& painter, const QRectF& target);
 
     QSize sizeHint() const override { return {900, 600}; }
@@ -110,18 +110,18 @@ public:
 
 Q_SIGNALS:
     void nodeActivated(twb::NodeId node); ///< double click
-    void noteActivated(twb::NoteId note); ///< double click: it wants to be edited
+    void noteActivated(twb::NoteId note); ///< double click: the note should be edited
     /// The selection is about `what` then; nothing where the empty canvas was clicked.
     void contextMenuRequested(const twb::Hit& what, QPoint globalPosition);
     void laneHeaderClicked(twb::LaneId lane, QPoint globalPosition);
-    /// With `splice`, into a wire.
+    /// With `splice`: inserted into a wire.
     void opDropped(QString op, twb::LaneId lane, twb::Position position, std::optional<twb::Splice> splice);
-    /// An op is wanted at a point of the widget; where it is for a wire in the hand, this is drawn until
+    /// The user wants an op at a point of the widget. If it is for a loose wire, the wire is drawn until
     /// dropHeldWire().
     void opWanted(QPoint at, std::optional<twb::LooseWire> wire);
     void insideChanged();
-    void viewChanged();            ///< zoomed or moved
-    void failed(QString sentence); ///< an edit that the graph refused
+    void viewChanged();            ///< zoom or scroll
+    void failed(QString sentence); ///< the graph refused an edit
 
 protected:
     bool event(QEvent* event) override;
@@ -146,13 +146,13 @@ protected:
 
 private:
     void zoomTo(const QRectF& area);
-    /// Brings what stands for a node into view.
+    /// Scrolls the shape of a node into view.
     void bringIntoView(NodeId node);
-    /// Leaves modules until a node is in the one that is open.
+    /// Leaves modules until the open one contains the node.
     void leaveFor(NodeId node);
-    /// After an edit that took away the module that is open: what is left of those around it is open then.
+    /// After an edit removed the open module: opens the nearest remaining parent.
     bool leavesWhatIsGone(const Delta& delta);
-    /// Shows the bodies of an If, Loop or Scan. False for a node that has none.
+    /// Opens the bodies of an If, Loop or Scan. False for a node without bodies.
     bool openBodies(NodeId owner);
 
     Document& document() override { return m_document; }
@@ -167,11 +167,11 @@ private:
     PaintState pictureState() const;
     Pointer pointerAt(QPointF pixel, Qt::KeyboardModifiers modifiers) const;
     bool isHeader(QPointF pixel) const;
-    /// The node, or all of the collapsed module that it is in.
+    /// The node, or all nodes of the collapsed module that contains it.
     std::set<NodeId> nodesAt(NodeId id) const;
-    /// The lane whose arrow, which collapses it, is there; none where there is none.
+    /// The lane whose collapse arrow is there, or none.
     LaneId laneArrowAt(QPointF pixel) const;
-    /// The lane whose lower edge is there, in its header; none where there is none.
+    /// The lane whose bottom edge is there, in its header, or none.
     LaneId laneEdgeAt(QPointF pixel) const;
     void documentChanged(const Delta& delta);
     void documentReset();
@@ -189,31 +189,31 @@ private:
     void showView();
     void readMemory();
     void activateStub(const StubShape& stub);
-    /// The dot itself; nothing where a wire shows none.
+    /// The dot at a point, if the wire shows it.
     std::optional<Dot> dotAt(const WireShape& wire, QPointF at) const;
     bool addDot(const WireShape& wire, const DotPlace& place);
-    /// With Shift; null otherwise, and where the wire takes no dot.
+    /// With Shift; null otherwise, and if the wire takes no dot.
     std::unique_ptr<Gesture> pullDot(const Edge& edge, const Pointer& pointer);
     bool walkAlongDots(Way way);
     void placeMinimap();
     bool mayStandHere(const QRect& minimap, bool onWires) const;
     const QRectF& content() const;
     QString tooltipFor(const Hit& hit) const;
-    /// Where the times of what stands behind it come from.
+    /// The source of the hardware's figures.
     QString laneTooltip(Device device) const;
 
     Document& m_document;
     Scene m_scene;
     CanvasView m_view;
     FrameId m_inside = FrameId::none;
-    std::map<FrameId, Spot> m_spots; ///< what was in view around what was opened since
+    std::map<FrameId, Spot> m_spots; ///< the view around each module that was opened
     const RunState* m_run = nullptr;
-    FrameBudget m_runBudget; ///< of repaints that only a run asks for
+    FrameBudget m_runBudget; ///< limits repaints caused by a run
     std::unique_ptr<Gesture> m_gesture;
     Preview m_dropPreview;
-    Preview m_heldWire; ///< while an op is chosen for it
+    Preview m_heldWire; ///< while the user chooses an op for it
     Hit m_hover;
-    std::optional<JourneyShape> m_journey; ///< of the wire that it is
+    std::optional<JourneyShape> m_journey; ///< of the wire under the pointer
     HeatBy m_heatBy = HeatBy::none;
     mutable Heat m_heat;
     mutable bool m_heatIsOld = true;
@@ -222,8 +222,7 @@ private:
     LaneId m_pressedHeader = LaneId::none;
     QPointF m_pressedPixel;
     bool m_spaceIsDown = false;
-    bool m_isFitted =
-        true; ///< shows the whole graph until somebody goes elsewhere, whatever its size becomes
+    bool m_isFitted = true; ///< fits the whole graph at any size until the user scrolls or zooms
     bool m_showsFocus = false;
     std::map<Device, MemoryStats> m_memory;
     QTimer m_rimTimer;

@@ -23,7 +23,7 @@ QString fileName(const std::string& path) {
     return toQt(slash == std::string::npos ? path : path.substr(slash + 1));
 }
 
-/// "axis 1", with the attribute's name only where the value does not speak for itself.
+/// "axis 1"; the attribute's name is omitted if the value is clear without it.
 QString tell(std::string_view name, const AttributeValue& value) {
     QString text = toQt(toString(value));
     if (text.isEmpty() || text == QLatin1String("[]")) return {};
@@ -46,7 +46,7 @@ QString captionOf(const Node& node, const NodeFacts* facts) {
                 return op + QLatin1Char(' ') + fileName(*path);
         }
     }
-    // The shape and dtype of a source are on its chip.
+    // A source's shape and dtype are on its chip.
     const bool isSource = known && known->role == OpRole::source;
     for (const std::string_view name : {"axis", "axes", "perm", "shape", "to", "value"}) {
         if (isSource && name != "value") continue;
@@ -80,13 +80,13 @@ QString typeCaption(const NodeFacts* facts, const Analysis& analysis) {
 }
 
 RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
-    constexpr qsizetype kShort = 16; // a value that is read at a glance
+    constexpr qsizetype kShort = 16; // maximum length of a value in a caption
     const Node* node = graph.find(folded);
     const auto into = node ? foldedInto(graph, *node) : std::nullopt;
     if (!into) return {};
     const NodeFacts* facts = analysis.find(folded);
     QString name = toQt(namePath(node->name).back());
-    // What nobody named is called after what it is for.
+    // A node without a name is called after its role.
     const bool isNamed = !name.startsWith(QLatin1String("Constant")) &&
                          !name.contains(QLatin1String("_output_")) && !name.contains(QLatin1String("::"));
     const NodeFacts* reader = analysis.find(into->node);

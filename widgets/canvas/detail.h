@@ -4,22 +4,22 @@
 
 namespace twb {
 
-/// How much of a node is drawn; less the further away it is.
+/// The level of detail of nodes; it falls with the zoom.
 enum class Detail : std::uint8_t {
-    density, ///< no nodes, only how many there are
+    density, ///< the density of nodes only
     plain,   ///< rectangles and lines
     titles,  ///< cards without small text
     full,
 };
 
-/// Below this, text of 12 units is no text any more.
+/// Below this zoom, text of 12 units is illegible.
 inline constexpr double kReadableZoom = 0.45;
 
-/// `zoom` is pixels for a canvas unit, `nodes` how many may be in view.
+/// `zoom`: pixels per canvas unit; `nodes`: the number that may be visible.
 inline Detail detailFor(double zoom, std::size_t nodes) noexcept {
     if (zoom >= 0.6) return Detail::full;
     if (zoom >= 0.32) return Detail::titles;
-    // A card of fewer pixels than this says no more than a shade does.
+    // A card with fewer pixels is drawn as a shade.
     constexpr double kLeastZoom = 0.05;
     constexpr std::size_t kMostNodes = 20000;
     return zoom < kLeastZoom && nodes > kMostNodes ? Detail::density : Detail::plain;

@@ -31,7 +31,7 @@ bool writeSvg(CanvasWidget& canvas, QIODevice& file) {
     return painter.end();
 }
 
-/// One page of the picture's own size.
+/// One page with the size of the picture.
 bool writePdf(CanvasWidget& canvas, QIODevice& file) {
     const QSizeF size = canvas.pictureSize();
     QPdfWriter pdf(&file);

@@ -8,10 +8,10 @@ namespace twb {
 
 class CanvasWidget;
 
-/// Writes the whole graph as a picture; the ending says which: .png at 200 %, .svg or .pdf. Leaves the file
-/// as it was and returns false where it cannot be written or the ending is another one.
+/// Writes the whole graph as a picture; the extension selects the format: .png at 200 %, .svg or .pdf.
+/// Returns false, and leaves the file unchanged, if it cannot be written or the extension is unknown.
 bool exportPicture(CanvasWidget& canvas, const QString& path);
-/// One page of it, as large as fits. False where the printer takes nothing.
+/// Prints the graph on one page, as large as possible. False if the printer is not available.
 bool printPicture(CanvasWidget& canvas, QPrinter& printer);
 
 } // namespace twb

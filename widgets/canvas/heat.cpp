@@ -69,7 +69,7 @@ QString heatKind(const Heat& heat) {
 }
 
 QColor heatColor(const Theme& theme, double share) {
-    // Steps that cannot be told apart by eye are one colour: cards share their pictures.
+    // Similar times share a colour, so that cards can share pictures.
     constexpr double kSteps = 32;
     const double s = std::round(std::clamp(share, 0.0, 1.0) * kSteps) / kSteps;
     const QColor hot = theme.isDark ? QColor(0x9A4A08) : QColor(0xDD7A14);

@@ -9,27 +9,27 @@ class QPainter;
 
 namespace twb {
 
-/// What cards are shaded by.
+/// The quantity that shades cards.
 enum class HeatBy : std::uint8_t { none, time, bytes };
 
-/// How much of it each card has. What is drawn on a card, or within it, is in its sum: folded parameters, and
-/// the nodes of a collapsed module.
+/// The share of each card. Items drawn on or within a card count for it: folded parameters, and nodes of a
+/// collapsed module.
 struct Heat {
     HeatBy by = HeatBy::none;
-    double most =
-        0; ///< of the hottest card: ns of an iteration, or bytes of all outputs; 0: nothing is known
-    bool hasMeasured = false;  ///< times that were
-    bool hasModelled = false;  ///< times that a profile made
-    std::vector<float> shares; ///< by slot of the scene, of `most`
+    double most = 0;           ///< of the hottest card: ns per iteration, or bytes of all outputs; 0: unknown
+    bool hasMeasured = false;  ///< some times are measured
+    bool hasModelled = false;  ///< some times are modelled
+    std::vector<float> shares; ///< by slot of the scene, relative to `most`
 };
 
-/// Times are the medians of the run that was last; what runs once, before the iterations, has none of them.
+/// Times are the medians of the last run. Steps that run once, before the iterations, have none.
 Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, HeatBy by);
 
-/// A card's ground: one hue, from the card's own colour to the strongest. Text is legible on all of it.
+/// The background of a card: from its normal colour to the strongest shade of one hue. Text is legible on all
+/// shades.
 QColor heatColor(const Theme& theme, double share);
 
-/// What kind of figures these are: "measured", "modelled", "partly modelled"; of bytes "exact".
+/// The kind of the figures: "measured", "modelled", "partly modelled"; for bytes "exact".
 QString heatKind(const Heat& heat);
 
 /// Where a view of this size has the scale: its lower right corner, away from the lanes' headers. Empty where

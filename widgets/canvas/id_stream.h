@@ -6,8 +6,8 @@
 
 namespace twb {
 
-// Qt makes a stream operator for every type in a signal, and its own one for enumerations does not know the
-// 64-bit integer that the ids are made of. These do.
+// Qt needs stream operators for all types in signals. Its generic operator for enumerations does not support
+// the 64-bit integer type of the ids; these do.
 inline QDataStream& operator<<(QDataStream& s, NodeId id) { return s << static_cast<quint64>(id); }
 inline QDataStream& operator<<(QDataStream& s, LaneId id) { return s << static_cast<quint64>(id); }
 inline QDataStream& operator<<(QDataStream& s, NoteId id) { return s << static_cast<quint64>(id); }

@@ -17,7 +17,7 @@ struct Words {
 
 using Mark = JourneyShape::Mark;
 
-/// Where a copy is drawn; nothing where it is not, within a collapsed module.
+/// The position of a copy; nothing if it is hidden in a collapsed module.
 std::optional<QPointF> placeOfCopy(const Scene& scene, const Residence& copy) {
     if (!copy.isImplicit) {
         const NodeShape* shape = scene.drawn(copy.tensor.node);
@@ -29,7 +29,7 @@ std::optional<QPointF> placeOfCopy(const Scene& scene, const Residence& copy) {
     return std::nullopt;
 }
 
-/// The input at which the last reader takes it.
+/// The input of the last consumer.
 std::optional<PortRef> lastInput(const Graph& graph, const Residence& place) {
     for (const Edge& edge : graph.outgoing(place.tensor.node))
         if (edge.from == place.tensor && edge.to.node == place.dies()) return edge.to;

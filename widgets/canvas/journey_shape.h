@@ -9,20 +9,20 @@
 
 namespace twb {
 
-/// The way of a tensor over the canvas: where it was created, each copy of it, and where each is read last.
+/// The journey of a tensor on the canvas: its origin, its copies, and its last consumer on each device.
 struct JourneyShape {
     struct Mark {
         enum class Kind : std::uint8_t { created, copied, dies };
         Kind kind = Kind::created;
-        QPointF at; ///< a port, or the middle of a copy's upper edge
+        QPointF at; ///< a port, or the middle of the top edge of a copy
         Device device;
         QString text;
     };
-    std::set<Edge> wires; ///< that it, or a copy of it, runs along
+    std::set<Edge> wires; ///< the wires of the tensor and its copies
     std::vector<Mark> marks;
 };
 
-/// Of the tensor that runs along a wire.
+/// The journey of the tensor on a wire.
 JourneyShape journeyShape(const Scene& scene, const Graph& graph, const Analysis& analysis, const Edge& wire);
 
 } // namespace twb

@@ -4,7 +4,7 @@
 
 namespace twb {
 
-/// What lines, rings and hatchings of the canvas mean, in its lower left corner. Lets the mouse through.
+/// Explains the lines, rings and hatchings of the canvas, in its bottom left corner. Ignores the mouse.
 class Legend : public QWidget {
     Q_OBJECT
 

@@ -28,7 +28,7 @@ void Minimap::render() {
     const QRectF map = mapRect();
     m_shown = m_scene.extent().adjusted(-40, 0, 40, 0);
     m_zoom = std::min(map.width() / m_shown.width(), map.height() / m_shown.height());
-    // Centred, with the canvas going on around it.
+    // Centred, with margins.
     const QSizeF size = map.size() / m_zoom;
     m_shown = QRectF(m_shown.center().x() - size.width() / 2, m_shown.center().y() - size.height() / 2,
                      size.width(), size.height());
@@ -38,7 +38,7 @@ void Minimap::render() {
     QPainter painter(&m_map);
     PaintState state(Theme::current());
     state.bare = true;
-    // Never more than boxes, however small the graph is.
+    // Always boxes, however small the graph.
     paintOverview(painter, m_scene, state, m_shown, m_zoom);
 }
 

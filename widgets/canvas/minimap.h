@@ -9,7 +9,8 @@ namespace twb {
 
 class CanvasWidget;
 
-/// The whole graph in a corner of the canvas, with a frame around what is in view. Click or drag to go there.
+/// An overview of the graph in a corner of the canvas, with a frame around the visible part. A click or drag
+/// scrolls the canvas.
 class Minimap : public QWidget {
     Q_OBJECT
 

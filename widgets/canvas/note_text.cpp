@@ -13,11 +13,10 @@
 namespace twb {
 namespace {
 
-/// In Markdown a line break is a space, unless two spaces stand before it. People who write a note mean a
-/// line break.
+/// Markdown ignores a line break unless two spaces precede it. In notes, line breaks are kept.
 QString withHardBreaks(QString text) { return text.replace(QLatin1Char('\n'), QLatin1String("  \n")); }
 
-/// Headings of a note are a step above its text, not of a page, and blocks stand close.
+/// Headings are small, and blocks are close together.
 void settle(QTextDocument& text) {
     constexpr qreal kBetween = 6;
     for (QTextBlock block = text.begin(); block.isValid(); block = block.next()) {

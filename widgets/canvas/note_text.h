@@ -11,8 +11,8 @@ namespace twb {
 
 struct Theme;
 
-/// A note's Markdown, laid out `width` canvas units wide in the window's font. A line break of the text is
-/// one of the note, too. No colours: these come when it is drawn.
+/// A note's Markdown, laid out with a width of `width` canvas units in the window's font. Line breaks of the
+/// source are kept. Colours are set when it is drawn.
 std::shared_ptr<QTextDocument> makeNoteText(const std::string& markdown, double width);
 void paintNoteText(QPainter& painter, const Theme& theme, const QTextDocument& text, QPointF at);
 

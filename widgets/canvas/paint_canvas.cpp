@@ -134,7 +134,7 @@ QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& s
     QImage image(size, QImage::Format_ARGB32_Premultiplied);
     image.fill(state.theme.canvas);
     QPainter painter(&image);
-    // At scales above 1 the picture is that of a finer screen, headers included.
+    // Above scale 1 the picture is that of a high-resolution screen, including headers.
     const double finer = std::max(fitted, 1.0);
     painter.scale(finer, finer);
     const double zoom = fitted / finer;

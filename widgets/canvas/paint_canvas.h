@@ -16,44 +16,44 @@ class QPainter;
 
 namespace twb {
 
-/// A wire that is being drawn by hand.
+/// A wire during a drag.
 struct WirePreview {
     enum class State : std::uint8_t { open, snapped, refused };
-    QPointF output; ///< the end that leaves an output
+    QPointF output; ///< the end at an output
     QPointF input;
-    QVarLengthArray<QPointF, 16> dots{}; ///< that it keeps
+    QVarLengthArray<QPointF, 16> dots{}; ///< dots that it keeps
     WireClass kind = WireClass::unknown;
     State state = State::open;
 };
 
-/// Something that would be put into a wire, and where its ports are.
+/// A card that would be inserted into a wire, with the positions of its ports.
 struct SplicePreview {
     Edge wire;
     QPointF input;
     QPointF output;
 };
 
-/// What a gesture shows before it ends.
+/// The preview of a gesture.
 struct Preview {
-    std::vector<LaneId> lanes; ///< that would take what is dragged
+    std::vector<LaneId> lanes; ///< lanes that would receive the dragged items
     std::optional<WirePreview> wire;
-    std::optional<Edge> lifted;       ///< the wire whose end is in the hand
-    const PortSet* targets = nullptr; ///< ports that would take the wire; all others step back
+    std::optional<Edge> lifted;       ///< the wire whose end is being dragged
+    const PortSet* targets = nullptr; ///< ports that accept the wire; all others are dimmed
     PortSide targetSide = PortSide::input;
     std::optional<PortRef> snapped;
-    QString reason; ///< why what is under the wire does not take it
+    QString reason; ///< the reason why the port under the wire does not accept it
     std::optional<QRectF> rubberBand;
-    FrameId frame = FrameId::none; ///< that would take what is dragged
-    std::optional<QRectF> drop;    ///< where an op from the palette would stand
+    FrameId frame = FrameId::none; ///< frame that would receive the dragged items
+    std::optional<QRectF> drop;    ///< the card of a dragged op
     QString dropTitle;
     std::optional<SplicePreview> splice;
-    std::optional<double> laneEdge; ///< where the border of a lane would be
-    std::vector<QLineF> guides;     ///< what is dragged lines up along these
-    std::vector<QPointF> stroke;    ///< of the knife
-    std::set<Edge> cut;             ///< by the stroke so far
+    std::optional<double> laneEdge; ///< new position of a lane's edge
+    std::vector<QLineF> guides;     ///< alignment guides of the dragged items
+    std::vector<QPointF> stroke;    ///< of the cutting gesture
+    std::set<Edge> cut;             ///< wires cut so far
 };
 
-/// What is drawn beside the scene.
+/// Other data for painting.
 struct PaintState {
     explicit PaintState(const Theme& inTheme) : theme(inTheme) {}
 
@@ -61,35 +61,34 @@ struct PaintState {
     const RunState* run = nullptr;
     const Selection* selection = nullptr;
     const Preview* preview = nullptr;
-    const Heat* heat = nullptr;            ///< null: cards have their own colour
+    const Heat* heat = nullptr;            ///< null: cards have their normal colour
     const JourneyShape* journey = nullptr; ///< of the wire under the pointer
     Hit hover;
     std::map<Device, MemoryStats> memory; ///< live, for the lane headers
-    double headerWidth = 0;               ///< of the lane headers, in pixels; 0: none
-    bool bare = false;                    ///< no dots, no borders: the minimap
+    double headerWidth = 0;               ///< in pixels; 0: no headers
+    bool bare = false;                    ///< without grid dots and borders, for the minimap
 };
 
-/// Draws what `viewport` (canvas units) shows at `zoom` (pixels for a unit) with its top left at the
-/// painter's origin. Reads and draws; the scene was prepared for this viewport before. Screen, minimap and
-/// pictures all come from here.
+/// Paints the part `viewport` (canvas units) of the scene at `zoom` (pixels per unit), with its top left at
+/// the painter's origin. The scene must be prepared for this viewport. Used for the screen, the minimap and
+/// exported pictures.
 void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
                  double zoom);
 
-/// The same from far away, whatever the zoom: boxes, lines and densities only.
+/// Paints boxes, lines and densities only, at any zoom.
 void paintOverview(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
                    double zoom);
 
-/// Pixels that lane headers take at the left of a view this wide.
+/// The width of the lane headers in pixels, in a view of this width.
 double headerWidthFor(double viewWidth) noexcept;
 
-/// Where a lane's header, in pixels, has its arrow, which opens and collapses the lane; empty where there is
-/// no room for it.
+/// The rectangle of the collapse arrow in a lane's header, in pixels; empty if there is no room.
 QRectF chevronOf(const QRectF& header, double viewHeight) noexcept;
 
 /// What a picture of the whole graph shows, in canvas units, beside the lanes' headers.
 QRectF pictureExtent(const Scene& scene, const PaintState& state);
 
-/// The whole graph as a picture, `scale` pixels for a canvas unit, at most 16,384 on a side.
+/// The whole graph as a picture, with `scale` pixels per canvas unit, at most 16,384 pixels per side.
 QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale);
 
 } // namespace twb

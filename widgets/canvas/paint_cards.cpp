@@ -13,17 +13,17 @@ namespace {
 
 constexpr double kTextLeft = 16;
 constexpr double kTextRight = 12;
-constexpr double kPillTitleScale = 1.2; ///< seen from further away
-constexpr double kFineZoom = 0.8;       ///< below it a shadow and the rims of ports are less than a pixel
+constexpr double kPillTitleScale = 1.2; ///< for lower zoom
+constexpr double kFineZoom = 0.8;       ///< below this zoom, shadows and port rims are smaller than a pixel
 
 struct Outline {
     QColor color;
     double width = 1;
 };
 
-constexpr double kDisabledOpacity = 0.5; ///< of what has no part in a run
+constexpr double kDisabledOpacity = 0.5; ///< of disabled nodes
 
-/// Selected before failed before hovered.
+/// Priority: selected, failed, hovered.
 Outline outlineOf(const Pass& pass, const NodeShape& shape, const NodeRun* run) {
     const Theme& theme = pass.theme();
     if (pass.isSelected(shape.id)) return {theme.accent, 2};
@@ -34,16 +34,16 @@ Outline outlineOf(const Pass& pass, const NodeShape& shape, const NodeRun* run) 
     return {theme.border, 1};
 }
 
-/// Far out there are hundreds of cards in view and only a few that differ: each is drawn once, kept as a
-/// picture, and copied, which takes a fraction of the time that its paths take.
+/// At low zoom there are hundreds of cards with few different appearances. Each appearance is painted once
+/// into a cached picture, and copied, which is much faster than painting paths.
 class Sprites {
 public:
     explicit Sprites(const Pass& pass)
         : m_painter(pass.painter), m_ratio(pass.painter.device()->devicePixelRatioF()),
           m_scale(pass.zoom * m_ratio) {}
 
-    /// `draw` paints on a transparent ground in canvas units, from the origin to `size`; `look` names
-    /// everything else that it depends on. The painter must be in pixels.
+    /// `draw` paints on a transparent background in canvas units, from the origin to `size`; `look`
+    /// identifies everything else that it depends on. The painter must be in pixels.
     template <class Draw>
     void put(QPointF pixel, QSizeF size, const std::array<std::uint32_t, 4>& look, const Draw& draw) {
         constexpr std::size_t kMost = 512;
@@ -62,7 +62,7 @@ public:
             image.setDevicePixelRatio(m_ratio);
             found = kept.emplace(key, std::move(image)).first;
         }
-        // On whole pixels, where copying is fast and the picture is sharp.
+        // Aligned to pixels, for speed and sharpness.
         const QPointF at(std::round(pixel.x() * m_ratio) / m_ratio,
                          std::round(pixel.y() * m_ratio) / m_ratio);
         m_painter.drawImage(at, found->second);
@@ -117,7 +117,7 @@ void paintMark(QPainter& painter, const Theme& theme, const NodeRun& run, bool s
         painter.drawLine(at + QPointF(-3.4, -3.4), at + QPointF(3.4, 3.4));
         painter.drawLine(at + QPointF(-3.4, 3.4), at + QPointF(3.4, -3.4));
         return;
-    case StepState::skipped: // a step over
+    case StepState::skipped: // a skipped step
         stroke(theme.secondaryText, 1.4);
         painter.drawArc(QRectF(at.x() - 5, at.y() - 3, 10, 9), 0, 180 * 16);
         painter.drawLine(at + QPointF(5, 1.5), at + QPointF(2.2, -0.6));
@@ -173,7 +173,7 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
     }
     switch (look.state) {
     case PortLook::State::connected:
-        // A ring of the card's colour keeps port, wire and stripe apart.
+        // A ring in the card's colour separates port, wire and stripe.
         if (pass.zoom >= kFineZoom)
             painter.setPen(QPen(theme.raised, 1.5));
         else
@@ -201,7 +201,7 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
 void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) {
     for (std::size_t port = 0; port < card.inputs.size(); ++port) {
         const auto number = static_cast<int>(port);
-        // A folded one shows while a wire is drawn that it would take.
+        // A folded port is shown while a wire is drawn that it accepts.
         if (isFolded(shape, number) && !(pass.state.preview && pass.state.preview->targets)) continue;
         paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
                   pass.scene.portOf(shape, PortSide::input, number));
@@ -219,7 +219,7 @@ void paintShadow(const Pass& pass, const NodeShape& shape, double radius) {
     pass.painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
 }
 
-/// A second card behind a module's: there is more in it.
+/// A second card behind a module's shows that it has content.
 void paintStack(const Pass& pass, const NodeShape& shape, const Outline& outline) {
     pass.painter.setPen(QPen(outline.color, std::max(outline.width, 1 / pass.zoom)));
     pass.painter.setBrush(pass.theme().laneHeader);
@@ -240,7 +240,7 @@ void paintBody(QPainter& painter, const QRectF& r, bool isPill, const QColor& fi
     painter.drawRoundedRect(QRectF(r.left() + 2, r.top() + 9, 4, r.height() - 18), 2, 2);
 }
 
-/// A pin's head and its needle, in the colour of the device that the node is kept on.
+/// A pin in the colour of the device on which the node is kept.
 void paintPin(QPainter& painter, const Theme& theme, const QColor& accent, QPointF at) {
     painter.setPen(QPen(accent, 1.5));
     painter.setBrush(theme.raised);
@@ -269,7 +269,7 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     const QColor accent = isColored ? theme.frame(module->color) : theme.device(shape.device);
     const bool isPill = shape.kind == NodeShape::Kind::pill;
     const QColor ground = cardGround(pass, slot);
-    // On a hot ground what is secondary would be hard to read.
+    // Secondary text would be hard to read on a hot background.
     const QColor& quiet = pass.state.heat ? theme.text : theme.secondaryText;
     Outline outline = outlineOf(pass, shape, run);
     if (isPill && outline.color == theme.border) outline = {accent, 1.8};
@@ -279,9 +279,9 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         paintShadow(pass, shape, isPill ? r.height() / 2 : metrics::cardRadius);
     if (module) paintStack(pass, shape, outline);
     if (pass.detail == Detail::titles) {
-        outline.width = std::max(outline.width, 1 / pass.zoom); // a pixel, or the card has no edge
+        outline.width = std::max(outline.width, 1 / pass.zoom); // at least a pixel, or the card has no edge
         pass.usePixels();
-        painter.setOpacity(opacity); // a layer's units are saved with it
+        painter.setOpacity(opacity); // saved with the layer's units
         Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
                           {outline.color.rgba(), static_cast<std::uint32_t>(outline.width * 100),
                            ground.rgba(), isPill ? 0 : accent.rgba()},
@@ -425,7 +425,7 @@ void paintCards(const Pass& pass) {
     pass.scene.visitNodes(pass.viewport.adjusted(-16, -16, 16, 16),
                           [](std::uint32_t slot) { slots.push_back(slot); });
     const auto& nodes = pass.scene.nodes();
-    // Dragged cards lie on all others, and the order does not change from frame to frame.
+    // Dragged cards are on top of all others, and the order does not change between frames.
     const auto order = [&](std::uint32_t slot) {
         const bool isRow = nodes[slot].kind == NodeShape::Kind::row;
         const std::uint32_t card = isRow ? nodes[slot].card : slot;
@@ -471,7 +471,7 @@ void paintLabels(const Pass& pass) {
         if (const PriceLabel* label = pass.scene.wireLabel(slot)) paintLabel(pass, *label);
     });
     pass.scene.visitNodes(around, [&](std::uint32_t slot) {
-        // A staging copy is paid once: its price is not worth the room where labels are larger than cards.
+        // A staging copy happens once: its price is omitted where labels are larger than cards.
         if (pass.scene.nodes()[slot].isStaged && pass.detail < Detail::full) return;
         if (const PriceLabel* label = pass.scene.nodeLabel(slot)) paintLabel(pass, *label);
     });

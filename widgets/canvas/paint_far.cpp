@@ -20,7 +20,7 @@ void paintFarNodes(const Pass& pass) {
     static thread_local std::vector<ColorBatch> batches;
     static thread_local std::vector<QRectF> errors;
     static thread_local std::vector<QRectF> selected;
-    std::size_t used = 0; // what is behind them keeps its memory for the next frame
+    std::size_t used = 0; // unused entries keep their memory for the next frame
     errors.clear();
     selected.clear();
     const auto& nodes = pass.scene.nodes();
@@ -64,7 +64,7 @@ void paintFarNodes(const Pass& pass) {
 
 void paintDensity(const Pass& pass) {
     struct Cell {
-        float count = 0; ///< of nodes, each shared among the four cells around it
+        float count = 0; ///< of nodes, each distributed to the four cells around it
         std::uint8_t device = 0;
         bool error = false;
         bool selected = false;
@@ -77,7 +77,7 @@ void paintDensity(const Pass& pass) {
     cells.assign(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows), {});
     devices.clear();
     const double scale = pass.zoom / kCell;
-    // Cells stand still on the canvas while it is moved.
+    // Cells are fixed to the canvas while it scrolls.
     const QPointF origin(std::floor(pass.viewport.left() * scale) / scale,
                          std::floor(pass.viewport.top() * scale) / scale);
     const bool hasSelection = pass.state.selection && !pass.state.selection->nodes.empty();
@@ -86,8 +86,7 @@ void paintDensity(const Pass& pass) {
     for (const NodeShape& shape : pass.scene.nodes()) {
         if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
         if (shape.kind == NodeShape::Kind::hidden) continue;
-        // A node goes to the four cells around it by their nearness, so that rows of nodes and rows of cells
-        // make no pattern of their own.
+        // A node is distributed to the four cells around it by distance, to avoid moiré patterns.
         const QPointF at = (shape.rect.center() - origin) * scale - QPointF(0.5, 0.5);
         const int column = static_cast<int>(std::floor(at.x()));
         const int row = static_cast<int>(std::floor(at.y()));
@@ -113,7 +112,7 @@ void paintDensity(const Pass& pass) {
         }
     }
     if (seen == 0) return;
-    // How much of a cell one card covers.
+    // The share of a cell that one card covers.
     const double cover = area / static_cast<double>(seen) * scale * scale;
     if (image.width() != columns || image.height() != rows)
         image = QImage(columns, rows, QImage::Format_ARGB32_Premultiplied);

@@ -12,9 +12,9 @@ using Mark = JourneyShape::Mark;
 
 constexpr double kRadius = 6.5;
 constexpr double kPadding = 6;
-constexpr double kLegible = 0.82; ///< zoom, below which signs and words keep their size on the screen
+constexpr double kLegible = 0.82; ///< zoom below which signs and words keep their size on the screen
 
-/// A disc where it begins, a double ring where it is copied, a cross where it is read for the last time.
+/// A disc at the origin, a double ring at a copy, a cross at the last consumer.
 void paintSign(QPainter& painter, const Theme& theme, const Mark& mark, double scale) {
     const double radius = kRadius * scale;
     const double arm = 2.6 * scale;
@@ -41,10 +41,10 @@ void paintSign(QPainter& painter, const Theme& theme, const Mark& mark, double s
     }
 }
 
-/// Whether words there would lie on a card, a price or other words.
+/// Whether words there would overlap a card, a price or other words.
 bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& taken) {
     bool found = std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(room); });
-    // A price stands below its card, or beside the middle of its wire.
+    // A price is below its card, or beside the middle of its wire.
     constexpr double kAround = 64;
     scene.visitNodes(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
         const PriceLabel* price = scene.nodeLabel(slot);
@@ -57,8 +57,7 @@ bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& 
     return found;
 }
 
-/// Beside the sign, where there is room: what begins on the side to which it leaves, what ends on the side
-/// from which it comes.
+/// Beside the sign: to the right for an origin, to the left for an end.
 QRectF wordsRoom(const Scene& scene, QSizeF size, const Mark& mark, double scale,
                  const std::vector<QRectF>& taken) {
     const double gap = (kRadius + 4) * scale;

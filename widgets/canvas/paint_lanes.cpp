@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kDotSpacing = 24;
 constexpr double kTagHeight = 17;
-constexpr double kMemoryHeight = 36; ///< the line of figures, the bar under it and the room around them
+constexpr double kMemoryHeight = 36; ///< the line of figures and the bar below it, with margins
 
-/// The dot grid, on whole pixels, wider apart the further away it is.
+/// The dot grid, aligned to pixels, wider at lower zoom.
 void paintDots(const Pass& pass, const QRectF& area) {
     if (pass.state.bare || pass.zoom < 0.2) return;
     double spacing = kDotSpacing * pass.zoom;
@@ -44,16 +44,16 @@ void paintDots(const Pass& pass, const QRectF& area) {
     pass.painter.drawRects(dots.data(), static_cast<int>(dots.size()));
 }
 
-/// Where a band stands on the screen.
+/// The position of a band on the screen.
 QRectF onScreen(const Pass& pass, const LaneBand& band) {
     const double top = std::round((band.top - pass.viewport.top()) * pass.zoom);
     double bottom = std::round((band.bottom() - pass.viewport.top()) * pass.zoom);
-    // Below the last lane nothing begins: what is dropped there goes to it, so it is drawn as part of it.
+    // Drops below the last lane go to it, so the area is painted as part of it.
     if (&band == &pass.scene.lanes().back()) bottom = std::max(bottom, pass.viewport.height() * pass.zoom);
     return {0, top, pass.viewport.width() * pass.zoom, bottom - top};
 }
 
-/// Diagonal lines: this is not the real thing.
+/// Diagonal lines for a simulated device.
 QBrush hatching(const QColor& color) {
     static thread_local std::map<QRgb, QPixmap> tiles;
     QPixmap& tile = tiles[color.rgba()];
@@ -82,7 +82,7 @@ void paintTag(QPainter& painter, const Theme& theme, QPointF at) {
     painter.drawText(pill, Qt::AlignCenter, word);
 }
 
-/// Writes words that wrap to at most `lines` lines, the last one cut; returns the height they took.
+/// Draws wrapped words on at most `lines` lines, elided if necessary; returns their height.
 double paintWrapped(QPainter& painter, const QString& words, TextRole role, const QRectF& room, int lines) {
     const QFontMetricsF metrics(font(role));
     painter.setFont(font(role));
@@ -121,7 +121,7 @@ void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
                      metrics.elidedText(words, Qt::ElideRight, room.width()));
 }
 
-/// Points down where a lane is open, to the right where it is collapsed.
+/// Points down for an open lane, to the right for a collapsed one.
 void paintChevron(QPainter& painter, const Theme& theme, const QRectF& room, bool isCollapsed) {
     const QPointF at = room.center();
     const QPointF down[] = {at + QPointF(-4, -2), at + QPointF(0, 2.4), at + QPointF(4, -2)};
@@ -131,7 +131,7 @@ void paintChevron(QPainter& painter, const Theme& theme, const QRectF& room, boo
     painter.drawPolyline(isCollapsed ? right : down, 3);
 }
 
-/// The header of a collapsed lane: its name, and how much stands on it.
+/// The header of a collapsed lane: its name and the number of its nodes.
 void paintStripHeader(const Pass& pass, const LaneBand& band, const QRectF& room) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
@@ -161,15 +161,14 @@ bool isFrameHovered(const Pass& pass, const FrameShape& frame) {
     return pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
 }
 
-/// One header, as much of it as its height has room for: the name, that its figures are modelled, its memory,
-/// what it is.
+/// One header, as much as fits its height: the name, the label "modelled", the memory, the hardware.
 void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
     const QColor accent = theme.device(band.device);
     painter.fillRect(box, theme.laneHeader);
     if (band.simulated) {
-        // Faint enough for the words that stand on it.
+        // Faint, so that text on it is legible.
         painter.save();
         painter.setBrushOrigin(box.topLeft());
         painter.fillRect(box, hatching(withAlpha(accent, theme.isDark ? 0.1 : 0.13)));
@@ -185,7 +184,7 @@ void paintHeader(const Pass& pass, const LaneBand& band, const QRectF& box) {
     const double nameWidth = chevron.isEmpty() ? room.width() : chevron.left() - 4 - room.left();
     if (band.collapsed)
         return paintStripHeader(pass, band, {room.left(), box.top(), nameWidth, box.height()});
-    // The band may begin above the view; its name stays in sight.
+    // The band may start above the view; its name stays visible.
     const double from = std::max(box.top(), 0.0);
     const double until = std::min(box.bottom(), pass.viewport.height() * pass.zoom);
     const QRectF seen(room.left(), from, room.width(), until - from);

@@ -9,12 +9,12 @@ namespace twb {
 namespace {
 
 constexpr double kRadius = 7.5;     ///< of a breakpoint's mark
-constexpr double kOfRow = 0.75;     ///< of it, on a folded parameter
-constexpr double kRingGap = 5;      ///< from a card to the ring around it
-constexpr double kArrow = 15;       ///< its height
-constexpr double kLeastZoom = 0.45; ///< below it a mark keeps its size on the screen
+constexpr double kOfRow = 0.75;     ///< relative size on a folded parameter
+constexpr double kRingGap = 5;      ///< between a card and the ring around it
+constexpr double kArrow = 15;       ///< height
+constexpr double kLeastZoom = 0.45; ///< below this zoom a mark keeps its size on the screen
 
-/// The stop sign's shape, which nothing else on the canvas has.
+/// The octagon of a stop sign, which is unique on the canvas.
 QPolygonF octagon(QPointF middle, double radius) {
     QPolygonF shape;
     for (int i = 0; i < 8; ++i) {
@@ -24,7 +24,7 @@ QPolygonF octagon(QPointF middle, double radius) {
     return shape;
 }
 
-/// Filled while it is enabled. Before, after, on what is found: a bar to the left, a bar to the right, a "?".
+/// Filled if it is enabled. Before: a bar to the left; after: a bar to the right; condition: a "?".
 void paintMark(QPainter& painter, const Theme& theme, StopMarks::Mark mark, bool isEnabled, QPointF at,
                double scale) {
     const QColor color = theme.frame(FrameColor::purple);
@@ -58,7 +58,7 @@ void paintMarks(const Pass& pass, const NodeShape& shape) {
     }
 }
 
-/// A ring around the card, and an arrow into it (it comes next) or out of it (it has run).
+/// A ring around the card, with an arrow into it (it is next) or out of it (it has run).
 void paintStop(const Pass& pass, const QRectF& card, bool after) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();

@@ -11,9 +11,9 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kMostCurves = 3000; ///< in one frame; beyond it wires are straight lines
+constexpr std::size_t kMostCurves = 3000; ///< per frame; beyond this, wires are straight lines
 
-/// A path whose memory is kept from frame to frame.
+/// A path whose memory is reused between frames.
 QPainterPath& emptyPath() {
     static thread_local QPainterPath path;
     path.clear();
@@ -24,7 +24,7 @@ struct WireLook {
     QColor color;
     double width = 1.5;
     bool dashed = false;
-    int layer = 0; ///< what is looked at lies over the rest
+    int layer = 0; ///< highlighted wires are above the others
 };
 
 WireLook lookOf(const Pass& pass, const WireShape& wire) {
@@ -55,7 +55,7 @@ WireLook lookOf(const Pass& pass, const WireShape& wire) {
     return look;
 }
 
-/// Apart from what crosses the wire there, by a rim in the canvas's colour.
+/// Separated from crossing wires by a rim in the canvas's colour.
 void paintDots(const Pass& pass, const WireShape& wire, const WireLook& look) {
     const Theme& theme = pass.theme();
     constexpr double kLeastPixels = 2.4;
@@ -81,7 +81,7 @@ void paintDots(const Pass& pass, const WireShape& wire, const WireLook& look) {
 void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     QPainterPath& path = emptyPath();
     pass.scene.path(wire).appendTo(path);
-    // Never thinner than a pixel, however far away.
+    // At least a pixel wide at any zoom.
     QPen pen(look.color, std::max(look.width, 1.1 / pass.zoom), Qt::SolidLine, Qt::RoundCap);
     if (wire.rank == 0) pen.setDashPattern({0.1, kDotGap});
     if (look.dashed) {
@@ -94,7 +94,7 @@ void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     const QPointF end = way.end();
     constexpr double kLeastLength = 56;
     if (std::hypot(end.x() - wire.start.x(), end.y() - wire.start.y()) < kLeastLength) return;
-    // Where it is straight enough, and no other wire is near: an input has only one.
+    // On a straight part without other wires nearby: an input has only one wire.
     constexpr double kBefore = 16;
     QPointF before = way.at(1);
     for (int i = 1; i <= 60 && std::hypot(end.x() - before.x(), end.y() - before.y()) < kBefore; ++i)
@@ -144,7 +144,7 @@ void paintWires(const Pass& pass) {
 }
 
 void paintFarWires(const Pass& pass) {
-    // One batch of lines for each colour; the last two are mismatches and the selected wire.
+    // One batch of lines per colour; the last two are mismatches and the selected wire.
     static thread_local std::array<std::vector<QLineF>, 6> batches;
     for (auto& batch : batches) batch.clear();
     const Selection* selection = pass.state.selection;
@@ -158,7 +158,7 @@ void paintFarWires(const Pass& pass) {
             batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
             return;
         }
-        // One that runs back goes around cards from afar as well, and one with dots through them.
+        // A backward wire goes around cards at any zoom, and a wire with dots through them.
         const WirePath way = pass.scene.path(wire);
         const int parts = way.cubicCount();
         for (int i = 0; i < parts; ++i)
@@ -182,7 +182,7 @@ void paintFarWires(const Pass& pass) {
 
 namespace {
 
-/// The wires that a splice would make, and the ports that they would join.
+/// The wires of a splice, and the ports that they would connect.
 void paintSplice(const Pass& pass, const SplicePreview& splice) {
     const WireShape* wire = pass.scene.wire(splice.wire);
     if (!wire) return;
@@ -207,7 +207,7 @@ void paintSplice(const Pass& pass, const SplicePreview& splice) {
 void paintStroke(const Pass& pass, const std::vector<QPointF>& stroke) {
     const Theme& theme = pass.theme();
     pass.painter.setBrush(Qt::NoBrush);
-    // A rim in the canvas's colour keeps it apart from the wires that it crosses.
+    // A rim in the canvas's colour separates it from the wires that it crosses.
     for (const auto& [color, width] : {std::pair(theme.canvas, 5.0), std::pair(theme.error, 2.0)}) {
         pass.painter.setPen(QPen(color, width / pass.zoom, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
         pass.painter.drawPolyline(stroke.data(), int(stroke.size()));
@@ -254,7 +254,7 @@ void paintPreview(const Pass& pass) {
             QLineF(pass.viewport.left(), *preview.laneEdge, pass.viewport.right(), *preview.laneEdge));
     }
     if (!preview.guides.empty()) {
-        painter.setRenderHint(QPainter::Antialiasing, false); // a hairline, not two pale ones
+        painter.setRenderHint(QPainter::Antialiasing, false); // a sharp hairline instead of two blurred ones
         painter.setPen(QPen(withAlpha(theme.accent, 0.8), 0));
         painter.drawLines(preview.guides.data(), int(preview.guides.size()));
         painter.setRenderHint(QPainter::Antialiasing);

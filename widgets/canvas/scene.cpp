@@ -13,12 +13,12 @@
 namespace twb {
 namespace {
 
-/// Multiples of the grid, so that cards line up at both sides.
+/// Multiples of the grid, so that cards align on both sides.
 double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& source, std::uint64_t folded) {
     const double title = 16 + roughWidth(shortNameOf(source.graph, node), TextRole::nodeTitle) + 10 +
                          roughWidth("<0.001 ms", TextRole::smallFigure) + 12;
     double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
-    // Beside it stands what kind of time it is.
+    // The kind of time is beside it.
     if (facts) {
         const bool modelled = !isStaged(*facts) && source.devices.isSimulated(facts->device);
         const QString remark = timeRemark(modelled, facts->op && facts->op->role == OpRole::source);
@@ -129,7 +129,7 @@ void Scene::ask(std::uint32_t slot) {
     m_asked.push_back(slot);
 }
 
-/// Asks a node whose looks are to be worked out anew whatever comes out.
+/// Forces the node's appearance to be recomputed.
 void Scene::measure(std::uint32_t slot) {
     m_nodes[slot].signature = 0;
     ask(slot);
@@ -163,7 +163,7 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
         shape.outputs = static_cast<std::uint16_t>(std::min(module->outputs.size(), kMostPorts));
         shape.folded = 0;
         const ModuleWords words = moduleWords(*module, source.analysis);
-        // As on any card, there is room for a time.
+        // There is room for a time, as on any card.
         const double time = roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
         const double remark = roughWidth("partly modelled", TextRole::small) + 8;
         const double widest = std::max({roughWidth(module->title.toStdString(), TextRole::nodeTitle) + time,
@@ -180,7 +180,7 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     std::size_t inputs = links.size();
     std::size_t outputs = 0;
     if (op) {
-        // A variadic op always has one more input to connect to.
+        // A variadic op always shows one more input.
         const std::size_t own =
             op->isVariadic()
                 ? std::max<std::size_t>(static_cast<std::size_t>(op->minimumInputs()), links.size() + 1)
@@ -191,7 +191,7 @@ void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& sh
     for (const Edge& edge : source.graph.outgoing(node.id))
         outputs = std::max(outputs, static_cast<std::size_t>(edge.from.port) + 1);
     if (shape.card != kNoSlot) {
-        // Its place and its size are its card's affair, and so are its ports.
+        // Its position, size and ports are those of its card.
         shape.kind = NodeShape::Kind::row;
         shape.inputs = shape.outputs = 0;
         shape.isStaged = false;

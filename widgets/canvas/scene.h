@@ -35,27 +35,27 @@ struct PortHash {
 };
 using PortSet = std::unordered_set<PortRef, PortHash>;
 
-/// What a Scene is made from. All of one revision.
+/// The input of a Scene. All parts belong to one revision.
 struct SceneSource {
     const Graph& graph;
     const Analysis& analysis;
     const DeviceMap& devices;
-    FrameId inside = FrameId::none; ///< the module that is open: nothing but what is in it is shown
+    FrameId inside = FrameId::none; ///< the open module: only its content is shown
 };
 
 /// The geometry of a graph: lane bands, cards, wires, frames, notes, in canvas units (pixels at 100 %), x
-/// from the lanes' left, y from the first lane's top. Made once and then kept up with Deltas; found through a
-/// spatial grid.
+/// from the lanes' left edge, y from the top of the first lane. Built once, then updated by Deltas; queried
+/// through a spatial grid.
 class Scene {
 public:
-    /// Starts over.
+    /// Rebuilds everything.
     void rebuild(const SceneSource& source);
-    /// Follows a change that `source` already has. `revised`: what it changed in the analysis; the time goes
-    /// with it and with the Delta, but where modules or lanes are collapsed or a module is open.
+    /// Applies a change that `source` already includes. `revised`: the change of the analysis. The time is
+    /// proportional to both changes, except with collapsed modules or lanes, or an open module.
     void update(const SceneSource& source, const Delta& delta, const Revised& revised = {true, {}});
-    /// Follows new facts (types, devices, diagnostics) about the same graph.
+    /// Applies new facts (types, devices, diagnostics) about the same graph.
     void refresh(const SceneSource& source) { update(source, {}); }
-    /// Grows when something that is drawn has moved, come or gone.
+    /// Increases when a drawn item was added, moved or removed.
     std::uint64_t version() const noexcept { return m_version; }
 
     const std::vector<LaneBand>& lanes() const noexcept { return m_lanes; }
@@ -68,52 +68,52 @@ public:
     std::size_t nodeCount() const noexcept { return m_slotOf.size(); }
 
     const NodeShape* node(NodeId id) const noexcept;
-    /// What stands on the canvas for a node: itself, or the card of the collapsed module that it is in.
+    /// The shape of a node: its own, or the card of the collapsed module that contains it.
     const NodeShape* drawn(NodeId id) const noexcept;
-    /// The module that a shape is the card of; null for any other.
+    /// The module whose card a shape is; null for other shapes.
     const ModuleShape* moduleOf(const NodeShape& shape) const noexcept;
-    /// The card of a collapsed module; null where it is open or within another one that is collapsed.
+    /// The card of a collapsed module; null if it is open, or inside another collapsed module.
     const NodeShape* cardOfModule(FrameId frame) const noexcept;
-    /// The n-th port of a shape: the node's own, or that of a node of the module.
+    /// The n-th port of a shape: the node's own, or that of a node in the module.
     PortRef portOf(const NodeShape& shape, PortSide side, int port) const noexcept;
-    /// The middle of a node's port, which may be on the card of a module.
+    /// The centre of a node's port, which may be on a module's card.
     QPointF portAt(PortRef port, PortSide side) const noexcept;
     const WireShape* wire(const Edge& edge) const noexcept;
-    /// All dots of a wire, hidden ones among them.
+    /// All dots of a wire, including hidden ones.
     const std::vector<DotShape>& dotsOf(const WireShape& wire) const noexcept;
-    /// Where the wire runs through them, without hidden ones.
+    /// The path of a wire through its visible dots.
     QVarLengthArray<QPointF, 16> shownDotsOf(const WireShape& wire) const;
-    /// Null where there is none, or it is not shown.
+    /// Null if there is none, or if it is hidden.
     const DotShape* dot(const DotRef& ref) const noexcept;
-    /// Whether it runs through its dots where it is drawn: not one that ends beside an open module, as they
-    /// led to where it ends really.
+    /// Whether the wire runs through its dots as drawn. Not if it ends beside an open module, since the dots
+    /// lead to its real end.
     bool takesDots(const WireShape& wire) const noexcept;
-    /// For a dot on a wire, nearest to a point, or in the middle of its longest stretch.
+    /// The place for a new dot on a wire: nearest to a point, or in the middle of its longest segment.
     DotPlace placeNear(const WireShape& wire, QPointF point) const;
     DotPlace placeAmid(const WireShape& wire) const;
-    /// Whether what a row stands for does not fit the node that reads it.
+    /// Whether the folded parameter of a row has a mismatch.
     bool isMismatch(const NodeShape& row) const noexcept;
     const FrameShape* frame(FrameId id) const noexcept;
     const LaneBand* lane(LaneId id) const noexcept;
-    /// What a lane cannot be lower than, with what stands in it.
+    /// The minimum height of a lane with its contents.
     static double leastHeightOf(const LaneBand& band) noexcept;
-    /// The band at a height; the first or last one beyond them, null when there are none.
+    /// The band at this height, or the nearest one; null if there are none.
     const LaneBand* laneAt(double y) const noexcept;
     WirePath path(const WireShape& wire) const;
-    /// Everything that is drawn, the lanes' heights included.
+    /// The bounds of all items, including the lanes' heights.
     QRectF extent() const;
     /// The bounds of a selection's nodes and notes.
     QRectF boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const;
-    /// The innermost frame around a point, of those that stand still; the module that is open, or none, where
-    /// there is none.
+    /// The innermost frame around a point, without frames that are being moved; otherwise the open module, or
+    /// none.
     FrameId frameAround(QPointF at) const noexcept;
     /// What there is to look at: the cards and stubs of the module that is open, else everything but the
     /// empty part of the last lane.
     QRectF shownExtent() const;
-    /// All nodes of a module and of the modules inside it.
+    /// All nodes of a module, including nested modules.
     std::vector<NodeId> nodesOf(FrameId frame, const Graph& graph) const;
 
-    /// Calls visit(slot) for all nodes (wires) that touch `rect`, in no order.
+    /// Calls visit(slot) for all nodes (wires) that touch `rect`, in any order.
     template <class Visit> void visitNodes(const QRectF& rect, Visit&& visit) const {
         m_nodeGrid.query(rect, [&](std::uint32_t slot) {
             if (m_nodes[slot].rect.intersects(rect)) visit(slot);
@@ -124,14 +124,14 @@ public:
             if (touches(m_wires[slot], rect)) visit(slot);
         });
     }
-    /// Whether there is a node, or a wire, for which visitNodes, or visitWires, would call.
+    /// Whether visitNodes, or visitWires, would visit anything.
     bool hasNodeIn(const QRectF& rect) const;
     /// How wide the cards are whose left sides are at `x` of a lane; 0 where there are none.
     double columnWidth(LaneId lane, double x) const noexcept;
     /// Whether no card and no note touches it.
     bool isFree(const QRectF& rect) const;
     bool hasWireIn(const QRectF& rect) const;
-    /// Calls visit(ref, shape) for all dots that are shown within `rect`.
+    /// Calls visit(ref, shape) for all visible dots within `rect`.
     template <class Visit> void visitDots(const QRectF& rect, Visit&& visit) const {
         if (m_dots.empty()) return;
         visitWires(rect, [&](std::uint32_t slot) {
@@ -143,19 +143,18 @@ public:
         });
     }
     Hit hitTest(QPointF point, double zoom) const;
-    /// The wire nearest to a point within `range`, whatever lies over it, but for those of one node.
+    /// The nearest wire within `range` of a point, even below other items, except the wires of one node.
     std::optional<Edge> wireNear(QPointF point, double range, NodeId but) const;
-    /// The nearest of `ports` within `range`, for a wire that is being drawn.
+    /// The nearest of `ports` within `range`, for a wire during a drag.
     std::optional<PortRef> nearestPort(QPointF point, PortSide side, double range,
                                        const PortSet& ports) const;
 
-    /// Shows nodes, notes and dots away from where they are, without changing any lane; `lanes` gives the
-    /// devices.
+    /// Shows nodes, notes and dots at an offset without changing lanes; `lanes` gives the devices.
     void drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
               std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices,
               std::span<const std::pair<DotRef, QPointF>> dots = {});
     void endDrag(const Graph& graph);
-    /// Shows a dot that is not in the graph, in front of the one that has its place, until dropHeldDot().
+    /// Shows a temporary dot, before the dot at its index, until dropHeldDot().
     void holdDot(const DotRef& ref, const Dot& dot);
     void dropHeldDot();
 
@@ -169,7 +168,7 @@ public:
 
 private:
     QRectF contentExtent() const;
-    /// Unlike QRectF::intersects also where the wire is a straight line.
+    /// Unlike QRectF::intersects, also true for a straight line.
     static bool touches(const WireShape& wire, const QRectF& rect) noexcept {
         const QRectF& b = wire.bounds;
         return b.left() <= rect.right() && b.right() >= rect.left() && b.top() <= rect.bottom() &&

@@ -31,7 +31,7 @@ void Scene::takeRoute(const Change<Route>& change) {
     for (const Dot& dot : change.after->dots) dots.push_back({dot, {}, {}});
 }
 
-/// A lane is no lower than the dots on it.
+/// The lane is at least as high as its dots.
 void Scene::makeRoomForDots() {
     std::unordered_map<LaneId, double> lowest;
     for (const auto& [input, dots] : m_dots) {
@@ -50,7 +50,7 @@ void Scene::makeRoomForDots() {
             band.contentBottom = std::max(band.contentBottom, y->second);
 }
 
-/// Gives all dots their places, now that the lanes have theirs.
+/// Positions all dots after the lanes were placed.
 void Scene::layDots() {
     std::unordered_map<LaneId, const LaneBand*> bands;
     if (!m_dots.empty())
@@ -58,7 +58,7 @@ void Scene::layDots() {
     for (auto& [input, dots] : m_dots) {
         const auto wire = m_wireInto.find(input);
         if (wire == m_wireInto.end()) continue;
-        // What lies under the card that stands for a collapsed module led through what is not shown.
+        // Dots below the card of a collapsed module belong to hidden paths.
         std::array<const NodeShape*, 2> modules{};
         const std::uint32_t ends[] = {m_wires[wire->second].from, m_wires[wire->second].to};
         for (std::size_t side = 0; side < 2; ++side)
@@ -150,7 +150,7 @@ DotPlace Scene::placeAmid(const WireShape& wire) const {
     return placeIn(wire, way, longest, way.at((longest + 0.5) / way.cubicCount()));
 }
 
-/// Behind the last of the shown dots that the way has come through before it enters the cubic.
+/// After the last visible dot that the path passes before this cubic.
 DotPlace Scene::placeIn(const WireShape& wire, const WirePath& way, int cubic, QPointF at) const {
     DotPlace place{0, at};
     if (!wire.showsDots) return place;

@@ -1,5 +1,4 @@
-// What is not shown, on a collapsed lane or outside of the module that is open, and the stubs on which the
-// wires that lead there end.
+// Hidden items, on a collapsed lane or outside the open module, and the stubs at which their wires end.
 
 #include "widgets/canvas/caption.h"
 #include "widgets/canvas/scene.h"
@@ -17,12 +16,12 @@ namespace twb {
 namespace {
 
 constexpr double kStubHeight = 20;   ///< on a strip
-constexpr double kStubSpread = 56;   ///< what stands nearer to each other on a strip has one stub
+constexpr double kStubSpread = 56;   ///< closer items on a strip share a stub
 constexpr double kPortHeight = 30;   ///< beside the open module
-constexpr double kPortSpacing = 42;  ///< between the tops of two of them
-constexpr double kPortDistance = 72; ///< from what is in the module
+constexpr double kPortSpacing = 42;  ///< between the tops of two stubs
+constexpr double kPortDistance = 72; ///< from the content of the module
 constexpr double kWidestPort = 168;
-constexpr double kLeastTop = 16; ///< where nothing else stands in the lane
+constexpr double kLeastTop = 16; ///< in a lane without other items
 
 std::uint64_t keyOf(std::uint32_t slot, PortSide side) noexcept {
     return std::uint64_t{slot} * 2 + (side == PortSide::input ? 1 : 0);
@@ -30,7 +29,7 @@ std::uint64_t keyOf(std::uint32_t slot, PortSide side) noexcept {
 
 } // namespace
 
-/// Whether what a slot shows stands outside of the module that is open.
+/// Whether a slot is outside the open module.
 bool Scene::isOutside(std::uint32_t slot) const noexcept {
     return !m_inside.empty() && !m_inside.contains(m_nodes[slot].frame);
 }
@@ -40,7 +39,7 @@ void Scene::readHidden(const SceneSource& source) {
     m_open = source.graph.find(source.inside) ? source.inside : FrameId::none;
     if (m_open != FrameId::none) {
         m_inside.insert(source.inside);
-        // Parents come before their children nowhere, so as often as frames may be nested.
+        // Parents may come after their children, so this repeats as often as frames can be nested.
         for (std::size_t before = 0; before != m_inside.size();) {
             before = m_inside.size();
             for (const Frame& frame : source.graph.frames())
@@ -56,7 +55,7 @@ void Scene::readHidden(const SceneSource& source) {
     for (std::uint32_t slot = 0; slot < m_nodes.size(); ++slot) {
         NodeShape& shape = m_nodes[slot];
         if (shape.id == NodeId::none) continue;
-        // A row is where its card is.
+        // A row is on its card.
         const std::uint32_t at = drawnSlot(shape.card == kNoSlot ? slot : shape.card);
         const bool isHidden = collapsed.contains(m_nodes[at].lane) || isOutside(at);
         if (isHidden == shape.isHidden) continue;
@@ -66,13 +65,13 @@ void Scene::readHidden(const SceneSource& source) {
     }
 }
 
-/// Finds where the wires of what is hidden end. Stubs on strips know their places then; the others have yet
-/// to be given room, which may make lanes higher.
+/// Determines the ends of hidden items' wires. Stubs on strips get their positions; the others need room,
+/// which may make lanes higher.
 void Scene::readStubs(const SceneSource& source) {
     m_stubs.clear();
     m_stubOf.clear();
     if (!m_hasHidden) return;
-    std::map<std::uint32_t, int> onStrips; ///< wires, by what is hidden on a collapsed lane
+    std::map<std::uint32_t, int> onStrips; ///< wires by hidden item on a collapsed lane
     const auto addPort = [&](std::uint32_t slot, PortSide side, std::uint32_t inside, QPointF port) {
         const auto [known, isNew] =
             m_stubOf.try_emplace(keyOf(slot, side), static_cast<std::int32_t>(m_stubs.size()));
@@ -106,7 +105,7 @@ void Scene::readStubs(const SceneSource& source) {
         const bool comesIn = isOutside(from);
         const bool goesOut = isOutside(to);
         if (isBetweenHidden(from, to)) continue;
-        // In its lane, as the lanes are not stacked yet.
+        // Relative to its lane, since the lanes are not stacked yet.
         const auto portIn = [&](const NodeShape& shape, PortRef port, PortSide side) {
             return portAt(port, side) - shape.rect.topLeft() + QPointF(shape.at.x, shape.at.y);
         };
@@ -145,7 +144,7 @@ void Scene::readStubs(const SceneSource& source) {
             stub.nodes.insert(stub.nodes.end(), module->second.nodes.begin(), module->second.nodes.end());
         stub.wires += onStrips[slot];
         stub.hasError = stub.hasError || shape.hasError;
-        stub.at.x = (first + shape.at.x + card::minWidth) / 2; // the middle, until its width is known
+        stub.at.x = (first + shape.at.x + card::minWidth) / 2; // the centre, until its width is known
         for (const PortSide side : {PortSide::input, PortSide::output})
             m_stubOf[keyOf(slot, side)] = static_cast<std::int32_t>(m_stubs.size() - 1);
     }
@@ -156,8 +155,8 @@ void Scene::readStubs(const SceneSource& source) {
             m_restyle.push_back(i);
 }
 
-/// Gives each stub its place in its lane: those on strips over what they stand for, those of a module left
-/// and right of it, one below the other.
+/// Positions each stub in its lane: on a strip above its items; beside a module left and right of it, one
+/// below the other.
 void Scene::settleStubs() {
     double left = std::numeric_limits<double>::max();
     double right = std::numeric_limits<double>::lowest();
@@ -208,7 +207,7 @@ void Scene::placeStubs() {
     }
 }
 
-/// Where a wire ends: at its node's port, or at the stub that stands for it.
+/// The end of a wire: its node's port, or the stub that represents the node.
 QPointF Scene::endOf(PortRef port, PortSide side, std::int32_t stub) const noexcept {
     if (stub < 0) return portAt(port, side);
     const QRectF& rect = m_stubs[static_cast<std::size_t>(stub)].rect;

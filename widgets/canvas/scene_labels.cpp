@@ -8,19 +8,19 @@ namespace {
 
 constexpr double kGap = 4;         ///< between a pill and its price
 constexpr double kClear = 3;       ///< between a price and a wire
-constexpr double kAside = 160;     ///< how far from its wire a label may end, at scale 1
-constexpr double kHidesCard = 1e3; ///< against a wire's point, of which there is one every few pixels
+constexpr double kAside = 160;     ///< maximum distance from its wire at scale 1
+constexpr double kHidesCard = 1e3; ///< penalty of hiding a card; a wire has a point every few pixels
 
 } // namespace
 
-/// What is in the way of a label.
+/// Obstacles of labels.
 struct Scene::Surroundings {
     std::vector<QRectF> taken;  ///< cards, pills, notes, titles, other labels
-    std::vector<QPointF> lines; ///< points of wires and of the outlines of frames
+    std::vector<QPointF> lines; ///< points of wires and of frame outlines
 
-    /// 0 where nothing is hidden.
+    /// 0 if nothing is hidden.
     double hiddenBy(const QRectF& label) const {
-        double hidden = label.left() < 0 ? kHidesCard : 0; // there the lanes' headers begin
+        double hidden = label.left() < 0 ? kHidesCard : 0; // the lane headers are there
         for (const QRectF& other : taken) hidden += other.intersects(label) ? kHidesCard : 0;
         const QRectF around = label.adjusted(-kClear, -kClear, kClear, kClear);
         for (const QPointF point : lines) hidden += around.contains(point) ? 1 : 0;
@@ -36,7 +36,7 @@ bool Scene::mustPlace(PriceLabel& label, double scale) const {
     return true;
 }
 
-/// For a label of the node `pill`, or of the wire `own`, which it may lie on.
+/// For a label of the node `pill` or of the wire `own`, which it may overlap.
 const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t pill,
                                                std::uint32_t own) const {
     static thread_local Surroundings found;
@@ -53,7 +53,7 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
         if (shape.kind == NodeShape::Kind::row) return;
         QRectF taken = shape.rect;
         const bool hasLabel = slot != pill && addLabel(m_nodeLabels, slot);
-        // Of pills whose prices have no place yet the one before has the first right to the room under it.
+        // Among pills without a label position, the earlier one has priority for the room below it.
         if (shape.kind == NodeShape::Kind::pill && !hasLabel && slot < pill) taken.adjust(-20, 0, 20, 36);
         if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
         found.taken.push_back(taken);
@@ -103,7 +103,7 @@ void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pi
         least = std::min(least, hidden);
         return hidden == 0;
     };
-    // Under it or over it, aside only as far as an edge of it still stands at its middle, then farther off.
+    // Below or above it; shifted so far that an edge stays at its centre; then farther away.
     for (const double gap : {kGap, 4 * kGap}) {
         for (const double shift : {0.0, 0.25, -0.25, 0.5, -0.5}) {
             const double x = around.center().x() - w / 2 + shift * w;
@@ -127,8 +127,8 @@ void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
     const double beside = label.rect.width() / 2 + 8;
     QRectF best;
     double least = std::numeric_limits<double>::max();
-    // As near to the middle as the rest allows; failing that a little above or below the wire, then to its
-    // sides, then farther off.
+    // As near to the centre as possible; else slightly above or below the wire, then beside it, then farther
+    // away.
     for (const QPointF aside : {QPointF(0, 0), QPointF(0, -16), QPointF(0, 16), QPointF(beside, 0),
                                 QPointF(-beside, 0), QPointF(0, -34), QPointF(0, 34)}) {
         for (int step = 0; step <= 14; ++step) {
@@ -140,7 +140,7 @@ void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
             if (hidden == 0) return;
         }
     }
-    // What is wrong the wire shows, too, and its tool tip says: no card is hidden for it.
+    // The wire and its tool tip also show the error, so its label hides no card.
     label.rect = label.isError && least >= kHidesCard ? QRectF() : best;
 }
 

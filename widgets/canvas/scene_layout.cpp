@@ -13,10 +13,10 @@
 namespace twb {
 namespace {
 
-constexpr double kLaneMargin = 20; ///< under the lowest card of a lane, clear of a pill on the border
-constexpr double kLeastLane = 104; ///< high enough for a header and a card
+constexpr double kLaneMargin = 20; ///< below the lowest card of a lane, clear of a pill on the border
+constexpr double kLeastLane = 104; ///< for a header and a card
 constexpr double kStrip = 48;      ///< of a collapsed lane
-constexpr double kLabelRoom = 40;  ///< what the price under a pill needs
+constexpr double kLabelRoom = 40;  ///< for the price below a pill
 constexpr double kFramePadding = 14;
 constexpr double kFrameTitle = 18;
 constexpr double kNotePadding = 12;
@@ -73,7 +73,7 @@ void Scene::leaveColumn(std::uint32_t slot) {
         m_oldColumns.push_back(key);
 }
 
-/// Cards that stand one below the other in a lane have one width, so that both their sides line up.
+/// Cards in one column of a lane have one width, so that both sides align.
 void Scene::alignColumns() {
     for (const std::uint32_t slot : m_touched) {
         NodeShape& shape = m_nodes[slot];
@@ -110,7 +110,7 @@ double Scene::columnWidth(LaneId lane, double x) const noexcept {
     return column == m_columns.end() ? 0 : m_nodes[column->second.front()].rect.width();
 }
 
-/// Keeps the book of where the content of its lane ends.
+/// Tracks the bottom of its lane's content.
 void Scene::countContent(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     if (const auto lane = m_bottoms.find(shape.contentLane); lane != m_bottoms.end()) {
@@ -128,7 +128,7 @@ void Scene::countContent(std::uint32_t slot) {
     ++m_bottoms[shape.lane][shape.contentBottom];
 }
 
-/// What a collapsed lane hides; it says how much that is.
+/// Hides the content of a collapsed lane and counts it.
 void Scene::countHidden() {
     std::unordered_map<LaneId, LaneBand*> collapsed;
     for (LaneBand& band : m_lanes)
@@ -165,7 +165,7 @@ void Scene::stackLanes(const Graph& graph) {
     double top = 0;
     std::unordered_set<LaneId> moved;
     for (LaneBand& band : m_lanes) {
-        // A lane that is high for what is not shown would only keep the rest apart.
+        // A minimum height for hidden content would only waste space.
         if (band.collapsed || m_open != FrameId::none) band.height = 0;
         band.height = std::max(band.height, leastHeightOf(band));
         if (band.top != top) moved.insert(band.id);
@@ -186,7 +186,7 @@ void Scene::place(std::uint32_t slot) {
     if (shape.id == NodeId::none || !band) return;
     lift(slot);
     if (shape.kind == NodeShape::Kind::hidden) {
-        // On a strip it can still be gone to.
+        // On a strip, navigation can still reach it.
         const bool isCard = shape.module == kNoSlot || shape.module == slot;
         if (band->collapsed && isCard && !isOutside(slot))
             shape.rect = {shape.at.x, band->top, card::minWidth, band->height};
@@ -197,7 +197,7 @@ void Scene::place(std::uint32_t slot) {
     placeRows(slot);
 }
 
-/// Out of the grid, before its rect changes.
+/// Removes it from the grid; call before its rect changes.
 void Scene::lift(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     if (std::exchange(shape.isCounted, false)) m_nodeBounds.remove(shape.rect);
@@ -205,7 +205,7 @@ void Scene::lift(std::uint32_t slot) {
     shape.placed = false;
 }
 
-/// Into the grid, where its rect is now; hidden shapes have a place, but none in the grid.
+/// Inserts it into the grid at its rect; hidden shapes are not in the grid.
 void Scene::put(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     shape.isCounted = !shape.rect.isNull();
@@ -225,7 +225,7 @@ void Scene::readNotes(const Graph& graph) {
         shape.at = note.position;
         const double width = std::max(note.width, 80.0);
         const double textWidth = width - 2 * kNotePadding - 4;
-        // Most edits are about something else: what is laid out stays.
+        // Most edits do not affect notes: their layout is kept.
         const auto known = std::find_if(before.begin(), before.end(), [&](const NoteShape& old) {
             return old.id == note.id && old.markdown == note.text && old.text->textWidth() == textWidth;
         });
@@ -247,7 +247,7 @@ void Scene::readFrames(const Graph& graph) {
                                      return a.id == b.id && a.parent == b.parent && a.rect == b.rect;
                                  });
     if (same) return;
-    // Wires that run back go around frames.
+    // Backward wires go around frames.
     for (std::uint32_t i = 0; i < m_wires.size(); ++i) {
         const WireShape& wire = m_wires[i];
         if (wire.free || wire.end.x() >= wire.start.x()) continue;
@@ -264,7 +264,7 @@ void Scene::layOutFrames(const Graph& graph) {
         shape.parent = frame.parent;
         shape.color = frame.color;
         shape.isBody = frame.owner != NodeId::none;
-        // A parent that leads back to itself ends after as many steps as there are frames.
+        // The bound ends a cycle of parents.
         std::size_t steps = graph.frames().size();
         for (const Frame* up = graph.find(frame.parent); up && steps-- > 0; up = graph.find(up->parent))
             ++shape.depth;
@@ -280,21 +280,21 @@ void Scene::layOutFrames(const Graph& graph) {
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
         if (shape.kind == NodeShape::Kind::row || shape.kind == NodeShape::Kind::hidden) continue;
-        // A module's card stands in the frame around the module.
+        // A module's card is in the frame around the module.
         const ModuleShape* module = moduleOf(shape);
         const Frame* own = module ? graph.find(module->frame) : nullptr;
         const auto at = indexOf.find(own ? own->parent : shape.frame);
         if (at == indexOf.end()) continue;
         FrameShape& frame = m_frames[at->second];
-        // A frame that stays does not run after a node that may be on its way out.
+        // A fixed frame does not follow a node that may leave it.
         const QRectF rect = frame.isCarried ? shape.rect : shape.rect.translated(-shape.drag);
         frame.rect |= rect;
         if (shape.isStaged) frame.rect |= rect.adjusted(-12, 0, 12, kLabelRoom - 4);
     }
-    // Inner ones first, so that each outline encloses those inside it.
+    // Inner frames first, so that each outline encloses inner ones.
     for (std::size_t i = m_frames.size(); i-- > 0;) {
         FrameShape& shape = m_frames[i];
-        // What is open has no frame but the view's.
+        // The open module has no frame.
         if (!m_inside.empty() && (shape.id == m_open || !m_inside.contains(shape.id))) shape.rect = {};
         if (shape.rect.isEmpty()) continue;
         shape.rect.adjust(-kFramePadding, -kFramePadding - 4, kFramePadding, kFramePadding);
@@ -338,7 +338,7 @@ void Scene::placeTitles() {
 }
 
 void Scene::markCarriedFrames(const std::unordered_map<FrameId, std::size_t>& indexOf) {
-    std::vector<std::pair<int, int>> counts(m_frames.size()); // its nodes, and those of them that are dragged
+    std::vector<std::pair<int, int>> counts(m_frames.size()); // its nodes, and the number of dragged ones
     for (const NodeShape& shape : m_nodes) {
         if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
         const auto at = indexOf.find(shape.frame);
@@ -361,7 +361,7 @@ void Scene::readGhosts(const SceneSource& source) {
     std::vector<QRectF> taken;
     for (const ImplicitCopy& copy : source.analysis.implicitCopies) {
         const NodeShape* from = drawn(copy.from.node);
-        // A row has no wire; it says itself that it is elsewhere.
+        // A row has no wire; it shows by itself that it is on another device.
         if (!from || from->kind == NodeShape::Kind::row || from->isHidden || copy.edges.empty()) continue;
         const NodeShape* first = nullptr;
         for (const Edge& edge : copy.edges) {
@@ -383,8 +383,8 @@ void Scene::readGhosts(const SceneSource& source) {
         const double border = band ? (fromAbove ? band->top : band->bottom()) : first->rect.top();
         const double ahead = first->rect.left() - from->rect.right();
         const double x = ahead > 0 ? from->rect.right() + ahead / 2 : from->rect.right() + 60;
-        // Beside the middle, as far as needed to stand clear of cards and of other pills with their prices;
-        // best where there is room for its price, too, and where no wire has to run back.
+        // Beside the centre, as far as necessary to avoid cards and other pills with their prices; preferably
+        // with room for its price, and without a backward wire.
         int best = -1;
         for (int step = 0; step < 24 && best < 3; ++step) {
             const int turn = (step % 2 ? 1 : -1) * ((step + 1) / 2); // 0, 1, -1, 2, …
@@ -410,7 +410,7 @@ void Scene::readGhosts(const SceneSource& source) {
         for (const Edge& edge : copy.edges) ghostOf[edge.to] = static_cast<std::int32_t>(ghosts.size());
         ghosts.push_back(std::move(ghost));
     }
-    // A pill that moved takes its wires along, and one that came or went changes theirs.
+    // A moved pill takes its wires along; a new or removed pill changes its wires.
     if (!ghostOf.empty() || !m_ghostOf.empty()) {
         for (const auto* map : {&ghostOf, &m_ghostOf}) {
             for (const auto& [port, ghost] : *map) {

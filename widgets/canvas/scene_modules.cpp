@@ -13,9 +13,9 @@
 namespace twb {
 namespace {
 
-constexpr double kTextSides = 28; ///< left and right of a card's words
+constexpr double kTextSides = 28; ///< left and right of a card's text
 
-/// By frame: the outermost collapsed one that it is or lies in; what is open, and what that lies in, does not
+/// By frame: the outermost collapsed frame that is or contains it. The open module and its parents do not
 /// count.
 std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId inside) {
     std::unordered_map<FrameId, FrameId> out;
@@ -25,7 +25,7 @@ std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId
     }
     for (const Frame& frame : graph.frames()) {
         FrameId outermost = FrameId::none;
-        std::size_t steps = graph.frames().size(); // a frame that leads back to itself ends, too
+        std::size_t steps = graph.frames().size(); // ends cycles of parents
         for (const Frame* at = &frame; at && steps-- > 0; at = graph.find(at->parent))
             if (at->collapsed && !open.contains(at->id)) outermost = at->id;
         if (outermost != FrameId::none) out[frame.id] = outermost;
@@ -33,10 +33,10 @@ std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId
     return out;
 }
 
-/// What the nodes of a module have come to in a run, together.
+/// The combined run state of a module's nodes.
 struct ModuleRun {
-    NodeRun run;             ///< its time is the sum of theirs
-    bool isMeasured = false; ///< some of that is
+    NodeRun run;             ///< the time is the sum
+    bool isMeasured = false; ///< a part of the time is measured
     double progress = 0;
 };
 
@@ -47,7 +47,7 @@ ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
     std::size_t through = 0;
     double onceNs = 0;
     const auto has = [&](StepState state) {
-        // What went wrong before what goes on, and that before what is through.
+        // Failed before running, running before done.
         constexpr StepState kRank[] = {StepState::pending,  StepState::done,    StepState::cached,
                                        StepState::skipped,  StepState::running, StepState::cancelled,
                                        StepState::poisoned, StepState::failed};
@@ -70,7 +70,7 @@ ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
     }
     if (known > 0) sum.progress = double(through) / double(known);
     if (through < known && through > 0 && run->running) has(StepState::running);
-    // Of what is no part of an iteration, only where there is nothing else.
+    // Times outside the iterations count only if there are no others.
     if (sum.run.ns > 0 || onceNs <= 0) return sum;
     sum.run.ns = onceNs;
     sum.run.once = true;
@@ -80,7 +80,7 @@ ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
     return sum;
 }
 
-/// Whether an input has to be connected and is not.
+/// Whether a required input is not connected.
 bool isWaiting(const Op* op, int port) {
     return op && port < op->minimumInputs() && !op->inputAt(port).optional;
 }
@@ -156,7 +156,7 @@ ModuleShape Scene::makeModule(const SceneSource& source, const Frame& frame,
     return module;
 }
 
-/// Which nodes are drawn as one card. Its shape is that of the module's first node.
+/// The nodes that are drawn as one card. The card's shape is that of the module's first node.
 void Scene::readModules(const SceneSource& source) {
     const Graph& graph = source.graph;
     const auto collapsed = collapsedFrames(graph, source.inside);
@@ -179,7 +179,7 @@ void Scene::readModules(const SceneSource& source) {
         NodeShape& shape = m_nodes[slot];
         const auto in = cards.find(slot);
         const std::uint32_t module = in == cards.end() ? kNoSlot : in->second;
-        if (module != kNoSlot) touch(slot); // its wires end on the card, which may have other ports now
+        if (module != kNoSlot) touch(slot); // its wires end at the card, whose ports may have changed
         if (shape.module == module && module != slot) continue;
         shape.module = module;
         shape.at = node.position;
@@ -188,7 +188,7 @@ void Scene::readModules(const SceneSource& source) {
         touch(slot);
     }
     readFolds(graph, changed); // the card of a module has no rows
-    // The card stands where the corner of what is in it would be.
+    // The card is at the top left corner of the module's content.
     for (const auto& [slot, module] : m_modules) {
         NodeShape& shape = m_nodes[slot];
         constexpr double kFar = std::numeric_limits<double>::max();

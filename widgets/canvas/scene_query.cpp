@@ -10,12 +10,12 @@ namespace {
 
 double distance(QPointF a, QPointF b) { return std::hypot(a.x() - b.x(), a.y() - b.y()); }
 
-/// The port of `shape` nearest to a point, and how far it is.
+/// The port of `shape` nearest to a point, and its distance.
 std::pair<int, double> nearestPortOf(const NodeShape& shape, PortSide side, QPointF point) {
     std::pair<int, double> best{-1, 1e9};
     const int count = side == PortSide::input ? shape.inputs : shape.outputs;
     for (int port = 0; port < count; ++port) {
-        // A folded port can take another wire, but there is none to pull off it.
+        // A folded port accepts another wire, but has none to pull off.
         if (side == PortSide::input && isFolded(shape, port)) continue;
         const double d = distance(portPosition(shape, side, port), point);
         if (d < best.second) best = {port, d};
@@ -63,7 +63,7 @@ QRectF Scene::extent() const {
 }
 
 QRectF Scene::contentExtent() const {
-    // Whatever reached farthest has gone: all are looked at again.
+    // An outermost item was removed: all must be checked again.
     if (m_nodeBounds.isLost()) {
         m_nodeBounds = {};
         for (const NodeShape& shape : m_nodes)
@@ -147,7 +147,7 @@ bool Scene::hasWireIn(const QRectF& rect) const {
 }
 
 Hit Scene::hitTest(QPointF point, double zoom) const {
-    // In view far out nothing is as large as a finger or a pixel; reaches grow with the distance.
+    // At low zoom, distances in canvas units grow.
     const double scale = 1 / std::clamp(zoom, 0.05, 1.0);
     const double reach = metrics::portHitRadius * std::min(scale, 1.5);
     const bool hasPorts = detailFor(zoom, 0) >= Detail::titles;
@@ -161,7 +161,7 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
         if (hasPorts) {
             for (const PortSide side : {PortSide::output, PortSide::input}) {
                 const auto [port, d] = nearestPortOf(shape, side, point);
-                // Inside of the card the body comes first, but for the port's own disc.
+                // Inside the card the body has priority, except on the disc of the port itself.
                 if (port < 0 || d >= nearest || (inside && d > metrics::portRadius + 3)) continue;
                 nearest = d;
                 hit.kind = side == PortSide::input ? Hit::Kind::input : Hit::Kind::output;
@@ -170,7 +170,7 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
             }
         }
         const bool isPort = hit.kind == Hit::Kind::input || hit.kind == Hit::Kind::output;
-        // A row lies on its card.
+        // A row is on top of its card.
         const bool isRow = shape.kind == NodeShape::Kind::row;
         const std::uint64_t order = 2 * std::uint64_t{isRow ? shape.card : slot} + (isRow ? 1 : 0);
         if (!inside || isPort || (hit.kind == Hit::Kind::node && order < top)) return;

@@ -34,16 +34,16 @@ bool isFolded(const NodeShape& shape, int input) noexcept {
 
 bool Scene::isMismatch(const NodeShape& row) const noexcept {
     if (row.card == kNoSlot) return false;
-    // The n-th bit that is set belongs to the n-th row.
+    // The n-th set bit belongs to the n-th row.
     std::uint64_t ports = m_nodes[row.card].folded;
     for (int i = 0; i < row.row; ++i) ports &= ports - 1;
     const auto at = m_wireInto.find({m_nodes[row.card].id, std::countr_zero(ports)});
     return ports && at != m_wireInto.end() && m_wires[at->second].mismatch;
 }
 
-/// Which of these nodes are drawn as rows, and of which cards. What changed by it is measured anew.
+/// The nodes that are drawn as rows, and their cards. Changed cards are measured again.
 void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
-    std::vector<std::uint32_t> cards; ///< whose rows may be others
+    std::vector<std::uint32_t> cards; ///< cards whose rows may change
     for (const NodeId id : around) {
         const auto known = m_slotOf.find(id);
         const Node* node = graph.find(id);
@@ -80,7 +80,7 @@ void Scene::readFolds(const Graph& graph, std::span<const NodeId> around) {
     }
 }
 
-/// On their card, or with it on the strip of a collapsed lane. Nowhere, where it is part of a module's card.
+/// On its card, or with it on the strip of a collapsed lane; hidden if it is part of a module's card.
 void Scene::placeRows(std::uint32_t slot) {
     const auto rows = m_rowsOf.find(slot);
     if (rows == m_rowsOf.end()) return;
@@ -92,7 +92,7 @@ void Scene::placeRows(std::uint32_t slot) {
         QRectF rect;
         if (shape.kind == NodeShape::Kind::hidden) rect = m_nodes[slot].rect;
         if (shape.kind == NodeShape::Kind::row && isShown) rect = rowRect(m_nodes[slot], shape.row);
-        if (rect.size() != shape.rect.size()) m_cards.erase(row); // its words have another room
+        if (rect.size() != shape.rect.size()) m_cards.erase(row); // the room for its text changed
         shape.rect = rect;
         if (isShown || shape.kind == NodeShape::Kind::hidden) put(row);
     }
@@ -103,7 +103,7 @@ void Scene::prepareRow(const SceneSource& source, const Node& node, const NodeSh
     RowWords words = rowWords(source.graph, source.analysis, node.id);
     const bool isElsewhere = shape.device != m_nodes[shape.card].device;
     const double room = shape.rect.width() - 3 * kRowPadding;
-    // Where it is matters more than what it is.
+    // The device is more important than the type.
     if (isElsewhere) words.value = QString::fromStdString(shape.device.toString());
     const QFontMetricsF figures(font(TextRole::smallFigure));
     const double value = std::min(figures.horizontalAdvance(words.value), room * 0.75);

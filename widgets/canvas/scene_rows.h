@@ -4,12 +4,12 @@
 
 namespace twb {
 
-inline constexpr double kRowInset = 10;  ///< from the card's sides
+inline constexpr double kRowInset = 10;  ///< from the sides of the card
 inline constexpr double kRowPadding = 7; ///< of its text
 
-/// What the rows add to a card's height.
+/// The height of the rows on a card.
 double rowsHeight(int rows) noexcept;
-/// The place of a card's row, counted from the top.
+/// The rectangle of a card's row, counted from the top.
 QRectF rowRect(const NodeShape& card, int row) noexcept;
 
 } // namespace twb

@@ -17,7 +17,7 @@ std::uint64_t mixed(std::uint64_t seed, const std::optional<TensorType>& type) {
     return seed;
 }
 
-/// Visits the keys that only one of two maps has, or that they have different values for.
+/// Visits the keys whose values differ between two maps, or that only one has.
 template <class Map, class Visit> void visitDifferences(const Map& before, const Map& now, Visit&& visit) {
     for (const auto& [key, value] : now) {
         const auto at = before.find(key);
@@ -45,7 +45,7 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
         shape.at = change.after->position;
         shape.drag = {};
         shape.dragged = false;
-        measure(slot); // name and attributes may be others
+        measure(slot); // the name and attributes may have changed
         if (shape.card != kNoSlot) measure(shape.card);
         touch(slot);
     }
@@ -56,8 +56,8 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
     finish(source);
 }
 
-/// All nodes that an edit can have changed: those it names and the ends of its edges, those of which the
-/// analysis says something else, and what is folded or was.
+/// All nodes that an edit may affect: nodes and edge ends in the Delta, nodes with a changed analysis, and
+/// folded nodes.
 void Scene::askAbout(const SceneSource& source, const Delta& delta, const Revised& revised) {
     const auto askId = [this](NodeId id) {
         if (const auto at = m_slotOf.find(id); at != m_slotOf.end()) ask(at->second);
@@ -73,7 +73,7 @@ void Scene::askAbout(const SceneSource& source, const Delta& delta, const Revise
     for (const NodeId id : revised.nodes) askId(id);
     if (revised.all)
         for (const auto& [id, slot] : m_slotOf) ask(slot);
-    // Whether a node is folded hangs on its reader, too.
+    // Whether a node is folded also depends on its consumer.
     for (std::size_t i = 0, own = around.size(); i < own; ++i)
         for (const auto& from : source.graph.inputs(around[i]))
             if (from) around.push_back(from->node);
@@ -82,7 +82,7 @@ void Scene::askAbout(const SceneSource& source, const Delta& delta, const Revise
     readFolds(source.graph, around);
 }
 
-/// What the rules say of nodes and wires; asks those of which it is something else than before.
+/// Updates the diagnostics of nodes and wires; marks nodes whose diagnostics changed.
 void Scene::readMarks(const SceneSource& source) {
     std::unordered_map<NodeId, Severity> marks;
     std::unordered_map<PortRef, std::string, PortHash> mismatches;
@@ -93,7 +93,7 @@ void Scene::readMarks(const SceneSource& source) {
         if (d.severity == Severity::error && d.edge) mismatches.emplace(d.edge->to, d.code);
     }
     for (const auto& [slot, module] : m_modules) {
-        // What is wrong inside shows on the card.
+        // Errors inside show on the card.
         std::optional<Severity> inside;
         for (const NodeId id : module.nodes)
             if (const auto mark = marks.find(id); mark != marks.end())
@@ -110,7 +110,7 @@ void Scene::readMarks(const SceneSource& source) {
     m_mismatches = std::move(mismatches);
 }
 
-/// Takes what is known of a node; measures it anew where its looks depend on what is new.
+/// Updates the facts of a node; measures it again if its appearance changes.
 void Scene::askNode(const SceneSource& source, std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     const Node* node = source.graph.find(shape.id);
@@ -150,7 +150,7 @@ void Scene::askNode(const SceneSource& source, std::uint32_t slot) {
     touch(slot);
 }
 
-/// The wires of what was touched, and those that have to be looked at for another reason.
+/// The wires of changed nodes, and other wires to check.
 void Scene::restyleTouched(const SceneSource& source) {
     for (const std::uint32_t slot : m_touched) {
         const NodeId id = m_nodes[slot].id;
@@ -183,7 +183,7 @@ void Scene::finish(const SceneSource& source) {
     readMarks(source);
     for (std::size_t i = 0; i < m_asked.size(); ++i) {
         const std::uint32_t module = m_nodes[m_asked[i]].module;
-        if (module != kNoSlot) ask(module); // its card says what is in it
+        if (module != kNoSlot) ask(module); // its card describes its content
     }
     for (const std::uint32_t slot : m_asked) {
         m_isAsked[slot] = false;

@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-/// Widths grow with the logarithm of the bytes: 360 B is a thread, a gigabyte a cable.
+/// The width grows with the logarithm of the bytes.
 float wireWidth(const std::optional<TensorType>& type) {
     if (!type || !type->isKnown()) return 1.6F;
     try {
@@ -75,7 +75,7 @@ void Scene::styleWire(const SceneSource& source, WireShape& wire) const {
 
 void Scene::routeWireOf(std::uint32_t slot) {
     WireShape& wire = m_wires[slot];
-    // While a card is dragged, its wires already show what its new lane would make of them.
+    // During a drag, the wires of a card show its future lane.
     wire.crosses = m_nodes[wire.from].device != m_nodes[wire.to].device;
     const auto mismatch = m_mismatches.find(wire.edge.to);
     wire.mismatch = mismatch != m_mismatches.end() && (wire.crosses || mismatch->second != "device-mismatch");
@@ -103,8 +103,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
     wire.routed = true;
 }
 
-/// A card with the frames around it that are not around `other`: a wire that runs back goes around them all,
-/// and not along their edges.
+/// A card with the frames around it that are not around `other`: a backward wire goes around all of them.
 QRectF Scene::outskirtsOf(const NodeShape& shape, const NodeShape& other) const {
     const auto at = [this](FrameId id) {
         return std::find_if(m_frames.begin(), m_frames.end(), [id](const auto& f) { return f.id == id; });
@@ -138,7 +137,7 @@ WirePath Scene::path(const WireShape& wire) const {
         const QPointF right(ghost.right(), ghost.center().y());
         const auto before = dotsBefore(wire.start, all, wire.end, ghost.center());
         routeWire(path, all.first(before), left, source, ghost);
-        // Hidden under the pill, so that both halves are one way.
+        // Hidden below the pill, so that both halves form one path.
         path.cubicTo(left + (right - left) / 3, right - (right - left) / 3, right);
         routeWire(path, all.subspan(before), wire.end, ghost, target);
         return path;
@@ -174,12 +173,12 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
         shape.dragged = true;
         if (i < devices.size() && shape.device != devices[i]) {
             shape.device = devices[i];
-            m_cards.erase(found->second); // a To names its device
+            m_cards.erase(found->second); // the caption of a To names its device
             if (const auto rows = m_rowsOf.find(found->second); rows != m_rowsOf.end()) {
                 const LaneBand* home = lane(shape.lane);
                 const bool isHome = home && home->device == devices[i];
                 for (const std::uint32_t row : rows->second) {
-                    // Parameters go where their card goes; when it comes back, they are where they were.
+                    // Parameters move with their card; when it returns, they are at their old positions.
                     const LaneBand* own = lane(m_nodes[row].lane);
                     m_nodes[row].device = isHome && own ? own->device : devices[i];
                     m_cards.erase(row);

@@ -15,8 +15,9 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kMostCards = 4096; ///< words kept ready; beyond it those out of view are dropped
-constexpr double kLegibleZoom = 0.75;    ///< of labels
+constexpr std::size_t kMostCards =
+    4096; ///< limit of cached texts; beyond it, texts outside the view are dropped
+constexpr double kLegibleZoom = 0.75; ///< of labels
 constexpr double kTextLeft = 16;
 constexpr double kTextRight = 12;
 
@@ -28,7 +29,7 @@ double widthOf(const QString& words, TextRole role) {
     return QFontMetricsF(font(role)).horizontalAdvance(words);
 }
 
-/// What a label says, before it is laid out.
+/// The contents of a label before layout.
 struct Words {
     QString figures;
     QString remark;
@@ -38,7 +39,7 @@ struct Words {
 std::uint64_t signatureOf(double bytes, double ns, double rate, bool modelled, bool predicted) {
     const std::uint64_t s = std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7 +
                             std::bit_cast<std::uint64_t>(rate) * 31;
-    // The last bit is set: 0 is a label without words.
+    // The lowest bit is set: 0 means a label without text.
     return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
 }
 
@@ -109,7 +110,7 @@ void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zo
         m_nodeLabels.clear();
         m_wireLabels.clear();
     }
-    // Prices are what this is about: they stay legible when the cards' small text is gone.
+    // Prices stay legible at a zoom at which small text on cards is hidden.
     m_labelScale = std::clamp(kLegibleZoom / zoom, 1.0, 1.6);
     const bool hasLabels = zoom >= kReadableZoom;
     const QRectF around = viewport.adjusted(-48, -48, 48, 48);
@@ -163,11 +164,11 @@ void Scene::prepareCard(const SceneSource& source, std::uint32_t slot, const Run
         const QString time = ns > 0 ? cardTime(ns) : QString();
         card.timeWidth = time.isEmpty() ? 0 : widthOf(time, TextRole::smallFigure);
         setText(card.time, time, TextRole::smallFigure);
-        // A modelled time must not pass for a measured one, not even on a card.
+        // A modelled time is labelled on cards, too.
         const QString word = ns > 0 ? timeRemark(modelled, once) : value;
         card.remarkWidth = word.isEmpty() ? 0 : widthOf(word, TextRole::small);
         setText(card.remark, word, TextRole::small);
-        // The title and the caption keep the room they have.
+        // The title and the caption keep their room.
         if (!isNew && card.timeWidth <= before && card.remarkWidth == wordBefore) return;
     }
     if (shape.kind == NodeShape::Kind::row) return prepareRow(source, *node, shape, card);
@@ -283,7 +284,7 @@ void Scene::prepareWireLabel(const SceneSource& source, std::uint32_t slot, cons
     const WireShape& wire = m_wires[slot];
     PriceLabel& label = m_wireLabels[slot];
     const NodeShape& target = m_nodes[wire.to];
-    // Under a To and on a ghost the price has its place already.
+    // Below a To and on a ghost, the price has a fixed position.
     if (!wire.mismatch && (target.kind == NodeShape::Kind::pill || wire.ghost >= 0)) {
         label = {};
         return;

@@ -11,9 +11,9 @@
 
 namespace twb {
 
-/// Finds what lies in a rectangle without looking at everything. Each item lives in exactly one cell, on the
-/// level whose cells are at least as large as the item, so a wire across the whole graph costs as little as a
-/// node. Queries are conservative: they may name items whose rectangle only comes near.
+/// A spatial index for rectangles. Each item is in exactly one cell, on the level whose cells are at least as
+/// large as the item, so that a wire across the whole graph costs as little as a node. Queries are
+/// conservative: they may return items whose rectangle is only near.
 class SpatialGrid {
 public:
     void clear() {
@@ -24,7 +24,7 @@ public:
         m_levels[levelOf(rect)][keyOf(rect)].push_back(item);
     }
 
-    /// `rect` must be the one the item was inserted with.
+    /// `rect` must be the one of the insertion.
     void remove(std::uint32_t item, const QRectF& rect) {
         auto& level = m_levels[levelOf(rect)];
         const auto cell = level.find(keyOf(rect));
@@ -44,13 +44,13 @@ public:
         });
     }
 
-    /// Whether `test` holds of one of them; none is looked at after that one.
+    /// Whether `test` is true for any of them; stops at the first.
     template <class Test> bool any(const QRectF& rect, Test&& test) const {
         for (std::size_t l = 0; l < kLevels; ++l) {
             const auto& level = m_levels[l];
             if (level.empty()) continue;
-            // An item's top left is in its cell and it is no larger than one: look one cell further up and
-            // left.
+            // The top left of an item is in its cell, and the item is no larger than a cell: look one cell
+            // further up and left.
             const double size = cellSize(l);
             const auto left = cellAt(rect.left() - size, size);
             const auto right = cellAt(rect.right(), size);

@@ -12,7 +12,7 @@ bool isCard(const NodeShape* shape) {
     return shape && shape->kind != NodeShape::Kind::row && shape->kind != NodeShape::Kind::hidden;
 }
 
-/// Straight ahead is nearer than aside.
+/// Straight ahead counts as nearer than sideways.
 double farness(QPointF offset) { return std::abs(offset.y()) + 2 * std::abs(offset.x()); }
 
 NodeId nearestReader(const Scene& scene, const Graph& graph, const NodeShape& from) {

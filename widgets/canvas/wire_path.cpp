@@ -8,17 +8,17 @@
 namespace twb {
 namespace {
 
-constexpr double kReach = 44;     ///< how far a wire runs straight on before it turns back
-constexpr double kClearance = 22; ///< between a card and a wire that goes around it
-constexpr int kSamples = 20;      ///< a cubic, for distances
+constexpr double kReach = 44;     ///< straight part of a wire before it turns back
+constexpr double kClearance = 22; ///< between a card and a wire around it
+constexpr int kSamples = 20;      ///< per cubic, for distances
 
 QPointF cubicAt(const QPointF* p, double t) {
     const double u = 1 - t;
     return u * u * u * p[0] + 3 * u * u * t * p[1] + 3 * u * t * t * p[2] + t * t * t * p[3];
 }
 
-/// The middles of pieces that are at most `kPiece` long, of those that may lie in `area`. So far from the
-/// origin that no piece can be as short, `halvings` and kMost end it.
+/// The centres of pieces of length at most `kPiece`, of the cubics that may touch `area`. Far from the
+/// origin, where no piece can be that short, `halvings` and kMost bound the loop.
 void sampleCubic(const std::array<QPointF, 4>& p, const QRectF& area, std::vector<QPointF>& out,
                  int halvings = 24) {
     constexpr double kPiece = 8;
@@ -46,42 +46,41 @@ QPointF nearestOnSegment(QPointF p, QPointF a, QPointF b) {
     return a + t * along;
 }
 
-/// How far out a wire turns back, over a height: wide where the drop is long, so that the turn stays round.
+/// The horizontal reach of a turn for a height: larger for a long drop, so that the turn stays round.
 double turnReach(double height) { return std::clamp(std::abs(height) * 0.75, 30.0, 72.0); }
 
-/// How far a wire runs straight on between a port and a point that is `way` ahead of it.
+/// The straight part of a wire between a port and a point that is `way` ahead.
 double portReach(QPointF way) {
     if (way.x() < 0) return turnReach(way.y());
-    // A steep wire needs longer tangents than its width gives, a flat one no more than half of it.
+    // A steep wire has tangents longer than its width, a flat wire at most half of it.
     return std::max(way.x() * 0.5, std::min(kReach, std::abs(way.y()) * 0.45));
 }
 
-/// Between two components of directions, nearer to the smaller one; 0 where they point against each other.
+/// A mean of two direction components, closer to the smaller one; 0 for opposite signs.
 double between(double a, double b) { return a * b > 0 ? 2 * a * b / (a + b) : 0; }
 
-/// How a wire runs through a dot.
+/// The passage of a wire through a dot.
 struct Passage {
     QPointF direction;   ///< of length 1
-    double reach = 0;    ///< how far it may always run on so
-    bool isTurn = false; ///< and no further
+    double reach = 0;    ///< minimum straight part on both sides
+    bool isTurn = false; ///< maximum straight part is `reach`
 
-    /// For the stretch to or from a neighbour: no further than that one lies in this direction.
+    /// Towards a neighbour: not beyond the neighbour's position in this direction.
     QPointF tangent(QPointF way) const {
         const double along = isTurn ? 0 : std::abs(QPointF::dotProduct(way, direction));
         return direction * std::min(std::hypot(way.x(), way.y()) / 3, std::max(along, reach));
     }
 };
 
-/// A dot that is the highest, lowest, leftmost or rightmost of three is passed level or upright, so that the
-/// wire goes no further than the dot, and is straight between dots at one height. Where that says nothing,
-/// because the wire turns back there or around a corner, its direction is the more across the sharper it
-/// turns, which makes the turn round, and it turns close to the dot.
+/// At a dot that is an extreme of three points, the wire is horizontal or vertical, so that it does not go
+/// beyond the dot and is straight between dots at one height. Otherwise, at a turn, the direction is the more
+/// transverse the sharper the turn is, which makes the turn round and close to the dot.
 Passage throughDot(QPointF before, QPointF dot, QPointF after) {
     const double in = distance(before, dot);
     const double out = distance(dot, after);
     const QPointF there = in > 0 ? (dot - before) / in : QPointF(1, 0);
     const QPointF on = out > 0 ? (after - dot) / out : there;
-    // Of the shorter stretch: where the wire goes on, turns a corner, and turns back by 180°.
+    // For the shorter segment: straight on, around a corner, and back by 180°.
     constexpr double kOn = 0.25;
     constexpr double kCorner = 0.15;
     constexpr double kTurn = 0.4;
@@ -99,7 +98,7 @@ Passage throughDot(QPointF before, QPointF dot, QPointF after) {
     return passage;
 }
 
-/// The height at which a wire that runs back crosses under or between the cards.
+/// The height at which a backward wire crosses below or between the cards.
 double returnHeight(QPointF start, QPointF end, const QRectF& source, const QRectF& target) {
     const bool down = end.y() >= start.y();
     const QRectF upper = down ? source : target;
@@ -193,7 +192,7 @@ void routeWire(WirePath& path, std::span<const QPointF> dots, QPointF end, const
     const QPointF start = path.end();
     const QPointF first = dots.front();
     const QPointF last = dots.back();
-    // One that runs back leaves and comes in around the corner as it does without dots, level with them.
+    // A backward wire with dots leaves and enters around corners as without dots.
     constexpr double kLeastHeight = 12;
     const QPointF second = dots.size() > 1 ? dots[1] : end;
     const QPointF lastButOne = dots.size() > 1 ? dots[dots.size() - 2] : start;
@@ -211,7 +210,7 @@ void routeWire(WirePath& path, std::span<const QPointF> dots, QPointF end, const
         at = turn;
     }
     const QPointF until = turnsIn ? QPointF(end.x(), last.y()) : end;
-    Passage passage; // through the last dot so far
+    Passage passage; // at the last dot so far
     for (std::size_t i = 0; i <= dots.size(); ++i) {
         const QPointF next = i < dots.size() ? dots[i] : until;
         const QPointF way = next - at;

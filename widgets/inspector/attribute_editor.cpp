@@ -85,7 +85,7 @@ QWidget* AttributeEditor::makeEditor() {
         m_check->setAccessibleName(name);
         m_check->setObjectName(QStringLiteral("attribute.") + name);
         fitEditor(*m_check);
-        // Also from the state between, which is no change of what toggled() tells.
+        // Also from the partial state, which toggled() does not report.
         connect(m_check, &QCheckBox::clicked, this, [this](bool on) { commit(AttributeValue(on)); });
         return m_check;
     }

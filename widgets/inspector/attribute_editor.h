@@ -14,30 +14,30 @@ class QToolButton;
 
 namespace twb {
 
-/// What an editor asks for: a value, or nothing to go back to the default.
+/// The change requested by an editor: a value, or nothing to reset to the default.
 struct AttributeEdit {
     std::optional<AttributeValue> value;
 };
 
-/// Beside a name: wide where there is room, so that the name is legible where there is little.
+/// The layout beside a name: the editor gets wide only if the name stays legible.
 void fitEditor(QWidget& editor);
 
-/// Edits one attribute: a check box, a list of choices or a line of text, whatever its type wants. What
-/// cannot be a value is refused on the spot, with the reason below it, and never leaves the editor. Of
-/// several nodes it edits what they have in common.
+/// Edits one attribute with a check box, a list of choices or a line of text, by its type. An invalid value
+/// is refused immediately, with the reason below, and never leaves the editor. For several nodes it edits the
+/// common attribute.
 class AttributeEditor : public QWidget {
     Q_OBJECT
 
 public:
-    /// `ops` are entries of the op table that all have such an attribute: what one of them refuses is
-    /// refused. `folder` is where a file chooser begins and what its paths are relative to.
+    /// `ops` are entries of the op table with this attribute; a value must be valid for all of them. `folder`
+    /// is the start of the file chooser and the base of its paths.
     AttributeEditor(std::vector<const Op*> ops, const AttributeSpec& spec, const QString& folder,
                     QWidget* parent = nullptr);
 
     const AttributeSpec& spec() const noexcept { return m_spec; }
-    /// Shows the node's value; nothing: the default holds.
+    /// Shows the node's value; nothing: the default applies.
     void setValue(const std::optional<AttributeValue>& value);
-    /// Shows that nodes differ; an edit gives all of them one value.
+    /// Shows that nodes differ; an edit sets all of them.
     void setMixed();
 
 Q_SIGNALS:

@@ -101,7 +101,7 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
 TypedValue readValueFor(const Op& op, const AttributeSpec& spec, const QString& text) {
     TypedValue typed = readValue(spec, text);
     if (!typed.value) return typed;
-    // Only this attribute is asked about: that another one is still missing is no reason to refuse it.
+    // Checks only this attribute: other attributes may still be missing.
     Op alone;
     alone.name = op.name;
     alone.attributes = {spec};

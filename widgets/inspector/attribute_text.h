@@ -9,17 +9,17 @@
 
 namespace twb {
 
-/// What somebody typed for an attribute: its value, or why it cannot be one.
+/// The result of parsing an attribute's text: a value, or the reason why it is invalid.
 struct TypedValue {
     std::optional<AttributeValue> value;
-    QString refusal; ///< a sentence; empty when there is a value
+    QString refusal; ///< a sentence; empty if there is a value
 };
 
-/// Reads text as a value of `spec`. Lists take "[360, 64]", "360, 64", "360 64" and "360×64".
+/// Parses text as a value of `spec`. Lists accept "[360, 64]", "360, 64", "360 64" and "360×64".
 TypedValue readValue(const AttributeSpec& spec, const QString& text);
-/// readValue(), and refuses with the op table's own sentence what is out of range or no choice.
+/// readValue(), and checks ranges and choices with the op table's messages.
 TypedValue readValueFor(const Op& op, const AttributeSpec& spec, const QString& text);
-/// What stands in the editor: the value as text that readValue() reads.
+/// The text of a value for the editor, in a form that readValue() accepts.
 QString textOf(const std::optional<AttributeValue>& value);
 
 } // namespace twb

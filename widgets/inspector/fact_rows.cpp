@@ -30,7 +30,7 @@ void FactRows::setRows(const std::vector<Row>& rows) {
         const auto& [name, value] = m_labels[i];
         name->setVisible(used);
         value->setVisible(used);
-        // Said again, it would have all that is around it laid out anew, every frame of a run.
+        // Setting an equal text would cause a new layout every frame of a run.
         if (const int least = used ? 18 : 0; m_layout->rowMinimumHeight(int(i)) != least)
             m_layout->setRowMinimumHeight(int(i), least);
         if (!used) continue;

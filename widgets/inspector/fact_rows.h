@@ -11,7 +11,7 @@ class QLabel;
 
 namespace twb {
 
-/// Rows of a name and a figure, the figures aligned on the right.
+/// Rows of a name and a right-aligned figure.
 class FactRows : public QWidget {
     Q_OBJECT
 
@@ -19,7 +19,7 @@ public:
     using Row = std::pair<QString, QString>;
 
     explicit FactRows(QWidget* parent = nullptr);
-    /// Keeps the labels that are there, so that a refresh every frame costs little.
+    /// Reuses its labels, so that a refresh every frame is cheap.
     void setRows(const std::vector<Row>& rows);
 
 private:

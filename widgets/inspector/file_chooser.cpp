@@ -19,7 +19,7 @@ namespace twb {
 namespace {
 
 constexpr int kPreviewWidth = 232;
-constexpr std::size_t kMostTensors = 2000; ///< listed; a model may have more than anybody reads
+constexpr std::size_t kMostTensors = 2000; ///< limit of the list
 
 QString sizeText(const TensorType& type) {
     return type.isKnown() ? toQt(formatBytes(double(type.byteCount()))) : QString();
@@ -33,7 +33,7 @@ FileChooser::FileChooser(QWidget* parent, const QString& folder)
       m_file(new ElidedLabel), m_facts(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
       m_tensors(new QListWidget) {
     setFileMode(QFileDialog::ExistingFile);
-    setOption(QFileDialog::DontUseNativeDialog); // the system's own has no room for a preview
+    setOption(QFileDialog::DontUseNativeDialog); // the system's dialog has no room for a preview
     m_file->setFont(twb::font(TextRole::strong));
     m_facts->setWordWrap(true);
     m_facts->setObjectName(QStringLiteral("fileFacts"));
@@ -53,7 +53,7 @@ FileChooser::FileChooser(QWidget* parent, const QString& folder)
     column->addStretch(0);
     if (auto* grid = qobject_cast<QGridLayout*>(layout()))
         grid->addWidget(box, 0, grid->columnCount(), grid->rowCount(), 1);
-    // Typed or clicked, the name comes to stand there.
+    // The name of a clicked file is shown here, too.
     if (auto* name = findChild<QLineEdit*>(QStringLiteral("fileNameEdit")))
         connect(name, &QLineEdit::textChanged, this, [this](const QString& text) {
             preview(text.isEmpty() ? QString() : directory().absoluteFilePath(text));

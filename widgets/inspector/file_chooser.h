@@ -7,15 +7,15 @@ class QListWidget;
 
 namespace twb {
 
-/// Chooses a file with a tensor, and beside the list of files says what the one at hand holds, by its header
-/// alone. Of an archive (.npz, .safetensors) one of its tensors is chosen, too.
+/// Chooses a tensor file. Beside the list it shows the contents of the current file, from its header. In an
+/// archive (.npz, .safetensors) the user also chooses a tensor.
 class FileChooser : public QFileDialog {
     Q_OBJECT
 
 public:
     FileChooser(QWidget* parent, const QString& folder);
 
-    /// The path as a File node names it: with "#name" where it is one tensor of several.
+    /// The path for a File node, with "#name" for a tensor of an archive.
     QString chosen() const;
 
 private:

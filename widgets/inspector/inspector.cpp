@@ -156,7 +156,7 @@ QWidget* Inspector::makePlacement() {
     m_lane->setAccessibleName(tr("Lane of the selection"));
     m_lane->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     fitEditor(*m_lane);
-    row->addSpacing(kBesideName); // where attributes have their reset
+    row->addSpacing(kBesideName); // the width of the reset button of attributes
     row->addWidget(m_lane, 2);
     connect(m_lane, &QComboBox::activated, this, &Inspector::moveToLane);
     return box;
@@ -197,7 +197,7 @@ void Inspector::refresh() {
     std::vector<const Diagnostic*> problems;
     const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
     if (m_problemsElsewhere) {
-        // The panel below has them.
+        // The panel below shows them.
     } else if (selection.empty()) {
         for (const Cause& cause : m_document.causes()) problems.push_back(&all[cause.diagnostics.front()]);
     } else {
@@ -247,7 +247,7 @@ void Inspector::showNode(const Node& node) {
     fillLanes({node.id});
 }
 
-/// What all of these nodes can be told.
+/// The attributes that all of these nodes have.
 void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
     std::set<NodeId> ids;
     std::vector<const Op*> ops;
@@ -256,7 +256,8 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
         const Op* op = findOp(node->op);
         if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
     }
-    if (std::find(ops.begin(), ops.end(), nullptr) != ops.end()) ops.clear(); // nobody knows what it takes
+    if (std::find(ops.begin(), ops.end(), nullptr) != ops.end())
+        ops.clear(); // an unknown op has no known attributes
     if (ids != m_builtFor || ops != m_builtOps) {
         m_builtFor = std::move(ids);
         buildAttributes(ops);
@@ -279,7 +280,7 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
 void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
     for (AttributeEditor* editor : m_editors) {
         editor->hide();
-        editor->deleteLater(); // it may be the one whose edit brought us here
+        editor->deleteLater(); // it may be the editor that caused this call
     }
     m_editors.clear();
     m_builtOps = ops;
@@ -402,7 +403,7 @@ void Inspector::refreshFigures() {
         if (facts && !facts->outputs.empty())
             showTensor({node->id, 0});
         else if (source)
-            showTensor(*source); // a sink has no output; what it saw is its input
+            showTensor(*source); // a sink has no output; its input is shown
         m_tensorSection->setVisible(true);
         return;
     }
@@ -488,7 +489,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
         rows.push_back({tr("computed"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)
-        rows.push_back({tr("computed"), tr("in this iteration")}); // of which nobody has the times yet
+        rows.push_back({tr("computed"), tr("in this iteration")}); // its times are not known yet
     else
         rows.push_back(
             {tr("computed"),
@@ -501,7 +502,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     return rows;
 }
 
-/// What the planner did with the memory of a node's output.
+/// The planner's use of memory for a node's output.
 QString Inspector::bufferText(NodeId id) const {
     const Plan* plan = m_runs.leanPlan();
     if (!plan) return {};

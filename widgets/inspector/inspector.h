@@ -24,28 +24,28 @@ class ElidedLabel;
 class ProblemCards;
 class TensorPanel;
 
-/// The right panel: what is selected, what it can be told, what came out of it, and what is wrong with it.
+/// The right panel: the selection's attributes, output and problems.
 class Inspector : public QScrollArea {
     Q_OBJECT
 
 public:
     Inspector(Document& document, RunController& runs, QWidget* parent = nullptr);
 
-    /// Puts the cursor into the name of the selected node.
+    /// Moves the focus to the name of the selected node.
     void editName();
-    /// Problems that another panel shows at the moment are not shown here, too.
+    /// Problems that another panel currently shows are hidden here.
     void setProblemsElsewhere(bool elsewhere);
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
     void problemsRequested();
-    /// A change that the document refused.
+    /// The document refused a change.
     void refused(const QString& sentence);
 
 private:
     QWidget* makeHeader();
     QWidget* makePlacement();
-    void refresh();        ///< after any change of the selection or the document
+    void refresh();        ///< after a change of the selection or the document
     void refreshFigures(); ///< after a frame of a run
     void showNode(const Node& node);
     void showEdge(const Edge& edge);
@@ -76,7 +76,7 @@ private:
     QWidget* m_attributes;
     QVBoxLayout* m_attributeRows;
     std::vector<AttributeEditor*> m_editors;
-    std::set<NodeId> m_builtFor; ///< the nodes and ops that the editors were made for
+    std::set<NodeId> m_builtFor; ///< the nodes and ops of the current editors
     std::vector<const Op*> m_builtOps;
     QLabel* m_factsHeading;
     FactRows* m_facts;

@@ -16,11 +16,11 @@
 namespace twb {
 namespace {
 
-/// More cards than these nobody reads; the table below has them all.
+/// More cards would not be read; the table below has all.
 constexpr std::size_t kMostCards = 12;
 constexpr int kPadding = 8;
 constexpr int kLine = 30;
-constexpr int kAbove = 5; ///< the first of several lines
+constexpr int kAbove = 5; ///< above the first of several lines
 constexpr int kWordsLine = 17;
 constexpr int kPriceLine = 16;
 
@@ -51,12 +51,12 @@ bool FixButton::isOneLine(int width) const {
     return words + QFontMetrics(priceFont()).horizontalAdvance(m_price) + 2 * kPadding <= width;
 }
 
-/// Figures stand below each other; words alone are narrower in the font of words.
+/// Figures are aligned in columns; words use the narrower text font.
 QFont FixButton::priceFont() const {
     return twb::font(m_fix.price.bytes > 0 ? TextRole::smallFigure : TextRole::small);
 }
 
-/// As many of its figures and words in a line as there is room for.
+/// As many figures and words per line as fit.
 QStringList FixButton::priceLines(int width) const {
     if (m_price.isEmpty()) return {};
     const QFontMetrics metrics(priceFont());
@@ -143,7 +143,7 @@ ProblemCards::ProblemCards(QWidget* parent)
 
 void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others,
                                std::optional<std::size_t> causes) {
-    // Notes are counted only where there is nothing worse.
+    // Notes are counted only if there are no errors and warnings.
     const auto notes = std::count_if(problems.begin(), problems.end(),
                                      [](const Diagnostic* d) { return d->severity == Severity::note; });
     const auto worse = std::ptrdiff_t(problems.size()) - notes;
@@ -159,7 +159,7 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     const bool ofTheseCauses = left == others;
     m_more->setText(
         (ofTheseCauses ? tr("%1 more with the same causes") : tr("%1 more")).arg(grouped(qint64(left))));
-    // Most edits change what is said of few nodes: the other cards stay.
+    // Most edits affect few nodes: the other cards stay.
     std::vector<Card> before = std::exchange(m_shown, {});
     for (std::size_t i = 0; i < count; ++i) {
         const auto known = std::find_if(before.begin(), before.end(), [&](const Card& card) {
@@ -172,7 +172,7 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     }
     for (const Card& card : before) {
         if (!card.widget) continue;
-        // Its own button may be the one that asked for the change.
+        // The button that caused the change may be on this card.
         m_cards->removeWidget(card.widget);
         card.widget->hide();
         card.widget->deleteLater();

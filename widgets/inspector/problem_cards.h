@@ -15,7 +15,7 @@ class QVBoxLayout;
 
 namespace twb {
 
-/// A button of two texts: what it does, and what that costs.
+/// A button with two texts: the fix and its price.
 class FixButton : public QPushButton {
     Q_OBJECT
 
@@ -26,25 +26,25 @@ public:
     QSize minimumSizeHint() const override;
     bool hasHeightForWidth() const override { return true; }
     int heightForWidth(int width) const override;
-    /// What it says when it is so wide: its words, then its price. A price is never cut.
+    /// The texts for a width: the words, then the price. The price is never elided.
     QStringList lines(int width) const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    /// Whether the price has room beside the words; below them otherwise.
+    /// Whether the price fits beside the words; otherwise it is below them.
     bool isOneLine(int width) const;
     QStringList priceLines(int width) const;
     QFont priceFont() const;
 
     Fix m_fix;
     QString m_price;
-    mutable std::map<int, int> m_heights; ///< by width: layouts ask again and again, and each lays out text
+    mutable std::map<int, int>
+        m_heights; ///< cache by width, since layouts ask repeatedly and each answer lays out text
 };
 
-/// Diagnostics as cards, the form that they have everywhere: the message, where the trouble comes from, and
-/// the fixes one click away.
+/// Diagnostics as cards: the message, the origin of the problem, and buttons for the fixes.
 class ProblemCards : public QWidget {
     Q_OBJECT
 
@@ -70,7 +70,7 @@ private:
         QWidget* widget;
     };
     QVBoxLayout* m_cards;
-    std::vector<Card> m_shown; ///< in it, from the top
+    std::vector<Card> m_shown; ///< the shown cards, from the top
     QPushButton* m_more;
 };
 

@@ -11,20 +11,20 @@ class QSpinBox;
 
 namespace twb {
 
-/// Where the axes of an image are.
+/// The axes of an image.
 enum class ImageLayout { channelsFirst, channelsLast };
 
-/// One image of a tensor of rank 2 to 4, [least, most] as black to white. `channel` -1: the first three as
-/// red, green and blue. At most 1024 pixels high and wide: more are left out evenly. NaN is red.
+/// One image of a tensor of rank 2 to 4, with [least, most] mapped to black and white. `channel` -1: the
+/// first three as red, green and blue. At most 1024 × 1024 pixels; larger images are subsampled. NaN is red.
 QImage imageOf(const Tensor& tensor, ImageLayout layout, std::int64_t number, int channel, double least,
                double most);
-/// Channels in one image, 1 for rank 2, and images in the tensor.
+/// The number of channels per image (1 for rank 2), and of images in the tensor.
 std::int64_t channelsOf(const Shape& shape, ImageLayout layout);
 std::int64_t imagesOf(const Shape& shape);
-/// By which axis looks like channels: 1, 3 or 4 of them.
+/// Guesses the channel axis: the one with size 1, 3 or 4.
 ImageLayout likelyLayout(const Shape& shape);
 
-/// A tensor as images, with its layout, its channel and which of them to choose.
+/// A tensor as images, with controls for the layout, the channel and the image.
 class TensorImage : public QWidget {
     Q_OBJECT
 

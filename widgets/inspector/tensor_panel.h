@@ -25,7 +25,7 @@ class LineView;
 class TensorImage;
 class TensorTableModel;
 
-/// A tensor looked at: table, heat map, image, line, histogram, what it differs by from another one, and its
+/// The view of a tensor: table, heat map, image, line, histogram, the difference from a reference, and
 /// statistics.
 class TensorPanel : public QWidget {
     Q_OBJECT
@@ -33,7 +33,7 @@ class TensorPanel : public QWidget {
 public:
     explicit TensorPanel(QWidget* parent = nullptr);
     ~TensorPanel() override;
-    /// What `name` made. Nothing to show: `reason` says why.
+    /// Shows the output of `name`. Without a tensor, shows `reason`.
     void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
     /// Whether more room shows more of it.
     bool hasPicture() const;
@@ -74,12 +74,12 @@ private:
     HistogramView* m_histogram;
     FactRows* m_facts;
     Tensor m_tensor;
-    std::optional<TensorStatistics> m_statistics; ///< of it, once they are there
+    std::optional<TensorStatistics> m_statistics; ///< of the tensor, when they are available
     QString m_name;
-    Tensor m_kept; ///< to compare with
+    Tensor m_kept; ///< the reference
     QString m_keptName;
-    std::shared_ptr<const TensorComparison> m_comparison; ///< with what is kept, once it is there
-    LatestTask m_reader;                                  ///< of the statistics of a large tensor
+    std::shared_ptr<const TensorComparison> m_comparison; ///< with the reference, when it is available
+    LatestTask m_reader;                                  ///< computes the statistics of a large tensor
     LatestTask m_comparer;
 };
 

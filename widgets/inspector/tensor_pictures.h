@@ -40,7 +40,7 @@ private:
     double m_max = 1;
 };
 
-/// How often values occur, in even bins from the least finite one to the greatest.
+/// The distribution of values, in equal bins from the least finite value to the greatest.
 class HistogramView : public QWidget {
     Q_OBJECT
 
@@ -55,8 +55,8 @@ private:
     TensorStatistics m_statistics;
 };
 
-/// The elements of a matrix one after the other, as a line; where there are more than pixels, from the least
-/// to the greatest of those that share one.
+/// The elements of a matrix in order, as a line; with more elements than pixels, a bar from the least to the
+/// greatest element of each pixel.
 class LineView : public QWidget {
     Q_OBJECT
 

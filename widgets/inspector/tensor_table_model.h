@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// One matrix of a tensor: its last two axes at one place of the others. A vector is a column, a scalar one
-/// cell. A table shows a page of it, since views keep something for each row and column that there is.
+/// One matrix of a tensor: its last two axes at one index of the others. A vector is a column, a scalar one
+/// cell. The table shows one page, since views store data for each row and column.
 class TensorTableModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -15,15 +15,15 @@ public:
     using QAbstractTableModel::QAbstractTableModel;
 
     void setTensor(const Tensor& tensor);
-    /// Matrices in the tensor: the product of all axes but the last two.
+    /// The number of matrices: the product of all axes except the last two.
     std::int64_t sliceCount() const noexcept { return m_slices; }
     void setSlice(std::int64_t slice);
-    /// Rows and columns of a page, at the most.
+    /// The maximum number of rows and columns of a page.
     static constexpr std::int64_t kPageRows = 100'000;
     static constexpr std::int64_t kPageColumns = 2'000;
     std::int64_t pageCount() const noexcept { return m_pagesDown * m_pagesAcross; }
     void setPage(std::int64_t page);
-    /// Of the page, in the matrix.
+    /// The position of the page in the matrix.
     std::int64_t firstRow() const noexcept { return m_page / m_pagesAcross * kPageRows; }
     std::int64_t firstColumn() const noexcept { return m_page % m_pagesAcross * kPageColumns; }
     std::int64_t rows() const noexcept { return m_rows; }

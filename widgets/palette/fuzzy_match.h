@@ -6,10 +6,9 @@
 
 namespace twb {
 
-/// How well `text` answers to `typed`; more is better, nothing when it does not. It does when it has the
-/// typed letters in their order, whatever their case: "lsm" finds LogSoftmax. Letters that stand together or
-/// begin a word count for more than scattered ones, a beginning for more than a middle, a short text for more
-/// than a long one.
+/// The score of `text` for a search text; higher is better, nothing if it does not match. It matches if it
+/// contains the typed letters in order, ignoring case: "lsm" finds LogSoftmax. Adjacent letters and starts of
+/// words score higher than scattered letters, and short texts higher than long ones.
 std::optional<int> fuzzyScore(QStringView typed, QStringView text);
 
 } // namespace twb

@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// What the palette drags: the op's name in UTF-8.
+/// The MIME type of a dragged op: its name in UTF-8.
 inline constexpr char kOpMimeType[] = "application/x-tensor-workbench-op";
 
 /// The op table and the composites as a list, filtered by a search text.
@@ -19,15 +19,15 @@ public:
     enum Role { IsHeaderRole = Qt::UserRole, CategoryRole, DocRole, TypesRole };
     enum class Order {
         sections, ///< as in the op table, with section headers, which cannot be selected
-        nearest,  ///< what answers best to the search text comes first; no headers
+        nearest,  ///< the best match first; no headers
     };
 
     explicit OpListModel(Order order, QObject* parent = nullptr);
 
-    /// By sections: keeps what has every word of `text` in its name, section or description. The nearest:
-    /// also what has its letters in its name.
+    /// By sections: keeps ops with every word of `text` in their name, section or description. Nearest: also
+    /// ops whose name contains the letters in order.
     void setFilter(const QString& text);
-    /// Reads somebody's own modules anew.
+    /// Reloads the user's modules.
     void reload();
     /// Leaves out the ops for which `accepted` is false. What answers equally well to the search text, as all
     /// ops do while there is none, is ordered by `usage`, the greatest first. Either may be empty.

@@ -9,20 +9,20 @@ namespace twb {
 
 class OpListModel;
 
-/// The left panel: ops by section, with a search. An op is dragged on to a lane, or added by a double click
-/// or Enter.
+/// The left panel: ops by section, with a search. An op is dragged to a lane, or added by a double click or
+/// Enter.
 class OpPalette : public QWidget {
     Q_OBJECT
 
 public:
     explicit OpPalette(QWidget* parent = nullptr);
     void focusSearch();
-    /// Reads somebody's own modules anew.
+    /// Reloads the user's modules.
     void reload();
 
 Q_SIGNALS:
     void opChosen(const QString& op);
-    void ownModulesChanged(); ///< one was taken out
+    void ownModulesChanged(); ///< a module was removed
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -30,7 +30,7 @@ protected:
 
 private:
     void choose(const QString& op);
-    /// Of a module of one's own.
+    /// For a user's module.
     void showMenu(QPoint at);
     void takeOut(const QString& module);
 

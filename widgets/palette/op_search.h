@@ -12,8 +12,8 @@ namespace twb {
 
 class OpListModel;
 
-/// The search that the canvas opens under the hand: type a few letters of an op, take it by Enter or a click.
-/// Goes away by Esc or a click elsewhere.
+/// The search popup of the canvas: type a few letters of an op, choose it by Enter or a click. Closes by Esc
+/// or a click elsewhere.
 class OpSearch : public QFrame {
     Q_OBJECT
 
@@ -30,7 +30,7 @@ public:
     /// Shows it with its corner at a point of the screen, or as near to it as the window has room.
     void open(QPoint globalPosition, Wanted wanted);
 
-    /// Reads somebody's own modules anew.
+    /// Reloads the user's modules.
     void reload();
 
 Q_SIGNALS:

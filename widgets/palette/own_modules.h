@@ -9,18 +9,18 @@
 
 namespace twb {
 
-// The modules that somebody has put into the palette: a folder of files, one a module, each as the clipboard
-// has it. A file that cannot be read is no module.
+// The user's modules in the palette: a folder with one file per module, in the clipboard's format. Files that
+// cannot be read are ignored.
 
-/// By name.
+/// Sorted by name.
 std::vector<Composite> ownModules();
 std::optional<Composite> ownModule(const QString& name);
-/// Why a module cannot be called so; empty when it can.
+/// The reason why a name is invalid; empty if it is valid.
 QString refusalOfName(const QString& name);
-/// Replaces one of the same name. Throws Error(io).
+/// Replaces a module of the same name. Throws Error(io).
 void saveOwnModule(const QString& name, const Fragment& fragment);
 void removeOwnModule(const QString& name);
-/// Where they lie.
+/// The folder.
 QString ownModulesFolder();
 
 } // namespace twb

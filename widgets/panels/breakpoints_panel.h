@@ -9,7 +9,7 @@ class QTableView;
 
 namespace twb {
 
-/// The nodes at which a run stops, when, and whether they do at present; a row a breakpoint.
+/// The breakpoints of the graph with their state, one per row.
 class BreakpointModel : public RowsModel<NodeBreakpoint> {
     Q_OBJECT
 
@@ -27,7 +27,7 @@ private:
     const RunController& m_runs;
 };
 
-/// The list: a check box enables, Delete removes, a double click changes the condition.
+/// The list: a check box enables a breakpoint, Delete removes it, a double click changes its condition.
 class BreakpointsPanel : public QWidget {
     Q_OBJECT
 

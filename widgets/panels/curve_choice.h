@@ -7,24 +7,25 @@
 
 namespace twb {
 
-/// Which transfers the plot draws: those that cost most, those of what is selected on the canvas, or those
-/// that somebody picked in the legend.
+/// The transfers that the plot draws: the most expensive ones, those of the selection, or those that the user
+/// picked in the legend.
 class CurveChoice {
 public:
-    static constexpr std::size_t kMostCurves = 200; ///< more cannot be told apart, nor drawn in a frame
+    static constexpr std::size_t kMostCurves =
+        200; ///< more cannot be distinguished, nor drawn within a frame
 
     enum class Rule { most, selected, picked };
     Rule rule() const noexcept { return m_rule; }
     std::size_t most() const noexcept { return m_most; }
 
-    /// The `count` that have cost most time so far, and that of a selected edge.
+    /// The `count` most expensive transfers so far, and that of a selected edge.
     void showMost(std::size_t count);
-    /// Those that touch the selection; without one, as showMost().
+    /// The transfers of the selection; without a selection, like showMost().
     void showSelected();
-    /// Shows a row's curve, or hides it; all others stay as they are.
+    /// Shows or hides a row's curve; the others stay.
     void toggle(const std::vector<LedgerModel::Row>& rows, std::size_t row);
 
-    /// By row. Where costs are close, what was shown the last time stays.
+    /// By row. With similar costs, the previous choice is kept.
     const std::vector<bool>& shown(const std::vector<LedgerModel::Row>& rows, const Selection& selection);
 
 private:

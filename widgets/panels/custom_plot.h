@@ -1,7 +1,7 @@
 #pragma once
 
-// QCustomPlot's header needs Qt's keyword macros, which this project does without because they rewrite
-// ordinary words (the engine has `slots` of its own). They exist for this one header only.
+// QCustomPlot's header requires Qt's keyword macros. This project disables them because they replace ordinary
+// words (the engine uses `slots`), except for this header.
 #define signals Q_SIGNALS
 #define slots Q_SLOTS
 #define foreach Q_FOREACH

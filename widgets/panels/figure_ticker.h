@@ -24,7 +24,7 @@ protected:
     }
 };
 
-/// 1, 2 and 5 of each decade where there are few, else the decades.
+/// 1, 2 and 5 of each decade if there are few decades, else decades only.
 class DecadeTicker : public QCPAxisTickerLog {
 protected:
     QVector<double> createTickVector(double, const QCPRange& range) override {
@@ -41,8 +41,8 @@ protected:
     }
 };
 
-/// Says bytes as every view does, and other figures with the decimals that they need. `Ticker` finds the
-/// places.
+/// Formats bytes as in other views, and other figures with the decimals that they need. `Ticker` determines
+/// the positions.
 template <class Ticker> class FigureTicker : public Ticker {
 public:
     void setBytes(bool bytes) { m_bytes = bytes; }
@@ -59,7 +59,7 @@ protected:
 private:
     static constexpr bool kIsEven = !std::is_base_of_v<QCPAxisTickerLog, Ticker>;
 
-    /// A step of 0.025 is not to be read as 0.03.
+    /// A step of 0.025 must not be rounded to 0.03.
     static int decimalsOf(double step) {
         int decimals = 0;
         for (double rest = step; decimals < 9 && std::abs(rest - std::round(rest)) > 1e-6 * step; rest *= 10)

@@ -7,9 +7,9 @@ namespace twb {
 class LedgerFilter;
 class LedgerModel;
 
-/// The rows that the filter lets through, in its order, as CSV: a head with units, then a record an edge,
-/// with an empty cell where there is no figure. The last column says whether its times are measured, modelled
-/// or only predicted.
+/// The rows that pass the filter, in its order, as CSV: a header with units, then one record per edge, with
+/// empty cells for missing figures. The last column says whether times are measured, modelled or only
+/// predicted.
 std::string toCsv(const LedgerModel& model, const LedgerFilter& rows);
 
 } // namespace twb

@@ -12,8 +12,8 @@
 
 namespace twb {
 
-/// The edges that cross lanes and what they cost: the rows of the ledger after a run, the predictions before
-/// one. It is the plot's legend too: the first column carries the curve's colour.
+/// The edges that cross lanes, with their figures: the ledger after a run, predictions before one. It is also
+/// the plot's legend: the first column has the curve's colour.
 class LedgerModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
         KindColumn,
         CountColumn,
         BytesColumn, ///< of one copy
-        MovedColumn, ///< of all
+        MovedColumn, ///< of all copies
         LastColumn,
         MinColumn,
         MedianColumn,
@@ -40,40 +40,40 @@ public:
         ColumnCount
     };
     static constexpr int kDimRole = Qt::UserRole;       ///< predicted only: drawn fainter
-    static constexpr int kMarkRole = Qt::UserRole + 1;  ///< which mark its curve has, see seriesMark
+    static constexpr int kMarkRole = Qt::UserRole + 1;  ///< the mark of its curve, see seriesMark
     static constexpr int kShownRole = Qt::UserRole + 2; ///< whether the plot shows its curve
-    static constexpr int kSortRole = Qt::UserRole + 3;  ///< a number, or a text that is none
+    static constexpr int kSortRole = Qt::UserRole + 3;  ///< a number, or a text for columns without numbers
 
     LedgerModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
 
     struct Row {
         QString name;
         TransferKind kind = TransferKind::explicitTo;
-        std::uint32_t transfer = 0; ///< of the run's plan
+        std::uint32_t transfer = 0; ///< in the run's plan
         Edge edge;
-        std::vector<Edge> served; ///< by the one copy: `edge` and those that share it
+        std::vector<Edge> served; ///< all edges that share the copy, including `edge`
         std::uint64_t count = 0;
         double bytes = 0; ///< of one copy
-        double moved = 0; ///< by all of them
+        double moved = 0; ///< of all copies
         double lastNs = 0;
         double minNs = 0;
         double medianNs = 0;
         double p95Ns = 0;
         double totalNs = 0;
-        double rate = 0; ///< 10^9 bytes a second
+        double rate = 0; ///< 10^9 bytes per second
         double predictedNs = 0;
         TransferFigures figures;
         bool pinned = false;
-        bool predicted = true; ///< nothing has run over it
+        bool predicted = true; ///< no run has used it
         bool modelled = true;
-        bool setup = false; ///< once, outside of the iteration
+        bool setup = false; ///< once, outside the iteration
     };
     const std::vector<Row>& rows() const noexcept { return m_rows; }
-    /// The row of the copy that serves an edge, as of the last refresh(); -1 for none.
+    /// The row of the copy that serves an edge, as of the last refresh(); -1 if there is none.
     int rowOf(const Edge& edge) const;
-    /// Reads the figures again; rows stay the same during a run.
+    /// Reads the figures again; rows do not change during a run.
     void refresh();
-    /// What a row says in words, a line a column.
+    /// A row as text, one line per column.
     QString wordsOf(int row) const;
     /// By row: whether the plot shows its curve.
     void setShown(std::vector<bool> shown);
@@ -83,7 +83,7 @@ public:
     QVariant data(const QModelIndex& index, int role) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// How wide a column is where its edge column takes what is left.
+    /// The preferred width of a column, except the edge column, which takes the rest.
     static int widthOf(Column column);
 
 private:
@@ -97,10 +97,10 @@ private:
     const RunController& m_runs;
     std::vector<Row> m_rows;
     std::vector<bool> m_shown;
-    std::shared_ptr<const Plan> m_plan; ///< whose transfers the rows are; null: they are predictions
+    std::shared_ptr<const Plan> m_plan; ///< the plan of the rows' transfers; null: predictions
 };
 
-/// The rows that hold all words of a text, in the order of a column.
+/// Filters rows that contain all words of a text, and sorts them by a column.
 class LedgerFilter : public QSortFilterProxyModel {
     Q_OBJECT
 

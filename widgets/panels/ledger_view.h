@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// The ledger as a table, which is the plot's legend, too: a click on a row's mark, or Space, shows its curve
-/// or hides it. A click on a head sorts, a third one ends that.
+/// The ledger as a table and as the plot's legend: a click on a row's mark, or Space, shows or hides its
+/// curve. A click on a header sorts; the third click ends sorting.
 class LedgerView : public QTableView {
     Q_OBJECT
 
@@ -17,11 +17,11 @@ public:
     enum class Columns { few, some, all };
 
     LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent = nullptr);
-    /// All columns, those that stand beside a plot, or the few that fit beside a narrow one.
+    /// All columns, those beside a plot, or the few beside a narrow plot.
     void setColumns(Columns columns);
     /// By row of the model; -1 selects none.
     void select(int row);
-    /// The model's row that is current; -1: none.
+    /// The current row of the model; -1: none.
     int currentRow() const;
 
 Q_SIGNALS:

@@ -10,7 +10,7 @@ class QPlainTextEdit;
 
 namespace twb {
 
-/// What happened, in words, oldest first; forgets the oldest when there is too much.
+/// The messages, oldest first; the oldest are dropped beyond a limit.
 class LogPanel : public QWidget {
     Q_OBJECT
 

@@ -10,8 +10,7 @@
 
 namespace twb {
 
-/// A row a device: what the plan needs, what the run used at the most, and what the device has. A click, or
-/// the arrow keys, choose one.
+/// One row per device: planned memory, peak, and capacity. A click, or an arrow key, selects a device.
 class MemoryBars : public QWidget {
     Q_OBJECT
 

@@ -13,7 +13,7 @@ namespace twb {
 class MemoryBars;
 class MemoryStack;
 
-/// What each device's memory is needed for: planned, used at most, and over an iteration.
+/// The memory of each device: planned, peak, and over an iteration.
 class MemoryPanel : public QWidget {
     Q_OBJECT
 

@@ -26,7 +26,7 @@ public:
                    std::size_t measured);
     const std::optional<MemoryCourse>& course() const noexcept { return m_course; }
 
-    /// A band of the stack; the last one is all the others together.
+    /// A band of the stack; the last one is the sum of all others.
     struct Band {
         QString name;
         std::vector<std::uint32_t> producers; ///< steps
@@ -45,7 +45,7 @@ public:
     /// The chart from a column of pixels on, as far as the next one.
     struct Column {
         int at = 0;
-        std::vector<std::uint64_t> sums; ///< by band, of it and all below
+        std::vector<std::uint64_t> sums; ///< by band: the sum of it and all bands below
     };
     /// Each column shows its fullest moment, so that no peak is too short to be seen.
     std::vector<Column> columns(int width) const;

@@ -8,14 +8,14 @@
 
 namespace twb {
 
-/// A handle in the upper right corner of a plot: dragged into another program, it takes the plot there as a
-/// PNG, both as an image and as a file. A drag with Alt anywhere in the plot does the same.
+/// A handle in the upper right corner of a plot: dragged into another program, it provides the plot as an
+/// image and as a PNG file. A drag with Alt anywhere in the plot does the same.
 class PictureDrag : public QWidget {
     Q_OBJECT
 
 public:
-    /// `write` draws the plot into a .png of that path; false: there is nothing to take along. `name` is what
-    /// the file is called, without an ending.
+    /// `write` renders the plot to a .png file; false if there is nothing to export. `name` is the file name
+    /// without extension.
     PictureDrag(QWidget& plot, const QString& name, std::function<bool(const QString& path)> write);
     QSize sizeHint() const override { return {20, 20}; }
 
@@ -35,7 +35,7 @@ private:
     std::function<bool(const QString&)> m_write;
     QPoint m_pressed;
     bool m_isPressed = false; ///< in the plot, with Alt
-    int m_count = 0;          ///< of files so far: one may still be read
+    int m_count = 0;          ///< number of files so far; one may still be in use
 };
 
 } // namespace twb

@@ -4,11 +4,11 @@
 
 namespace twb {
 
-/// A box of words beside a marked point of a plot, drawn over everything without drawing the rest again.
+/// A text box beside a marked point of a plot, drawn as an overlay without a replot.
 class PlotReadout {
 public:
     explicit PlotReadout(QCustomPlot& plot);
-    /// `at` in the coordinates of the plot's axes.
+    /// `at` in axis coordinates.
     void show(QPointF at, const QColor& color, const QString& text);
     void hide();
     QString text() const { return m_box->visible() ? m_box->text() : QString(); }
@@ -19,7 +19,7 @@ private:
     void draw() { m_box->layer()->replot(); }
 
     QCustomPlot& m_plot;
-    QCPItemTracer* m_point; ///< these belong to the plot
+    QCPItemTracer* m_point; ///< owned by the plot
     QCPItemText* m_box;
 };
 

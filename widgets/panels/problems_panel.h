@@ -15,7 +15,7 @@ namespace twb {
 
 class ProblemCards;
 
-/// What is wrong, a row for each cause: one wrong source that breaks 14 ops is one row.
+/// The problems, one row per cause: a wrong source that breaks 14 ops is one row.
 class ProblemsModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -25,7 +25,7 @@ public:
     ProblemsModel(const Document& document, QObject* parent = nullptr);
     void refresh();
     const Cause* causeAt(int row) const;
-    /// The first one of its cause.
+    /// The first diagnostic of its cause.
     const Diagnostic* at(int row) const;
 
     int rowCount(const QModelIndex& parent = {}) const override;
@@ -38,21 +38,21 @@ private:
     std::vector<Cause> m_causes;
 };
 
-/// Every problem of the graph: a row selects what caused it; how to mend that, and all that it broke, stand
+/// All problems of the graph. Selecting a row selects the cause; its fixes, for one problem or all, are
 /// beside it.
 class ProblemsPanel : public QWidget {
     Q_OBJECT
 
 public:
     explicit ProblemsPanel(Document& document, QWidget* parent = nullptr);
-    /// Goes to the next problem (or the one before) and selects its node.
+    /// Goes to the next (or previous) problem and selects its node.
     void step(int by);
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
     void fixesRequested(const std::vector<twb::Fix>& fixes, const QString& title);
     void nodeChosen(twb::NodeId node); ///< with a row
-    void shown(bool isShown);          ///< it came into sight or went out of it
+    void shown(bool isShown);          ///< it became visible or hidden
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -73,7 +73,7 @@ private:
     QVBoxLayout* m_remedies;
     ProblemCards* m_card;
     QLabel* m_empty;
-    bool m_isStale = true; ///< something changed while nobody looked
+    bool m_isStale = true; ///< changed while hidden
 };
 
 } // namespace twb

@@ -6,14 +6,14 @@
 
 namespace twb {
 
-/// What values around each place of a sequence are like.
+/// Rolling statistics of a sequence.
 struct RollingBand {
     std::vector<double> median;
-    std::vector<double> p95; ///< the least value that 95 % of them do not exceed
+    std::vector<double> p95; ///< 95th percentile, by nearest rank
 };
 
-/// At each place, of the `window` values around it (fewer at the ends) that are not NaN; NaN where there is
-/// none. Nearest rank, as in the ledger. O(n · window) moves of numbers at worst.
+/// At each index: of the `window` values around it (fewer at the ends) that are not NaN; NaN if there are
+/// none. Nearest rank, as in the ledger. At worst O(n · window) moves of numbers.
 RollingBand rollingBand(std::span<const double> values, std::size_t window);
 
 } // namespace twb

@@ -6,7 +6,7 @@
 
 namespace twb {
 
-/// The shape that marks a curve beside its colour, about the origin.
+/// The marker shape of a curve, centred at the origin; it distinguishes curves in addition to their colour.
 const QPainterPath& seriesMark(std::size_t index);
 
 } // namespace twb

@@ -13,10 +13,10 @@
 
 namespace twb {
 
-/// When each step ran, one row a stream: of the last iterations while a run is on, of all that is remembered
-/// after it. Kernels have their device's colour, copies are hatched; what is idle has the colour of what it
-/// waits for; the critical path is underlined. The wheel zooms, a drag moves, a click selects the node, a
-/// double click (or Home) shows everything; the arrow keys, + and − do so from the keyboard.
+/// The timeline of the steps, one row per stream: the last iterations during a run, all kept records after
+/// it. Kernels have their device's colour, copies are hatched; idle time has the colour of the awaited
+/// stream; the critical path is underlined. The wheel zooms, a drag scrolls, a click selects the node, a
+/// double click (or Home) shows everything; the arrow keys, + and − do the same.
 class TimelinePanel : public QWidget {
     Q_OBJECT
 
@@ -24,12 +24,12 @@ public:
     TimelinePanel(Document& document, RunController& runs, QWidget* parent = nullptr);
 
     const TimelineModel& model() const noexcept { return m_model; }
-    /// What is in view, in ns from the first record's start.
+    /// The visible range, in ns from the start of the first record.
     double from() const noexcept { return m_from; }
     double to() const noexcept { return m_to; }
-    /// Where a record's bar stands.
+    /// The rectangle of a record's bar.
     QRectF rectOf(std::uint32_t record) const;
-    /// Bars, gaps and flows that the last paint drew.
+    /// Number of bars, gaps and flows in the last paint.
     std::size_t drawn() const noexcept { return m_drawn; }
     QString tipAt(QPointF point) const;
 
@@ -73,15 +73,15 @@ private:
     Document& m_document;
     RunController& m_runs;
     TimelineModel m_model;
-    std::weak_ptr<const RunFigures> m_whole; ///< what the model has all of, or is about to have
-    LatestTask m_maker;                      ///< of the model of a long run
+    std::weak_ptr<const RunFigures> m_whole; ///< the figures of the current or pending model
+    LatestTask m_maker;                      ///< builds the model of a long run
     FrameBudget m_budget;
     double m_from = 0;
     double m_to = 0;
     std::optional<QPointF> m_pressed;
     double m_pressedFrom = 0;
     bool m_dragged = false;
-    bool m_isHeld = false; ///< somebody zoomed or moved: the run that is on does not take the view away
+    bool m_isHeld = false; ///< the user zoomed or scrolled: a run does not move the view
     mutable std::size_t m_drawn = 0;
 };
 

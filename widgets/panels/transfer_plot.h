@@ -12,42 +12,41 @@
 
 namespace twb {
 
-/// The live plot: how each transfer went over the iterations of a run. The wheel zooms, a drag pans, a double
-/// click (or Home) follows the run again; the arrow keys, + and − do so from the keyboard. What the pointer
-/// is nearest to is read out beside it.
+/// The live plot of transfers over the iterations of a run. The wheel zooms, a drag scrolls, a double click
+/// (or Home) follows the run again; the arrow keys, + and − do the same. A readout shows the point nearest to
+/// the pointer.
 class TransferPlot : public QCustomPlot {
     Q_OBJECT
 
 public:
     enum class Unit {
         milliseconds, ///< of the slowest copy of a point
-        rate,         ///< of that copy, 10^9 bytes a second
+        rate,         ///< of that copy, 10^9 bytes per second
         throughput,   ///< bytes over the run's time
-        share,        ///< of the copies' time in the iterations' time, %
-        total         ///< ms of all copies up to there
+        share,        ///< share of the copies in the iterations' time, %
+        total         ///< ms of all copies so far
     };
 
     explicit TransferPlot(QWidget* parent = nullptr);
 
-    /// A new run. `total`: iterations; 0 when nobody knows how many.
+    /// A new run. `total`: iterations; 0 if unknown.
     void begin(std::shared_ptr<const TransferSeries> series, std::int64_t total);
     void clear();
-    /// The rows' figures, and which of them have a curve, as of now.
+    /// The current figures of the rows, and the rows with a curve.
     void setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown);
-    /// The curve that stands out, with a band from the median to the p95 of what is around each of its
-    /// points; -1 for none.
+    /// The highlighted curve, with a band from the rolling median to the rolling p95; -1 for none.
     void setHighlighted(int row);
 
     void setUnit(Unit unit);
     Unit unit() const noexcept { return m_unit; }
     void setLogarithmic(bool on);
-    /// A paused plot keeps what it shows; nothing of the run is lost.
+    /// A paused plot does not change; no data of the run is lost.
     void setPaused(bool on);
     bool isPaused() const noexcept { return m_paused; }
-    /// Whether the axes fit the data; nobody zoomed or panned since.
+    /// Whether the axes fit the data: the user has not zoomed or scrolled since.
     bool isFollowing() const noexcept { return m_following; }
     void follow();
-    /// Draws what is new, once.
+    /// Draws new data, once.
     void refresh();
 
     /// "ms, modelled": what the y axis says.

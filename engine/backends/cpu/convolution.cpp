@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-/// A window of one element that goes over every element once unfolds into its input.
+/// A window of one element with stride 1 unfolds into the input itself.
 bool unfoldsToItself(const Window& window) {
     return std::all_of(window.axes.begin(), window.axes.end(), [](const WindowAxis& axis) {
         return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
@@ -64,7 +64,7 @@ void transposedByFolding(const Convolution& s, const T* x, const T* w, const T* 
         }
 }
 
-/// Nothing to multiply, which libraries need not be asked about.
+/// Empty products do not need a library.
 bool isEmpty(const Convolution& s) {
     return s.batch * s.groups * s.inChannels * s.outChannels == 0 || s.window.inCount() == 0 ||
            s.window.outCount() == 0;

@@ -10,7 +10,7 @@
 namespace twb {
 namespace {
 
-/// "AMD EPYC", from /proc/cpuinfo, without its padding.
+/// "AMD EPYC", from /proc/cpuinfo, without padding.
 std::string processorName() {
     std::ifstream in("/proc/cpuinfo");
     for (std::string line; std::getline(in, line);) {
@@ -22,8 +22,8 @@ std::string processorName() {
     return "processor";
 }
 
-/// What can be said of a processor without measuring it: 2.5 GHz, 256-bit fused multiply-add on every core,
-/// and 10 GB/s of memory a core up to one socket's 100. An estimate, and named as such.
+/// A rough estimate without measurements, labelled as an estimate: 2.5 GHz, 256-bit fused multiply-add on
+/// every core, and 10 GB/s of memory per core, up to 100 GB/s per socket.
 DeviceProfile estimatedProfile(std::string name) {
     DeviceProfile p;
     p.id = "cpu";

@@ -4,14 +4,14 @@
 
 namespace twb {
 
-/// The elements of a view in row-major order: where they lie, or in a copy when the view has gaps, repeats or
-/// runs backwards. Empty for a view without data.
+/// The elements of a view in row-major order: in place, or in a copy if the view has gaps, repeats or
+/// negative strides. Empty for a view without data.
 class DenseInput {
 public:
     explicit DenseInput(const TensorView& given) : m_view(given) {
         if (!given.data) return;
         if (twb::isDense(given)) {
-            m_view.strides = denseStrides(given.shape); // those of axes of size 1 may be any
+            m_view.strides = denseStrides(given.shape); // strides of axes of size 1 are arbitrary
             return;
         }
         m_copy = Tensor::onHost({given.dtype, given.shape});
@@ -29,7 +29,7 @@ private:
     Tensor m_copy;
 };
 
-/// Input `port` of a launch, which may stand beyond those that are connected.
+/// Input `port` of a launch; empty if the port is not connected.
 inline DenseInput denseInput(std::span<const TensorView> inputs, std::size_t port) {
     return DenseInput(port < inputs.size() ? inputs[port] : TensorView{});
 }

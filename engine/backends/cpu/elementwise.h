@@ -13,7 +13,7 @@ void mapElements(const TensorView& in, const TensorView& out, const F& f) {
     if (isDense(in)) {
         const std::int64_t total = out.elementCount();
         parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
-            const F own = f; // what is written may lie over f for all that the compiler knows
+            const F own = f; // a copy, since the compiler must assume that writes may alias f
             for (std::int64_t i = begin; i < end; ++i) target[i] = own(source[i]);
         });
         return;
@@ -30,8 +30,8 @@ void mapElements(const TensorView& in, const TensorView& out, const F& f) {
     });
 }
 
-/// out[i] = f(a[i], b[i]) where a and b broadcast to out, which is dense and may be the same memory as one of
-/// them of its own size.
+/// out[i] = f(a[i], b[i]), where a and b broadcast to out. `out` is dense and may be the same memory as an
+/// operand of its size.
 template <class A, class B, class Out, class F>
 void zipElements(const TensorView& a, const TensorView& b, const TensorView& out, const F& f) {
     const A* const left = a.as<const A>();
@@ -45,7 +45,7 @@ void zipElements(const TensorView& a, const TensorView& b, const TensorView& out
         loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
             const A* x = left + offsets[0];
             const B* y = right + offsets[1];
-            // The steps of dense and broadcast operands, apart so that the compiler vectorises them.
+            // Separate loops for dense and broadcast operands, so that the compiler vectorises them.
             if (leftStep == 1 && rightStep == 1) {
                 for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i], y[i]);
             } else if (leftStep == 1 && rightStep == 0) {

@@ -46,10 +46,10 @@ void blas(CBLAS_TRANSPOSE ta, blasint rows, blasint columns, double alpha, const
     cblas_dgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
 }
 
-/// Below this, in multiply-adds, a product is not worth waking OpenBLAS's other threads.
+/// Products with fewer multiply-adds run on one thread.
 constexpr double kParallelProducts = 8e6;
 
-/// Keeps small products on the calling thread: OpenBLAS asks OpenMP for the calling thread's own setting.
+/// Keeps small products on the calling thread. OpenBLAS reads the calling thread's OpenMP setting.
 class GemmThreads {
 public:
     explicit GemmThreads([[maybe_unused]] double products) {
@@ -71,7 +71,7 @@ private:
     [[maybe_unused]] int m_before = 0;
 };
 
-/// A row of C at a time, walking B along its rows in panels that stay in the cache.
+/// One row of C at a time. B is read row by row in panels that fit the cache.
 template <class T>
 void integerGemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a,
                  MatrixOperand<T> b, T beta, T* c, std::int64_t cStride) {
@@ -110,16 +110,16 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand
     if (m == 0 || n == 0) return;
     if constexpr (std::is_floating_point_v<T>) {
         const auto order = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
-        // BLAS asks for strides of at least 1 and for real pointers, also where there is nothing to read.
+        // BLAS requires strides of at least 1 and valid pointers, even for empty matrices.
         const T nothing = 0;
         const auto least = [](std::int64_t stride, std::int64_t columns) {
             return blasSize(std::max({stride, columns, std::int64_t{1}}));
         };
         if (m == 1 && k > 0) {
-            // One row of A, as a network at batch 1 has them: a matrix product would first copy all of B.
+            // A single row of A, as in networks at batch 1: GEMM would first copy all of B.
             const GemmThreads threads(8 * static_cast<double>(n) * static_cast<double>(k)); // memory-bound
-            if (beta == 0) std::fill_n(c, n, T{0}); // what was there is not read, NaN or not
-            const bool rows = !b.transposed;        // of B as it lies: k of n, else n of k
+            if (beta == 0) std::fill_n(c, n, T{0}); // the old values are not read, even if they are NaN
+            const bool rows = !b.transposed;        // of B in memory: k rows of n, else n rows of k
             return blas(rows ? CblasTrans : CblasNoTrans, blasSize(rows ? k : n), blasSize(rows ? n : k),
                         alpha, b.data, least(b.stride, rows ? n : k), a.data,
                         blasSize(a.transposed ? std::max<std::int64_t>(a.stride, 1) : 1), beta, c);

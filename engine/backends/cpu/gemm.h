@@ -4,7 +4,7 @@
 
 namespace twb {
 
-/// A matrix in row-major memory: element (r, c) is data[r * stride + c], or data[c * stride + r] when
+/// A matrix in row-major memory: element (r, c) is data[r * stride + c], or data[c * stride + r] if
 /// transposed.
 template <class T> struct MatrixOperand {
     const T* data = nullptr;
@@ -12,10 +12,9 @@ template <class T> struct MatrixOperand {
     bool transposed = false;
 };
 
-/// C = alpha · A × B + beta · C with A m×k, B k×n and C m×n in row-major memory, rows `cStride` apart. float
-/// and double go to OpenBLAS; integers are summed in wrapping arithmetic, with alpha and beta cut to
-/// integers. beta 0 leaves C unread. Throws Error(unsupported) for a size beyond 2^31 − 1, which BLAS cannot
-/// count.
+/// C = alpha · A × B + beta · C with A m×k, B k×n and C m×n, row-major, rows `cStride` apart. float and
+/// double use OpenBLAS. Integers use wrapping arithmetic, with alpha and beta truncated. With beta 0, C is
+/// not read. Throws Error(unsupported) for a size beyond 2^31 − 1, the limit of BLAS.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a, MatrixOperand<T> b,
           T beta, T* c, std::int64_t cStride);

@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// What the cpu and the simulated devices share: the host's kernels, on host streams.
+/// The common part of the cpu and the simulated devices: host kernels on host streams.
 class HostBackend : public Backend {
 public:
     const DeviceInfo& info() const override { return m_info; }
@@ -24,7 +24,7 @@ public:
         const MemoryStats stats = memory().stats();
         return stats.total - std::min(stats.used, stats.total);
     }
-    void collect(std::span<LaunchTiming>) override {} // written by the stream as it goes
+    void collect(std::span<LaunchTiming>) override {} // the stream has written them
 
 protected:
     HostBackend(DeviceInfo info, DeviceProfile profile, std::unique_ptr<const DurationModel> durations)

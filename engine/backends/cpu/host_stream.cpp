@@ -33,8 +33,8 @@ int spins(int wanted) noexcept {
     return isAlone ? 0 : wanted;
 }
 
-/// Waits until `value` reaches `target`: a short spin, since most waits are shorter than a trip to the
-/// kernel, then asleep.
+/// Waits until `value` reaches `target`: spins briefly, since most waits are shorter than a system call, then
+/// sleeps.
 template <class T> void waitUntilAtLeast(const std::atomic<T>& value, T target) {
     for (int spin = spins(200); spin > 0; --spin) {
         if (value.load(std::memory_order_acquire) >= target) return;
@@ -91,7 +91,8 @@ public:
     void push(const Command& command) {
         if (m_head - m_tailSeen == kRing) {
             flush();
-            // The worker may be asleep on an event of ours only, never on room in the ring: it will move on.
+            // The worker may sleep on an event of this stream, but never on room in the ring, so it will
+            // continue.
             waitUntilAtLeast(m_tail, m_head - kRing + 1);
             m_tailSeen = m_tail.load(std::memory_order_acquire);
         }
@@ -133,7 +134,7 @@ private:
 
     const DurationModel& m_durations;
     std::array<Command, kRing> m_ring;
-    // The producer's own.
+    // Used by the producer only.
     alignas(64) std::uint64_t m_head = 0;
     std::uint64_t m_published = 0;
     std::uint64_t m_tailSeen = 0;
@@ -142,7 +143,7 @@ private:
     alignas(64) std::atomic<std::uint64_t> m_tail{0};
     std::atomic<bool> m_asleep{false};
     std::atomic<std::uint64_t> m_passed{0};
-    // The worker's own; written by resetClock while idle.
+    // Used by the worker only; resetClock writes it while the worker is idle.
     alignas(64) std::atomic<std::int64_t> m_virtual{0};
     std::thread m_thread;
 };
@@ -151,8 +152,8 @@ void HostStream::Worker::work() {
     useHostThreads();
     std::uint64_t done = 0;
     std::uint64_t available = 0;
-    // The end of one launch is the start of the next while the queue never ran dry: one look at the
-    // clock a launch instead of two. 0: look again.
+    // While the queue never ran empty, the end of one launch is the start of the next: one clock query per
+    // launch instead of two. 0: query again.
     std::int64_t now = 0;
     for (;;) {
         if (done == available) {
@@ -204,7 +205,7 @@ void HostStream::Worker::work() {
             return;
         }
         ++done;
-        // Room in the ring is handed back in batches: the producer rarely waits for it.
+        // Slots of the ring are returned in batches, so that the producer rarely waits for one.
         if (done % kBatch == 0) {
             m_tail.store(done, std::memory_order_release);
             m_tail.notify_all();
@@ -268,8 +269,7 @@ void HostStream::copy(const Copy& copy) { m_worker->push({.kind = Worker::Kind::
 void HostStream::record(Event& event) {
     auto& own = static_cast<HostEvent&>(event);
     m_worker->push({.kind = Worker::Kind::record, .event = &event, .target = ++own.m_submitted});
-    // Whoever waits for this event may be in front of a full ring: the record must not lie in an unsent
-    // batch.
+    // A waiter for this event may block a full ring, so the record must be sent at once.
     m_worker->flush();
 }
 

@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// How long a launch or a copy takes on the virtual clock. `measuredNs` is what it took on the host.
+/// The duration of a launch or a copy on the virtual clock. `measuredNs` is its duration on the host.
 class DurationModel {
 public:
     virtual ~DurationModel() = default;
@@ -16,7 +16,7 @@ public:
     virtual std::int64_t copyNs(const Copy& copy, std::int64_t measuredNs) const noexcept = 0;
 };
 
-/// A real device: the virtual clock takes what was measured.
+/// A real device: the virtual clock advances by the measured time.
 class MeasuredDurations final : public DurationModel {
 public:
     std::int64_t launchNs(const Cost&, std::int64_t measuredNs) const noexcept override { return measuredNs; }
@@ -33,13 +33,13 @@ public:
 
 private:
     friend class HostStream;
-    std::uint64_t m_submitted = 0;             ///< records submitted; the submitting thread's own
+    std::uint64_t m_submitted = 0;             ///< records submitted; used by the submitting thread only
     std::atomic<std::uint64_t> m_completed{0}; ///< records passed
     std::atomic<std::int64_t> m_virtualTime{0};
 };
 
-/// A queue worked off by a thread of its own: the cpu's streams and the simulated accelerators'. A command
-/// costs a few tens of nanoseconds: a slot in a bounded ring, no allocation, no lock unless the worker
+/// A queue with its own worker thread, for the cpu and the simulated accelerators. A command costs a few tens
+/// of nanoseconds: a slot in a bounded ring, without an allocation, and without a lock unless the worker
 /// sleeps.
 class HostStream final : public Stream {
 public:

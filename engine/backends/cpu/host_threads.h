@@ -2,12 +2,13 @@
 
 namespace twb {
 
-/// How many threads the host's kernels share: what setHostThreads() was told, else OMP_NUM_THREADS or the
-/// number of cores, as OpenMP finds it. At least 1.
+/// The number of threads of the host's kernels: the argument of setHostThreads(), else OMP_NUM_THREADS, else
+/// the number of cores. At least 1.
 int hostThreads() noexcept;
-/// To be called before the first backend is made: its name says how many there are. 0: as OpenMP finds it.
+/// Must be called before the first backend is made, whose name includes the number. 0: OpenMP's default.
 void setHostThreads(int count) noexcept;
-/// OpenMP keeps the number for each thread that starts a parallel region: what a stream's thread calls first.
+/// Sets the number for the calling thread. OpenMP keeps it per thread, so each stream's thread calls this
+/// first.
 void useHostThreads() noexcept;
 
 } // namespace twb

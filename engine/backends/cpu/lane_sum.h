@@ -6,8 +6,8 @@
 
 namespace twb {
 
-/// Σ term(x[i]) over `count` dense elements, in double and in several lanes, on which the processor can work
-/// at a time. The order of additions depends on the count alone.
+/// Σ term(x[i]) over `count` dense elements, in double, in several independent lanes for SIMD. The order of
+/// additions depends only on the count.
 template <class T, class Term> double laneSum(const T* x, std::int64_t count, const Term& term) {
     std::array<double, 8> lanes{};
     std::int64_t i = 0;

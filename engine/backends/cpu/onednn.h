@@ -8,9 +8,9 @@
 
 namespace twb::onednn {
 
-// What oneDNN has primitives for, in f32 and in bf16 with arithmetic in f32. Of tensors that are not empty,
-// and row-major where nothing else is said. Null, or false with nothing done, when it has none for these
-// sizes and layouts that is better than its reference loops.
+// oneDNN's primitives in f32, and in bf16 with f32 arithmetic. Tensors are not empty, and row-major unless
+// stated otherwise. A function returns null, or false without an effect, if oneDNN has no primitive that is
+// better than its reference loops.
 
 /// As in convolution.h.
 std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
@@ -18,21 +18,21 @@ std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, con
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y);
 
-/// A mean is that of the elements under the window, or of those of the padding as well.
+/// Whether a mean counts the padding's elements.
 enum class Pooling : std::uint8_t { max, average, averageWithPadding };
-/// x and y are both row-major or both channels last. False for the maximum of what holds NaN or −∞, too,
-/// which oneDNN passes over.
+/// x and y are both row-major or both channels-last. Also false for the maximum of a tensor with NaN or −∞,
+/// which oneDNN ignores.
 bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorView& y);
 
-/// What BatchNormalization knows of each channel.
+/// The parameters of BatchNormalization, per channel.
 struct ChannelFactors {
     std::vector<float> mean, variance, scale, bias;
 };
-/// y = (x − mean) / √(variance + epsilon) · scale + bias of tensors that lie channels last. y may be x.
+/// y = (x − mean) / √(variance + epsilon) · scale + bias for channels-last tensors. y may be x.
 bool normalizeChannels(const TensorView& x, const ChannelFactors& factors, double epsilon,
                        const TensorView& y);
 
-/// Brings each row of x to the mean 0 and the variance 1; scale and bias, which may be null, are one row's.
+/// Normalizes each row of x to mean 0 and variance 1. scale and bias have one row's size and may be null.
 bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const void* x, const float* scale,
                    const float* bias, double epsilon, void* y);
 

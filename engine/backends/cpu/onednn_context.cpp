@@ -63,7 +63,7 @@ std::int64_t threads() {
 
 void Ready::run(const std::map<int, const void*>& data) const {
     std::unordered_map<int, memory> arguments;
-    // oneDNN has one type for what it reads and what it writes.
+    // oneDNN uses one type for both inputs and outputs.
     for (const auto& [which, address] : data)
         arguments.emplace(which, memory(m_arguments.at(which), engine(), const_cast<void*>(address)));
     const BufferPtr scratch = room(m_scratch);

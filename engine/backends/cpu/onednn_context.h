@@ -16,40 +16,40 @@
 
 namespace twb::onednn {
 
-// What the files that call oneDNN share; nothing else includes this.
+// Shared by the files that call oneDNN. No other file includes this.
 
 using dnnl::memory;
 
 const dnnl::engine& engine();
-/// The calling thread's own.
+/// One per thread.
 dnnl::stream& stream();
 
-/// The types that we give to it are f32 and bf16.
+/// Only f32 and bf16 are passed to it.
 memory::data_type typeOf(DType dtype);
 bool isServed(DType dtype);
 
-/// Memory of the process's caching allocator, for oneDNN to write; null for none.
+/// Memory of the process's caching allocator for oneDNN; null for no bytes.
 BufferPtr room(const memory::desc& desc);
 
-/// Whether an implementation is a loop that is there to compare others with: our own kernels are faster.
+/// Whether an implementation is a reference loop. The kernels of this project are faster.
 bool isReference(std::string_view implementation);
 
 /// batch × channels × sizes, row-major or channels last.
 memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
                     memory::data_type type, bool channelsLast);
-/// One figure of each axis.
+/// One value per axis.
 memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member);
 
-/// Everything that decides on a primitive: sizes, types, layouts; never what the tensors hold.
+/// The key of a primitive: sizes, types, layouts; never the contents of tensors.
 using Key = std::vector<std::int64_t>;
 void append(Key& key, const Window& window);
-/// How many threads a primitive that is made now divides its work among.
+/// The number of threads among which a new primitive divides its work.
 std::int64_t threads();
 
-/// The primitives used last: making one takes as long as a small convolution.
+/// A cache of recent primitives: making one takes as long as a small convolution.
 template <class Made> class Cache {
 public:
-    /// What `make` made for this key, or makes now.
+    /// Returns the primitive for this key, and calls `make` if there is none.
     template <class Make> std::shared_ptr<const Made> find(Key key, const Make& make) {
         key.push_back(threads());
         {
@@ -76,19 +76,19 @@ private:
     using Entry = std::pair<Key, std::shared_ptr<const Made>>;
 
     std::mutex m_mutex;
-    std::list<Entry> m_order; ///< last used first
+    std::list<Entry> m_order; ///< most recently used first
     std::map<Key, typename std::list<Entry>::iterator> m_entries;
 };
 
-/// A primitive that takes tensors as they lie; safe to run from several threads at a time, since every run
-/// brings its own scratch memory.
+/// A primitive for tensors in their given layouts. Safe to run from several threads at a time: every run has
+/// its own scratch memory.
 class Ready {
 public:
-    /// `arguments` by oneDNN's numbers of them.
+    /// `arguments`: oneDNN's argument numbers.
     Ready(dnnl::primitive primitive, std::map<int, memory::desc> arguments, memory::desc scratch)
         : m_primitive(std::move(primitive)), m_arguments(std::move(arguments)),
           m_scratch(std::move(scratch)) {}
-    /// One address for each argument.
+    /// One address per argument.
     void run(const std::map<int, const void*>& data) const;
 
 private:
@@ -97,8 +97,8 @@ private:
     memory::desc m_scratch;
 };
 
-/// The primitive whose description is made of `parts`; null where oneDNN has none, or only a reference.
-/// `arguments` as Ready.
+/// The primitive described by `parts`; null if oneDNN has none, or only a reference implementation.
+/// `arguments` as for Ready.
 template <class Primitive, class... Parts>
 std::shared_ptr<const Ready> ready(std::map<int, memory::desc> arguments, const Parts&... parts) try {
     dnnl::primitive_attr attributes;

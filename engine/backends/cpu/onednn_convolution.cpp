@@ -9,7 +9,7 @@
 namespace twb::onednn {
 namespace {
 
-/// Everything that decides on a primitive; never what the tensors hold.
+/// The key of a primitive; never the contents of tensors.
 struct Wanted {
     DType dtype = DType::f32;
     bool hasBias = false;
@@ -18,18 +18,19 @@ struct Wanted {
     bool yChannelsLast = false;
 };
 
-/// A convolution made ready for one set of sizes: safe to run from several threads at a time, since every run
-/// brings its own scratch memory.
+/// A convolution for one set of sizes. Safe to run from several threads at a time: every run has its own
+/// scratch memory.
 struct Prepared {
-    bool exists = false; ///< oneDNN has a primitive worth having
+    bool exists = false; ///< oneDNN has a suitable primitive
     dnnl::primitive primitive;
-    memory::desc x, w, bias, y;                      ///< as the tensors lie
-    memory::desc primitiveX, primitiveW, primitiveY; ///< as the primitive wants them
+    memory::desc x, w, bias, y;                      ///< layouts of the given tensors
+    memory::desc primitiveX, primitiveW, primitiveY; ///< layouts that the primitive prefers
     dnnl::reorder reorderX, reorderW, reorderY;
     memory::desc scratch;
 };
 
-/// w of convolution.h. oneDNN writes the result's channels first, which for the transpose are the inner ones.
+/// w of convolution.h. oneDNN expects the channels of the result first; for the transpose these are the inner
+/// ones.
 memory::desc weights(const Convolution& s, memory::data_type type, bool transposed) {
     memory::dims dims{s.groups, s.outChannels, s.inChannels};
     for (const WindowAxis& axis : s.window.axes) dims.push_back(axis.kernel);
@@ -49,16 +50,16 @@ memory::desc anyLayout(const memory::desc& desc) {
     return {desc.dims(), desc.data_type(), memory::format_tag::any};
 }
 
-/// Whether blocked layouts, for which tensors are copied in and out, cost less than they gain. Products with
-/// plain tensors run as a matrix product; what that loses is a part of the work, what the copies cost is a
-/// part of the memory that they move.
+/// Whether blocked layouts, which require copies of the tensors, save more time than the copies cost. With
+/// plain layouts the convolution runs as a matrix product, which costs a share of the arithmetic; the copies
+/// cost a share of the memory traffic.
 bool copiesPay(const Convolution& s) {
     const auto product = [](auto... f) { return (static_cast<double>(f) * ...); };
     const double x = product(s.batch, s.groups, s.inChannels, s.window.inCount());
     const double y = product(s.batch, s.groups, s.outChannels, s.window.outCount());
     const double w = product(s.groups, s.outChannels, s.inChannels, s.window.tapCount());
     const double work = y * product(s.inChannels, s.window.tapCount());
-    // Few channels a group make matrices too thin for a product.
+    // With few channels per group the matrices are too thin for a product.
     if (s.inChannels * s.window.tapCount() < 32 || s.outChannels < 8) return true;
     return work > 64 * (x + y + w);
 }
@@ -84,7 +85,8 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     for (auto& dilation : dilations) --dilation;
     const memory::dims strides = dimsOf(s.window, &WindowAxis::stride);
     const memory::dims padBegin = dimsOf(s.window, &WindowAxis::padBegin);
-    // What is really read behind the end: windows may leave elements there unread, which is a negative pad.
+    // The elements that are read after the end. Windows may leave the last elements unread, which is a
+    // negative pad.
     memory::dims padEnd;
     for (const WindowAxis& axis : s.window.axes)
         padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
@@ -126,7 +128,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     };
     const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
     const auto plain = [&] { return make(made->x, made->w, made->y); };
-    // What lies channels last already need not be copied.
+    // A channels-last tensor need not be copied.
     const auto channelsLast = [&] {
         return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
                     wanted.yChannelsLast ? made->y : anyLayout(made->y));
@@ -170,8 +172,7 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
     return cache.find(std::move(key), [&] { return prepare(s, wanted); });
 }
 
-/// A primitive with handles of the memory that it reads and writes; making these takes longer than a small
-/// primitive does.
+/// A primitive with handles of its memory. Making these takes longer than running a small primitive.
 class Convolving final : public NativeConvolution {
 public:
     explicit Convolving(std::shared_ptr<const Prepared> prepared)
@@ -187,7 +188,7 @@ public:
         const Prepared& p = *m_prepared;
         const BufferPtr scratch = room(p.scratch);
         if (scratch) m_scratch.set_data_handle(scratch->data());
-        // oneDNN has one type for what it reads and what it writes.
+        // oneDNN uses one type for both inputs and outputs.
         m_x.set_data_handle(const_cast<void*>(x));
         m_w.set_data_handle(const_cast<void*>(w));
         m_y.set_data_handle(y);
@@ -206,11 +207,11 @@ public:
     }
 
 private:
-    /// A handle without memory; null when there is nothing to hold.
+    /// A handle without memory; null for an empty descriptor.
     static memory handle(const memory::desc& desc) {
         return desc.get_size() == 0 ? memory() : memory(desc, engine(), nullptr);
     }
-    /// Gives the primitive `copy` as an argument.
+    /// Passes `copy` to the primitive as an argument.
     const memory& argument(int which, const memory::desc& desc, BufferPtr& copy) {
         copy = room(desc);
         return m_arguments[which] = memory(desc, engine(), copy->data());
@@ -222,9 +223,9 @@ private:
     }
 
     std::shared_ptr<const Prepared> m_prepared;
-    memory m_x, m_w, m_bias, m_y, m_scratch; ///< as the tensors lie
+    memory m_x, m_w, m_bias, m_y, m_scratch; ///< layouts of the given tensors
     std::unordered_map<int, memory> m_arguments;
-    BufferPtr m_packed; ///< constant weights as the primitive wants them
+    BufferPtr m_packed; ///< constant weights in the primitive's layout
 };
 
 std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
@@ -237,7 +238,7 @@ std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& 
 
 std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
                                                    const TensorView& bias, const TensorView& y) {
-    // Where a view is row-major as well, the other one says what it is taken for.
+    // A view may have both layouts; then the other tensor decides.
     const bool channelsLast = !isDense(x) || !isDense(y);
     return make(sizes, {.dtype = y.dtype,
                         .hasBias = bias.data != nullptr,

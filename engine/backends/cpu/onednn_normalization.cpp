@@ -74,7 +74,7 @@ bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const vo
 }
 
 bool normalizeAcrossChannels(const LocalResponse& response, const TensorView& x, const TensorView& y) {
-    // Of an even number of channels, ONNX has the odd one behind, oneDNN before.
+    // With an even size, ONNX's window has the extra channel after the centre, oneDNN's before it.
     if (!isServed(y.dtype) || response.size % 2 == 0 || !isDense(x) || !isDense(y)) return false;
     static Cache<Ready> cache;
     Key key = keyOf(y.dtype, response.alpha);

@@ -11,7 +11,7 @@
 namespace twb::onednn {
 namespace {
 
-/// No element is NaN or −∞, in place of which oneDNN's maximum gives another one.
+/// Whether no element is NaN or −∞, for which oneDNN's maximum gives another value.
 template <class T> bool allAbove(const T* x, std::int64_t count) {
     std::atomic<bool> above{true};
     parallelRanges(count, count, 4096, [&](std::int64_t begin, std::int64_t end) {
@@ -29,13 +29,13 @@ bool allAbove(const TensorView& x) {
                                   : allAbove(x.as<const float>(), count);
 }
 
-/// What windows read behind the end; they may leave elements there unread.
+/// The elements that windows read after the end. They may leave the last elements unread.
 std::int64_t readBehind(const WindowAxis& axis) {
     return std::max<std::int64_t>((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin, 0);
 }
 
-/// Whether oneDNN means the same by the window as ONNX: every position lies over the input, and what counts
-/// as padding was asked for.
+/// Whether oneDNN and ONNX agree on the window: every position overlaps the input, and all padding was
+/// requested.
 bool fits(const Window& window, Pooling kind) {
     return std::all_of(window.axes.begin(), window.axes.end(), [&](const WindowAxis& axis) {
         const std::int64_t behind = readBehind(axis);

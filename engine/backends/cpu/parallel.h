@@ -7,11 +7,11 @@
 
 namespace twb {
 
-/// Fewer element operations than this are not worth a second thread: it would have to wake up, and it would
-/// spin at the end while other streams want its core.
+/// Work with fewer element operations than this stays on one thread: a second thread would have to wake up,
+/// and would spin at the end while other streams need its core.
 inline constexpr std::int64_t kParallelElements = 131072;
 
-/// Carries the first exception out of a parallel region, which none may leave by itself.
+/// Carries the first exception out of a parallel region, which no exception may leave by itself.
 class RegionException {
 public:
     /// Calls body(), unless an exception was caught before.
@@ -33,10 +33,10 @@ private:
     std::exception_ptr m_exception; ///< written by the one thread that set m_caught
 };
 
-/// Calls body(begin, end) for ranges that cover [0, total) in steps that are multiples of `grain`, in
-/// parallel when `work`, in element operations, is worth it. The result of body must not depend on how the
-/// ranges fall: the number of threads decides that. Throws the first exception that a body throws, once all
-/// threads have stopped; some ranges may not have been started then.
+/// Calls body(begin, end) for ranges that cover [0, total) in multiples of `grain`, in parallel if `work` (in
+/// element operations) is large enough. The result of body must not depend on the ranges, since the number of
+/// threads determines them. Throws the first exception that a body throws, once all threads have stopped;
+/// some ranges may not have been started then.
 template <class Body>
 void parallelRanges(std::int64_t total, [[maybe_unused]] std::int64_t work,
                     [[maybe_unused]] std::int64_t grain, const Body& body) {

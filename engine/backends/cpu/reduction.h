@@ -10,21 +10,21 @@
 
 namespace twb {
 
-// Reductions in an order that the layout of the input fixes and the number of threads does not: the elements
-// behind one result are cut into chunks of kReduceChunk, each chunk is reduced on its own, and the chunks are
-// merged first to last. So results are the same on every run, and the error of a long sum grows with chunks,
-// not with elements.
+// Reductions in an order that depends on the input's layout but not on the number of threads. The elements
+// behind one result are split into chunks of kReduceChunk; each chunk is reduced by itself, and the chunks
+// are merged from first to last. Results are therefore the same on every run, and the error of a long sum
+// grows with the number of chunks, not of elements.
 //
-// A Rule says what is reduced:
-//   using Value;                                     what the input holds
-//   using State;                                     what is carried along; default-constructed: nothing seen
-//   yet static constexpr bool splits;                    whether a row may be reduced as several interleaved
-//   ones void add(State&, Value, std::int64_t at) const;  `at`: position along the reduced axes, row-major
+// A Rule defines the reduction:
+//   using Value;                                     type of the input's elements
+//   using State;                                     accumulator; default-constructed: no element yet
+//   static constexpr bool splits;                    whether a row may be reduced as several interleaved ones
+//   void add(State&, Value, std::int64_t at) const;  `at`: row-major position along the reduced axes
 //   void merge(State&, const State& later) const;
 
 inline constexpr std::int64_t kReduceChunk = 4096;
 
-/// An input with its axes sorted into those that stay and those that are reduced, both row-major.
+/// An input with its axes separated into kept and reduced ones, both row-major.
 struct ReductionView {
     TensorView kept;
     TensorView reduced;
@@ -35,7 +35,7 @@ ReductionView splitAxes(const TensorView& in, const std::array<bool, kMaxRank>& 
 
 namespace reduction {
 
-/// One row of `count` elements that are `step` apart, the first of which is at position `at`.
+/// One row of `count` elements, `step` apart; the first is at position `at`.
 template <class Rule>
 void addRow(const Rule& rule, typename Rule::State& state, const typename Rule::Value* in, std::int64_t step,
             std::int64_t count, std::int64_t at) {
@@ -43,7 +43,7 @@ void addRow(const Rule& rule, typename Rule::State& state, const typename Rule::
     std::int64_t i = 0;
     if constexpr (Rule::splits) {
         if (count >= 2 * lanes) {
-            // Independent lanes let the processor work on several additions at a time.
+            // Independent lanes allow several additions at a time.
             std::array<typename Rule::State, lanes> lane{};
             for (; i + lanes <= count; i += lanes)
                 for (std::int64_t k = 0; k < lanes; ++k)
@@ -66,7 +66,7 @@ typename Rule::State reduceChunk(const Rule& rule, const typename Rule::Value* i
     return state;
 }
 
-/// Results that lie side by side in the input: they are reduced together, so that memory is read as it lies.
+/// Reduces neighbouring results together, so that memory is read in order.
 inline constexpr std::int64_t kColumns = 64;
 
 template <class Rule, class Store>
@@ -94,7 +94,7 @@ void reduceColumns(const Rule& rule, const typename Rule::Value* in, const Strid
 
 } // namespace reduction
 
-/// Reduces and calls store(i, state) once for each result, in any order and from any thread.
+/// Reduces, and calls store(i, state) once per result, in any order and from any thread.
 template <class Rule, class Store>
 void reduce(const ReductionView& view, const Rule& rule, const Store& store) {
     using State = typename Rule::State;
@@ -128,7 +128,7 @@ void reduce(const ReductionView& view, const Rule& rule, const Store& store) {
                                       std::min((chunk + 1) * kReduceChunk, length));
     };
     if (results < 8 && chunks > 1) {
-        // Few long results: the chunks are what there is to share out.
+        // Few long results: the chunks are distributed among the threads.
         std::vector<State> states(static_cast<std::size_t>(chunks));
         std::int64_t result = 0;
         kept.rows(0, results, [&](const auto& offsets, std::int64_t count) {

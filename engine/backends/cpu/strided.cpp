@@ -49,8 +49,8 @@ bool isChannelsLast(const TensorView& view) noexcept {
 
 namespace {
 
-/// Copies a matrix whose columns lie densely in `from` and whose rows lie densely in `to`, tile by tile, so
-/// that both sides are read and written in whole cache lines.
+/// Copies a matrix with dense columns in `from` to dense rows in `to`, in tiles, so that both sides use whole
+/// cache lines.
 template <class T>
 void copyTransposed(const T* from, std::int64_t fromStride, T* to, std::int64_t toStride, std::int64_t rows,
                     std::int64_t columns) {
@@ -74,7 +74,7 @@ template <std::size_t Bytes> void copyStrided(const TensorView& from, const Tens
     using T = Opaque<Bytes>;
     const T* const source = from.as<const T>();
     T* const target = to.as<T>();
-    // A last pair of axes that only changes places is worth the tiles; the axes before it are few.
+    // Swapping the last two axes is worth the tiles; the axes before them are few.
     const int rank = from.shape.rank();
     if (rank >= 2) {
         const auto i = static_cast<std::size_t>(rank - 2);
@@ -112,7 +112,7 @@ template <std::size_t Bytes> void copyStrided(const TensorView& from, const Tens
     });
 }
 
-/// The axes of `view` as they lie in memory, outermost first; empty when that is their order.
+/// The axes of `view` in memory order, outermost first; empty if that is their order.
 std::vector<int> axesAsTheyLie(const TensorView& view) {
     const auto step = [&](int axis) { return std::abs(view.strides[static_cast<std::size_t>(axis)]); };
     std::vector<int> axes;
@@ -124,7 +124,7 @@ std::vector<int> axesAsTheyLie(const TensorView& view) {
     return axes;
 }
 
-/// `view` with only these axes, in this order; it has size 1 along the others.
+/// `view` with these axes, in this order; the others have size 1.
 TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
     TensorView out{view.data, view.dtype, {}, {}};
     std::vector<std::int64_t> sizes;
@@ -140,7 +140,7 @@ TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
 
 void copyElements(const TensorView& from, const TensorView& to) {
     if (to.elementCount() == 0 || (from.data == to.data && from.strides == to.strides)) return;
-    // Written in whole cache lines, whatever order the axes have by name.
+    // Writes whole cache lines, whatever the order of the axes.
     if (const std::vector<int> axes = axesAsTheyLie(to); !axes.empty())
         return copyElements(withAxes(from, axes), withAxes(to, axes));
     switch (sizeOf(to.dtype)) {

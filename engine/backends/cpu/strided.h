@@ -9,28 +9,28 @@
 
 namespace twb {
 
-/// NumPy's own limit on axes; loops over tensors count them in arrays of this size.
+/// The largest number of axes, as in NumPy; loops use arrays of this size.
 inline constexpr int kMaxRank = 64;
 
 /// Throws Error(unsupported) for a shape with more axes than kMaxRank.
 void requireRank(const Shape& shape);
 
-/// An element that is moved and not looked at, whatever its type is.
+/// Raw bytes of an element of any type.
 template <std::size_t Bytes> struct alignas(Bytes) Opaque { std::array<std::byte, Bytes> bytes; };
 
-/// Whether the elements lie in row-major order without gaps. As TensorView::isDense, but allocates nothing.
+/// Whether the elements are dense and row-major, like TensorView::isDense, but without an allocation.
 bool isDense(const TensorView& view) noexcept;
-/// Whether they lie without gaps as channelsLastStrides() says. Where the channels or the places of a channel
-/// are but one, a view is both.
+/// Whether the elements are dense with channelsLastStrides(). With one channel, or one position per channel,
+/// a view is both.
 bool isChannelsLast(const TensorView& view) noexcept;
 
-/// A row-major walk over N tensors that broadcast to one shape. Neighbouring axes that lie in memory like one
-/// are merged, so dense tensors of any rank are walked as one row. Lives on the stack, allocates nothing.
+/// Iterates over N tensors that broadcast to one shape, row-major. Neighbouring axes that are contiguous are
+/// merged, so dense tensors of any rank become one row. No allocation.
 template <int N> class StridedLoop {
 public:
     using Offsets = std::array<std::int64_t, N>;
 
-    /// `views` broadcast to `shape`: their axes are matched from the last one.
+    /// `views` broadcast to `shape`; axes are matched from the last.
     StridedLoop(const Shape& shape, const std::array<const TensorView*, N>& views)
         : m_total(shape.elementCount()) {
         requireRank(shape);
@@ -53,8 +53,8 @@ public:
         return m_rank == 0 ? 0 : stridesOf(m_rank - 1)[static_cast<std::size_t>(k)];
     }
 
-    /// Calls row(offsets, count) for the pieces of rows that elements [begin, end) consist of; offsets are
-    /// those of each tensor's first element.
+    /// Calls row(offsets, count) for the pieces of rows in elements [begin, end); the offsets are those of
+    /// each tensor's first element.
     template <class Row> void rows(std::int64_t begin, std::int64_t end, const Row& row) const {
         const std::int64_t inner = m_rank == 0 ? 1 : m_sizes[static_cast<std::size_t>(m_rank - 1)];
         if (begin >= end) return;
@@ -111,13 +111,13 @@ private:
 
     std::int64_t m_total;
     int m_rank = 0;
-    // Left uninitialised: clearing them would cost more than a small kernel does.
+    // Uninitialized: clearing them would cost more than a small kernel.
     std::array<std::int64_t, kMaxRank> m_sizes;
     std::array<Offsets, kMaxRank> m_strides;
 };
 
-/// Copies elements of one dtype between views of one shape; memory may be the same, but not overlap
-/// otherwise.
+/// Copies elements of one dtype between views of one shape. The views may be the same memory, but must not
+/// overlap otherwise.
 void copyElements(const TensorView& from, const TensorView& to);
 
 } // namespace twb

@@ -11,8 +11,8 @@
 
 namespace twb {
 
-/// How a window slides along one spatial axis. Position o lies over the elements o * stride - padBegin +
-/// t * dilation for taps t in [0, kernel); those outside [0, in) are padding.
+/// A sliding window along one spatial axis. Position o covers the elements o * stride - padBegin + t *
+/// dilation for taps t in [0, kernel); elements outside [0, in) are padding.
 struct WindowAxis {
     std::int64_t in = 1;
     std::int64_t out = 1;
@@ -25,14 +25,14 @@ struct WindowAxis {
     TWB_HOST_DEVICE std::int64_t start(std::int64_t position) const noexcept {
         return position * stride - padBegin;
     }
-    /// Elements from the first tap to the last.
+    /// The distance from the first tap to the last, in elements.
     TWB_HOST_DEVICE std::int64_t reach() const noexcept { return (kernel - 1) * dilation + 1; }
 
     struct Taps {
         std::int64_t begin, end;
         TWB_HOST_DEVICE std::int64_t count() const noexcept { return std::max<std::int64_t>(end - begin, 0); }
     };
-    /// The taps at a position that lie before element `limit` and not before element 0.
+    /// The taps at a position whose element is in [0, limit).
     TWB_HOST_DEVICE Taps tapsBefore(std::int64_t position, std::int64_t limit) const noexcept {
         const std::int64_t first = start(position);
         const std::int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
@@ -40,13 +40,13 @@ struct WindowAxis {
         return {std::min(begin, kernel), std::min(end, kernel)};
     }
     TWB_HOST_DEVICE Taps taps(std::int64_t position) const noexcept { return tapsBefore(position, in); }
-    /// What a mean at a position counts: the elements of the input, or those of the padding, too. A window
-    /// that ceil_mode lets reach beyond the padding counts what lies in it only.
+    /// The number of elements in a mean at a position: of the input, or including padding. A window that
+    /// reaches beyond the padding (ceil_mode) counts only elements within it.
     TWB_HOST_DEVICE std::int64_t counted(std::int64_t position, bool withPadding) const noexcept {
         if (!withPadding) return taps(position).count();
         return std::min(kernel, (in + padEnd - start(position) + dilation - 1) / dilation);
     }
-    /// The positions at which tap t lies inside the input.
+    /// The positions at which tap t is inside the input.
     TWB_HOST_DEVICE Taps positions(std::int64_t tap) const noexcept {
         const std::int64_t shift = tap * dilation - padBegin;
         const std::int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
@@ -60,7 +60,7 @@ struct Window {
     std::vector<WindowAxis> axes;
 
     int rank() const noexcept { return static_cast<int>(axes.size()); }
-    /// Elements of one input plane, of one output plane, of the window itself.
+    /// The number of elements of an input plane, an output plane, and the window.
     std::int64_t inCount() const noexcept { return product(&WindowAxis::in); }
     std::int64_t outCount() const noexcept { return product(&WindowAxis::out); }
     std::int64_t tapCount() const noexcept { return product(&WindowAxis::kernel); }
@@ -73,11 +73,11 @@ private:
     }
 };
 
-/// A place in a grid of `rank` axes, counted up row-major.
+/// A position in a grid of `rank` axes, counted row-major.
 struct GridPlace {
     std::array<std::int64_t, kMaxRank> index{};
 
-    /// The place of element `at` in a grid of these sizes.
+    /// The position of element `at` in a grid of these sizes.
     template <class SizeOf> static GridPlace of(std::int64_t at, int rank, const SizeOf& sizeOf) {
         GridPlace place;
         for (int axis = rank - 1; axis >= 0; --axis) {
@@ -86,7 +86,7 @@ struct GridPlace {
         }
         return place;
     }
-    /// The next one; false after the last.
+    /// Goes to the next position; false after the last.
     template <class SizeOf> bool next(int rank, const SizeOf& sizeOf) noexcept {
         for (int axis = rank - 1; axis >= 0; --axis) {
             const auto a = static_cast<std::size_t>(axis);
@@ -98,8 +98,8 @@ struct GridPlace {
     std::int64_t operator[](int axis) const noexcept { return index[static_cast<std::size_t>(axis)]; }
 };
 
-/// Calls run(offset, step, count) for the elements of one input plane that the window covers at a position:
-/// `count` elements from `offset` on, `step` apart, row-major.
+/// Calls run(offset, step, count) for the elements of an input plane under the window at a position: `count`
+/// elements from `offset` on, `step` apart, row-major.
 template <class Run> void windowRuns(const Window& window, const GridPlace& position, const Run& run) {
     const int rank = window.rank();
     if (rank == 0) return run(std::int64_t{0}, std::int64_t{1}, std::int64_t{1});
@@ -126,8 +126,8 @@ template <class Run> void windowRuns(const Window& window, const GridPlace& posi
 
 namespace window_detail {
 
-/// Calls piece(tap row, input offset, input step, column offset, count) for the runs along the innermost axis
-/// that one tap makes: column[offset + i] lies over plane[input offset + i * step].
+/// Calls piece(tap row, input offset, input step, column offset, count) for the runs of one tap along the
+/// innermost axis: column[offset + i] is plane[input offset + i * step].
 template <class Piece> void tapRuns(const Window& window, std::int64_t tapIndex, const Piece& piece) {
     const int rank = window.rank();
     const auto tap = GridPlace::of(
@@ -158,8 +158,8 @@ template <class Piece> void tapRuns(const Window& window, std::int64_t tapIndex,
 
 } // namespace window_detail
 
-/// Unfolds `channels` planes into a matrix with a row for each channel and tap, a column for each position;
-/// what lies over padding is `padding`.
+/// Unfolds `channels` planes into a matrix: one row per channel and tap, one column per position. Padding
+/// elements get the value `padding`.
 template <class T>
 void unfold(const Window& window, std::int64_t channels, const T* planes, T* columns, T padding = T{}) {
     const std::int64_t taps = window.tapCount();
@@ -179,8 +179,7 @@ void unfold(const Window& window, std::int64_t channels, const T* planes, T* col
     });
 }
 
-/// The transpose of unfold: adds every column to the elements it came from, onto planes that hold something
-/// already.
+/// The transpose of unfold: adds every column to its elements in `planes`, which must be initialized.
 template <class T> void foldOnto(const Window& window, std::int64_t channels, const T* columns, T* planes) {
     const std::int64_t taps = window.tapCount();
     const std::int64_t out = window.outCount();

@@ -24,8 +24,8 @@ void destroy(const BlasPair& pair) noexcept {
     cudaFree(pair.workspace.data);
 }
 
-/// What cuBLAS's documentation asks for: 32 MiB from compute capability 9.0 on, and 4 MiB before, of which
-/// twice as much lets more of its kernels be chosen. Nothing where memory is short.
+/// The workspace size that cuBLAS's documentation recommends: 32 MiB from compute capability 9.0 on. Before,
+/// 4 MiB, doubled here so that cuBLAS can choose among more kernels. Null if memory is short.
 Workspace makeWorkspace() noexcept {
     int gpu = 0;
     int major = 0;
@@ -51,7 +51,7 @@ BlasPair BlasHandles::take() {
         if (!m_free.empty()) {
             BlasPair pair = m_free.back();
             m_free.pop_back();
-            if (pair.workspace.bytes == 0) pair.workspace = makeWorkspace(); // memory was short
+            if (pair.workspace.bytes == 0) pair.workspace = makeWorkspace(); // retries after a lack of memory
             return pair;
         }
     }
@@ -63,7 +63,7 @@ BlasPair BlasHandles::take() {
         checkBlas(status, "starting cuBLASLt");
     }
     const BlasPair made{blas, blasLt, makeWorkspace()};
-    // Parts of a long sum of f16 or bf16 are kept in f32, too.
+    // Partial sums of f16 and bf16 are kept in f32.
     constexpr auto math =
         static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     if (const cublasStatus_t status = cublasSetMathMode(blas, math); status != CUBLAS_STATUS_SUCCESS) {
@@ -85,7 +85,7 @@ void BlasHandles::giveBack(BlasPair pair) noexcept {
 void setBlasStream(const BlasPair& pair, cudaStream_t stream) {
     auto* const blas = static_cast<cublasHandle_t>(pair.blas);
     checkBlas(cublasSetStream(blas, stream), "choosing a stream");
-    // The stream comes with a workspace of the library's.
+    // Setting the stream resets the workspace to the library's own.
     if (pair.workspace.bytes > 0)
         checkBlas(cublasSetWorkspace(blas, pair.workspace.data, pair.workspace.bytes),
                   "setting its workspace");

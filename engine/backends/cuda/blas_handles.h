@@ -9,15 +9,15 @@
 
 namespace twb::cuda {
 
-/// A cublasHandle_t and a cublasLtHandle_t of one GPU, and the memory that both work in, one after the other.
-/// Were it the library's own, each product that is captured in a CUDA graph would allocate anew.
+/// A cublasHandle_t and a cublasLtHandle_t of one GPU, and their common workspace. With the library's own
+/// workspace, each product captured in a CUDA graph would allocate memory again.
 struct BlasPair {
     void* blas = nullptr;
     void* blasLt = nullptr;
     Workspace workspace{};
 };
 
-/// cuBLAS handles to lend to streams: making one takes long, and runs come and go. Thread-safe.
+/// cuBLAS handles that streams borrow, because creating one takes long. Thread-safe.
 class BlasHandles {
 public:
     ~BlasHandles();
@@ -30,7 +30,7 @@ private:
     std::vector<BlasPair> m_free;
 };
 
-/// What a cuBLAS handle works on from now on.
+/// Sets the stream and the workspace of a cuBLAS handle.
 void setBlasStream(const BlasPair& pair, cudaStream_t stream);
 
 } // namespace twb::cuda

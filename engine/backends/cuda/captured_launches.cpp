@@ -13,8 +13,8 @@ CapturedLaunches::CapturedLaunches(Gpu& gpu, cudaStream_t stream, LaunchQueue& q
         isTimed |= launch->timing != nullptr;
     }
     for (std::size_t i = 0; isTimed && i <= launches.size(); ++i) times->marks.emplace_back(gpu.timers());
-    // Of this thread alone: others go on with what they do. What a library does outside of the stream, which
-    // a replay would not do again, is an error.
+    // Thread-local capture: other threads continue. A library call outside the stream, which a replay would
+    // not repeat, is an error.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing launches");
     cudaGraph_t graph = nullptr;
     try {

@@ -10,26 +10,25 @@
 
 namespace twb::cuda {
 
-/// Launches that lie ready as one CUDA graph: captured from a stream while they are issued to it as ever, and
-/// launched again and again by one call each. Between them, and around, lie events that each replay records
-/// anew, so that each launch that is timed keeps its own time. Scratch memory of kernels becomes the graph's
-/// own; what they upload is read from page-locked copies that live as long as the graph.
+/// Launches captured from a stream as one CUDA graph, which one call launches again. Events between them are
+/// recorded anew by each replay, so that each timed launch keeps its own time. The graph owns the kernels'
+/// scratch memory. Uploads are read from page-locked copies that live as long as the graph.
 class CapturedLaunches {
 public:
     using Issue = std::function<void(const Launch&)>;
 
-    /// `issue` submits a launch to `stream`, which `queue` is of. Nothing runs. Throws Error, and whatever
-    /// `issue` throws, with the stream as it was: a kernel that waits for the GPU, for one, or whose fault
-    /// the host must look at, cannot be captured.
+    /// `issue` submits a launch to `stream`, the stream of `queue`. Nothing runs. Throws Error, or whatever
+    /// `issue` throws, with the stream unchanged: for example, if a kernel waits for the GPU or reports
+    /// faults to the host.
     CapturedLaunches(Gpu& gpu, cudaStream_t stream, LaunchQueue& queue,
                      std::span<const Launch* const> launches, const Issue& issue);
     ~CapturedLaunches();
     CapturedLaunches(const CapturedLaunches&) = delete;
     CapturedLaunches& operator=(const CapturedLaunches&) = delete;
 
-    /// Submits all of them. Throws Error with none submitted.
+    /// Submits all launches. Throws Error with none submitted.
     void launch(cudaStream_t stream) const;
-    /// Overwritten by each replay.
+    /// Each replay overwrites them.
     const std::shared_ptr<const InnerSpans>& times() const noexcept { return m_times; }
 
 private:

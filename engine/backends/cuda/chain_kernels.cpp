@@ -15,8 +15,8 @@
 namespace twb::cuda {
 namespace {
 
-/// The driver's interface, by which code that came from no file of the program's is launched. The runtime's
-/// context is current on each thread that makes its GPU so.
+/// The driver API, which launches code that is compiled at run time. The runtime's context is current on each
+/// thread that has called makeCurrent().
 struct Driver {
     CUresult (*loadModule)(CUmodule*, const void*) = nullptr;
     CUresult (*findFunction)(CUfunction*, CUmodule, const char*) = nullptr;
@@ -61,7 +61,7 @@ void* ChainRunner::makeKernel(const std::string& source) {
     const std::string from = fmt::format("compute {} NVRTC {}\n{}", m_capability, nvrtcVersion(), source);
     CUmodule module = nullptr;
     auto code = cachedCode(from);
-    // What the driver refuses is compiled anew: the file may be older than the driver.
+    // Code that the driver rejects is compiled again: the file may be older than the driver.
     if (!code || driver()->loadModule(&module, code->data()) != CUDA_SUCCESS) {
         code = compileForGpu(source, m_capability);
         driver()->check(driver()->loadModule(&module, code->data()), "loading a chain of ops");

@@ -13,25 +13,26 @@
 
 namespace twb::cuda {
 
-/// Runs chains of pointwise ops as one kernel each on one GPU: compiled when a chain is first prepared, and
-/// kept, for later runs of the program too (code_cache.h). Where that cannot be, their ops run one by one.
+/// Runs each chain of pointwise ops as one kernel on one GPU. A kernel is compiled when its chain is first
+/// prepared, and kept for later runs of the program (code_cache.h). If that fails, the ops run one by one.
 class ChainRunner {
 public:
-    /// For a GPU of this compute capability, major × 10 + minor. Null where NVRTC or the driver's own
-    /// interface is missing: no chains are then made.
+    /// For a GPU of this compute capability, major × 10 + minor. Null without NVRTC or the driver API; then
+    /// no chains are formed.
     static std::shared_ptr<ChainRunner> find(int capability);
 
-    /// The chain's kernel for tensors of one dtype, to be kept with the step, as long as the chain lives. It
-    /// may take seconds where it has to be compiled. The GPU must be current.
+    /// The chain's kernel for tensors of one dtype. The step keeps it as long as the chain lives. Compilation
+    /// may take seconds. The GPU must be current.
     std::unique_ptr<KernelState> prepare(const OpChain& chain, DType dtype);
-    /// Submits what prepare() gave. `inputs` broadcast to `out`, which is dense. Throws Error(failed).
+    /// Submits the result of prepare(). `inputs` broadcast to `out`, which is dense. Throws Error(failed).
     void run(const KernelState& state, std::span<const TensorView> inputs, const TensorView& out,
              Queue& queue);
-    /// Why a kernel could not be made: none has been asked for since then. Empty while all could.
+    /// The reason why a kernel could not be compiled; no kernel has been requested since then. Empty if all
+    /// succeeded.
     std::string problem() const;
 
 private:
-    /// A chain with its kernel: a CUfunction, null when its ops run one by one.
+    /// A chain with its kernel: a CUfunction, null if its ops run one by one.
     struct Prepared final : KernelState {
         explicit Prepared(const OpChain& given) : chain(given) {}
         const OpChain& chain;
@@ -44,7 +45,7 @@ private:
 
     const int m_capability;
     mutable std::mutex m_mutex;
-    std::map<std::string, void*> m_kernels; ///< by source; null where it could not be made
+    std::map<std::string, void*> m_kernels; ///< by source; null if the compilation failed
     std::string m_problem;
 };
 

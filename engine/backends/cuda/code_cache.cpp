@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path folder() {
-    // The environment is read only here and nowhere written to.
+    // The environment is read only here and never written.
     if (const char* cache = std::getenv("XDG_CACHE_HOME");
         cache && *cache == '/') // NOLINT(concurrency-mt-unsafe)
         return fs::path(cache) / "tensor-workbench" / "kernels";
@@ -30,7 +30,7 @@ fs::path fileOf(std::string_view from) {
     return parent.empty() ? fs::path() : parent / fmt::format("{:016x}", ContentHash().add(from).value());
 }
 
-/// What stands before the code: both lengths, then what it was compiled from.
+/// A file starts with both lengths and the source, followed by the code.
 std::string headOf(std::string_view from, std::size_t codeBytes) {
     return fmt::format("{} {}\n{}", from.size(), codeBytes, from);
 }

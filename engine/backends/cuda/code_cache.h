@@ -6,12 +6,11 @@
 
 namespace twb::cuda {
 
-/// What was compiled before, by what it was compiled from: files in tensor-workbench/kernels of the folder
-/// $XDG_CACHE_HOME, or else ~/.cache. Without such a folder, or where it cannot be written to, nothing is
-/// kept. A file holds what it was compiled from, too, so that one with another content, or cut short, is not
-/// taken.
+/// Compiled code by its source: files in tensor-workbench/kernels of $XDG_CACHE_HOME or ~/.cache. Without a
+/// writable folder nothing is kept. Each file also holds its source, so that a file with other content, or a
+/// truncated one, is ignored.
 std::optional<std::string> cachedCode(std::string_view from);
-/// Writes a whole file or none; several programs may do so at the same time.
+/// Writes a whole file or none. Several programs may do so at the same time.
 void cacheCode(std::string_view from, std::string_view code) noexcept;
 
 } // namespace twb::cuda

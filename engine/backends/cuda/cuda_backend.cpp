@@ -17,7 +17,7 @@
 namespace twb::cuda {
 namespace {
 
-/// The least compute capability that kernels are built for, major × 10 + minor.
+/// The lowest compute capability of the built kernels, major × 10 + minor.
 constexpr int kLeastCapability = 75;
 
 DeviceInfo describe(const Gpu& gpu, const cudaDeviceProp& properties) {
@@ -30,7 +30,7 @@ DeviceInfo describe(const Gpu& gpu, const cudaDeviceProp& properties) {
     return info;
 }
 
-/// One GPU. Its context begins with the first stream or allocation.
+/// One GPU. Its context is created with the first stream or allocation.
 class CudaBackend final : public Backend {
 public:
     CudaBackend(int index, const cudaDeviceProp& properties)
@@ -54,7 +54,7 @@ public:
     }
     std::unique_ptr<Event> createEvent() override { return std::make_unique<CudaEvent>(m_gpu.gpu); }
     bool supports(const char* op, HostKernel, std::span<const DType> inputs) const override {
-        if (std::string_view(op) == "Probe") return true; // keeps its input where it is
+        if (std::string_view(op) == "Probe") return true; // keeps its input in place
         const Kernel* kernel = findKernel(op);
         return kernel && (!kernel->supports || kernel->supports(inputs));
     }
@@ -74,7 +74,7 @@ public:
     }
     void collect(std::span<LaunchTiming>) override { Timeline::resolveAll(); }
 
-    /// Opens this GPU's memory to those that can reach it.
+    /// Gives the peer GPUs access to this GPU's memory.
     void openTo(const CudaBackend& other) {
         int can = 0;
         if (cudaDeviceCanAccessPeer(&can, other.m_gpu.gpu->index(), m_gpu.gpu->index()) != cudaSuccess) {
@@ -96,7 +96,7 @@ private:
 /// "13.0" of 13000.
 std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-/// Why there are no GPUs, in the user's words; empty when there are.
+/// The reason why there are no GPUs, for users; empty if there are some.
 std::string driverProblem(int& count) {
     const cudaError_t status = cudaGetDeviceCount(&count);
     if (status == cudaSuccess && count > 0) return {};
@@ -129,7 +129,7 @@ std::vector<std::shared_ptr<Backend>> findGpus(std::string& problem) {
         check(cudaGetDeviceProperties(&properties, i), "querying the GPUs");
         int hasPools = 0;
         check(cudaDeviceGetAttribute(&hasPools, cudaDevAttrMemoryPoolsSupported, i), "querying the GPUs");
-        // A gap would give the ones behind it other names than the driver's.
+        // Skipping a GPU would give the GPUs after it other indices than the driver's.
         if (properties.major * 10 + properties.minor < kLeastCapability || !hasPools) {
             problem = fmt::format("GPU {} ({}) is not supported: this build needs compute capability {} and "
                                   "memory pools, but the GPU has {}.{}{}; hide it with CUDA_VISIBLE_DEVICES",

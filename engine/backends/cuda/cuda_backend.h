@@ -8,8 +8,7 @@
 
 namespace twb::cuda {
 
-/// All GPUs that can be used, in the driver's order. They share nothing but peer access. When there are none,
-/// `problem` is why.
+/// All usable GPUs, in the driver's order. They share only peer access. Without any, `problem` is the reason.
 std::vector<std::shared_ptr<Backend>> findGpus(std::string& problem);
 
 } // namespace twb::cuda

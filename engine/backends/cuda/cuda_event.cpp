@@ -54,7 +54,7 @@ void CudaEvent::waitFor(std::uint64_t record) {
         const std::scoped_lock lock(m_mutex);
         const auto at = std::find_if(m_marks.begin(), m_marks.end(),
                                      [&](const auto& known) { return known->number() == record; });
-        if (at == m_marks.end()) return; // none yet, or passed long ago
+        if (at == m_marks.end()) return; // no record yet, or passed long ago
         mark = *at;
     }
     mark->wait();

@@ -10,23 +10,24 @@
 
 namespace twb::cuda {
 
-/// One record of an event. The event shares it with the command that makes the record and with those that
-/// wait for it, and each has a CUDA event of its own: a later record overwrites nothing that is still waited
-/// for.
+/// One record of an event. It is shared by the event, by the command that makes the record and by the
+/// commands that wait for it. Each record has its own CUDA event, so a later record does not overwrite one
+/// that is still waited for.
 class Mark {
 public:
     Mark(std::shared_ptr<Gpu> gpu, std::uint64_t number) : m_gpu(std::move(gpu)), m_number(number) {}
 
     std::uint64_t number() const noexcept { return m_number; }
-    /// The worker of the recording stream: it lies in the stream now, or never will.
+    /// Called by the worker of the recording stream: the event was recorded in the stream, or it never will
+    /// be.
     void issue(cudaStream_t stream);
     void giveUp() noexcept { settle(kGivenUp); }
-    /// Blocks until one of both; false when it never will lie in the stream.
+    /// Blocks until the event is recorded or abandoned; false if it was abandoned.
     bool waitUntilIssued() const noexcept;
-    /// Blocks until the GPU has passed it.
+    /// Blocks until the GPU has passed the event.
     void wait() const;
     bool isPassed() const;
-    /// Of one that is issued.
+    /// Requires that the event was recorded.
     cudaEvent_t event() const noexcept { return m_event.get(); }
 
     /// On the stream's virtual clock; set by its timeline.
@@ -45,7 +46,7 @@ private:
     }
 
     const std::shared_ptr<Gpu> m_gpu;
-    LentEvent m_event; ///< once issued
+    LentEvent m_event; ///< once recorded
     const std::uint64_t m_number;
     std::atomic<int> m_state{kPending};
     std::atomic<bool> m_isResolved{false};
@@ -62,15 +63,15 @@ public:
     std::int64_t virtualTime() const override;
     bool isDone() const override;
 
-    /// For the record that is being submitted.
+    /// The mark of the record that is being submitted.
     std::shared_ptr<Mark> newMark();
-    /// Of the last record submitted; null before the first.
+    /// The mark of the last submitted record; null before the first.
     std::shared_ptr<Mark> lastMark() const;
 
 private:
     const std::shared_ptr<Gpu> m_gpu;
     mutable std::mutex m_mutex;
-    std::deque<std::shared_ptr<Mark>> m_marks; ///< the last one, and those before it that may not be passed
+    std::deque<std::shared_ptr<Mark>> m_marks; ///< the last mark, and earlier ones that may not have passed
     std::uint64_t m_count = 0;
 };
 

@@ -5,14 +5,14 @@
 namespace twb::cuda {
 namespace {
 
-/// Operations of one multiprocessor in one clock, dense, a multiply-add counted as two: CUDA C++ Programming
-/// Guide, "Arithmetic Instructions", and NVIDIA's architecture white papers for the tensor cores. The link is
-/// the PCIe of the generation's cards.
+/// Operations per multiprocessor and clock, dense, a multiply-add counted as two: CUDA C++ Programming Guide,
+/// "Arithmetic Instructions", and NVIDIA's architecture white papers for the tensor cores. The link is the
+/// PCIe version of the generation's cards.
 struct Generation {
-    int capability; ///< from this one on, major × 10 + minor
+    int capability; ///< the first capability of the row, major × 10 + minor
     double f64;
     double f32;
-    double half; ///< f16 and bf16, by tensor cores
+    double half; ///< f16 and bf16, on tensor cores
     double i8;
     double pinnedGBps;
 };

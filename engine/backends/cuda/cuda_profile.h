@@ -6,8 +6,8 @@
 
 namespace twb::cuda {
 
-/// What a GPU's own figures say it should do: cores × clock, bus width × memory clock, and what its
-/// generation's link carries. An estimate that prices work before the first run; `twb calibrate` measures.
+/// The theoretical figures of a GPU: cores × clock, bus width × memory clock, and the link of its generation.
+/// An estimate for predictions before the first run; `twb calibrate` measures.
 DeviceProfile estimatedProfile(int index, const cudaDeviceProp& properties);
 
 } // namespace twb::cuda

@@ -12,14 +12,14 @@
 namespace twb::cuda {
 namespace {
 
-constexpr double kAhead = 50e6; ///< ns of work issued before the GPU has done it
+constexpr double kAhead = 50e6; ///< ns of work that may be issued ahead of the GPU
 constexpr int kMostAhead = 512;
-constexpr double kLongestGraph = kAhead / 2; ///< ns; another one may lie behind it
-constexpr int kLooks = 2;                    ///< at a launch before it may be captured
+constexpr double kLongestGraph = kAhead / 2; ///< ns; a second one may be queued behind it
+constexpr int kLooks = 2;                    ///< observations of a launch before it may be captured
 constexpr std::size_t kStagingChunk = std::size_t{2} << 20;
 constexpr std::size_t kStagingChunks = 4;
 
-/// A range of the NVTX tools, named after the op that is issued in it.
+/// An NVTX range named after the op that is issued in it.
 class NamedRange {
 public:
     explicit NamedRange(const char* name) { nvtxRangePushA(name); }
@@ -28,8 +28,8 @@ public:
     NamedRange& operator=(const NamedRange&) = delete;
 };
 
-/// Whether the GPU's copy engine can read this host memory by itself. What was asked to be pinned may not be,
-/// where another backend served it.
+/// Whether the GPU's copy engine can read this host memory directly. Memory requested as pinned is pageable
+/// if another backend allocated it.
 bool isPinned(const void* memory) {
     cudaPointerAttributes attributes{};
     check(cudaPointerGetAttributes(&attributes, memory), "querying an address");
@@ -60,7 +60,7 @@ CudaStream::~CudaStream() {
     m_gpu.gpu->use();
     cudaStreamSynchronize(m_stream);
     m_pieces.clear();
-    // What graphs had of the GPU's memory is no pool's, and of no use to others.
+    // Memory of graphs belongs to no pool and cannot be reused.
     if (m_replayed.graphs > 0) cudaDeviceGraphMemTrim(m_gpu.gpu->index());
     m_ring.reset();
     m_queue.reset();
@@ -70,7 +70,7 @@ CudaStream::~CudaStream() {
 
 void CudaStream::prepare(const Launch& launch) {
     if (!launch.chain || launch.chain->kind != OpChain::Kind::pointwise || launch.memory->state) return;
-    m_gpu.gpu->makeCurrent(); // the driver's interface asks for a context
+    m_gpu.gpu->makeCurrent(); // the driver API requires a context
     launch.memory->state = m_gpu.chains->prepare(*launch.chain, launch.outputs[0].dtype);
 }
 
@@ -151,7 +151,8 @@ void CudaStream::work() {
     }
 }
 
-/// The next command; nothing when the stream ends. While there is none, what the GPU passes is counted.
+/// The next command; nothing if the stream ends. While waiting, collects the launches that the GPU has
+/// passed.
 std::optional<CudaStream::Command> CudaStream::next() {
     std::unique_lock lock(m_mutex);
     while (m_commands.empty()) {
@@ -195,7 +196,8 @@ void CudaStream::perform(const Command& command) {
 }
 
 void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
-    // Short: only until the other stream's thread has come as far. The GPU does the waiting itself.
+    // A short wait, until the other stream's thread has issued the record. The GPU itself waits for the
+    // event.
     const bool isThere = mark->waitUntilIssued();
     m_lastEnd.reset();
     if (isThere && !m_gpu.gpu->isLost())
@@ -204,8 +206,8 @@ void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     m_timeline->addWait(mark);
 }
 
-/// For what is issued next. Where the GPU has not come to the end of the last one, that is the start: one
-/// event less between them. Otherwise the start is now, so that no idle time counts.
+/// The start of the next launch. If the GPU has not reached the end of the last launch, that end is the
+/// start, which saves an event. Otherwise a new event is recorded, so that no idle time counts.
 std::shared_ptr<Span> CudaStream::newSpan() {
     auto end = std::make_shared<LentEvent>(m_gpu.gpu->timers());
     if (m_lastEnd && cudaEventQuery(m_lastEnd->get()) == cudaErrorNotReady)
@@ -215,7 +217,8 @@ std::shared_ptr<Span> CudaStream::newSpan() {
     return std::make_shared<Span>(Span{std::move(start), std::move(end)});
 }
 
-/// Issues one launch or copy between two events that time it; whether it did. Failures go to its guard.
+/// Issues one launch or copy between two events that time it. Returns whether it was issued. Failures go to
+/// its guard.
 template <class Issue>
 bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
                          double expectedNs, Issue&& issue) {
@@ -231,7 +234,7 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
             check(cudaEventRecord(span->end->get(), m_stream), "recording an event");
             m_lastEnd = span->end;
             if (m_queue && m_queue->mayHaveFault()) {
-                // What comes next may depend on it.
+                // The next launch may depend on it.
                 check(waitForEvent(span->end->get()), op);
                 m_queue->throwFault();
             }
@@ -265,14 +268,15 @@ void CudaStream::run(const Launch& launch, Seen* seen) {
 void CudaStream::run(std::span<const Launch* const> stretch) {
     std::vector<Piece>& pieces = m_pieces[stretch.data()];
     if (pieces.empty()) pieces = cut(stretch);
-    if (pieces.empty()) // the first times of these steps
+    if (pieces.empty()) // no times of these steps yet
         for (const Launch* launch : stretch) run(*launch, &m_seen[launch->step]);
     for (Piece& piece : pieces)
         if (!replay(piece))
             for (const Launch* launch : piece.launches) run(*launch);
 }
 
-/// Nothing before each of its launches was seen kLooks times. Waits, once for each, until they have passed.
+/// Nothing until each of its launches was observed kLooks times. Waits, once per launch, until these have
+/// passed.
 std::vector<CudaStream::Piece> CudaStream::cut(std::span<const Launch* const> stretch) {
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < stretch.size(); ++i) {
@@ -297,7 +301,7 @@ std::vector<CudaStream::Piece> CudaStream::cut(std::span<const Launch* const> st
     return pieces;
 }
 
-/// Launches a piece as one CUDA graph. False when that may not be or fails: then nothing of it was submitted.
+/// Launches a piece as one CUDA graph. False if that is not allowed or fails; then nothing was submitted.
 bool CudaStream::replay(Piece& piece) {
     if (!piece.mayCapture || m_gpu.gpu->isLost()) return false;
     stayClose(piece.expectedNs);
@@ -315,7 +319,7 @@ bool CudaStream::replay(Piece& piece) {
         }
         span = newSpan();
         piece.captured->launch(m_stream);
-    } catch (const std::exception&) { // each launch by itself says what is wrong with it
+    } catch (const std::exception&) { // the launches are then issued one by one and report their own errors
         piece.mayCapture = false;
         ++m_replayed.refused;
         return false;
@@ -331,7 +335,7 @@ bool CudaStream::replay(Piece& piece) {
 }
 
 void CudaStream::run(const Copy& copy) {
-    // Locking its pages takes longer than a small copy, and is none of its time.
+    // Pinning its pages takes longer than a small copy, and does not count as its time.
     if (copy.direction != CopyDirection::peer && copy.hostMemory == MemoryKind::pageable)
         m_ring->prepare(copy.bytes);
     guarded(copy.guard, copy.step, copy.timing, "copy",
@@ -342,7 +346,7 @@ void CudaStream::run(const Copy& copy) {
 void CudaStream::issueKernel(const Launch& launch) {
     if (!m_queue) throw Error(ErrorCode::unsupported, "kernels run on the compute stream");
     m_queue->begin(launch);
-    if (launch.outputs.empty()) return; // a Probe: its input stays where it is
+    if (launch.outputs.empty()) return; // a Probe: its input stays in place
     const Kernel* kernel = launch.chain ? nullptr : findKernel(launch.op);
     if (!kernel && !launch.chain)
         throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for CUDA");
@@ -355,7 +359,7 @@ void CudaStream::issueKernel(const Launch& launch) {
         m_queue->upload(scalars.back().data(), input.data, sizeOf(input.dtype));
         input.data = scalars.back().data();
     }
-    cudaGetLastError(); // "not ready" counts as an error, too, and is none
+    cudaGetLastError(); // cudaErrorNotReady is recorded as an error, but is none
     const KernelCall call{inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue};
     if (!launch.chain)
         kernel->run(call);
@@ -369,7 +373,7 @@ void CudaStream::issueKernel(const Launch& launch) {
 void CudaStream::issueCopy(const Copy& copy) {
     if (copy.bytes == 0) return;
     if (copy.direction == CopyDirection::peer) {
-        // Directly where the GPUs reach each other, through the host where not: CUDA knows both addresses.
+        // Direct between peers, else through the host: CUDA knows both addresses.
         check(cudaMemcpyAsync(copy.target, copy.source, copy.bytes, cudaMemcpyDefault, m_stream),
               "copying to another GPU");
         return;
@@ -388,9 +392,9 @@ void CudaStream::issueCopy(const Copy& copy) {
     }
 }
 
-/// Waits until what lies before the GPU, the next one included, takes less than kAhead: by what the profile
-/// says of each, corrected by what was measured, and by the mean. One that takes longer is let through alone:
-/// that the GPU then rests until it is passed costs little of its time, and a cancel has not two to wait for.
+/// Waits until the work ahead of the GPU, including the next launch, takes less than kAhead. The estimate
+/// combines the profile's time of each launch, corrected by the measured times, with the mean. A longer
+/// launch is issued alone: the GPU then idles a little, and a cancel has only one launch to wait for.
 void CudaStream::stayClose(double nextNs) {
     dropPassed();
     while (m_ahead.size() >= m_mostAhead || (!m_ahead.empty() && (m_aheadNs + nextNs) * m_slowness > kAhead))
@@ -416,7 +420,7 @@ void CudaStream::dropFirst() {
         if (Seen* const seen = first.seen) seen->ns = seen->passed++ == 0 ? ns : std::min(seen->ns, ns);
         m_meanNs = m_meanNs == 0 ? ns : m_meanNs + (ns - m_meanNs) / 16;
         if (first.expectedNs > 0) m_slowness += (ns / first.expectedNs - m_slowness) / 16;
-        // More at once as more have shown how long they take.
+        // Grows as more launches have known durations.
         const double fit = std::clamp(kAhead / std::max(m_meanNs, 1.0), 1.0, double{kMostAhead});
         m_mostAhead = std::min(m_mostAhead + 1, static_cast<std::size_t>(fit));
     }

@@ -12,21 +12,22 @@
 
 namespace twb::cuda {
 
-/// A queue of one GPU: a CUDA stream, and a thread that feeds it. The thread takes commands in their order,
-/// asks the guard just before it issues each, blocks where other backends' events are waited for, and stays
-/// at most kAhead in front of the GPU, so that a cancel or a failure finds little that cannot be called back.
+/// A queue of one GPU: a CUDA stream, and a thread that feeds it. The thread takes commands in order, asks
+/// the guard just before it issues each, and blocks on events of other backends. It stays at most kAhead
+/// ahead of the GPU, so that a cancel or a failure finds little issued work.
 ///
-/// A stretch is issued launch by launch the first two times: what a launch takes the first time is also what
-/// its library takes to start. From then on those of its launches that lie side by side and can be captured
-/// are CUDA graphs. What keeps a launch out of one:
-///   - its kernel reports what it finds in its inputs: the host looks before the next launch;
-///   - it, or those beside it, would take longer than kLongestGraph: it has little to gain, and a graph that
-///     was launched cannot be called back;
-///   - the capture failed, or CUDA refused to launch the graph: its launches go one by one from then on;
-///   - the run has failed or was cancelled: each launch is asked about by itself.
+/// A stretch is issued launch by launch the first two times, because the first launch includes the library's
+/// start-up. After that, adjacent launches that can be captured become CUDA graphs. A launch is not captured
+/// if:
+///   - its kernel reports faults, which the host checks before the next launch;
+///   - the piece would take longer than kLongestGraph: it would gain little, and a launched graph cannot be
+///   cancelled;
+///   - the capture failed, or CUDA refused to launch the graph: its launches are issued one by one from then
+///   on;
+///   - the run has failed or was cancelled: the guard is asked about each launch.
 class CudaStream final : public Stream {
 public:
-    /// `profile` must outlive the stream: it says how much work lies before the GPU.
+    /// `profile` must outlive the stream; it estimates the work ahead of the GPU.
     CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind);
     ~CudaStream() override;
 
@@ -37,7 +38,7 @@ public:
     void copy(const Copy& copy) override;
     void record(Event& event) override;
     void wait(Event& event) override;
-    void flush() override {} // the thread takes each command as it comes
+    void flush() override {} // the thread takes each command immediately
     void synchronize() override;
     std::uint64_t passed() const override { return m_passed.load(std::memory_order_relaxed); }
     std::int64_t clock() const override { return m_timeline->clock(); }
@@ -54,26 +55,26 @@ private:
         Event* event = nullptr;
         std::uint64_t record = 0;
     };
-    /// A launch of a stretch, as it was the first few times.
+    /// The first observations of a launch in a stretch.
     struct Seen {
-        bool hasFault = false; ///< or may have one
-        int passed = 0;        ///< times
-        double ns = 0;         ///< the shortest of these
+        bool hasFault = false; ///< whether it reported a fault, or may do so
+        int passed = 0;        ///< number of observations
+        double ns = 0;         ///< the shortest time
     };
-    /// Launches of a stretch that are issued together, or one by one.
+    /// Adjacent launches of a stretch, issued together or one by one.
     struct Piece {
         std::span<const Launch* const> launches;
-        double expectedNs = 0; ///< by the profile
-        double ns = 0;         ///< by what was seen
+        double expectedNs = 0; ///< from the profile
+        double ns = 0;         ///< from the observations
         bool mayCapture = false;
-        std::unique_ptr<CapturedLaunches> captured; ///< null before the first time
+        std::unique_ptr<CapturedLaunches> captured; ///< null before the first launch of the graph
     };
-    /// Issued, and maybe not passed.
+    /// A launch that was issued and may not have passed.
     struct Ahead {
         std::shared_ptr<Span> span;
         double expectedNs = 0;
         std::uint32_t launches = 1;
-        Seen* seen = nullptr; ///< where its time is to be noted
+        Seen* seen = nullptr; ///< receives its time
     };
     void push(Command command);
     void work();
@@ -111,17 +112,18 @@ private:
     std::uint64_t m_performed = 0;
     std::atomic<std::uint64_t> m_passed{0};
 
-    // The thread's own.
+    // Used by the thread only.
     std::unordered_map<std::uint32_t, Seen> m_seen;                        ///< by step
     std::unordered_map<const Launch* const*, std::vector<Piece>> m_pieces; ///< by stretch
     ReplayCounts m_replayed;
     std::deque<Ahead> m_ahead;
-    std::shared_ptr<const LentEvent> m_lastEnd; ///< of what was issued last; null when a wait lies behind it
+    std::shared_ptr<const LentEvent>
+        m_lastEnd; ///< the end of the last issued launch; null if a wait follows it
     double m_aheadNs = 0;
-    // Learnt as launches pass; until then carefully guessed.
+    // Learnt as launches pass; pessimistic before.
     std::size_t m_mostAhead = 1; ///< launches
     double m_meanNs = 0;         ///< of a launch
-    double m_slowness = 4;       ///< what launches take against what the profile says
+    double m_slowness = 4;       ///< ratio of measured times to the profile's
     std::thread m_thread;
 };
 

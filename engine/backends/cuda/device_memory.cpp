@@ -39,13 +39,13 @@ DeviceMemory::~DeviceMemory() {
     cudaStreamDestroy(m_stream);
 }
 
-/// The pool and its stream, when they are first needed. Under the lock, with the GPU current.
+/// Creates the pool and its stream at the first use. The lock must be held, and the GPU current.
 void DeviceMemory::prepare() {
     if (m_pool) return;
     if (m_gpu->isLost()) throw Error(ErrorCode::failed, m_gpu->lossSentence());
     check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     cudaMemPoolProps props{};
-    props.allocType = cudaMemAllocationTypePinned; // the name of device memory here
+    props.allocType = cudaMemAllocationTypePinned; // CUDA's name for device memory here
     props.location.type = cudaMemLocationTypeDevice;
     props.location.id = m_gpu->index();
     cudaMemPool_t pool = nullptr;
@@ -69,8 +69,8 @@ void DeviceMemory::openTo(int other) {
     m_openTo.push_back(other);
 }
 
-/// From the pool, and, when that has nothing left, once more after it gave back what it keeps, or from what
-/// other streams are about to give back.
+/// Allocates from the pool. If it is exhausted, tries again after trimming the pool, then with memory that
+/// other streams are about to free.
 cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t stream) {
     cudaError_t status = cudaMallocFromPoolAsync(memory, bytes, m_pool, stream);
     if (status != cudaErrorMemoryAllocation) return status;
@@ -85,8 +85,8 @@ cudaError_t DeviceMemory::take(void** memory, std::size_t bytes, cudaStream_t st
     return status;
 }
 
-/// Whether what one stream still uses may go to another, which then waits for it. Only where memory is short:
-/// otherwise nobody who allocates shall wait for a kernel.
+/// Whether memory still used by one stream may go to another, which then waits for it. Enabled only if memory
+/// is short: an allocation should not wait for a kernel.
 void DeviceMemory::allowWaiting(bool may) noexcept {
     int value = may ? 1 : 0;
     cudaMemPoolSetAttribute(m_pool, cudaMemPoolReuseAllowInternalDependencies, &value);
@@ -111,7 +111,8 @@ BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
                                          : take(&memory, std::max<std::size_t>(bytes, 1), m_stream);
     if (status == cudaErrorMemoryAllocation) refuse(bytes);
     check(status, "allocating device memory");
-    // Other streams may use it from now on. Nothing else is on this one, so this does not wait for work.
+    // Makes the memory available to other streams. This stream has no other work, so this does not wait for
+    // kernels.
     check(cudaStreamSynchronize(m_stream), "allocating device memory");
     return std::make_shared<Block>(shared_from_this(), memory, m_gauge.add(bytes));
 }
@@ -174,7 +175,7 @@ void DeviceMemory::trim() {
     trimLocked();
 }
 
-/// Gives back what nobody uses: the pool's, and what CUDA keeps for graphs.
+/// Returns unused memory: the pool's, and CUDA's for graphs.
 void DeviceMemory::trimLocked() noexcept {
     cudaMemPoolTrimTo(m_pool, 0);
     cudaDeviceGraphMemTrim(m_gpu->index());

@@ -11,16 +11,15 @@
 
 namespace twb::cuda {
 
-/// A GPU's memory: a pool of CUDA's stream-ordered allocator, which keeps what is freed (its release
-/// threshold is unlimited) and joins neighbouring pieces, so that no size classes of ours waste any. cudaFree
-/// would stop the whole device; this does not.
+/// A GPU's memory: a pool of CUDA's stream-ordered allocator. The pool keeps freed memory (unlimited release
+/// threshold) and merges neighbouring blocks, so size classes are not needed. Unlike cudaFree, it does not
+/// stop the device.
 ///
-/// Buffers are there for all streams when allocate() returns, and are free when the last owner lets go, which
-/// is after the streams that use it have passed. Scratch memory of kernels comes and goes in one stream's
-/// order.
+/// A buffer is usable in all streams when allocate() returns. It is freed by its last owner, after the
+/// streams that use it have passed. Scratch memory of kernels is allocated and freed in one stream's order.
 class DeviceMemory final : public Allocator, public std::enable_shared_from_this<DeviceMemory> {
 public:
-    /// Touches nothing yet: a GPU that is only looked at gets no context.
+    /// Does not touch the GPU: no context is created until memory is needed.
     DeviceMemory(std::shared_ptr<Gpu> gpu, std::size_t totalBytes);
     ~DeviceMemory() override;
 
@@ -28,14 +27,14 @@ public:
     MemoryStats stats() const override;
     void beginPeak() override;
     void trim() override;
-    /// What the driver has free, and what the pool keeps.
+    /// Free memory of the driver and of the pool.
     std::size_t freeBytes();
 
-    /// In the order of `stream`. Throws as allocate().
+    /// In the order of `stream`. Throws like allocate().
     void* allocateOn(cudaStream_t stream, std::size_t bytes);
     void releaseOn(cudaStream_t stream, void* memory) noexcept;
 
-    /// Lets `other` read and write this memory directly.
+    /// Gives `other` direct access to this memory.
     void openTo(int other);
 
 private:
@@ -52,7 +51,7 @@ private:
     const std::size_t m_total;
     mutable std::mutex m_mutex;
     cudaMemPool_t m_pool = nullptr;
-    cudaStream_t m_stream = nullptr; ///< of allocate() and release(), which no work is on
+    cudaStream_t m_stream = nullptr; ///< for allocate() and release(); it never has kernels
     std::vector<int> m_openTo;
     std::unordered_map<void*, PeakGauge::Share> m_scratch;
     PeakGauge m_gauge;

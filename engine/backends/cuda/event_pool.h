@@ -8,13 +8,13 @@
 
 namespace twb::cuda {
 
-/// CUDA events to lend, all made with the same flags, because making one takes longer than a launch.
+/// CUDA events to borrow, all created with the same flags: creating one takes longer than a launch.
 /// Thread-safe.
 class EventPool {
 public:
     explicit EventPool(unsigned flags) : m_flags(flags) {}
     ~EventPool();
-    /// One that nobody else has. The GPU must be current.
+    /// An unused event. The GPU must be current.
     cudaEvent_t take();
     void giveBack(cudaEvent_t event) noexcept;
 
@@ -24,11 +24,10 @@ private:
     std::vector<cudaEvent_t> m_free;
 };
 
-/// Blocks until an event has passed: for a short while awake, since most waits are shorter than it takes to
-/// be woken, then asleep.
+/// Blocks until an event has passed: spins briefly, since most waits are short, then sleeps.
 cudaError_t waitForEvent(cudaEvent_t event) noexcept;
 
-/// An event out of a pool, for as long as this lives.
+/// A borrowed event; returned by the destructor.
 class LentEvent {
 public:
     LentEvent() = default;

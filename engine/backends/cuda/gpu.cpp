@@ -22,8 +22,8 @@ void Gpu::use() const noexcept {
 std::shared_ptr<const ClockBase> Gpu::clockBase(cudaStream_t idle) {
     const std::scoped_lock lock(m_mutex);
     if (m_base && steadyNs() - m_base->hostNs < kBaseAge) return m_base;
-    // The event lies between two looks at the host's clock; of a few tries the narrowest is the truest. On a
-    // busy host there is not always a narrow one among the first few.
+    // The event lies between two queries of the host's clock. Of several tries, the one with the smallest
+    // interval is the most exact. A busy host may need more tries.
     constexpr int kTries = 5;
     constexpr int kMostTries = 100;
     constexpr std::int64_t kNarrow = 50'000; // ns

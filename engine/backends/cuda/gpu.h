@@ -12,34 +12,34 @@
 
 namespace twb::cuda {
 
-/// A moment that both clocks know: an event on the GPU's clock, and the host's steady clock in ns.
+/// A moment on both clocks: an event on the GPU's clock, and the host's steady clock in ns.
 struct ClockBase {
     LentEvent event;
     std::int64_t hostNs = 0;
 };
 
-/// One GPU: what its streams, events and allocators share. They hold it; it is gone when the last of them is.
+/// One GPU: the state shared by its streams, events and allocators, which own it jointly.
 class Gpu {
 public:
     explicit Gpu(int index) : m_index(index) {}
 
     int index() const noexcept { return m_index; }
     Device device() const noexcept { return Device::cuda(m_index); }
-    /// Makes it the calling thread's current GPU, with its context: before anything else is asked of CUDA, on
-    /// any thread. It stays so. To go back to another one would make that one's context, too, which takes
-    /// hundreds of megabytes of a GPU that nobody may have asked for.
+    /// Makes it the calling thread's current GPU and creates its context. Must come before any other CUDA
+    /// call on a thread. The previous GPU is not restored: that would create its context, which takes
+    /// hundreds of megabytes, even on an unused GPU.
     void makeCurrent() const;
-    /// Where that fails, whatever follows says so.
+    /// A failure shows in the next call.
     void use() const noexcept;
 
-    EventPool& timers() noexcept { return m_timers; } ///< events that keep the time
-    EventPool& marks() noexcept { return m_marks; }   ///< cheaper events that only order
+    EventPool& timers() noexcept { return m_timers; } ///< events with timing
+    EventPool& marks() noexcept { return m_marks; }   ///< cheaper events without timing
 
     /// A moment of the last second on both clocks, taken on `idle`.
     std::shared_ptr<const ClockBase> clockBase(cudaStream_t idle);
 
-    /// After an error that CUDA does not recover from nothing runs on this GPU any more: the first one's
-    /// sentence.
+    /// After an unrecoverable CUDA error, nothing runs on this GPU any more. The sentence is that of the
+    /// first error.
     void lose(cudaError_t status, const char* doing);
     void lose(const std::string& reason);
     bool isLost() const noexcept { return m_lost.load(std::memory_order_acquire); }

@@ -10,7 +10,7 @@
 namespace twb::cuda {
 namespace {
 
-/// For shapes, strides and scalars of launches that have not begun yet.
+/// For shapes, strides and scalars of launches that have not started yet.
 constexpr std::size_t kUploadChunk = 16 << 10;
 constexpr std::size_t kUploadChunks = 16;
 
@@ -25,7 +25,7 @@ BlasPair handlesFor(const GpuResources& gpu, cudaStream_t stream) {
     return pair;
 }
 
-/// Lets this thread lock pages while one of its streams captures: they are no part of the graph.
+/// Lets this thread pin pages while one of its streams captures; these calls are not part of the graph.
 class OutsideOfCapture {
 public:
     OutsideOfCapture() { exchange(); }

@@ -10,7 +10,7 @@
 
 namespace twb::cuda {
 
-/// What the streams of one GPU share.
+/// Shared by the streams of one GPU.
 struct GpuResources {
     std::shared_ptr<Gpu> gpu;
     std::shared_ptr<DeviceMemory> memory;
@@ -20,7 +20,7 @@ struct GpuResources {
     int multiprocessors = 0;
 };
 
-/// A compute stream as its kernels see it.
+/// The interface of a compute stream for its kernels.
 class LaunchQueue final : public Queue {
 public:
     LaunchQueue(const GpuResources& gpu, cudaStream_t stream);
@@ -38,9 +38,9 @@ public:
     void upload(void* target, const void* source, std::size_t bytes) override;
     Fault* fault() override;
 
-    /// While one of these lives the stream captures: what kernels upload is kept in `uploads`, each in pages
-    /// of its own, since each replay reads it again; and a kernel that asks for its fault ends the capture
-    /// by an Error, since nobody would look at it.
+    /// While an object lives, the stream captures. Each upload of a kernel is kept in `uploads` in its own
+    /// pages, since each replay reads it. A kernel that requests its fault memory ends the capture with an
+    /// Error, since the host could not check it.
     class Captured {
     public:
         Captured(LaunchQueue& queue, std::vector<BufferPtr>& uploads) : m_queue(queue) {
@@ -55,9 +55,9 @@ public:
     };
 
     void begin(const Launch& launch) noexcept;
-    /// Whether the launch asked for its fault: only then can it have one.
+    /// Whether the launch requested its fault memory; only then can it report a fault.
     bool mayHaveFault() const noexcept { return m_askedForFault; }
-    /// Throws what its kernels reported. Once they are over.
+    /// Throws the fault that its kernels reported. Call it after the launch is done.
     void throwFault() const;
 
 private:
@@ -67,7 +67,7 @@ private:
     StreamCopies m_copies;
     StagingRing m_uploads;
     BufferPtr m_faultMemory;
-    std::vector<BufferPtr>* m_captured = nullptr; ///< null: nothing is being captured
+    std::vector<BufferPtr>* m_captured = nullptr; ///< null: not capturing
     const char* m_op = "";
     bool m_allowsTf32 = false;
     bool m_askedForFault = false;

@@ -16,7 +16,7 @@
 namespace twb::cuda {
 namespace {
 
-/// The library's functions; it is never closed.
+/// The library's functions; the library is never closed.
 struct Library {
     decltype(&::nvrtcVersion) version = nullptr;
     decltype(&nvrtcGetNumSupportedArchs) archCount = nullptr;
@@ -98,7 +98,7 @@ private:
     nvrtcProgram m_program = nullptr;
 };
 
-/// The newest architecture, as major × 10 + minor, that NVRTC knows and that is not newer than this one.
+/// The newest architecture, as major × 10 + minor, that NVRTC supports and that is not newer than this one.
 int nearestArchitecture(int capability) {
     int count = 0;
     if (library()->archCount(&count) != NVRTC_SUCCESS) count = 0;

@@ -5,15 +5,16 @@
 
 namespace twb::cuda {
 
-/// The files that may hold NVRTC, best first: what another one than this build's makes is asked of no driver
-/// that is older. `driver` is the CUDA version it serves, as 13000 is 13.0.
+/// File names of NVRTC, best first. The output of a newer NVRTC than the build's is not given to an older
+/// driver. `driver` is its CUDA version; 13000 is 13.0.
 std::vector<std::string> nvrtcFiles(int driver);
-/// Whether NVRTC, which compiles for GPUs at run time, is here. It is looked for when first asked.
+/// Whether NVRTC, the run-time compiler for GPUs, is available. The first call looks for it.
 bool hasNvrtc();
-/// What one build of NVRTC makes differs from another's.
+/// Identifies the build of NVRTC, since builds differ in their output.
 std::string nvrtcVersion();
-/// Machine code, or, of a GPU newer than NVRTC, PTX that its driver translates, for a compute capability
-/// (major × 10 + minor). Throws Error(failed) with the compiler's words. There must be NVRTC.
+/// Compiles for a compute capability (major × 10 + minor). Returns machine code or, if the GPU is newer than
+/// NVRTC, PTX that its driver translates. Throws Error(failed) with the compiler's messages. NVRTC must be
+/// available.
 std::string compileForGpu(const std::string& source, int capability);
 
 } // namespace twb::cuda

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSmall = std::size_t{1} << 20;
 
-/// Powers of two up to 1 MiB, whole MiBs beyond.
+/// Powers of two up to 1 MiB, multiples of 1 MiB beyond.
 std::size_t roundedUp(std::size_t bytes) {
     return bytes <= kSmall ? std::bit_ceil(std::max<std::size_t>(bytes, 4096))
                            : (bytes + kSmall - 1) / kSmall * kSmall;

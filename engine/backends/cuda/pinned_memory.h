@@ -9,11 +9,11 @@
 
 namespace twb::cuda {
 
-/// Page-locked host memory. Locking pages takes long and unlocking them stops the device, so blocks are kept
-/// for the next request of their size until trim().
+/// Page-locked host memory. Pinning pages takes long and unpinning stops the device, so freed blocks are kept
+/// for reuse until trim().
 class PinnedMemory final : public Allocator, public std::enable_shared_from_this<PinnedMemory> {
 public:
-    /// `limit` in bytes: pages that are locked are lost to everybody else.
+    /// `limit` in bytes: pinned pages are not available to other programs.
     PinnedMemory(std::shared_ptr<Gpu> gpu, std::size_t limit);
     ~PinnedMemory() override;
 

@@ -3,7 +3,7 @@
 
 #include <exception>
 
-// What the library shows to the outside; everything else in it is hidden.
+// The exported functions; all other symbols are hidden.
 
 #define TWB_EXPORT extern "C" __attribute__((visibility("default")))
 

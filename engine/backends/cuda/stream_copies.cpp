@@ -22,7 +22,7 @@ void StreamCopies::mark(std::size_t chunk) {
 }
 
 void StreamCopies::waitFor(std::size_t chunk) {
-    // Errors show where the copies are waited for; a lost GPU reads nothing any more.
+    // Errors are reported by the wait for the copies. A lost GPU does not read any more.
     if (m_marks[chunk].get()) waitForEvent(m_marks[chunk].get());
 }
 

@@ -8,7 +8,7 @@
 
 namespace twb::cuda {
 
-/// What a staging ring asks of one CUDA stream.
+/// A CUDA stream as the copies of a staging ring.
 class StreamCopies final : public CopyQueue {
 public:
     StreamCopies(Gpu& gpu, cudaStream_t stream, std::size_t chunks);
@@ -19,13 +19,13 @@ public:
     void waitFor(std::size_t chunk) override;
     bool goesOn() override;
 
-    /// Who decides whether the copy of a step goes on; null: it does.
+    /// Decides whether the copy of a step continues; null: it does.
     void setGuard(LaunchGuard* guard, std::uint32_t step) noexcept;
 
 private:
     Gpu& m_gpu;
     cudaStream_t m_stream;
-    std::vector<LentEvent> m_marks; ///< by chunk; none before its first use
+    std::vector<LentEvent> m_marks; ///< by chunk; empty before its first use
     LaunchGuard* m_guard = nullptr;
     std::uint32_t m_step = 0;
 };

@@ -15,7 +15,7 @@
 namespace twb::cuda {
 namespace {
 
-/// All timelines, and the lock over them and what they hold.
+/// All timelines, and the lock that protects them and their contents.
 struct Registry {
     std::mutex mutex;
     std::vector<Timeline*> timelines;
@@ -26,11 +26,11 @@ Registry& registry() {
     return all;
 }
 
-/// CUDA gives the time between two events in ms as a float: 24 bits, so only short times are exact. The next
-/// span is therefore measured from the end of one that is at most this far away, in ns.
+/// CUDA gives the time between two events in ms as a float with 24 bits, so only short times are exact. A
+/// span is therefore measured from the end of another one that is at most this many ns earlier.
 constexpr std::int64_t kChainEvery = 50'000'000;
 
-/// Between two passed events of one GPU, in ns.
+/// The time between two passed events of one GPU, in ns.
 std::int64_t between(cudaEvent_t from, cudaEvent_t to) {
     float ms = 0;
     check(cudaEventElapsedTime(&ms, from, to), "reading an event's time");
@@ -48,7 +48,7 @@ Timeline::Timeline(std::shared_ptr<Gpu> gpu, cudaStream_t idle)
 Timeline::~Timeline() {
     const std::scoped_lock lock(registry().mutex);
     std::erase(registry().timelines, this);
-    // Whoever waits for a record of this stream on the virtual clock shall not wait for ever.
+    // Releases waits for a record of this stream on the virtual clock.
     for (const Item& item : m_items)
         if (item.kind == Item::Kind::record) item.mark->resolve(m_virtual);
 }
@@ -171,7 +171,7 @@ void Timeline::resolveSpan(const Item& item) {
     }
 }
 
-/// `from` was at `start` on the host's clock, and at m_virtual on the virtual one.
+/// `from` was at `start` on the host's clock, and at m_virtual on the virtual clock.
 void Timeline::setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const {
     if (inner.marks.empty()) return;
     std::int64_t begin = between(from, inner.marks.front().get());

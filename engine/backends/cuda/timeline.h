@@ -10,15 +10,15 @@
 
 namespace twb::cuda {
 
-/// The start and the end of one launch or copy on the GPU's clock. An end may be the next one's start.
+/// The start and the end of one launch or copy on the GPU's clock. An end may be the start of the next one.
 struct Span {
     std::shared_ptr<const LentEvent> start;
     std::shared_ptr<const LentEvent> end;
 };
 
-/// Launches of one CUDA graph. Launch i lies between mark i and the next one, which the graph records anew
-/// each time that it is launched: they may be read once that is passed, and before it is launched again.
-/// There are none where no launch is timed.
+/// Launches of one CUDA graph. Launch i is between mark i and the next mark. Each launch of the graph records
+/// the marks anew, so they are valid after it has passed and until the graph is launched again. Without timed
+/// launches there are no marks.
 struct InnerSpans {
     struct Member {
         LaunchTiming* timing = nullptr;
@@ -30,12 +30,12 @@ struct InnerSpans {
     std::vector<LentEvent> marks;
 };
 
-/// What one stream did, in its order, until its times are known. Times are read off CUDA events that have
-/// passed: nothing waits. On the virtual clock a launch takes what was measured, and a wait moves the stream
-/// to where the other one was.
+/// The ordered work of one stream, until its times are known. Times are read from CUDA events that have
+/// passed, without waiting. On the virtual clock, a launch takes its measured time, and a wait advances the
+/// stream to the time of the other stream.
 ///
-/// Timelines of all streams of all GPUs are resolved together, under one lock, since each may wait for
-/// others.
+/// The timelines of all streams of all GPUs are resolved together under one lock, since they may wait for
+/// each other.
 class Timeline {
 public:
     Timeline(std::shared_ptr<Gpu> gpu, cudaStream_t idle);
@@ -44,18 +44,18 @@ public:
     /// A launch or a copy; `timing` may be null. `op` is for messages.
     void addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard, std::uint32_t step,
                  const char* op);
-    /// A CUDA graph's launches, all of them within `span`.
+    /// The launches of a CUDA graph, all within `span`.
     void addReplay(std::shared_ptr<Span> span, std::shared_ptr<const InnerSpans> launches);
     void addRecord(std::shared_ptr<Mark> mark);
     void addWait(std::shared_ptr<Mark> mark);
-    /// A wait for another backend's event, which was at this virtual time.
+    /// A wait for another backend's event at this virtual time.
     void addWait(std::int64_t virtualTime);
 
-    /// Of an idle stream, in ns.
+    /// The stream must be idle. In ns.
     std::int64_t clock();
     void resetClock(std::int64_t virtualNow);
 
-    /// Makes valid what can be: of all timelines there are.
+    /// Resolves all times that are known, of all timelines.
     static void resolveAll();
 
 private:
@@ -67,7 +67,7 @@ private:
         LaunchGuard* guard = nullptr;
         std::uint32_t step = 0;
         const char* op = "";
-        std::shared_ptr<const InnerSpans> inner; ///< of a CUDA graph, in the place of the four before
+        std::shared_ptr<const InnerSpans> inner; ///< of a CUDA graph; then the four members above are unused
         std::shared_ptr<Mark> mark;
         std::int64_t virtualTime = 0;
     };
@@ -81,7 +81,7 @@ private:
     const std::shared_ptr<Gpu> m_gpu;
     std::deque<Item> m_items;
     std::shared_ptr<const ClockBase> m_base;
-    std::shared_ptr<Span> m_last; ///< whose end is the base of what follows, when set
+    std::shared_ptr<Span> m_last; ///< if set, the next span is measured from its end
     std::int64_t m_lastEndNs = 0; ///< on the host's clock
     std::int64_t m_virtual = 0;
 };

@@ -10,7 +10,7 @@
 namespace twb {
 namespace {
 
-/// The profile's roofline and link instead of what the host took.
+/// Times from the profile's roofline and link instead of measured ones.
 class ModelledDurations final : public DurationModel {
 public:
     explicit ModelledDurations(DeviceProfile profile) : m_profile(std::move(profile)) {}

@@ -4,9 +4,9 @@
 
 namespace twb {
 
-/// An accelerator that is not there: its own memory space with the profile's size as its budget, real worker
-/// threads as streams, numerics by the host kernels, and a virtual clock on which each launch and each copy
-/// takes what the profile says. Allocates host memory only for what is asked for.
+/// A simulated accelerator: its own memory space with the profile's size as budget, worker threads as
+/// streams, results from the host kernels, and a virtual clock on which each launch and copy takes the
+/// profile's time. Allocates only the host memory that is requested.
 std::shared_ptr<Backend> makeSimulatedBackend(Device device, DeviceProfile profile);
 
 } // namespace twb

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-// If, Loop and Scan of a model. Their bodies become frames; what ONNX passes and returns by position becomes
-// nodes in them and inputs of the owner, as ops/control_flow.cpp says.
+// If, Loop and Scan of a model. Their bodies become frames. Values that ONNX passes by position become nodes
+// in the frames and inputs of the owner, as described in ops/control_flow.cpp.
 
 namespace twb::onnx_import {
 namespace {
@@ -13,7 +13,7 @@ std::int64_t entryOf(const NodeProto& node, std::string_view name, int index) {
     return list && index < list->ints_size() ? list->ints(index) : 0;
 }
 
-/// Whether something in a graph, or in the graphs inside it, reads a name.
+/// Whether a graph, or a graph inside it, reads a name.
 bool reads(const onnx::GraphProto& graph, const std::string& name) {
     const auto isIt = [&](const std::string& input) { return input == name; };
     for (const NodeProto& node : graph.node()) {
@@ -35,7 +35,7 @@ bool hasFixedSizes(const onnx::ValueInfoProto& value) {
 
 } // namespace
 
-/// An If, Loop or Scan: its bodies' nodes in frames, and their results behind its own inputs.
+/// An If, Loop or Scan: the nodes of its bodies in frames, and their results as inputs after its own.
 void Import::addControl(const NodeProto& proto, NodeId id) {
     const std::string& op = proto.op_type();
     const int own = op == "If" ? 1 : op == "Loop" ? std::min(2, proto.input_size()) : 0;
@@ -57,7 +57,7 @@ void Import::addControl(const NodeProto& proto, NodeId id) {
         results = addBody(proto, id, "body");
         carried = op == "Loop" ? std::max(0, proto.input_size() - 2) : proto.input_size() - scannedBy(proto);
     }
-    const int first = op == "Loop" ? 2 : own; // where a Loop's cond_out goes
+    const int first = op == "Loop" ? 2 : own; // the position of a Loop's cond_out
     for (std::size_t i = 0; i < results.size(); ++i)
         m_delta.edgesAdded.push_back({results[i], {id, first + static_cast<int>(i)}});
     const std::size_t outputs = op == "If" ? results.size() / 2 : results.size() - (op == "Loop" ? 1 : 0);
@@ -104,10 +104,10 @@ std::vector<PortRef> Import::addBody(const NodeProto& proto, NodeId owner, const
     return results;
 }
 
-/// What a body is passed by position, as nodes in it.
+/// The values passed to a body by position, as nodes in the body.
 void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
     const bool isLoop = proto.op_type() == "Loop";
-    const int taken = isLoop ? 2 : 0; // the iteration and the condition
+    const int taken = isLoop ? 2 : 0; // the iteration number and the condition
     const int passed = proto.op_type() == "If" ? 0
                        : isLoop                ? std::max(0, proto.input_size() - 2)
                                                : proto.input_size();
@@ -126,7 +126,7 @@ void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
     };
     if (isLoop) {
         if (reads(body, body.input(0).name())) state("Iteration", body.input(0));
-        // A body that runs does so because its condition is true.
+        // While a body runs, its condition is true.
         if (reads(body, body.input(1).name())) {
             Node& condition = state("Constant", body.input(1));
             condition.attributes.set("value", std::int64_t{1});
@@ -154,7 +154,7 @@ void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
     }
 }
 
-/// An input of a node whose body is being read: by a name that the body does not see yet.
+/// The body does not see this name yet: it comes from an outer graph.
 PortRef Import::outside(const NodeProto& node, int port) {
     Scope inside = std::move(m_scopes.back());
     m_scopes.pop_back();

@@ -53,7 +53,7 @@ std::string Export::run() {
     m_out = m_model.mutable_graph();
     m_out->set_name(m_graph.info().title.empty() ? "graph" : m_graph.info().title);
     for (const NodeFacts* facts : contentsOf(nullptr)) add(*facts, *m_graph.find(facts->id));
-    // In the order in which they were added: the order of a model's outputs is part of what it is.
+    // In creation order, which is the order of the model's outputs.
     for (const Node& node : m_graph.nodes()) {
         const NodeFacts& facts = *m_analysis.find(node.id);
         if (facts.op->role == OpRole::sink && !m_bodies.around(node.id)) addOutput(facts, node);
@@ -154,7 +154,7 @@ void Export::addOutput(const NodeFacts& facts, const Node& node) {
     describe(*m_analysis.typeOf(from), *m_out->add_output(), name);
 }
 
-/// A list that stands in an attribute, as the input that ONNX wants.
+/// An attribute list as the input that ONNX requires.
 std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, const std::string& base) {
     const AttributeSpec& spec = *facts.op->attribute(port.name);
     if (spec.type == AttributeType::flag)
@@ -175,7 +175,7 @@ std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, cons
     } else {
         make(facts.attributes.integers(port.name));
     }
-    // Where the port must have the dtype of another one, it does.
+    // Casts a port to the dtype of another port if they must agree.
     for (std::size_t i = 0; i < facts.inputs.size() && !port.typeVariable.empty(); ++i) {
         if (!facts.inputs[i] || facts.op->inputAt(static_cast<int>(i)).typeVariable != port.typeVariable)
             continue;
@@ -227,7 +227,7 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const NodeForm form = formOf(useOf(facts), m_versions.at(op.domain));
     const std::string base = unique(node.name);
-    // Its host inputs are initializers, which stand before the node in any case.
+    // Its host inputs are initializers, which precede all nodes.
     std::vector<std::string> inputs;
     for (std::size_t port = 0; port < form.inputs.size(); ++port) {
         std::string& name = inputs.emplace_back();
@@ -255,8 +255,8 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
     for (const onnx::AttributeProto& attribute : form.attributes) *proto.add_attribute() = attribute;
 }
 
-/// What stands directly in a body (null: outside of all), in an order to run in, without sinks: what a Probe
-/// in a body keeps is nobody's output.
+/// The nodes directly in a body (null: outside all bodies), in execution order, without sinks: a Probe in a
+/// body is not an output.
 std::vector<const NodeFacts*> Export::contentsOf(const Body* body) const {
     std::vector<const NodeFacts*> out;
     for (const NodeFacts& facts : m_analysis.nodes)

@@ -23,8 +23,8 @@ std::string Export::addIdentity(const std::string& from, const std::string& want
     return identity.output(0);
 }
 
-/// The reverse of what the import does: frames become graphs in attributes, and what stands for their inputs
-/// and outputs goes back to its position.
+/// The reverse of the import: frames become graphs in attributes, and the nodes for their inputs and outputs
+/// become positions.
 void Export::addControl(const NodeFacts& facts, const Node& node) {
     onnx::NodeProto proto;
     proto.set_op_type(facts.op->name);

@@ -18,7 +18,7 @@ namespace twb::onnx_export {
 /// The oldest opset that is written.
 constexpr int kOpset = 17;
 
-/// Turns one graph into a model.
+/// Converts one graph to a model.
 class Export {
 public:
     Export(const Graph& graph, const TensorFiles* files)
@@ -28,7 +28,7 @@ public:
     std::string run();
 
 private:
-    /// Where tensors live does not matter here: every lane is real enough to check shapes and dtypes.
+    /// Devices do not matter here; the map only allows shapes and dtypes to be checked.
     static DeviceMap devicesOf(const Graph& graph);
     static Graph graphToExport(const Graph& graph, const TensorFiles* files);
     void add(const NodeFacts& facts, const Node& node);
@@ -56,7 +56,7 @@ private:
     const Bodies m_bodies;
     const Analysis m_analysis;
     onnx::ModelProto m_model;
-    onnx::GraphProto* m_out = nullptr; ///< the model's, or that of the body that is being written
+    onnx::GraphProto* m_out = nullptr; ///< the model's graph, or that of the current body
     std::map<PortRef, std::string> m_names;
     std::set<std::string> m_taken;
     std::map<std::string, int> m_versions; ///< by domain

@@ -23,7 +23,7 @@ using Names = std::unordered_map<std::string, std::string>;
 
 constexpr int kDeepestCalls = 64;
 constexpr std::size_t kMostNodes = 200'000;
-/// FunctionProto.attribute_proto, which is younger than the library that parses here.
+/// FunctionProto.attribute_proto, which the installed ONNX library does not know yet.
 constexpr int kAttributeDefaults = 11;
 
 class Inliner {
@@ -94,7 +94,7 @@ private:
             onnx::GraphProto graph;
             graph.mutable_node()->Swap(function.mutable_node());
             upgradeNodes(graph, import.version());
-            for (const onnx::TensorProto& tensor : graph.initializer()) { // which a function cannot have
+            for (const onnx::TensorProto& tensor : graph.initializer()) { // a function cannot have them
                 NodeProto& constant = *function.add_node();
                 constant.set_op_type("Constant");
                 constant.add_output(tensor.name());
@@ -122,7 +122,7 @@ private:
         return name;
     }
 
-    /// A function's nodes with the names, inputs, outputs and attributes of one call.
+    /// The nodes of a function with the names, inputs, outputs and attributes of one call.
     Nodes instantiate(const NodeProto& call, const Function& function) {
         const FunctionProto& proto = *function.proto;
         if (call.input_size() > proto.input_size() || call.output_size() > proto.output_size())
@@ -138,7 +138,7 @@ private:
             const bool wanted = i < call.output_size() && !call.output(i).empty();
             if (const auto passed = names.find(proto.output(i)); passed != names.end()) {
                 if (!wanted) continue;
-                NodeProto& identity = *out.Add(); // an input that is handed back, or one output twice
+                NodeProto& identity = *out.Add(); // for an input that is returned, or a repeated output
                 identity.set_op_type("Identity");
                 identity.set_name(prefix + "/Identity");
                 identity.add_input(passed->second);
@@ -176,7 +176,7 @@ private:
             if (const auto usual = function.defaults.find(attribute.ref_attr_name());
                 !given && usual != function.defaults.end())
                 given = &usual->second;
-            if (!given) { // then it has the op's own default
+            if (!given) { // then the op's own default applies
                 node.mutable_attribute()->DeleteSubrange(i, 1);
                 continue;
             }

@@ -5,10 +5,9 @@
 
 namespace twb {
 
-/// Puts the nodes of the model's own functions where these are called, each under the name of its call
-/// ("block1/conv"), so that modules come of them; their operators upgraded from the function's own opset.
-/// Throws Error(badFile) with `path` for functions that call themselves, or that come to more nodes than a
-/// graph may have.
+/// Inlines the model's own functions. Each node gets the name of its call as a prefix ("block1/conv"), which
+/// becomes a module. Operators are upgraded from the function's own opset. Throws Error(badFile) with `path`
+/// for recursive functions, and if the result has more nodes than a graph may have.
 void inlineFunctions(onnx::ModelProto& model, const std::filesystem::path& path);
 
 } // namespace twb

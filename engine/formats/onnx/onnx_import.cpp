@@ -22,13 +22,13 @@ namespace onnx_import {
 namespace {
 
 constexpr std::int64_t kOldestOpset = 1;
-/// Up to this many elements a constant is written into the graph, where a person can read and change it.
+/// Constants with at most this many elements are written into the graph, where users can edit them.
 constexpr std::int64_t kInlineElements = 64;
 /// Messages inside one another: three for each If, Loop or Scan in a body of another. The library's own
 /// limit, 100, ends at 32 of them.
 constexpr int kDeepestMessages = 1000;
-constexpr double kMargin = 24; ///< between the lane's border and what stands first
-constexpr double kFrame = 18;  ///< what a frame needs beside that
+constexpr double kMargin = 24; ///< between the lane's border and the first node
+constexpr double kFrame = 18;  ///< additional margin for a frame
 
 template <class Message> Message parse(std::string_view bytes, const fs::path& path) {
     google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
@@ -45,7 +45,7 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     return message;
 }
 
-/// Names are bytes in a model and text in a project: what is no UTF-8 becomes U+FFFD.
+/// Names are bytes in a model and text in a project; invalid UTF-8 becomes U+FFFD.
 std::string textOf(const std::string& bytes) {
     using nlohmann::json;
     return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
@@ -70,7 +70,7 @@ ImportedModel Import::run(std::string_view bytes) {
     for (const auto& value : graph.output()) m_outputNames.insert(textOf(value.name()));
     for (const auto& proto : graph.initializer()) addInitializer(proto);
     for (const auto& value : graph.input())
-        if (!find(value.name())) addInput(value); // an initializer may be a default for an input
+        if (!find(value.name())) addInput(value); // an initializer may be the default of an input
     addContents(graph);
     for (const auto& value : graph.output()) addOutput(value);
     GraphInfo info = m_out.graph.info();
@@ -82,7 +82,7 @@ ImportedModel Import::run(std::string_view bytes) {
     return std::move(m_out);
 }
 
-/// The nodes of a graph; its initializers and inputs are there.
+/// Adds the nodes of a graph, after its initializers and inputs.
 void Import::addContents(const onnx::GraphProto& graph) {
     if (graph.sparse_initializer_size() > 0)
         refuse(m_path.string(), "it has sparse initializers, which are not supported; export dense ones");
@@ -116,7 +116,7 @@ void Import::checkVersions(const onnx::ModelProto& model) {
     }
 }
 
-/// A name of its own: outputs have theirs from the model, what else is called so gets its op before it.
+/// A unique name. Outputs have the model's names; another node with such a name gets its op as a prefix.
 std::string Import::uniqueName(const std::string& wanted, const std::string& op) {
     const bool isOutput = op == "Probe";
     if (isOutput && m_outputNames.contains(wanted) && m_taken.insert(wanted).second) return wanted;
@@ -144,20 +144,20 @@ void Import::define(const std::string& name, PortRef output, const std::string& 
                fmt::format("its output \"{}\" has another source already; each tensor has one source", name));
 }
 
-/// Names of the graphs around are seen, too.
+/// Names of outer graphs are visible, too.
 const PortRef* Import::find(const std::string& name) const {
     for (auto scope = m_scopes.rbegin(); scope != m_scopes.rend(); ++scope)
         if (const auto at = scope->values.find(name); at != scope->values.end()) return &at->second;
     return nullptr;
 }
 
-/// A tensor that the model holds: as a Constant that can be read, or as a File.
+/// A tensor of the model: a Constant if it is small, else a File.
 NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
     const std::int64_t count = tensor.elementCount();
-    const bool beyond = tensor.dtype() == DType::u64; // whose larger half an attribute cannot hold
+    const bool beyond = tensor.dtype() == DType::u64; // an attribute cannot hold the upper half of its range
     if (count > kInlineElements || beyond) {
         std::string path = fmt::format("{}#{}", m_options.tensorFile, textOf(name));
-        while (!m_out.tensors.emplace(path, tensor).second) path += '_'; // two names may read the same
+        while (!m_out.tensors.emplace(path, tensor).second) path += '_'; // different names may become equal
         Node& node = newNode("File", name);
         node.attributes.set("path", path);
         m_parameters.push_back(node.id);
@@ -252,7 +252,7 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         }
         return;
     case AttributeProto::FLOAT:
-        // ONNX's random ops have a seed in floating point.
+        // ONNX's random ops have a floating-point seed.
         if (spec && spec->type == AttributeType::integer && attribute.f() == std::trunc(attribute.f()) &&
             std::abs(attribute.f()) < 0x1p62F)
             node.attributes.set(key, static_cast<std::int64_t>(attribute.f()));
@@ -275,10 +275,10 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         return;
     }
     case AttributeProto::TENSOR: {
-        // ConstantOfShape's: one element, from which the dtype comes as well.
+        // ConstantOfShape's value: one element, which also determines the dtype.
         const Tensor tensor = tensorFromProto(attribute.t(), m_path.parent_path(),
                                               fmt::format("{}, attribute \"{}\"", where, attribute.name()));
-        if (!op) return; // a placeholder has no use for it
+        if (!op) return; // not needed for a placeholder
         if (tensor.elementCount() != 1 || !op->attribute("dtype"))
             refuse(where,
                    fmt::format("its attribute \"{}\" is a tensor of shape {}, but must have one element",
@@ -335,12 +335,13 @@ void Import::addNode(const NodeProto& proto) {
         newNode(op || isDefaultDomain(proto.domain()) ? proto.op_type()
                                                       : fmt::format("{}.{}", proto.domain(), proto.op_type()),
                 name.empty() ? proto.op_type() : name);
-    if (!isControl(proto)) // whose attributes are for those who read its bodies
+    if (!isControl(proto)) // whose graph attributes are imported with its bodies
         for (const AttributeProto& attribute : proto.attribute())
             setAttribute(node, op, attribute, at(label));
     const auto opset = m_opsets.find(isDefaultDomain(proto.domain()) ? std::string() : proto.domain());
-    if (!op && opset != m_opsets.end()) node.attributes.set("opset", opset->second); // to be said of it
-    // Split has the attribute in ONNX, too; of others the outputs are counted here.
+    if (!op && opset != m_opsets.end())
+        node.attributes.set("opset", opset->second); // for the message about the op
+    // Split has this attribute in ONNX, too; for other ops the outputs are counted here.
     if (op && op->attribute("num_outputs") && !node.attributes.has("num_outputs"))
         node.attributes.set("num_outputs", std::int64_t{proto.output_size()});
     const NodeId id = node.id;
@@ -373,7 +374,7 @@ void Import::addOutput(const onnx::ValueInfoProto& value) {
     m_delta.edgesAdded.push_back({*source, {probe.id, 0}});
 }
 
-/// Parameters go into the ops that read them, modules get frames, and all of it a place.
+/// Folds parameters into their consumers, makes frames for modules, and lays out all nodes.
 void Import::layOut() {
     Graph& graph = m_out.graph;
     graph.apply(fold(graph, m_parameters));
@@ -388,7 +389,7 @@ void Import::layOut() {
     }
     const double frames = kFrame * static_cast<double>(deepest);
     graph.apply(arrange(graph, all, {kMargin + frames, kMargin + frames}));
-    Delta beside; // where a folded one would stand as a card
+    Delta beside; // for parameters that cannot be folded
     for (const NodeId id : m_parameters) {
         const Node* node = graph.find(id);
         const auto into = foldedInto(graph, *node);

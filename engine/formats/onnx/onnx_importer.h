@@ -22,7 +22,7 @@ using onnx::NodeProto;
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", place, problem));
 }
 
-/// A node as messages name it.
+/// A node as named in messages.
 inline std::string labelOf(const NodeProto& node) {
     if (!node.name().empty()) return fmt::format("node \"{}\" ({})", node.name(), node.op_type());
     return fmt::format("the {} that makes \"{}\"", node.op_type(),
@@ -34,7 +34,7 @@ inline bool isControl(const NodeProto& node) {
            (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
 }
 
-/// Turns one model into a graph.
+/// Converts one model to a graph.
 class Import {
 public:
     Import(const fs::path& path, const OnnxImportOptions& options) : m_path(path), m_options(options) {}
@@ -71,14 +71,14 @@ private:
     ImportedModel m_out;
     Delta m_delta;
     LaneId m_lane = LaneId::none;
-    /// Names, and the frame that nodes are added to: the model's, and inside it those of each body.
+    /// Names, and the frame of new nodes: those of the model, and inside it of each body.
     struct Scope {
         FrameId frame = FrameId::none;
         std::unordered_map<std::string, PortRef> values{};
     };
     std::vector<Scope> m_scopes{Scope{}};
     std::vector<NodeId> m_parameters;
-    std::set<std::string> m_outputNames; ///< which belong to the Probes
+    std::set<std::string> m_outputNames; ///< used by the Probes
     std::set<std::string> m_taken;
     std::map<std::string, std::int64_t> m_opsets; ///< by domain
 };

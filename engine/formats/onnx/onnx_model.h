@@ -17,31 +17,31 @@ namespace twb {
 struct OnnxImportOptions {
     /// How File nodes name the model's large tensors until it is saved: "<tensorFile>#<name>".
     std::string tensorFile = "model.safetensors";
-    /// Tensors for inputs of the model, by name; the others become Input nodes.
+    /// Tensors for inputs of the model, by name; other inputs become Input nodes.
     std::map<std::string, Tensor> inputs{};
-    /// Sizes for the model's symbolic dimensions ("batch"); those that are not named are 1.
+    /// Sizes of the model's symbolic dimensions ("batch"); missing ones are 1.
     std::map<std::string, std::int64_t> dimensions{};
 };
 
-/// What a model became.
+/// The result of an import.
 struct ImportedModel {
     struct Output {
         std::string name;
-        PortRef from; ///< the node's output that it is
+        PortRef from; ///< the output of the node
     };
     Graph graph;
-    std::map<std::string, Tensor> tensors; ///< by the path that File nodes name them by
+    std::map<std::string, Tensor> tensors; ///< by their path in File nodes
     std::vector<Output> outputs;
-    std::set<std::string> dimensions; ///< symbolic ones of its inputs, by name
-    std::vector<std::string> remarks; ///< sentences: what was read otherwise than it is written
+    std::set<std::string> dimensions; ///< symbolic dimensions of its inputs, by name
+    std::vector<std::string> remarks; ///< sentences about parts of the model that were imported differently
 };
 
-/// Reads an ONNX model (up to opset 23, external data beside it included) into a graph on one lane, `cpu`:
-/// nodes as nodes, small initializers as Constants, large ones as Files, inputs as Input nodes, outputs as
-/// Probes. An op that is not in the op table becomes a placeholder under its own name. Throws Error(io) and
-/// Error(badFile), with the file, the node or the tensor and what is wrong with it.
+/// Imports an ONNX model (up to opset 23, with external data beside it) into a graph on one lane, `cpu`:
+/// nodes, small initializers as Constants, large ones as Files, inputs as Input nodes, outputs as Probes. An
+/// op that is not in the op table becomes a placeholder with its own name. Throws Error(io) and
+/// Error(badFile) that name the file, the node or tensor, and the problem.
 ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOptions& options = {});
-/// The same from the bytes of a model; `path` is where it comes from, for messages and for external data.
+/// The same for the bytes of a model; `path` is its origin, for messages and external data.
 ImportedModel parseOnnx(std::string_view bytes, const std::filesystem::path& path,
                         const OnnxImportOptions& options = {});
 
@@ -52,7 +52,7 @@ ImportedModel parseOnnx(std::string_view bytes, const std::filesystem::path& pat
 /// Error(invalidArgument) for a path that a project must not have (FileClaims).
 std::string saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
 
-/// A tensor in ONNX's own file form (.pb, as the backend tests have them). Throws as importOnnx.
+/// Reads a tensor in ONNX's own file format (.pb, as in the backend tests). Throws like importOnnx.
 Tensor readOnnxTensor(const std::filesystem::path& path);
 
 /// Tensors in memory as the files of a graph, by path.

@@ -7,11 +7,11 @@
 
 namespace twb {
 
-// What those who read the nodes of a model ask of them.
+// Accessors for the nodes of a model.
 
 inline bool isDefaultDomain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-/// Nothing when the node does not have it.
+/// Null if the node does not have the attribute.
 inline const onnx::AttributeProto* attributeOf(const onnx::NodeProto& node, std::string_view name) {
     const auto at = std::find_if(node.attribute().begin(), node.attribute().end(),
                                  [&](const onnx::AttributeProto& a) { return a.name() == name; });

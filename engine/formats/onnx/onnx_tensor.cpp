@@ -30,7 +30,7 @@ std::uint64_t numberOf(const std::string& text, const std::string& what, const c
     return value;
 }
 
-/// Bytes of another file.
+/// A range of bytes in another file.
 struct External {
     InputFile file;
     std::uint64_t offset = 0;
@@ -68,7 +68,7 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
     return external;
 }
 
-/// Copies a repeated field of the protocol buffer, element by element.
+/// Copies a repeated field of the protocol buffer element by element.
 template <class T, class Field>
 void store(const Field& field, void* to, std::int64_t count, const std::string& what) {
     if (field.size() != count)
@@ -85,7 +85,7 @@ void storeTyped(const onnx::TensorProto& proto, DType dtype, void* to, std::int6
     case DType::f64:
         return store<double>(proto.double_data(), to, count, what);
     case DType::f16:
-    case DType::bf16: // their bits, one in each int32
+    case DType::bf16: // their bits, one element per int32
     case DType::u16:
         return store<std::uint16_t>(proto.int32_data(), to, count, what);
     case DType::i8:
@@ -163,7 +163,7 @@ Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, c
     } catch (const Error& e) {
         refuse(what, e.what());
     }
-    // What the file holds is counted before any memory is asked for.
+    // Counts the elements in the file before allocating memory.
     const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
     const bool raw = !external && proto.has_raw_data();
     if (raw && proto.raw_data().size() != bytes)
@@ -184,7 +184,7 @@ Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, c
         std::memcpy(tensor.data(), proto.raw_data().data(), bytes);
     }
     if (*dtype == DType::boolean) {
-        // A C++ bool may be nothing but 0 and 1.
+        // A C++ bool must be 0 or 1.
         auto* flags = static_cast<std::uint8_t*>(tensor.data());
         for (std::int64_t i = 0; i < count; ++i) flags[i] = flags[i] != 0 ? 1 : 0;
     }

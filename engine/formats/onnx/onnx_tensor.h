@@ -10,17 +10,16 @@
 
 namespace twb {
 
-/// The dtype of an ONNX element type (TensorProto.DataType); nothing for strings, complex numbers and the
-/// 8-bit floats, which tensors here do not hold.
+/// The dtype of an ONNX element type (TensorProto.DataType); nothing for unsupported types: strings, complex
+/// numbers and 8-bit floats.
 std::optional<DType> dtypeOfOnnx(std::int32_t elementType) noexcept;
 std::int32_t onnxTypeOf(DType dtype) noexcept;
-/// As the documents spell it: "string", "float8e4m3fn".
+/// The name in ONNX's documentation: "string", "float8e4m3fn".
 std::string onnxTypeName(std::int32_t elementType);
 
-/// The tensor that a TensorProto holds, on the host. External data is looked for in `folder` and nowhere
-/// else. Throws Error(badFile) with `what` ("initializer \"w\"") when the element type is none of ours, the
-/// sizes overflow or do not agree with the data, or the external file is missing, too short or outside of the
-/// folder.
+/// The tensor of a TensorProto, on the host. External data must be in `folder`. Throws Error(badFile) with
+/// `what` ("initializer \"w\"") if the element type is unsupported, if the sizes overflow or do not match the
+/// data, or if the external file is missing, too short or outside the folder.
 Tensor tensorFromProto(const onnx::TensorProto& proto, const std::filesystem::path& folder,
                        const std::string& what);
 /// With raw data. `tensor` is dense and on the host.

@@ -73,13 +73,13 @@ private:
             floatInput(node, 1, "min");
             floatInput(node, 2, "max");
         } else if (op == "Pad" && m_opset < 11) {
-            while (node.input_size() < 2) node.add_input(""); // pads stays where it is
+            while (node.input_size() < 2) node.add_input(""); // pads stays an attribute
             floatInput(node, 2, "value");
         } else if (op == "TopK" && m_opset < 10) {
             if (const AttributeProto* k = attributeOf(node, "k")) input(node, 1, integerTensor({k->i()}));
             erase(node, "k");
         } else if (op == "Dropout" && m_opset < 12) {
-            erase(node, "ratio"); // read in training only, which these versions do not express
+            erase(node, "ratio"); // used in training only, which these versions cannot express
         } else if (op == "BatchNormalization" && m_opset < 14) {
             erase(node, "spatial");
             const bool training = node.output_size() > 1 && !node.output(1).empty();
@@ -111,12 +111,12 @@ private:
         }
     }
 
-    /// Opset 7 brought NumPy's broadcasting, and inference as what a model is for.
+    /// Opset 7 introduced NumPy's broadcasting, and inference mode as the default.
     void beforeSeven(NodeProto& node) {
         erase(node, "consumed_inputs");
         erase(node, "is_test");
         if (node.op_type() == "PRelu" && node.input_size() > 1) {
-            // Its slopes were one a channel: they get axes behind them for the picture's.
+            // Slopes were one per channel: they get axes for the spatial dimensions.
             const auto x = m_ranks.find(node.input(0));
             std::vector<std::int64_t> axes;
             for (int i = 2; x != m_ranks.end() && i < x->second; ++i) axes.push_back(i - 1);
@@ -126,8 +126,7 @@ private:
         const AttributeProto* axis = attributeOf(node, "axis");
         if (!broadcast || node.op_type() == "Gemm") return erase(node, "broadcast");
         if (axis && node.input_size() > 1) {
-            // B's axes stand from `axis` on; NumPy matches axes from the end, so B gets axes of size 1
-            // behind.
+            // B's axes started at `axis`. NumPy matches axes from the end, so B gets trailing axes of size 1.
             const auto a = m_ranks.find(node.input(0));
             const auto b = m_ranks.find(node.input(1));
             if (a != m_ranks.end() && b != m_ranks.end()) {
@@ -145,7 +144,7 @@ private:
 
     std::string fresh() { return fmt::format("{}.{}", m_base, ++m_count); }
 
-    /// A constant of the graph; gives its name.
+    /// Adds a constant to the graph and returns its name.
     std::string constant(onnx::TensorProto tensor) {
         tensor.set_name(fresh());
         *m_graph.add_initializer() = tensor;
@@ -171,7 +170,7 @@ private:
         node.set_input(port, name);
     }
 
-    /// A float attribute becomes a scalar input of the first input's own type.
+    /// A float attribute becomes a scalar input with the type of the first input.
     void floatInput(NodeProto& node, int port, const char* attribute) {
         const AttributeProto* given = attributeOf(node, attribute);
         if (!given) return;
@@ -192,7 +191,8 @@ private:
         input(node, port, add("CastLike", {name, node.input(0)}, {}));
     }
 
-    /// Before opset 13 these saw a matrix: the axes before `axis` are its rows, the others its columns.
+    /// Before opset 13 these ops worked on a matrix: the axes before `axis` are its rows, the others its
+    /// columns.
     void coerced(NodeProto& node) {
         const AttributeProto* given = attributeOf(node, "axis");
         const std::int64_t axis = given ? given->i() : 1;
@@ -210,11 +210,11 @@ private:
         reshape.add_input(node.output(0));
         reshape.add_input(add("Shape", {data}, {}));
         reshape.add_output(result);
-        // A size of 0 means 0 here: the shape is a tensor's own.
+        // A size of 0 means 0 here: the shape is that of a tensor.
         setInt(reshape, "allowzero", 1);
     }
 
-    /// Resize-10 and Upsample took scales second and sampled by truncation.
+    /// Resize-10 and Upsample had scales as the second input and sampled by truncation.
     void resize(NodeProto& node) {
         node.set_op_type("Resize");
         std::string scales;
@@ -231,8 +231,8 @@ private:
         if (mode && mode->s() == "bilinear") setText(node, "mode", "linear");
     }
 
-    /// Scan-8 ran once for each element of a batch, the first axis of all its inputs and outputs: a Scan over
-    /// the batch around a Scan as it is now. Sequences of different lengths are left to be refused.
+    /// Scan-8 ran once per element of a batch, the first axis of all its inputs and outputs: this becomes a
+    /// Scan over the batch around a present-day Scan. Sequences of different lengths are refused.
     void batchedScan(NodeProto& node) {
         const AttributeProto* body = attributeOf(node, "body");
         const AttributeProto* scanned = attributeOf(node, "num_scan_inputs");
@@ -272,7 +272,7 @@ private:
         node = std::move(outer);
     }
 
-    /// Before opset 21 scale and bias had one element a group: each is repeated for the group's channels.
+    /// Before opset 21, scale and bias had one element per group: each is repeated for the group's channels.
     void groupNormalization(NodeProto& node) {
         const AttributeProto* given = attributeOf(node, "num_groups");
         if (!given || node.input_size() < 3) return;

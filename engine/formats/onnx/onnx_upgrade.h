@@ -4,10 +4,10 @@
 
 namespace twb {
 
-/// Rewrites a graph's nodes of `opset` (of the default domain, up to kOnnxOpset) into what they are called
-/// and how they are written in kOnnxOpset, so that the op table needs one version of each op. What only
-/// changed its place, from attribute to input, is left alone: an op's host inputs may stand in attributes of
-/// the same name. Source: the operators' changelog, https://onnx.ai/onnx/operators/.
+/// Rewrites the nodes of `opset` (default domain, up to kOnnxOpset) to their form in kOnnxOpset, so that the
+/// op table needs only one version of each op. Values that only moved from an attribute to an input stay,
+/// since an op's host inputs may be attributes of the same name. Source: the operators' changelog,
+/// https://onnx.ai/onnx/operators/.
 void upgradeNodes(onnx::GraphProto& graph, std::int64_t opset);
 
 } // namespace twb

@@ -10,32 +10,32 @@
 
 namespace twb::pytorch {
 
-/// A node that is written down, and the tensors that it reads there.
+/// A node to write, and the tensors that it reads.
 struct LiveNode {
     const NodeFacts* facts = nullptr;
     std::vector<PortRef> reads;
 };
 
-/// A function that will be written: the module's own (frame none), or that of a frame.
+/// A function to write: the module's own (frame none), or that of a frame.
 struct Scope {
     FrameId frame = FrameId::none;
-    std::size_t parent = 0; ///< 0 is the root, its own parent
-    /// What it does, in order: a node, or (node null) the call of another scope.
+    std::size_t parent = 0; ///< 0 is the root, which is its own parent
+    /// Its statements in order: a node, or (node null) a call of another scope.
     struct Item {
         const LiveNode* node = nullptr;
         std::size_t scope = 0;
     };
     std::vector<Item> items;
-    std::vector<PortRef> sources;   ///< that it holds: read here and in scopes inside alone
-    std::vector<PortRef> arguments; ///< what comes from outside
-    std::vector<PortRef> results;   ///< what others read
+    std::vector<PortRef> sources;   ///< its constants: read only here and in inner scopes
+    std::vector<PortRef> arguments; ///< tensors from outside
+    std::vector<PortRef> results;   ///< tensors that other scopes read
 };
 
-/// How the frames of a graph become functions that call each other. A frame is one when what it reads is
-/// there before any of it has run; of frames that wait for each other the nodes go to the frame around.
+/// Turns the frames of a graph into functions that call each other. A frame becomes a function if all its
+/// inputs are known before any of its nodes runs. Otherwise its nodes go to the frame around it.
 class ModuleTree {
 public:
-    /// `live` in an order to run in.
+    /// `live`: in an order of execution.
     ModuleTree(const Graph& graph, const Bodies& bodies, const std::vector<LiveNode>& live);
 
     const std::vector<Scope>& scopes() const noexcept { return m_scopes; } ///< [0] is the root
@@ -53,7 +53,7 @@ private:
     const Graph& m_graph;
     const Bodies& m_bodies;
     const std::vector<LiveNode>& m_live;
-    std::unordered_map<NodeId, std::size_t> m_place; ///< in m_live
+    std::unordered_map<NodeId, std::size_t> m_place; ///< index in m_live
     std::set<FrameId> m_dissolved;
     std::vector<Scope> m_scopes;
     std::map<FrameId, std::size_t> m_scopeOf;

@@ -14,13 +14,13 @@
 
 namespace twb::pytorch {
 
-/// Names that are free and fit for Python.
+/// Generates unused, valid Python names.
 class PythonNames {
 public:
     PythonNames();
-    /// For the members of an nn.Module.
+    /// For members of an nn.Module.
     static PythonNames ofMembers();
-    /// Snake case where `wanted` has other characters; numbered where it is taken.
+    /// Other characters become snake case; a used name gets a number.
     std::string variable(std::string_view wanted, std::string_view otherwise = "tensor");
     /// CamelCase.
     std::string type(std::string_view wanted);
@@ -30,15 +30,15 @@ private:
     std::set<std::string> m_taken;
 };
 
-/// Turns one graph into a module.
+/// Converts one graph to a module.
 class Exporter {
 public:
-    /// `folder`: of the module. `beside`: the name of the file for the tensors that no file holds.
+    /// `folder`: of the module. `beside`: the file name for tensors without a file.
     Exporter(const Graph& graph, const TensorFiles* files, std::filesystem::path project,
              std::filesystem::path folder, std::string beside);
 
     std::string run();
-    /// What run() wants to have beside the module, by name.
+    /// The tensors to write beside the module, by name.
     const std::map<std::string, Tensor>& tensors() const noexcept { return m_tensors; }
 
 private:
@@ -94,10 +94,10 @@ private:
     std::map<std::size_t, std::string> m_typeOf; ///< class names, by scope
     std::map<std::size_t, std::string> m_memberOf;
     std::map<PortRef, std::string> m_attributeOf;
-    std::set<std::pair<std::size_t, PortRef>> m_held; ///< a scope and a source of it
+    std::set<std::pair<std::size_t, PortRef>> m_held; ///< a scope and a constant that it holds
     std::set<std::string> m_helpers;
     std::map<std::string, Tensor> m_tensors;
-    bool m_isClass = false; ///< whether the root is one, or a function
+    bool m_isClass = false; ///< whether the root is a class or a function
     std::string m_text;
     int m_indent = 0;
 };

@@ -15,27 +15,27 @@
 
 namespace twb::pytorch {
 
-/// What the entry of an op sees of the node that it writes down as an expression of PyTorch.
+/// The interface through which an op's entry writes its node as a PyTorch expression.
 class Call {
 public:
-    /// `nameOf` is asked for the Python name of each tensor that the expression reads; `helpers` takes the
-    /// names of the functions of python_helpers.h that it calls.
+    /// `nameOf` gives the Python name of each tensor that the expression reads; `helpers` collects the
+    /// functions of python_helpers.h that it calls.
     Call(const Graph& graph, const Analysis& analysis, const NodeFacts& facts,
          std::function<std::string(PortRef)> nameOf, std::set<std::string>& helpers);
 
     const Op& op() const noexcept { return *m_facts.op; }
     int inputCount() const noexcept { return static_cast<int>(m_facts.inputs.size()); }
     bool has(int port) const noexcept;
-    /// The name of the tensor at an input; "None" where nothing is connected.
+    /// The name of the tensor at an input; "None" if it is not connected.
     std::string in(int port) const;
-    /// in() of all inputs from `first` on, with commas.
+    /// in() of all inputs from `first` on, separated by commas.
     std::string inputs(int first = 0) const;
-    /// Of a connected input.
+    /// The type of a connected input.
     const TensorType& type(int port) const;
     DType dtype(int port = 0) const { return type(port).dtype; }
     int rank(int port = 0) const { return type(port).shape.rank(); }
     const TensorType& out(int port = 0) const;
-    bool isRead(int port) const noexcept; ///< whether anybody reads that output
+    bool isRead(int port) const noexcept; ///< whether the output has a consumer
 
     const Attributes& attributes() const noexcept { return m_facts.attributes; }
     bool hasAttribute(std::string_view name) const noexcept { return m_facts.attributes.has(name); }
@@ -43,30 +43,29 @@ public:
     std::int64_t integer(std::string_view name) const { return m_facts.attributes.integer(name); }
     double number(std::string_view name) const { return m_facts.attributes.number(name); }
     const std::string& text(std::string_view name) const { return m_facts.attributes.text(name); }
-    /// An attribute that counts from the end when it is negative, of a tensor of `rank` axes.
+    /// An axis attribute of a tensor with `rank` axes, negative from the end.
     int axis(std::string_view name, int rank) const;
 
-    /// A value that the host reads, where it is known now: what is connected, or the attribute of the port's
-    /// name.
+    /// A host value that is known at export: a connected constant, or the attribute with the port's name.
     std::optional<std::vector<std::int64_t>> integers(int port) const;
     std::optional<std::vector<double>> numbers(int port) const;
-    /// The same as Python: "[2, 3]", or what gives it at run time; "None" when there is neither.
+    /// The same as Python: "[2, 3]", or an expression that computes it; "None" if there is neither.
     std::string list(int port) const;
-    /// The same of one number: "3", "k.item()", "None".
+    /// The same for one number: "3", "k.item()", "None".
     std::string scalar(int port) const;
 
-    /// Of an op with several outputs: `expression` is output 0 by itself, and nobody reads the others.
+    /// For an op with several outputs of which only output 0 is read: `expression` is output 0.
     std::string alone(std::string expression) const;
     bool isAlone() const noexcept { return m_alone; }
 
-    /// The name of a function of python_helpers.h, which the module then has.
+    /// Returns the name of a helper function and adds the function to the module.
     std::string helper(std::string_view name) const;
-    /// `device("cuda:0")`: where the node stands.
+    /// `device("cuda:0")`: the node's device.
     std::string device() const;
-    /// ", device=device("cuda:0")" for what PyTorch would create on the cpu; "" there.
+    /// ", device=device("cuda:0")" for functions that would create a tensor on the cpu; "" for the cpu.
     std::string deviceArgument() const;
 
-    /// `{0}` is input 0, `{axis}` the attribute of that name as Python.
+    /// `{0}` is replaced by input 0, `{axis}` by the attribute of that name.
     std::string filled(std::string_view pattern) const;
 
     /// Throws Error(badGraph) with a sentence that names the node, the op and the reason.
@@ -91,19 +90,19 @@ std::string literal(std::string_view text);
 std::string literal(const AttributeValue& value);
 /// "torch.float32".
 std::string torchDType(DType dtype);
-/// Whether PyTorch 1.13 has tensors of it.
+/// Whether PyTorch 1.13 supports the dtype.
 bool isInTorch(DType dtype) noexcept;
 /// "(2, 3)", "(4,)", "()".
 std::string tupleOf(const std::vector<std::int64_t>& values);
 
-/// Writes a node as a Python expression; of an op with several outputs, as that of a tuple with all of them.
+/// Writes a node as a Python expression; for several outputs, the expression is a tuple.
 using Writer = std::function<std::string(const Call&)>;
 using Writers = std::unordered_map<std::string_view, Writer>;
 
-/// How PyTorch says each op: one entry an op. Those that are not here have no counterpart.
+/// The table of ops. An op without an entry cannot be exported.
 const Writers& writers();
 
-// The families, each in its file.
+// The families, each in its own file.
 void addPointwise(Writers& table);
 void addArrays(Writers& table);
 void addIndexing(Writers& table);

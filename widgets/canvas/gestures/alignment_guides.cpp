@@ -7,15 +7,15 @@
 namespace twb {
 namespace {
 
-constexpr double kReach = 640;   ///< how far away a card may stand that something lines up with
-constexpr double kExact = 0.01;  ///< less is nothing
-constexpr double kOverhang = 10; ///< of a line beyond what it joins
+constexpr double kReach = 640;   ///< maximum distance to a card for alignment
+constexpr double kExact = 0.01;  ///< tolerance of exact alignment
+constexpr double kOverhang = 10; ///< overhang of a guide
 
 /// Left, middle, right; or top, middle, bottom.
 std::array<double, 3> columnsOf(const QRectF& r) { return {r.left(), r.center().x(), r.right()}; }
 std::array<double, 3> rowsOf(const QRectF& r) { return {r.top(), r.center().y(), r.bottom()}; }
 
-/// Calls visit(rect, isOnLane) for each card and dot that may be lined up with.
+/// Calls visit(rect, isOnLane) for each card and dot that can be aligned with.
 template <class Visit>
 void visitNeighbours(const Scene& scene, const QRectF& bounds, const MovedThings& moved, LaneId lane,
                      Visit&& visit) {
@@ -47,7 +47,7 @@ std::optional<double> shared(const std::array<double, 3>& own, const std::array<
     return std::nullopt;
 }
 
-/// One line instead of several at the same place.
+/// Merges lines at the same position.
 void extend(std::vector<QLineF>& lines, const QLineF& line, bool isVertical) {
     for (QLineF& known : lines) {
         const double apart = isVertical ? known.x1() - line.x1() : known.y1() - line.y1();

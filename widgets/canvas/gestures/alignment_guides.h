@@ -11,27 +11,27 @@
 
 namespace twb {
 
-/// Where something that is moved lines up with what stands near it.
+/// The alignment of moved items with their neighbours.
 struct AlignmentGuides {
-    std::optional<double> x; ///< how far it must still go to line up, in canvas units
+    std::optional<double> x; ///< distance to the aligned position, in canvas units
     std::optional<double> y;
 };
 
-/// What is moved, and so lines up with nothing of its own.
+/// The moved items, which do not align with themselves.
 struct MovedThings {
     std::set<NodeId> nodes;
     std::set<DotRef> dots;
-    std::vector<QPointF> ends; ///< what the wires of the dots come from and go to
+    std::vector<QPointF> ends; ///< the ends of the dots' wires
 };
 
-/// Around both; to QRectF one without any size, a point, is none.
+/// The union of both rectangles, including rectangles of size 0, which QRectF ignores.
 QRectF around(const QRectF& a, const QRectF& b) noexcept;
-/// Compares the edges and the middle of `bounds` with the same of the cards around it: x with all of them, y
-/// with those on `lane`. Where dots alone are moved, also with other dots and with their own `ends`. Nothing
-/// further away than `range` counts.
+/// Compares the edges and the centre of `bounds` with those of nearby cards: x with all, y with cards on
+/// `lane`. If only dots are moved, also with other dots and with `ends`. Ignores anything farther than
+/// `range`.
 AlignmentGuides findGuides(const Scene& scene, const QRectF& bounds, const MovedThings& moved, LaneId lane,
                            double range);
-/// Lines through everything that `bounds` lines up with exactly.
+/// The lines along which `bounds` is exactly aligned.
 std::vector<QLineF> guideLines(const Scene& scene, const QRectF& bounds, const MovedThings& moved,
                                LaneId lane);
 

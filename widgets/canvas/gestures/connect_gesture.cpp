@@ -20,7 +20,7 @@ bool accepts(const Op* op, int port, const std::optional<TensorType>& type) {
     return !type || twb::accepts(op, port, type->dtype);
 }
 
-/// For translators.
+/// Context for translations.
 struct Reasons {
     Q_DECLARE_TR_FUNCTIONS(ConnectGesture)
 };
@@ -100,8 +100,7 @@ void ConnectGesture::seek(const Pointer& pointer) {
     const Hit under = scene.hitTest(pointer.at, m_host.zoom());
     m_isOverCard = under.node != NodeId::none;
     if (!m_preview.snapped && under.node != NodeId::none) {
-        // Dropped on a card, it goes to the port that waits for it: the first one without a wire, or the
-        // first.
+        // A wire released on a card goes to its first unconnected port, or to its first port.
         std::optional<PortRef> first;
         const NodeShape& shape = *scene.drawn(under.node);
         const int count = side == PortSide::input ? shape.inputs : shape.outputs;
@@ -173,7 +172,7 @@ void ConnectGesture::finish(const Pointer& pointer) {
     if (graph.sourceOf(edge.to) == edge.from) return;
     DeltaBuilder builder(
         graph, fmt::format("Connect {} to {}", nameOf(graph, edge.from.node), nameOf(graph, edge.to.node)));
-    // Plugged elsewhere, it is still the same wire.
+    // A wire that is plugged into another port keeps its dots.
     std::vector<Dot> dots = lifted ? graph.dots(lifted->to) : std::vector<Dot>();
     if (lifted) builder.disconnect(*lifted);
     builder.connect(edge);

@@ -4,14 +4,14 @@
 
 namespace twb {
 
-/// Draws a wire from a port, or takes an existing wire by the end at its input. Dropped on a port that takes
-/// it, it connects; dropped in the void, a new wire asks for an op and a lifted one is disconnected;
-/// everything else changes nothing.
+/// Draws a wire from a port, or moves the end of an existing wire. Released on a port that accepts it, the
+/// wire is connected. Released over an empty place, a new wire asks for an op, and an existing wire is
+/// disconnected. Otherwise nothing changes.
 class ConnectGesture final : public Gesture {
 public:
-    /// From a port. An input with a wire gives its wire into the hand.
+    /// Starts at a port. At a connected input, takes the end of its wire.
     ConnectGesture(GestureHost& host, const Pointer& start, PortSide side, PortRef port);
-    /// By a wire that was taken somewhere along its way.
+    /// Starts at a point along an existing wire.
     ConnectGesture(GestureHost& host, const Pointer& start, const Edge& wire);
 
     void move(const Pointer& pointer) override;
@@ -30,13 +30,13 @@ private:
     PortSet m_targets;
     bool m_moving = false;
     bool m_isOverCard = false;
-    Hit m_under; ///< what the wire's end was over last
+    Hit m_under; ///< under the wire's end at the last move
 };
 
-/// Why what is under the end of a wire does not take it, as a sentence; empty where nothing is known.
+/// The reason why the port or node under the wire's end does not accept it, as a sentence; empty if unknown.
 QString reasonAgainst(const Document& document, PortSide fixedSide, PortRef fixed, const Hit& under);
-/// The ports on the other side that a wire from `fixed` may end in: not its own node, no dtype that the port
-/// does not take, and no cycle. Devices do not count: what stands on the wrong one is told, not forbidden.
+/// The ports on the other side that accept a wire from `fixed`: not on its own node, with a matching dtype,
+/// and without a cycle. Devices do not count: a mismatch is reported, not forbidden.
 PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSide, PortRef fixed);
 
 } // namespace twb

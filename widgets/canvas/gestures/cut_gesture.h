@@ -4,7 +4,7 @@
 
 namespace twb {
 
-/// A stroke with the knife: every wire that it crosses is cut, all in one step.
+/// Cuts every wire that the stroke crosses, in one step.
 class CutGesture final : public Gesture {
 public:
     CutGesture(GestureHost& host, const Pointer& start) : Gesture(host), m_last(start.at) {}

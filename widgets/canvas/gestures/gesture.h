@@ -10,25 +10,25 @@
 
 namespace twb {
 
-inline constexpr double kGrid = 8; ///< what is moved by hand lands on multiples of this
+inline constexpr double kGrid = 8; ///< grid of manual moves
 
-/// How near to a wire the middle of a card must be to be put into it, in canvas units.
+/// Maximum distance between a wire and the centre of a card that is inserted into it, in canvas units.
 inline constexpr double kSpliceRange = 28;
 
-/// What gestures work on: the canvas as they see it.
+/// The interface of the canvas for gestures.
 class GestureHost {
 public:
     virtual ~GestureHost() = default;
     virtual Document& document() = 0;
     virtual Scene& hostScene() = 0;
     virtual double zoom() const = 0;
-    /// Moves the view, in pixels.
+    /// Scrolls the view, in pixels.
     virtual void panBy(QPointF pixels) = 0;
-    /// Something that is drawn has changed.
+    /// The drawing has changed.
     virtual void repaint() = 0;
-    /// document().apply(), with what goes wrong told to the user.
+    /// document().apply(); errors are shown to the user.
     virtual void apply(Delta delta) = 0;
-    /// A wire was let go at `pixel`, over nothing: an op is wanted that goes on from there.
+    /// A wire was released over an empty place at `pixel`; the user should choose an op for it.
     virtual void wantOp(QPointF pixel, const LooseWire& wire, const WirePreview& shown) = 0;
 };
 
@@ -38,8 +38,8 @@ struct Pointer {
     Qt::KeyboardModifiers modifiers;
 };
 
-/// One drag of the mouse, from press to release: a small state machine. Ends in at most one Delta, which is
-/// one undo step; until then it only previews.
+/// One drag of the mouse, from press to release: a small state machine. It ends in at most one Delta, which
+/// is one undo step; before that it only previews.
 class Gesture {
 public:
     explicit Gesture(GestureHost& host) : m_host(host) {}
@@ -48,16 +48,16 @@ public:
     Gesture& operator=(const Gesture&) = delete;
 
     virtual void move(const Pointer& pointer) = 0;
-    /// The button was let go.
+    /// The button was released.
     virtual void finish(const Pointer& pointer) = 0;
-    /// Takes back everything that it shows. Also called when the graph changes under it.
+    /// Removes all previews. Also called when the graph changes during the gesture.
     virtual void cancel() {}
     virtual Qt::CursorShape cursor() const { return Qt::ArrowCursor; }
-    /// Whether the view follows when the pointer comes near its rim.
+    /// Whether the view scrolls when the pointer is near its edge.
     virtual bool scrollsAtRim() const { return false; }
 
     const Preview& preview() const noexcept { return m_preview; }
-    /// What to show as selected instead of the document's selection.
+    /// The selection to show instead of the document's.
     const std::optional<Selection>& selection() const noexcept { return m_selection; }
 
 protected:

@@ -7,14 +7,14 @@
 
 namespace twb {
 
-/// On the grid, and no less than what stands in the lane needs.
+/// On the grid, and at least as high as the content.
 double LaneGesture::heightAt(double y) const {
     const LaneBand* band = m_host.hostScene().lane(m_lane);
     if (!band) return 0;
     return std::max(Scene::leastHeightOf(*band), std::round((y - band->top) / kGrid) * kGrid);
 }
 
-/// How many places down, or up: the lanes whose middles the hand has passed.
+/// The number of positions down or up: lanes whose centres the pointer has passed.
 int LaneGesture::stepsAt(double y) const {
     const auto& lanes = m_host.hostScene().lanes();
     const auto own =

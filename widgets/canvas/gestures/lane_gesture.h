@@ -4,8 +4,7 @@
 
 namespace twb {
 
-/// Drags a lane by its header: by the lower edge it becomes higher or lower, by the rest it goes to another
-/// place among the lanes.
+/// Drags a lane by its header: the bottom edge resizes the lane, the rest reorders it.
 class LaneGesture final : public Gesture {
 public:
     enum class Part : std::uint8_t { body, edge };

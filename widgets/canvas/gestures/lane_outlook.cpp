@@ -12,14 +12,14 @@
 namespace twb {
 namespace {
 
-/// For translators.
+/// Context for translations.
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(LaneOutlook)
 };
 
 constexpr std::size_t kMostNames = 3;
 
-/// The transfers of one iteration: a tensor goes to a device once, whoever reads it there.
+/// The transfers of one iteration: a tensor is copied to a device once, for all its consumers.
 struct Transfers {
     int count = 0;
     Price price;
@@ -63,7 +63,7 @@ std::set<NodeId> brokenIn(const Analysis& analysis) {
     return out;
 }
 
-/// "2 mismatches more: fc1, relu".
+/// "breaks 2: fc1, relu".
 QString mismatchText(const Graph& graph, const std::set<NodeId>& before, const std::set<NodeId>& after) {
     const bool isWorse = after.size() > before.size();
     QStringList names;

@@ -19,9 +19,9 @@ namespace {
 
 constexpr double kLeastX = 8;
 constexpr double kLeastY = 8;
-constexpr double kLeastPillY = -16; ///< a To may sit on the border of its lane
+constexpr double kLeastPillY = -16; ///< a To may be on the border of its lane
 
-constexpr double kGuidePixels = 6; ///< how near a card must come to line up with another
+constexpr double kGuidePixels = 6; ///< maximum distance of alignment in pixels
 
 double leastY(const Node& node) { return node.op == "To" ? kLeastPillY : kLeastY; }
 double snapped(double at) { return std::round(at / kGrid) * kGrid; }
@@ -44,7 +44,7 @@ std::string insertInto(DeltaBuilder& builder, const Splice& splice, NodeId node)
     return title;
 }
 
-/// The dots to be moved: those that are chosen, and those on wires between moved nodes.
+/// The dots to move: selected dots, and dots on wires between moved nodes.
 std::set<DotRef> dotsWith(const Graph& graph, const std::set<NodeId>& nodes, const std::set<DotRef>& chosen) {
     std::set<DotRef> dots = chosen;
     for (const Route& route : graph.routes()) {
@@ -54,7 +54,7 @@ std::set<DotRef> dotsWith(const Graph& graph, const std::set<NodeId>& nodes, con
     return dots;
 }
 
-/// The way that a moved dot belongs to, in `routes`, which gets it when it is not there yet.
+/// The route of a moved dot, added to `routes` if necessary.
 Route& routeOf(const Graph& graph, std::map<PortRef, Route>& routes, PortRef wire) {
     return routes.try_emplace(wire, *graph.routes().find(wire)).first->second;
 }
@@ -63,7 +63,7 @@ void addChanges(const Graph& graph, const std::map<PortRef, Route>& routes, Delt
     for (const auto& [wire, route] : routes) delta.routes.push_back({*graph.routes().find(wire), route});
 }
 
-/// What is folded moves as a part of its card.
+/// Folded parameters move with their card.
 std::set<NodeId> cardsOf(const Graph& graph, const std::set<NodeId>& nodes) {
     std::set<NodeId> cards;
     for (const NodeId id : nodes) cards.insert(cardOf(graph, id));
@@ -123,7 +123,7 @@ void MoveGesture::addDots(const std::set<DotRef>& chosen) {
 }
 
 QPointF MoveGesture::lined(QPointF offset, LaneId lane, QPointF onGrid) const {
-    constexpr std::size_t kMost = 200; // more than that is moved for other reasons
+    constexpr std::size_t kMost = 200; // larger moves are not alignments
     if (!m_bounds || m_items.size() > kMost) return onGrid;
     const AlignmentGuides guides = findGuides(m_host.hostScene(), m_bounds->translated(offset), m_moved, lane,
                                               kGuidePixels / m_host.zoom());
@@ -143,8 +143,8 @@ void MoveGesture::settle(const Pointer& pointer) {
     const int shift = indexOf(under->id) - indexOf(m_grabbed);
     const int last = static_cast<int>(lanes.size()) - 1;
 
-    // The first thing in the hand's lane lands on the grid, or all of it where it lines up; everything else
-    // keeps its distance to it.
+    // The first item on the grabbed lane goes to the grid, or all are aligned; the others keep their
+    // distances.
     const Item* lead = &m_items.front();
     for (const Item& item : m_items) {
         if (item.lane != m_grabbed) continue;
@@ -173,7 +173,7 @@ void MoveGesture::settle(const Pointer& pointer) {
         missing = std::max(missing, std::min(item.least, from + shift == from ? item.at.y : item.least) -
                                         item.newAt.y);
     }
-    // Nothing may end left of or above its lane; what goes together is pushed back together.
+    // No item may end left of or above its lane; items that move together are shifted together.
     for (Item& item : m_items) item.newAt = {item.newAt.x + shortX, item.newAt.y + shortY[item.newLane]};
     m_preview.guides.clear();
     if (isFree || !m_bounds) return;
@@ -198,7 +198,7 @@ void MoveGesture::show() {
         const QPointF offset(item.newAt.x - item.at.x, to->top + item.newAt.y - from->top - item.at.y);
         if (item.dot) {
             dots.emplace_back(*item.dot, offset);
-            continue; // a wire may run through any lane
+            continue; // a dot may be on any lane
         }
         if (item.node != NodeId::none) {
             nodes.emplace_back(item.node, offset);
@@ -285,7 +285,7 @@ FrameId MoveGesture::parentFor(const Frame& frame) const {
     const Scene& scene = m_host.hostScene();
     const FrameShape* shape = scene.frame(frame.id);
     const FrameShape* parent = scene.frame(frame.parent);
-    // What is inside of something carried stays in it, and a body stands where its owner does.
+    // Items inside a moved frame stay in it, and a body goes with its owner.
     if (!shape || !shape->isCarried || shape->isBody || (parent && parent->isCarried)) return frame.parent;
     if (const NodeShape* card = scene.cardOfModule(frame.id))
         return frameBetween(frame.parent, card->rect.center() - card->drag, card->rect.center());
@@ -385,7 +385,7 @@ void MoveGesture::finish(const Pointer& pointer) {
     m_host.repaint();
 }
 
-/// Where the hand has pulled it.
+/// At the pointer.
 void MoveGesture::putDot() {
     const Item item = m_items.front();
     const Edge wire = *m_pulledOut;
@@ -413,7 +413,7 @@ Delta nudge(const Graph& graph, const Selection& selected, QPointF offset) {
     what.nodes = cardsOf(graph, selected.nodes);
     if (what.nodes.empty() && what.notes.empty() && what.dots.empty()) return delta;
     const std::set<DotRef> dots = dotsWith(graph, what.nodes, what.dots);
-    // All or none: what is selected together does not squeeze up at the border.
+    // All or none: items do not squeeze together at the border.
     double dx = offset.x();
     double dy = offset.y();
     for (NodeId id : what.nodes) {

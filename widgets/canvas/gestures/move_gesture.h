@@ -11,22 +11,21 @@
 
 namespace twb {
 
-/// Moves nodes, notes and dots, within their lanes and to others: a node runs on the device of the lane it
-/// stands on. Dots on wires between moved nodes go along. What stands together in one lane stays together;
-/// things from several lanes go up or down by the same number of lanes. What is moved lands where it lines up
-/// with a card near by, else on the grid, and with Alt where the hand leaves it.
+/// Moves nodes, notes and dots, within their lanes and to other lanes, and thus nodes to other devices. Dots
+/// on wires between moved nodes move too. Items of one lane stay together; items of several lanes move by the
+/// same number of lanes. Moved items align with a nearby card, else with the grid; with Alt they move freely.
 class MoveGesture final : public Gesture {
 public:
-    /// `grabbed` is the lane that the hand starts from, by which the others are led.
+    /// `grabbed`: the lane at the start of the drag; other lanes move relative to it.
     MoveGesture(GestureHost& host, const Pointer& start, const Selection& what, LaneId grabbed);
-    /// Pulls a new dot out of a wire, which comes in front of the one that has its `index` now.
+    /// Pulls a new dot out of a wire, before the dot with this `index`.
     MoveGesture(GestureHost& host, const Pointer& start, const Edge& wire, std::size_t index, const Dot& dot);
     void move(const Pointer& pointer) override;
     void finish(const Pointer& pointer) override;
     void cancel() override;
     Qt::CursorShape cursor() const override { return m_moving ? Qt::ClosedHandCursor : Qt::ArrowCursor; }
     bool scrollsAtRim() const override { return m_moving; }
-    /// Selected instead when the button is let go without a drag.
+    /// selected instead after a click without a drag
     void setOnClick(Selection selection) { m_onClick = std::move(selection); }
 
 private:
@@ -36,28 +35,28 @@ private:
         std::optional<DotRef> dot{};
         LaneId lane = LaneId::none; ///< before
         Position at;                ///< before
-        double least = 0;           ///< the highest it may stand
+        double least = 0;           ///< upper limit of its position
         LaneId newLane = LaneId::none;
         Position newAt;
     };
     void addDots(const std::set<DotRef>& chosen);
     void putDot();
     void settle(const Pointer& pointer);
-    /// Where the hand's offset brings the moved cards, but for what they line up with.
+    /// The position of the moved cards before alignment.
     QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
     void show();
     /// The lanes to which the hand has brought nodes from others.
     std::map<NodeId, LaneId> newLanes() const;
-    /// What the lanes that the hand is over would break and cost; worked out once for each.
+    /// The outlook for the current lanes; computed once per combination.
     void lookAhead();
-    /// Where the only thing that is moved would be put into a wire.
+    /// The wire into which the only moved node would be inserted.
     std::optional<Splice> spliceHere() const;
-    /// Where it ends. On to a collapsed lane it goes at the height that it had: nobody saw another one.
+    /// The final position. On a collapsed lane the item keeps its height.
     static Position placeOf(const Item& item, const Graph& graph);
-    /// The frame that a node would belong to where it is now: the one that it was dragged into, or none when
-    /// it was dragged out of one. Within a frame, or along with all of it, it stays what it is.
+    /// The frame of a node at its new position: the frame into which it was dragged, or none if it was
+    /// dragged out. A node that stays in its frame, or moves with all of it, keeps it.
     FrameId frameFor(const Node& node) const;
-    /// The same for a module all of whose nodes are moved.
+    /// The same for a module of which all nodes move.
     FrameId parentFor(const Frame& frame) const;
     FrameId frameBetween(FrameId home, QPointF from, QPointF to) const;
 
@@ -66,15 +65,15 @@ private:
     LaneId m_grabbed;
     std::vector<Item> m_items;
     MovedThings m_moved;             ///< the items
-    std::optional<Edge> m_pulledOut; ///< the wire of the dot that is new
-    std::set<DotRef> m_chosen;       ///< the dots that are moved for their own sake
-    std::optional<QRectF> m_bounds;  ///< of the cards, or of the dots where there are none, where they stood
-    std::vector<LaneId> m_seen;      ///< the lanes that the preview speaks of, by item
+    std::optional<Edge> m_pulledOut; ///< the wire of the new dot
+    std::set<DotRef> m_chosen;       ///< dots that were selected themselves
+    std::optional<QRectF> m_bounds;  ///< original bounds of the cards, or of the dots if there are no cards
+    std::vector<LaneId> m_seen;      ///< by item: the lane in the current preview
     std::optional<Selection> m_onClick;
     bool m_moving = false;
 };
 
-/// The Delta that moves nodes, notes and dots by `offset` within their lanes: the arrow keys.
+/// The Delta of the arrow keys: moves nodes, notes and dots by `offset` within their lanes.
 Delta nudge(const Graph& graph, const Selection& selected, QPointF offset);
 
 } // namespace twb

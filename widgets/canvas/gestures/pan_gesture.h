@@ -4,7 +4,7 @@
 
 namespace twb {
 
-/// Takes the canvas by the hand.
+/// Scrolls the canvas with the pointer.
 class PanGesture final : public Gesture {
 public:
     PanGesture(GestureHost& host, const Pointer& start) : Gesture(host), m_last(start.pixel) {}

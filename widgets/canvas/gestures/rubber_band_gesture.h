@@ -4,8 +4,8 @@
 
 namespace twb {
 
-/// Selects what a rectangle touches; with Ctrl or Shift, in addition to what is selected already. A click
-/// without a drag selects nothing.
+/// Selects the items that touch a rectangle; with Ctrl or Shift, adds them to the selection. A click without
+/// a drag clears the selection.
 class RubberBandGesture final : public Gesture {
 public:
     RubberBandGesture(GestureHost& host, const Pointer& start);

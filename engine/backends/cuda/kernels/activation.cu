@@ -17,7 +17,7 @@ void geluKernel(const KernelCall& call) {
         mapFloats(call, element::GeluErf{});
 }
 
-/// An activation F that has the one parameter alpha.
+/// An activation F with the parameter alpha.
 template <class F> void alphaKernel(const KernelCall& call) {
     mapFloats(call, F{call.attributes.number("alpha")});
 }
@@ -43,7 +43,7 @@ void pReluKernel(const KernelCall& call) {
     });
 }
 
-/// A bound of Clip, which the host reads: connected, written as an attribute, or `open`.
+/// A bound of Clip on the host: from the input, from the attribute, or `open`.
 template <class W> W boundOf(const KernelCall& call, std::size_t port, const char* name, W open) {
     const TensorView given = call.input(port);
     if (given.data) {

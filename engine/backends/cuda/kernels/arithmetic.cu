@@ -14,13 +14,13 @@ void zip(const KernelCall& call, const TensorView& a, const TensorView& b, const
     zipElements<T, T, T>(call.queue, a, b, call.outputs[0], f);
 }
 
-/// Add, Sub and Mul wrap around, with a sign as without.
+/// Add, Sub and Mul wrap around for signed and unsigned integers alike.
 template <class F> void wrappingKernel(const KernelCall& call) {
     withWrapping(call.outputs[0].dtype,
                  [&](auto zero) { zip<decltype(zero)>(call, call.inputs[0], call.inputs[1], F{}); });
 }
 
-/// F, which reports a division of integers by 0.
+/// F with a report of integer divisions by 0.
 template <class F> struct Checked {
     Fault* fault;
     Fault::Code code;
@@ -31,7 +31,7 @@ template <class F> struct Checked {
     }
 };
 
-/// Where integers report a division by 0; floats have infinities, and nobody need look.
+/// Integers report a division by 0. Floats give infinities and need no report.
 Fault* faultFor(const KernelCall& call) {
     return isInteger(call.outputs[0].dtype) ? call.queue.fault() : nullptr;
 }
@@ -56,9 +56,9 @@ void modKernel(const KernelCall& call) {
     });
 }
 
-// Of any number of inputs
+// Any number of inputs
 
-/// The last of several sums, as a share of their number.
+/// The mean: the last of several sums, divided by their number.
 struct AddAndDivide {
     double count;
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const {
@@ -66,7 +66,7 @@ struct AddAndDivide {
     }
 };
 
-/// Folds all inputs into the output, first to last and `last` at the end. f16 and bf16 are f32 in between.
+/// Folds all inputs into the output, from first to last, and applies `last`. f16 and bf16 are f32 in between.
 template <class F, class Last>
 void fold(const KernelCall& call, std::span<const TensorView> given, const F& f, const Last& last) {
     const TensorView& out = call.outputs[0];

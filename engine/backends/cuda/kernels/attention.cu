@@ -15,7 +15,7 @@ namespace {
 
 DType arithmeticOf(DType dtype) { return isHalfWidth(dtype) ? DType::f32 : dtype; }
 
-/// An input of three or four axes as batch × heads × length × size.
+/// An input with three or four axes as batch × heads × length × size.
 TensorView byHeads(const TensorView& in, const Heads& heads) {
     if (in.shape.rank() == 4) return in;
     TensorView out = in;
@@ -24,7 +24,7 @@ TensorView byHeads(const TensorView& in, const Heads& heads) {
     return out;
 }
 
-/// Past and new rows behind one another, in `to`, which is dense.
+/// Concatenates past and new rows in `to`, which is dense.
 void join(Queue& queue, const TensorView& past, const TensorView& added, const TensorView& to) {
     const std::int64_t before = past.data ? past.shape[2] : 0;
     TensorView part = to;
@@ -37,7 +37,7 @@ void join(Queue& queue, const TensorView& past, const TensorView& added, const T
     copyView(queue, added, part);
 }
 
-/// Heads of queries sorted by the head of keys that they share: batch × key heads × their queries' × …
+/// Query heads grouped by the key head that they share: batch × key heads × their queries' × …
 TensorView grouped(const TensorView& in, std::int64_t keyHeads) {
     TensorView out = in;
     const std::int64_t group = keyHeads == 0 ? 0 : in.shape[1] / keyHeads;
@@ -52,17 +52,17 @@ struct Hide {
     }
 };
 
-/// A mask as what is added to the scores, −∞ where it hides, dense; walked by strides, 0 where it repeats.
+/// A mask as a summand of the scores, with −∞ for hidden keys; dense, or with strides (0 repeats).
 template <class W> struct Mask {
     const W* data = nullptr;
     std::int64_t batch = 0, head = 0, query = 0;
-    std::int64_t length = 0; ///< keys that it speaks of; those behind are hidden
+    std::int64_t length = 0; ///< number of keys in the mask; later keys are hidden
 };
 
 struct AddMask {
     std::int64_t heads, queries, total, past;
     bool isCausal;
-    std::int64_t mode; ///< what of the scores is kept
+    std::int64_t mode; ///< the stage of the scores to keep
 };
 
 struct Most {
@@ -71,10 +71,10 @@ struct Most {
     }
 };
 
-/// Scores become shares, row by row.
+/// Softmax of the scores, row by row.
 template <class W, class T> struct ShareOut {
     W* scores;
-    T* kept; ///< null: not asked for
+    T* kept; ///< null: not requested
     Mask<W> mask;
     AddMask how;
     W cap;
@@ -97,7 +97,7 @@ template <class W, class T> struct ShareOut {
             W score = own[j];
             const W bias = added(row, j);
             if (kept && how.mode == 0) keep(j, score);
-            // The cap comes before the mask: it would make what the mask hides visible again.
+            // The cap comes before the mask; otherwise it would make masked scores finite.
             if (cap > 0) score = cap * std::tanh(score / cap);
             if (kept && how.mode == 1) keep(j, score);
             score += bias;
@@ -120,7 +120,7 @@ template <class W, class T> struct ShareOut {
     }
 };
 
-/// Query and key, and value, in one arithmetic.
+/// Query, key and value in one arithmetic type.
 bool supportsAttention(std::span<const DType> inputs) {
     return inputs.size() < 3 || arithmeticOf(inputs[0]) == arithmeticOf(inputs[2]);
 }
@@ -221,7 +221,7 @@ void attentionKernel(const KernelCall& call) {
     shared.strides = denseStrides(shared.shape);
     multiplyStacks(queue, MatrixStack(queue, scores, true), MatrixStack(queue, shared, false), result);
     if (isDirect) return;
-    // With three axes heads lie side by side in the last one.
+    // With three axes, heads are contiguous in the last axis.
     const std::int64_t length = queryHeads.length;
     const std::int64_t size = valueHeads.size;
     TensorView from = result;
@@ -242,7 +242,7 @@ void attentionKernel(const KernelCall& call) {
 template <class T> struct RotatePairs {
     Walk<1> walk;
     const T *x, *cosines, *sines;
-    const std::int64_t* positions; ///< null: one after the other
+    const std::int64_t* positions; ///< null: consecutive
     T* y;
     std::int64_t heads, length, size, rotated, cached;
     bool isFlat, isInterleaved;

@@ -26,7 +26,7 @@ template <class From, class To> void convert(Queue& queue, const TensorView& in,
     mapElements<From, To>(queue, in, out, CastTo<To>{});
 }
 
-/// Integers to integers keep the low bits: the sign of the target says nothing.
+/// Conversions between integers keep the low bits, whatever the sign of the target.
 template <class From> void convertFrom(Queue& queue, const TensorView& in, const TensorView& out) {
     if constexpr (std::is_integral_v<From>) {
         if (isInteger(out.dtype))

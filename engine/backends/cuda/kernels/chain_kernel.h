@@ -8,22 +8,22 @@
 
 namespace twb::cuda {
 
-// What the source of every chain is built on (chain_source.h): the text of this file is compiled by NVRTC,
-// and by the host's compiler in the tests.
+// The base of every chain's source (chain_source.h). NVRTC compiles the text of this file; in the tests, the
+// host's compiler does.
 
 inline constexpr int kChainInputs = 8;
 inline constexpr int kChainAxes = 12;
-/// What a thread reads and writes at once.
+/// The number of bytes that a thread reads and writes at once.
 inline constexpr int kChainBytes = 16;
 
 /// kChainBytes of elements.
 template <class T, int V> struct alignas(sizeof(T) * V) ChainPack { T values[V]; };
 
-/// How the elements that a pack of the result is made of lie in an input.
+/// The layout in an input of the elements of one pack of the result.
 enum class ChainReach : std::uint8_t {
-    pack, ///< as a pack
-    same, ///< they are one and the same
-    apart ///< each as far from the next as the last axis says
+    pack, ///< contiguous, as a pack
+    same, ///< a single repeated element
+    apart ///< with the stride of the last axis
 };
 
 struct ChainInput {
@@ -32,12 +32,12 @@ struct ChainInput {
     std::int64_t strides[kChainAxes];
 };
 
-/// One launch. The result is dense and row-major. Its first `packs` packs are whole and aligned, and each is
-/// of one row; what lies behind them is worked out element by element.
+/// One launch. The result is dense and row-major. Its first `packs` packs are whole and aligned, each within
+/// one row; the rest is computed element by element.
 struct ChainLaunch {
     std::int64_t total;
     std::int64_t packs;
-    bool isSmall; ///< `divide` serves: there are fewer than 2^31 elements
+    bool isSmall; ///< `divide` is valid: there are fewer than 2^31 elements
     int rank;
     std::int64_t sizes[kChainAxes];
     FastDivide divide[kChainAxes];
@@ -45,7 +45,7 @@ struct ChainLaunch {
     void* out;
 };
 
-/// Adds to `offsets` where element i lies in each of N inputs.
+/// Adds the offset of element i in each of N inputs to `offsets`.
 template <int N>
 TWB_HOST_DEVICE void addChainOffsets(const ChainLaunch& launch, std::int64_t i, std::int64_t* offsets) {
     if (launch.rank == 0) return;
@@ -64,7 +64,7 @@ TWB_HOST_DEVICE void addChainOffsets(const ChainLaunch& launch, std::int64_t i, 
     for (int k = 0; k < N; ++k) offsets[k] += rest * launch.inputs[k].strides[0];
 }
 
-/// A pack of an input from `at` on.
+/// A pack of an input, starting at `at`.
 template <class T, int V>
 TWB_HOST_DEVICE ChainPack<T, V> loadChainPack(const T* at, ChainReach reach, std::int64_t stride) {
     if (reach == ChainReach::pack) return *reinterpret_cast<const ChainPack<T, V>*>(at);
@@ -80,8 +80,8 @@ TWB_HOST_DEVICE ChainPack<T, V> loadChainPack(const T* at, ChainReach reach, std
     return out;
 }
 
-/// Pack number `pack` of the result, `Together` elements of it at a time. chain(x) is one from the inputs'
-/// x[0], x[1], …
+/// Computes pack number `pack` of the result, `Together` elements at a time. chain(x) computes one element
+/// from the inputs' x[0], x[1], …
 template <class T, int N, int Together, class Chain>
 TWB_HOST_DEVICE void runChainPack(const ChainLaunch& launch, std::int64_t pack, const Chain& chain) {
     constexpr int V = kChainBytes / sizeof(T);
@@ -105,7 +105,7 @@ TWB_HOST_DEVICE void runChainPack(const ChainLaunch& launch, std::int64_t pack, 
             for (int k = 0; k < N; ++k) x[k] = in[k].values[v];
             y[v] = chain(x);
         }
-        // A loop cannot count off registers: what is next moves to the front.
+        // Registers cannot be indexed by a loop variable, so the next elements move to the front.
         TWB_UNROLLED
         for (int v = 0; v + Together < V; ++v) {
             TWB_UNROLLED
@@ -129,7 +129,7 @@ TWB_HOST_DEVICE void runChainElement(const ChainLaunch& launch, std::int64_t i, 
     static_cast<T*>(launch.out)[i] = chain(x);
 }
 
-/// What thread number `thread` of `threads` does.
+/// The work of thread number `thread` of `threads`.
 template <class T, int N, int Together, class Chain>
 TWB_HOST_DEVICE void runChain(const ChainLaunch& launch, std::int64_t thread, std::int64_t threads,
                               const Chain& chain) {

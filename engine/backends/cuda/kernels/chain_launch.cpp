@@ -11,7 +11,7 @@ static_assert(kChainAxes == kMaxWalkAxes);
 
 namespace {
 
-/// `width` elements of the result are a pack.
+/// A pack has `width` elements of the result.
 ChainReach reachOf(const ChainInput& input, int rank, std::int64_t width) {
     const std::int64_t inner = rank > 0 ? input.strides[rank - 1] : 0;
     if (inner == 0) return ChainReach::same;

@@ -7,10 +7,10 @@
 
 namespace twb::cuda {
 
-/// What a chain's kernel is given: up to kChainInputs inputs that broadcast to `out`, which is dense. Throws
-/// Error(unsupported) for a tensor that lies in memory in too many separate axes.
+/// The arguments of a chain's kernel: up to kChainInputs inputs that broadcast to `out`, which is dense.
+/// Throws Error(unsupported) for a tensor with too many separate axes in memory.
 ChainLaunch chainLaunchOf(std::span<const TensorView> inputs, const TensorView& out);
-/// How many threads have something to do in it.
+/// The number of threads with work.
 std::int64_t threadsOf(const ChainLaunch& launch, DType dtype);
 
 } // namespace twb::cuda

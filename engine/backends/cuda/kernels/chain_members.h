@@ -8,8 +8,8 @@
 
 namespace twb::cuda {
 
-/// Runs the ops of a chain of pointwise ones one after the other, each by its own kernel, with what lies
-/// between them in scratch memory. `inputs` broadcast to `out`, which is dense.
+/// Runs the ops of a chain one after the other, each with its own kernel, with intermediate results in
+/// scratch memory. `inputs` broadcast to `out`, which is dense.
 void runChainMembers(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
                      Queue& queue);
 

@@ -1,4 +1,4 @@
-// What NVRTC lacks of the standard library, as far as the functions of one element use it.
+// The parts of the standard library that element functions need and NVRTC lacks.
 #if defined(__CUDACC_RTC__)
 
 namespace std {
@@ -31,7 +31,7 @@ template <class T> struct make_unsigned;
 template <class T> using make_unsigned_t = typename make_unsigned<T>::type;
 template <class A, class B> using common_type_t = decltype(true ? A() : B());
 
-template <class T> struct numeric_limits; // named, but in nothing that a chain is made of
+template <class T> struct numeric_limits; // declared only; chains do not use it
 
 template <class To, class From> __host__ __device__ To bit_cast(From from) {
     To to;

@@ -16,10 +16,10 @@ namespace {
 
 static_assert(kChainInputs == kMaxChainInputs);
 
-/// A number as C++ reads it, bit by bit.
+/// A number as a C++ literal, bit for bit.
 std::string literal(double value) { return fmt::format("{:a}", value); }
 
-/// How an op is written: its function, and the attributes that it is made of.
+/// The function of an op, and the attributes that are its parameters.
 struct Spelling {
     std::string_view function;
     int operands = 1;
@@ -78,7 +78,7 @@ const Spelling* spellingOf(std::string_view op) {
     return found == all.end() ? nullptr : &found->second;
 }
 
-/// The op's function as an expression; nothing when it has none, or a parameter that no literal is.
+/// The op's function as an expression; nothing if it has none, or if a parameter is not a literal.
 std::optional<std::string> functionOf(std::string_view op, const Attributes& attributes) {
     const Spelling* const spelling = spellingOf(op);
     if (!spelling) return std::nullopt;
@@ -112,8 +112,8 @@ std::optional<Types> typesOf(DType dtype) {
     }
 }
 
-/// How many elements of a pack the code works out side by side: of a long chain fewer, for each is in it once
-/// more, and compiling takes as much longer.
+/// The number of elements of a pack that the code computes together: fewer for a long chain, since each
+/// repeats its code and compilation time.
 std::size_t elementsTogether(const OpChain& chain, DType dtype) {
     constexpr std::size_t most = 32; // functions
     std::size_t count = kChainBytes / sizeOf(dtype);
@@ -138,7 +138,7 @@ std::string chainSource(const OpChain& chain, DType dtype) {
     };
     for (std::size_t m = 0; m < chain.members.size(); ++m) {
         const OpChain::Member& member = chain.members[m];
-        // Max and Min take any number: the first two, then the result and the next.
+        // Max and Min take any number of inputs: the first two, then the result and the next.
         std::string value = fmt::format("element::cast<W>({})", operand(member.operands.at(0)));
         const std::string function = functionOf(member.op, member.attributes).value();
         if (spellingOf(member.op)->operands == 1) value = fmt::format("{}({})", function, value);

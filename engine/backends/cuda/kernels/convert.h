@@ -5,10 +5,10 @@
 
 namespace twb::cuda {
 
-/// Copies elements from one dtype to another (element::cast says how). `in` broadcasts to `out`.
+/// Copies elements from one dtype to another (see element::cast). `in` broadcasts to `out`.
 void convertView(Queue& queue, const TensorView& in, const TensorView& out);
 
-/// `in` as a dense tensor of a dtype: itself where it is one, else a copy. Empty for a view without data.
+/// `in` as a dense tensor of a dtype: itself, or a copy. Empty for a view without data.
 class ConvertedView {
 public:
     ConvertedView(Queue& queue, DType dtype, const TensorView& in);

@@ -19,8 +19,8 @@
 namespace twb::cuda {
 namespace {
 
-// cuDNN is looked for when the first convolution runs: the plugin loads and runs without it. So its functions
-// are declared here as the library has them in versions 8 and 9, and its header is not needed to build.
+// cuDNN is loaded at the first convolution, so the plugin works without it. Its functions are declared here
+// as in versions 8 and 9, so its header is not needed to build.
 
 using Object = void*;
 
@@ -63,7 +63,7 @@ public:
     int (*convolveTransposed)(Object, const void*, Object, const void*, Object, const void*, Object, int,
                               void*, std::size_t, const void*, Object, void*) = nullptr;
 
-    /// Null where there is none.
+    /// Null if the library is missing.
     static const Library* get() {
         static const Library library;
         return library.m_isThere ? &library : nullptr;
@@ -102,11 +102,11 @@ private:
     bool m_isThere = false;
 };
 
-/// The handle of a queue; null where the library cannot make one. It goes with the queue's cuBLAS handle,
-/// which later queues have again, and like that one it is kept until the program ends: making one takes long.
+/// The handle of a queue; null if the library cannot create one. Like the queue's cuBLAS handle, which later
+/// queues reuse, it is kept until the program ends: creating one takes long.
 Object handleOf(const Library& library, Queue& queue) {
     static std::mutex mutex;
-    static auto& handles = *new std::map<std::pair<int, void*>, Object>; // nobody destroys them at the end
+    static auto& handles = *new std::map<std::pair<int, void*>, Object>; // never destroyed
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) return nullptr;
     const std::scoped_lock lock(mutex);
@@ -137,8 +137,8 @@ int dataTypeOf(DType dtype) {
     }
 }
 
-/// Sizes and strides as the library counts them; empty when they are beyond 31 bits. One spatial axis becomes
-/// two, of which the library has two at least.
+/// Sizes and strides for the library; empty if they exceed 31 bits. One spatial axis becomes two, the
+/// library's minimum.
 std::vector<int> counted(const std::vector<std::int64_t>& numbers, std::int64_t inserted) {
     std::vector<int> out;
     for (std::int64_t number : numbers) {
@@ -168,7 +168,7 @@ bool describeWindow(const Library& library, const Descriptor& convolution, const
         dilations.push_back(1);
     }
     for (const WindowAxis& axis : call.window.axes) {
-        // The library pads alike on both sides; what a window leaves over at the end needs no padding.
+        // The library pads both sides equally. A rest at the end that no window reaches needs no padding.
         const std::int64_t covered = axis.start(axis.out - 1) + axis.reach();
         if (covered > axis.in + axis.padBegin) return false;
         if ((axis.in + 2 * axis.padBegin - axis.reach()) / axis.stride + 1 != axis.out) return false;
@@ -189,14 +189,14 @@ bool describeWindow(const Library& library, const Descriptor& convolution, const
 
 constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;
 
-/// A way to convolve that the library has.
+/// An algorithm of the library.
 struct Choice {
     int algorithm = 0;
     int mathType = 0;
     std::size_t memory = 0;
 };
 
-/// What they follow from.
+/// The key of the choice.
 using Key = std::vector<std::int64_t>;
 
 Key keyOf(const ConvolutionCall& call) {
@@ -213,13 +213,13 @@ Key keyOf(const ConvolutionCall& call) {
     return key;
 }
 
-/// The ways for each kind of call, the fastest first.
+/// The algorithms for each kind of call, fastest first.
 KnownChoices<Key, std::vector<Choice>>& knownChoices() {
     static KnownChoices<Key, std::vector<Choice>> all;
     return all;
 }
 
-/// Device memory, or nothing where there is too little.
+/// Device memory, or null if memory is short.
 std::optional<Scratch> workspaceOf(Queue& queue, std::size_t bytes) {
     try {
         return std::optional<Scratch>(std::in_place, queue, bytes);
@@ -229,7 +229,7 @@ std::optional<Scratch> workspaceOf(Queue& queue, std::size_t bytes) {
     }
 }
 
-/// A call in the library's terms.
+/// A call with the library's descriptors.
 class NativeConvolution {
 public:
     NativeConvolution(const Library& library, const ConvolutionCall& call)
@@ -239,7 +239,7 @@ public:
           m_w(made(library.createFilter, library.destroyFilter)),
           m_convolution(made(library.createConvolution, library.destroyConvolution)) {}
 
-    /// False where the library has no such thing.
+    /// False if the library does not support it.
     bool describe() const {
         const std::vector<int> filter = counted(m_call.w.shape.dims(), 1);
         return m_handle && m_x && m_y && m_w && m_convolution && !filter.empty() &&
@@ -249,11 +249,11 @@ public:
                                    static_cast<int>(filter.size()), filter.data()) == 0;
     }
 
-    /// The ways that give the same bits each time.
+    /// The deterministic algorithms.
     std::vector<Choice> choices() const {
         std::array<AlgorithmTime, kMostAlgorithms> times{};
         int count = 0;
-        // The way back of a convolution: its filter comes before what it reads.
+        // A transposed convolution: the filter comes before the input.
         const int found =
             m_call.isTransposed
                 ? m_library.chooseTransposed(m_handle, m_w.get(), m_x.get(), m_convolution.get(), m_y.get(),
@@ -288,7 +288,7 @@ public:
     }
 
 private:
-    /// 1 and 0 in the type that the library reads them in.
+    /// 1 and 0 in the library's scalar type.
     struct Factors {
         explicit Factors(DType dtype) {
             static constexpr float floats[]{1, 0};

@@ -9,7 +9,7 @@ namespace twb::cuda {
 
 template <class T> using Wide = decltype(widened(T{}));
 
-/// What arithmetic gave as it is stored.
+/// Converts a result of the arithmetic to the stored type.
 template <class T, class W> TWB_HOST_DEVICE T stored(W value) {
     if constexpr (std::is_same_v<T, W>)
         return value;
@@ -19,7 +19,7 @@ template <class T, class W> TWB_HOST_DEVICE T stored(W value) {
         return static_cast<T>(value);
 }
 
-// As withStoredFloat (ops/dispatch.h): arithmetic is done in Wide<the type that elements are stored in>.
+// Like withStoredFloat (ops/dispatch.h): arithmetic is done in Wide<stored type>.
 
 template <class F> void withStoredNumber(DType dtype, const F& f) {
     if (isInteger(dtype))

@@ -9,7 +9,7 @@ namespace twb::cuda {
 
 using KernelMap = std::map<std::string_view, Kernel>;
 
-/// Takes whatever dtypes the op table allows.
+/// Accepts any dtypes that the op table allows.
 inline bool supportsAll(std::span<const DType>) { return true; }
 
 inline void add(KernelMap& table, std::string_view op, void (*run)(const KernelCall&),
@@ -17,7 +17,7 @@ inline void add(KernelMap& table, std::string_view op, void (*run)(const KernelC
     table.emplace(op, Kernel{supports, run});
 }
 
-/// Each adds the kernels of one family.
+/// Each function adds the kernels of one family.
 void addMathKernels(KernelMap& table);
 void addActivationKernels(KernelMap& table);
 void addArithmeticKernels(KernelMap& table);

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// Loops over axes stay loops on a GPU: laid out one after the other they would be most of each kernel. Loops
-// over what a thread holds in registers must not, for registers cannot be counted off.
+// Controls unrolling: loops over axes must stay loops, since unrolled they would dominate the kernel. Loops
+// over a thread's registers must be unrolled, since registers cannot be indexed.
 #if defined(__CUDA_ARCH__)
 #define TWB_ROLLED _Pragma("unroll 1")
 #define TWB_UNROLLED _Pragma("unroll")
@@ -16,8 +16,8 @@
 
 namespace twb::cuda {
 
-/// Division of numbers below 2^31 by one that is the same for all of them, as a multiplication: Granlund,
-/// Montgomery: Division by Invariant Integers using Multiplication (1994).
+/// Division of numbers below 2^31 by a constant, as a multiplication: Granlund, Montgomery: Division by
+/// Invariant Integers using Multiplication (1994).
 class FastDivide {
 public:
     FastDivide() = default;

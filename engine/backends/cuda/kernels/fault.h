@@ -6,8 +6,8 @@
 
 namespace twb::cuda {
 
-/// What a kernel found in its inputs that it cannot go on with. Kernels cannot throw; the first to find
-/// something leaves it here, in memory that the host reads once the launch is over.
+/// An invalid input that a kernel found. Kernels cannot throw, so the first one to find a fault stores it in
+/// memory that the host checks after the launch.
 struct Fault {
     enum Code : std::uint32_t {
         none,
@@ -18,10 +18,10 @@ struct Fault {
         badClass,
         badProbability,
         badCoordinate,     ///< of a region; `value` holds the bits of a double
-        noSuchImage,       ///< that a region names
+        noSuchImage,       ///< a region names a missing image
         badSequenceLength, ///< of sequence `axis`
         badMaxIndex,
-        noCategory, ///< `value` holds the bits of a double; `axis` is 1 where it was an f32
+        noCategory, ///< `value` holds the bits of a double; `axis` is 1 if it was an f32
         singular
     };
     std::uint32_t code = none;
@@ -30,7 +30,7 @@ struct Fault {
     std::int64_t size = 0;
 };
 
-/// The first fault of a launch stays.
+/// The first fault of a launch is kept.
 TWB_HOST_DEVICE inline void raise(Fault* fault, Fault::Code code, std::int64_t value = 0, int axis = 0,
                                   std::int64_t size = 0) {
 #if defined(__CUDA_ARCH__)
@@ -46,7 +46,7 @@ TWB_HOST_DEVICE inline void raise(Fault* fault, Fault::Code code, std::int64_t v
     fault->size = size;
 }
 
-/// Throws Error(invalidArgument) in the words of the host's kernels when a fault was left.
+/// Throws Error(invalidArgument) with the message of the host's kernels if there is a fault.
 void throwIfRaised(const Fault& fault);
 
 } // namespace twb::cuda

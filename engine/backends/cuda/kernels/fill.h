@@ -5,7 +5,7 @@
 
 namespace twb::cuda {
 
-/// Makes every element what `element`, in host memory, is.
+/// Sets every element to `element`, which is in host memory.
 void fillView(Queue& queue, const TensorView& out, const void* element);
 
 } // namespace twb::cuda

@@ -9,7 +9,7 @@
 
 namespace twb::cuda {
 
-/// `index` in [0, size), negative ones counted from the end, or -1 once the fault is reported.
+/// `index` in [0, size), with negative ones counted from the end; -1 after reporting a fault.
 TWB_HOST_DEVICE inline std::int64_t checkedIndex(std::int64_t index, std::int64_t size, int axis,
                                                  Fault* fault) {
     if (index >= 0 ? index < size : index >= -size) return index < 0 ? index + size : index;
@@ -17,7 +17,7 @@ TWB_HOST_DEVICE inline std::int64_t checkedIndex(std::int64_t index, std::int64_
     return -1;
 }
 
-/// Indices of any layout.
+/// Indices with any layout.
 template <class I> struct IndexView {
     using Index = I;
     Walk<1> walk;
@@ -47,7 +47,7 @@ template <class I> struct CheckIndex {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const { at.checked(i, size, axis, fault); }
 };
 
-/// Reports an index that is out of range; for launches that move nothing.
+/// Reports an index that is out of range; for launches that copy nothing.
 inline void checkIndices(Queue& queue, const TensorView& indices, int axis, std::int64_t size) {
     withIndices(indices, [&](const auto& at) {
         using I = typename std::decay_t<decltype(at)>::Index;

@@ -4,7 +4,7 @@
 
 namespace twb::cuda {
 
-/// out = a × b of integers of 32 or 64 bits, which wrap around; batches broadcast. `out` is dense.
+/// out = a × b for integers of 32 or 64 bits, with wrapping; batches broadcast. `out` is dense.
 void multiplyIntegers(Queue& queue, const MatrixStack& a, const MatrixStack& b, const TensorView& out);
 
 } // namespace twb::cuda

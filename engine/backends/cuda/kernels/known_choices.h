@@ -6,11 +6,11 @@
 
 namespace twb::cuda {
 
-/// What a library chose, by what the choice follows from: asking it takes longer than a small launch. Kept
+/// A cache of a library's choices by their key: querying the library takes longer than a small launch. Kept
 /// until the program ends. Thread-safe.
 template <class Key, class Choice> class KnownChoices {
 public:
-    /// Nothing where it was not asked.
+    /// Nothing if it is not cached.
     std::optional<Choice> find(const Key& key) const {
         const std::scoped_lock lock(m_mutex);
         const auto known = m_all.find(key);

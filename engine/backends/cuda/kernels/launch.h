@@ -15,7 +15,7 @@ namespace twb::cuda {
 
 inline constexpr int kBlockThreads = 256;
 
-/// Throws Error(failed) that names the op when the last launch was refused.
+/// Throws Error(failed) that names the op if the last launch was rejected.
 void checkLaunch(const Queue& queue);
 
 inline cudaStream_t streamOf(Queue& queue) { return static_cast<cudaStream_t>(queue.stream()); }
@@ -29,12 +29,12 @@ template <class F> __global__ void __launch_bounds__(kBlockThreads) runEach(std:
 
 #endif
 
-/// f(i) for each i in [0, count), in any order and at the same time.
+/// Calls f(i) for each i in [0, count), in any order and concurrently.
 template <class F> void forEach(Queue& queue, std::int64_t count, const F& f) {
     if (count <= 0) return;
 #if defined(__CUDACC__)
-    // Six to eight blocks fill a multiprocessor, as their registers are: most kernels take 32 to 40. Four
-    // rounds or more even out what some have to wait for. (Held to 32, some would spill them.)
+    // Six to eight blocks fill a multiprocessor, since most kernels use 32 to 40 registers. At least four
+    // rounds even out waiting times. (A limit of 32 registers would make some kernels spill.)
     const std::int64_t most = static_cast<std::int64_t>(queue.multiprocessors()) * 32;
     const auto blocks = static_cast<unsigned>(std::min((count - 1) / kBlockThreads + 1, most));
     runEach<<<blocks, kBlockThreads, 0, streamOf(queue)>>>(count, f);

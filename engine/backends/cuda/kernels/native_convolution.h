@@ -8,8 +8,8 @@
 
 namespace twb::cuda {
 
-/// y = w * x: floats of one dtype; w dense, x of any layout. Or transposed: the window is that of a
-/// convolution which leads from y to x, and y gets what each element of x was made from.
+/// y = w * x for floats of one dtype; w is dense, x has any layout. Transposed: the window is that of a
+/// convolution from y to x, and y is the gradient of its input.
 struct ConvolutionCall {
     Queue& queue;
     const Window& window;
@@ -18,8 +18,8 @@ struct ConvolutionCall {
     bool isTransposed = false;
 };
 
-/// By cuDNN, where that is there and has a plan for the sizes that gives the same bits each time; false, and
-/// nothing done that the caller need undo, where not.
+/// Uses cuDNN if it is available and has a deterministic algorithm for the sizes. Otherwise returns false
+/// without an effect.
 bool convolveNatively(const ConvolutionCall& call);
 
 } // namespace twb::cuda

@@ -10,8 +10,8 @@ namespace twb::cuda {
 
 template <class T> using KeyOf = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-/// A number whose order among unsigned ones is the element's: −0 and 0 alike, NaN the largest, as in NumPy.
-/// f16 and bf16 as f32.
+/// An unsigned number with the same order as the element: −0 equals 0, and NaN is the largest, as in NumPy.
+/// f16 and bf16 are compared as f32.
 template <class T> TWB_HOST_DEVICE KeyOf<T> keyOf(T x) {
     using Key = KeyOf<T>;
     constexpr Key sign = Key{1} << (sizeof(Key) * 8 - 1);
@@ -27,7 +27,7 @@ template <class T> TWB_HOST_DEVICE KeyOf<T> keyOf(T x) {
     }
 }
 
-/// The same backwards: what is largest comes first.
+/// The reverse order: the largest element comes first.
 template <class T> TWB_HOST_DEVICE KeyOf<T> descendingKeyOf(T x) { return static_cast<KeyOf<T>>(~keyOf(x)); }
 
 } // namespace twb::cuda

@@ -9,10 +9,10 @@
 
 namespace twb::cuda {
 
-/// Elements that one thread reads and writes at once.
+/// The number of elements that a thread reads and writes at once.
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T values[V]; };
 
-/// As many of the widest as fit into 16 bytes.
+/// As many elements of the widest type as fit into 16 bytes.
 template <class... T> inline constexpr int kPackOf = static_cast<int>(16 / std::max({sizeof(T)...}));
 
 template <class T, int V> TWB_HOST_DEVICE bool isPackAligned(const T* at) {
@@ -35,14 +35,14 @@ template <class T, int V> TWB_HOST_DEVICE void storePack(T* at, std::int64_t str
     for (int v = 0; v < V; ++v) at[v * stride] = pack.values[v];
 }
 
-/// A thread's V elements: whether they are neighbours in one row of every tensor, so that where the first
-/// lies says it of all.
+/// The V elements of a thread: whether they are neighbours in one row of every tensor, so that the first
+/// offset determines all.
 template <int V, int N> TWB_HOST_DEVICE bool isOneRow(const Walk<N>& walk, std::int64_t first) {
     return first + V <= walk.total && (walk.rank <= 1 || walk.innerSize() % V == 0);
 }
 
-/// Whether each thread takes a pack of V elements, which then are neighbours in one row of every tensor. If
-/// not, it takes one, so that neighbours in a row are those of neighbouring threads.
+/// Whether each thread takes a pack of V neighbours in one row of every tensor. Otherwise it takes one
+/// element, so that neighbouring threads take neighbouring elements.
 template <int V, int N> bool takesPacks(const Walk<N>& walk) {
     return walk.rank <= 1 || walk.innerSize() % V == 0;
 }
@@ -97,7 +97,7 @@ template <class A, class B, class Out, class F> struct Zip {
             const B* const fromB = b + at[1];
             Pack<A, V> x;
             Pack<B, V> y;
-            // Asked of both at once, lest the second waits for the first.
+            // Loads both at once, so that the second does not wait for the first.
             if (walk.innerStride(0) == 1 && walk.innerStride(1) == 1 && isPackAligned<A, V>(fromA) &&
                 isPackAligned<B, V>(fromB)) {
                 x = *reinterpret_cast<const Pack<A, V>*>(fromA);
@@ -121,7 +121,7 @@ template <class A, class B, class Out, class F> struct Zip {
     }
 };
 
-/// out[i] = f(in[i]) where `in` broadcasts to `out`, which may be the same memory as an input of its size.
+/// out[i] = f(in[i]); `in` broadcasts to `out`, which may be the same memory as an input of its size.
 template <class In, class Out, class F>
 void mapElements(Queue& queue, const TensorView& in, const TensorView& out, const F& f) {
     using Each = Map<In, Out, F>;
@@ -130,7 +130,7 @@ void mapElements(Queue& queue, const TensorView& in, const TensorView& out, cons
             Each{walk, takesPacks<Each::V>(walk), in.as<const In>(), out.as<Out>(), f});
 }
 
-/// out[i] = f(a[i], b[i]) where a and b broadcast to `out`, as above.
+/// out[i] = f(a[i], b[i]); a and b broadcast to `out`, as above.
 template <class A, class B, class Out, class F>
 void zipElements(Queue& queue, const TensorView& a, const TensorView& b, const TensorView& out, const F& f) {
     using Each = Zip<A, B, Out, F>;
@@ -139,7 +139,7 @@ void zipElements(Queue& queue, const TensorView& a, const TensorView& b, const T
             Each{walk, takesPacks<Each::V>(walk), a.as<const A>(), b.as<const B>(), out.as<Out>(), f});
 }
 
-/// A function of one element on floats.
+/// A floating-point function of one element.
 template <class F> void mapFloats(const KernelCall& call, const F& f) {
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -147,7 +147,7 @@ template <class F> void mapFloats(const KernelCall& call, const F& f) {
     });
 }
 
-/// The same on every number.
+/// The same for all numbers.
 template <class F> void mapNumbers(const KernelCall& call, const F& f) {
     withStoredNumber(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);

@@ -5,9 +5,9 @@
 
 namespace twb::cuda {
 
-/// Submits a chain of OpChain::Kind::product, whose inputs are the call's; the call's attributes are none.
-/// Sums of f16 and bf16 are kept in f32 until a row is added, and a convolution's until all is done, so they
-/// are rounded less often than one by one.
+/// Submits a chain of OpChain::Kind::product with the call's inputs; the call's attributes are unused. Sums
+/// of f16 and bf16 are kept in f32 until a row is added, and a convolution's until the end, so they are
+/// rounded less often than with separate launches.
 void runProductChain(const OpChain& chain, const KernelCall& call);
 
 } // namespace twb::cuda

@@ -7,11 +7,11 @@
 
 namespace twb::cuda {
 
-/// What cuBLASLt can do at the end of a product that is this op with these attributes; none where it cannot.
-/// It has one Gelu, and that is the one with tanh.
+/// The epilogue of cuBLASLt for an op with these attributes; none if there is none. Its only Gelu is the tanh
+/// form.
 Activation activationOf(std::string_view op, const Attributes& attributes);
 
-/// Whether products of this dtype are launched with this op at their end (Backend::endsProduct).
+/// Whether products of this dtype can have this op as epilogue (Backend::endsProduct).
 bool isProductEnd(std::string_view op, const Attributes& attributes, DType dtype);
 
 } // namespace twb::cuda

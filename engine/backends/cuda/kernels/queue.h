@@ -7,15 +7,15 @@
 
 namespace twb::cuda {
 
-/// Device memory that libraries work in.
+/// Device memory for libraries.
 struct Workspace {
     void* data = nullptr;
     std::size_t bytes = 0;
 };
 
-/// Where the kernels of one step go: a stream and what they need beside it. A kernel's source is compiled
-/// twice. By nvcc its launches go to stream(). By the host's compiler they are loops over host memory, so
-/// that its arithmetic can be tested where there is no GPU.
+/// The destination of a step's kernels: a stream and its resources. A kernel's source is compiled twice. With
+/// nvcc, its launches go to stream(). With the host's compiler, launches are loops over host memory, so that
+/// the arithmetic can be tested without a GPU.
 class Queue {
 public:
     virtual ~Queue() = default;
@@ -23,13 +23,13 @@ public:
     virtual const char* op() const = 0;
     /// A cudaStream_t.
     virtual void* stream() = 0;
-    /// A cublasHandle_t that works on stream().
+    /// A cublasHandle_t for stream().
     virtual void* blasHandle() = 0;
     /// A cublasLtHandle_t.
     virtual void* blasLtHandle() = 0;
-    /// What products of this queue may work in, one after the other; it may be empty.
+    /// Workspace for the products of this queue, used by one at a time; may be empty.
     virtual Workspace blasWorkspace() = 0;
-    /// Whether products of f32 may be rounded to TF32.
+    /// Whether f32 products may be rounded to TF32.
     virtual bool allowsTf32() const = 0;
     virtual int multiprocessors() const = 0;
     /// Device memory, aligned to 256 bytes, in the stream's order. Throws Error(outOfMemory).
@@ -38,12 +38,12 @@ public:
     virtual void release(void* memory) noexcept = 0;
     /// Copies host memory, which may change as soon as this returns, to the device in the stream's order.
     virtual void upload(void* target, const void* source, std::size_t bytes) = 0;
-    /// Where kernels of this launch report what they cannot go on with: memory that both sides reach, clear
-    /// when the launch begins, looked at (throwIfRaised) when it is over.
+    /// Memory in which kernels of this launch report faults. Both sides can access it; it is clear at the
+    /// start of the launch and checked (throwIfRaised) after it.
     virtual Fault* fault() = 0;
 };
 
-/// Device memory for the length of one call; null where none is needed.
+/// Device memory for the duration of a call; null for no bytes.
 class Scratch {
 public:
     Scratch(Queue& queue, std::size_t bytes)

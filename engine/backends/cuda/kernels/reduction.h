@@ -16,11 +16,11 @@
 
 namespace twb::cuda {
 
-// Reductions by the rules of ops/reduction_rules.h. What is behind one result is cut into pieces where there
-// are too few results to keep a GPU busy; the pieces' states are merged by a second launch.
+// Reductions by the rules of ops/reduction_rules.h. If there are too few results to fill a GPU, the elements
+// of each are split into pieces, and a second launch merges their states.
 
-/// add(i, load(i)) for every step-th i of [begin, end), in order. Several loads are under way before the
-/// first is waited for: one at a time, a GPU's threads ask for less than its memory can give.
+/// add(i, load(i)) for every step-th i in [begin, end), in order. Several loads are issued before the first
+/// is awaited: single loads would not use the memory's bandwidth.
 template <int Loads, class Load, class Add>
 TWB_HOST_DEVICE void addLoaded(std::int64_t begin, std::int64_t end, std::int64_t step, const Load& load,
                                const Add& add) {
@@ -36,10 +36,10 @@ TWB_HOST_DEVICE void addLoaded(std::int64_t begin, std::int64_t end, std::int64_
     if constexpr (Loads > 1) addLoaded<Loads / 2>(i, end, step, load, add);
 }
 
-/// Elements that a thread loads at a time, one by one. What does not split is a lot of code for each of them.
+/// The number of elements that a thread loads at once. One for rules that do not split, whose code is long.
 template <class Rule> inline constexpr int kLoads = Rule::splits ? 8 : 4;
 
-/// Where the elements lie: `T` is what is stored, the rule sees it widened.
+/// The location of the elements: `T` is the stored type; the rule gets widened values.
 template <class T> struct ReductionSource {
     const T* in;
     Walk<1> kept, reduced;
@@ -73,13 +73,13 @@ template <class T> struct ReductionSource {
             for (std::int64_t k = own; k < end; k += team.size()) take(k, first[reduced.at(k)[0]]);
         }
     }
-    /// Whether whole packs are loaded: elements that lie side by side.
+    /// Whether contiguous elements are loaded as whole packs.
     template <class Rule> TWB_HOST_DEVICE bool isPacked() const {
         return Rule::splits && reduced.rank <= 1 && reduced.innerStride(0) == 1;
     }
 
 private:
-    /// By whole packs, and one by one what lies before the first of them and behind the last.
+    /// Whole packs, and single elements before the first and after the last pack.
     template <int Loads, class Group, class Take>
     TWB_HOST_DEVICE void addPacks(const Group& team, const T* first, std::int64_t begin, std::int64_t end,
                                   const Take& take) const {
@@ -104,10 +104,10 @@ private:
     }
 };
 
-/// A team for each piece of each result.
+/// One team per piece of each result.
 template <class T, class Rule, class Finish> struct ReducePieces {
     ReductionSource<T> source;
-    bool isColumns;               ///< results lie side by side, so neighbours take neighbouring ones
+    bool isColumns; ///< results are contiguous, so neighbouring threads take neighbouring results
     typename Rule::State* states; ///< null: one piece, finished at once
     Rule rule;
     Finish finish;
@@ -144,7 +144,7 @@ template <class Rule, class Finish> struct MergePieces {
     }
 };
 
-/// Reduces and calls finish(i, state) once for each result.
+/// Reduces, and calls finish(i, state) once per result.
 template <class T, class Rule, class Finish>
 void reduce(Queue& queue, const ReductionView& view, const Rule& rule, const Finish& finish) {
     using State = typename Rule::State;
@@ -155,13 +155,13 @@ void reduce(Queue& queue, const ReductionView& view, const Rule& rule, const Fin
     const auto distance = [](const Walk<1>& walk) { return std::abs(walk.innerStride(0)); };
     const bool isColumns = results > 1 && source.kept.rank > 0 && distance(source.kept) != 0 &&
                            (distance(source.kept) < distance(source.reduced) || length <= 8);
-    // Enough threads to hide the memory's latency, and no piece shorter than what is worth a launch.
+    // Enough threads to hide the memory's latency, but no piece too short for a launch.
     const std::int64_t threads = std::int64_t{2048} * queue.multiprocessors();
     const std::int64_t each = isColumns ? 1 : 256;
     const std::int64_t wanted = threads / std::max<std::int64_t>(results * each, 1);
     const std::int64_t shortest = isColumns ? 64 : 4096;
     source.pieces = std::max<std::int64_t>(std::min(wanted, length / shortest), 1);
-    // Whole packs in each piece.
+    // Each piece consists of whole packs.
     source.pieceLength = ((length + source.pieces - 1) / source.pieces + 15) / 16 * 16;
     source.pieces = std::max<std::int64_t>(
         (length + source.pieceLength - 1) / std::max<std::int64_t>(source.pieceLength, 1), 1);
@@ -169,7 +169,7 @@ void reduce(Queue& queue, const ReductionView& view, const Rule& rule, const Fin
         source.pieces == 1 ? 0 : static_cast<std::size_t>(results * source.pieces) * sizeof(State);
     const Scratch memory(queue, bytes);
     auto* const states = bytes == 0 ? nullptr : memory.as<State>();
-    // As many threads as have a share of all that they load at a time.
+    // Only as many threads as have elements to load.
     const std::int64_t share = source.template isPacked<Rule>() ? kLoads<Rule> / 2 * kPackOf<T> : 8;
     forEachRow(queue, results * source.pieces, source.pieceLength * 8 / share,
                ReducePieces<T, Rule, Finish>{source, isColumns, states, rule, finish},

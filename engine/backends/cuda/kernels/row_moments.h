@@ -7,7 +7,7 @@
 
 namespace twb::cuda {
 
-/// Of some numbers; `squares`: the sum of their squared distances from the mean.
+/// Count, mean and the sum of squared distances from the mean (`squares`).
 struct Moments {
     double count = 0, mean = 0, squares = 0;
     TWB_HOST_DEVICE double variance() const { return squares / count; }
@@ -24,7 +24,7 @@ struct MergeMoments {
         }
         const double count = state.count + other.count;
         const double off = other.mean - state.mean;
-        // Equal ones stay what they are, infinities too.
+        // Equal means stay unchanged, including infinities.
         if (other.mean != state.mean)
             state.mean = (state.count * state.mean + other.count * other.mean) / count;
         state.squares += other.squares + off * off * (state.count * other.count / count);
@@ -32,8 +32,8 @@ struct MergeMoments {
     }
 };
 
-/// Of a team's elements (row_passes.h). Never by the squares of the numbers themselves: differences of large
-/// ones would cancel.
+/// The moments of a team's elements (row_passes.h). Never from sums of squares, since differences of large
+/// sums would cancel.
 template <class Group, class Elements>
 TWB_HOST_DEVICE Moments momentsOf(const Group& team, Elements& elements) {
     Moments m;
@@ -53,8 +53,7 @@ TWB_HOST_DEVICE Moments momentsOf(const Group& team, Elements& elements) {
         m.squares = team.merged(AddStates{}, m.squares);
         return m;
     } else {
-        // In one pass: each thread takes off the first of its own, from which the mean is no further than
-        // what it is to be told from.
+        // One pass: each thread subtracts its first element, which is close to the mean.
         std::int64_t count = 0;
         double first = 0;
         elements.each([&](const auto& part, std::int64_t) {
@@ -76,7 +75,7 @@ TWB_HOST_DEVICE Moments momentsOf(const Group& team, Elements& elements) {
     }
 }
 
-/// What a Work (row_passes.h) measures.
+/// The measurement of a Work (row_passes.h).
 struct MeasureMoments : MergeMoments {
     template <class Group, class Elements>
     TWB_HOST_DEVICE Moments measure(const Group& team, Elements& elements) const {
@@ -84,7 +83,8 @@ struct MeasureMoments : MergeMoments {
     }
 };
 
-/// x − mean, in two steps: what W leaves of the mean counts where the elements differ little.
+/// x − mean in two steps, including the part of the mean that W cannot represent; it matters if the elements
+/// differ little.
 template <class W> struct FromMean {
     W high, low;
     TWB_HOST_DEVICE explicit FromMean(double mean)

@@ -6,19 +6,18 @@
 
 namespace twb::cuda {
 
-/// The order of the elements of rows, found by a key that each element has: an unsigned number
-/// (order_keys.h). By CUB; on the host by a stable sort. Both leave equal keys in the order in which they
-/// stand.
+/// Sorts the elements of rows by unsigned keys (order_keys.h), with CUB, or with a stable sort on the host.
+/// Both keep the order of equal keys.
 template <class Key> class RowOrder {
 public:
-    /// Throws Error(unsupported) for rows that are longer than 32 bits count.
+    /// Throws Error(unsupported) for rows longer than 32 bits can count.
     RowOrder(Queue& queue, std::int64_t rows, std::int64_t length);
 
-    /// rows × length, for somebody to write before find().
+    /// rows × length; must be written before find().
     Key* keys() const noexcept { return m_keys.as<Key>(); }
-    /// Smallest key first. The keys are not there any more.
+    /// Ascending. Destroys the keys.
     void find();
-    /// After find(), `length` for each row: where in the row its first element in order stands, its second, …
+    /// After find(), for each row: the indices of its elements in sorted order.
     const std::uint32_t* places() const noexcept { return m_places.as<std::uint32_t>(); }
 
 private:

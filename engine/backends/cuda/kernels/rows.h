@@ -10,8 +10,8 @@
 
 namespace twb::cuda {
 
-/// Rows that are worked on as wholes: what stands along some axes for one index of the others, in an input of
-/// any layout and in a result of its shape: the first and the last of the N tensors that are walked.
+/// Rows that are processed as a whole: the elements along some axes for one index of the others, in an input
+/// of any layout and a result of its shape. These are the first and the last of the N tensors.
 template <class T, class Out = T, int N = 2> struct Rows {
     const T* in;
     Out* out;
@@ -45,15 +45,15 @@ Rows<T> rowsAlong(const TensorView& in, const TensorView& out, const std::array<
             walkOf<2>(from.reduced.shape, {&from.reduced, &to.reduced})};
 }
 
-/// Which axis of a view, of which a scalar counts as having one.
+/// An axis of a view; a scalar counts as having one.
 inline std::array<bool, kMaxRank> onlyAxis(std::int64_t axis, int rank) {
     std::array<bool, kMaxRank> along{};
     along[static_cast<std::size_t>(*normalizeAxis(axis, std::max(rank, 1)))] = true;
     return along;
 }
 
-/// Whether the elements of a row lie apart, and those of neighbouring rows side by side: a row is then best
-/// one thread's.
+/// Whether the elements of a row are apart but those of neighbouring rows are contiguous; then one thread per
+/// row is best.
 template <class T, class Out, int N> TeamOf teamOf(const Rows<T, Out, N>& rows) {
     const bool isSideBySide = rows.kept.rank > 0 && rows.kept.innerStride(N - 1) == 1 && rows.row.rank > 0 &&
                               std::abs(rows.row.innerStride(N - 1)) > 1 && rows.kept.innerSize() >= 16;

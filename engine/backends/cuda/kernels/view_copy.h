@@ -8,8 +8,8 @@ namespace twb::cuda {
 /// Copies elements of one dtype between views of device memory; `from` broadcasts to the shape of `to`.
 void copyView(Queue& queue, const TensorView& from, const TensorView& to);
 
-/// The elements of a view in row-major order: where they lie, or in a copy when the view has gaps, repeats or
-/// runs backwards. Empty for a view without data.
+/// The elements of a view in row-major order: in place, or in a copy if the view has gaps, repeats or
+/// negative strides. Empty for a view without data.
 class DenseView {
 public:
     DenseView(Queue& queue, const TensorView& given);

@@ -8,7 +8,7 @@
 
 namespace twb::cuda {
 
-/// Division of any number that is not negative, by multiplication where the numbers are small.
+/// Division of a nonnegative number, by multiplication for small numbers.
 class Divide {
 public:
     Divide() = default;
@@ -29,10 +29,10 @@ private:
     FastDivide m_fast;
 };
 
-/// As many axes as are left once neighbours that lie in memory like one are merged.
+/// The limit on axes after neighbouring contiguous axes were merged.
 inline constexpr int kMaxWalkAxes = 12;
 
-/// Where element i (row-major) of a shape lies in N tensors that broadcast to it.
+/// The offsets of element i (row-major) of a shape in N tensors that broadcast to it.
 template <int N> struct Walk {
     int rank = 0;
     bool isSmall = true; ///< the shape has fewer than 2^31 elements
@@ -75,8 +75,8 @@ template <int N> struct Walk {
     }
 };
 
-/// `views` broadcast to `shape`: their axes are matched from the last one. Throws Error(unsupported) when
-/// more than kMaxWalkAxes are left.
+/// `views` broadcast to `shape`; axes are matched from the last. Throws Error(unsupported) if more than
+/// kMaxWalkAxes axes remain.
 void fillWalk(const Shape& shape, const TensorView* const* views, int count, int& rank, std::int64_t* sizes,
               std::int64_t* strides);
 

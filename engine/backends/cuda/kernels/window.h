@@ -11,10 +11,10 @@
 
 namespace twb::cuda {
 
-/// As many spatial axes as a kernel slides a window along.
+/// The limit on spatial axes of a window.
 inline constexpr int kMaxWindowAxes = 6;
 
-/// A window as kernels are given it, over planes whose elements lie `strides` apart.
+/// A window as passed to kernels, over planes whose elements are `strides` apart.
 struct SlidingWindow {
     int rank = 0;
     std::array<WindowAxis, kMaxWindowAxes> axes{};
@@ -37,7 +37,7 @@ struct SlidingWindow {
         tapCount = window.tapCount();
     }
 
-    /// Of position or tap number `i`.
+    /// The coordinates of position or tap number `i`.
     TWB_HOST_DEVICE Place placeOf(std::int64_t i, std::int64_t WindowAxis::*size) const {
         Place place{};
         TWB_ROLLED
@@ -52,8 +52,8 @@ struct SlidingWindow {
     TWB_HOST_DEVICE Place outPlaceOf(std::int64_t i) const { return placeOf(i, &WindowAxis::out); }
     TWB_HOST_DEVICE Place inPlaceOf(std::int64_t i) const { return placeOf(i, &WindowAxis::in); }
 
-    /// Calls tap(offset in memory, row-major number of the element, that of the tap) for what lies under the
-    /// window.
+    /// Calls tap(offset in memory, row-major index of the element, index of the tap) for the elements under
+    /// the window.
     template <class Tap> TWB_HOST_DEVICE void eachTap(const Place& position, const Tap& tap) const {
         Place begin{}, end{}, at{};
         for (int a = 0; a < rank; ++a) {
@@ -82,7 +82,7 @@ struct SlidingWindow {
         }
     }
 
-    /// Calls visit(number of the tap, number of the position) for all that lie over an element.
+    /// Calls visit(index of the tap, index of the position) for all windows over an element.
     template <class Visit> TWB_HOST_DEVICE void eachPosition(const Place& element, const Visit& visit) const {
         for (std::int64_t t = 0; t < tapCount; ++t) {
             const auto tap = placeOf(t, &WindowAxis::kernel);
@@ -99,7 +99,7 @@ struct SlidingWindow {
         }
     }
 
-    /// Whether a tap at a position lies over an element, and where that is.
+    /// Whether a tap at a position is over an element, and which.
     TWB_HOST_DEVICE bool find(std::int64_t position, std::int64_t tap, std::int64_t& offset) const {
         offset = 0;
         bool isInside = true;
@@ -118,14 +118,14 @@ struct SlidingWindow {
         return isInside;
     }
 
-    /// What a mean over a position is divided by.
+    /// The divisor of a mean over a position.
     TWB_HOST_DEVICE std::int64_t counted(const Place& place, bool withPadding) const {
         std::int64_t count = 1;
         for (int a = 0; a < rank; ++a) count *= axes[a].counted(place[a], withPadding);
         return count;
     }
 
-    /// The number of an element where the first axis is counted up first.
+    /// The index of an element in column-major order.
     TWB_HOST_DEVICE std::int64_t columnMajor(std::int64_t number) const {
         std::int64_t index = 0;
         std::int64_t step = 1;
@@ -140,8 +140,8 @@ struct SlidingWindow {
     }
 };
 
-/// The same of one axis or two, in numbers of 32 bits: its places stay in registers, and nothing is divided
-/// at a tap.
+/// The same for one or two axes with 32-bit numbers: coordinates stay in registers, and taps need no
+/// division.
 class PlaneWindow {
 public:
     struct Place {
@@ -150,7 +150,7 @@ public:
     std::int64_t outCount = 1;
     std::int64_t tapCount = 1;
 
-    /// Whether there is one of a window.
+    /// Whether a window has such a form.
     static bool takes(const Window& window) {
         constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
         const auto isSmall = [](const WindowAxis& axis) {
@@ -163,7 +163,7 @@ public:
                                           std::abs(axis.padEnd)};
             for (const std::int64_t size : sizes)
                 if (size > most) return false;
-            // No further than this are elements, and taps over padding.
+            // The limit on elements, including taps over padding.
             return axis.in <= most / 4 && axis.stride <= most / 4 / std::max<std::int64_t>(axis.out, 1) &&
                    axis.dilation <= most / 4 / std::max<std::int64_t>(axis.kernel, 1) &&
                    std::abs(axis.padBegin) <= most / 8 && std::abs(axis.padEnd) <= most / 8;
@@ -241,7 +241,7 @@ private:
         TWB_HOST_DEVICE bool holds(int i) const {
             return static_cast<unsigned>(i) < static_cast<unsigned>(in);
         }
-        /// As WindowAxis counts.
+        /// The same counting as WindowAxis.
         TWB_HOST_DEVICE int counted(int position, bool withPadding) const {
             const int first = start(position);
             const int end = tapsBefore((withPadding ? in + padEnd : in) - first);
@@ -254,7 +254,7 @@ private:
             return taps < kernel ? taps : kernel;
         }
     };
-    /// Which position a tap is over an element at: the quotient by the stride, where nothing remains.
+    /// The position whose tap is over an element: the quotient by the stride, if there is no remainder.
     struct Over {
         int position, rest, quotient, remainder;
         TWB_HOST_DEVICE Over(const Axis& axis, int element)
@@ -281,7 +281,7 @@ private:
     Axis m_down, m_across;
 };
 
-/// Calls f with the window for kernels that fits.
+/// Calls f with the form of the window that suits kernels.
 template <class F> void withWindow(const Window& window, const std::int64_t* steps, const F& f) {
     if (PlaneWindow::takes(window))
         f(PlaneWindow(window, steps));
