@@ -136,12 +136,12 @@ void addRectifiers(std::vector<Op>& table) {
     table.push_back(std::move(prelu));
 
     Op thresholded =
-        makeActivation("ThresholdedRelu", 22, "Numbers up to alpha become 0", "Y = X > alpha ? X : 0", 1,
+        makeActivation("ThresholdedRelu", 22, "Sets numbers up to alpha to 0", "Y = X > alpha ? X : 0", 1,
                        viaFloat<alphaKernel<element::ThresholdedRelu>>);
-    thresholded.attributes = {numberAttribute("alpha", 1, "What must be exceeded")};
+    thresholded.attributes = {numberAttribute("alpha", 1, "Threshold")};
     table.push_back(std::move(thresholded));
 
-    Op clip = makeUnary("Clip", "Activation", 13, "Numbers below min and above max become these",
+    Op clip = makeUnary("Clip", "Activation", 13, "Limits numbers to the range from min to max",
                         "Y = min(max(X, min), max)", kNumbers, 2, viaFloat<clipKernel>);
     clip.inputs[0].name = "input";
     clip.inputs.push_back(hostBound("min", "min"));
@@ -156,12 +156,12 @@ void addRectifiers(std::vector<Op>& table) {
     table.push_back(std::move(clip));
 
     Op shrink = makeUnary(
-        "Shrink", "Activation", 9, "Numbers near 0 become 0, others move towards it by bias",
+        "Shrink", "Activation", 9, "Sets numbers near 0 to 0 and moves others towards 0 by bias",
         "Y = X < −lambd ? X + bias : X > lambd ? X − bias : 0", kNumbers, 3, viaFloat<shrinkKernel>);
     shrink.inputs[0].name = "input";
     shrink.outputs[0].name = "output";
-    shrink.attributes = {numberAttribute("bias", 0, "How far numbers move towards 0"),
-                         numberAttribute("lambd", 0.5, "How far from 0 numbers become 0")};
+    shrink.attributes = {numberAttribute("bias", 0, "Distance by which numbers move towards 0"),
+                         numberAttribute("lambd", 0.5, "Numbers up to this distance from 0 become 0")};
     shrink.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(shrink));
 }
@@ -169,7 +169,7 @@ void addRectifiers(std::vector<Op>& table) {
 void addExponentialUnits(std::vector<Op>& table) {
     Op elu = makeActivation("Elu", 22, "Exponential linear unit", "Y = X < 0 ? alpha · (e ^ X − 1) : X", 12,
                             viaFloat<alphaKernel<element::Elu>>);
-    elu.attributes = {numberAttribute("alpha", 1, "How far below 0 results get")};
+    elu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
     table.push_back(std::move(elu));
 
     Op selu = makeActivation("Selu", 22, "Self-normalising exponential linear unit",
@@ -183,12 +183,12 @@ void addExponentialUnits(std::vector<Op>& table) {
                              alphaKernel<element::Celu>);
     celu.inputs[0].types = DTypeSet{DType::f32};
     celu.outputs[0].types = DTypeSet{DType::f32};
-    celu.attributes = {numberAttribute("alpha", 1, "How far below 0 results get")};
+    celu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
     table.push_back(std::move(celu));
 
     table.push_back(makeActivation("Softplus", 22, "A smooth Relu", "Y = ln(1 + e ^ X)", 25,
                                    viaFloat<unaryFloatKernel<element::Softplus>>));
-    table.push_back(makeActivation("Softsign", 22, "Squeezes numbers into −1 … 1", "Y = X / (1 + |X|)", 3,
+    table.push_back(makeActivation("Softsign", 22, "Maps numbers into −1 … 1", "Y = X / (1 + |X|)", 3,
                                    viaFloat<unaryFloatKernel<element::Softsign>>));
     table.push_back(makeActivation("Mish", 22, "Self-regularised smooth activation",
                                    "Y = X · tanh(ln(1 + e ^ X))", 40,
@@ -199,12 +199,12 @@ void addExponentialUnits(std::vector<Op>& table) {
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));
 
-    Op hardSigmoid = makeActivation("HardSigmoid", 22, "Sigmoid in straight lines",
+    Op hardSigmoid = makeActivation("HardSigmoid", 22, "Piecewise linear approximation of Sigmoid",
                                     "Y = max(0, min(1, alpha · X + beta))", 4, viaFloat<hardSigmoidKernel>);
     hardSigmoid.attributes = {numberAttribute("alpha", 0.2, "Slope"),
                               numberAttribute("beta", 0.5, "Result at 0")};
     table.push_back(std::move(hardSigmoid));
-    table.push_back(makeActivation("HardSwish", 22, "Swish in straight lines",
+    table.push_back(makeActivation("HardSwish", 22, "Piecewise linear approximation of Swish",
                                    "Y = X · max(0, min(1, X / 6 + 1 / 2))", 5,
                                    viaFloat<unaryFloatKernel<element::HardSwish>>));
 }
@@ -212,8 +212,8 @@ void addExponentialUnits(std::vector<Op>& table) {
 } // namespace
 
 void addActivations(std::vector<Op>& table) {
-    table.push_back(makeUnary("Relu", "Activation", 14, "Negative numbers become 0", "Y = max(0, X)", kSigned,
-                              1, viaFloat<unaryNumberKernel<element::Relu>>));
+    table.push_back(makeUnary("Relu", "Activation", 14, "Sets negative numbers to 0", "Y = max(0, X)",
+                              kSigned, 1, viaFloat<unaryNumberKernel<element::Relu>>));
 
     Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
                         "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, viaFloat<geluKernel>);
@@ -222,13 +222,12 @@ void addActivations(std::vector<Op>& table) {
     gelu.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(gelu));
 
-    Op sigmoid =
-        makeUnary("Sigmoid", "Activation", 13, "Squeezes numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
-                  kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
+    Op sigmoid = makeUnary("Sigmoid", "Activation", 13, "Maps numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
+                           kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
-    Op tanh = makeUnary("Tanh", "Activation", 13, "Squeezes numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
+    Op tanh = makeUnary("Tanh", "Activation", 13, "Maps numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
                         viaFloat<unaryFloatKernel<element::Tanh>>);
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));

@@ -51,7 +51,7 @@ Op makeArg(std::string name, std::string doc, std::string formula, HostKernel ke
     op.attributes = {
         integerAttribute("axis", 0, "The axis to search along, negative from the end"),
         flagAttribute("keepdims", true, "Keep the axis with size 1"),
-        flagAttribute("select_last_index", false, "Of equal elements take the last, not the first")};
+        flagAttribute("select_last_index", false, "Choose the last of equal elements, not the first")};
     op.infer = inferArg;
     op.cost = argCost;
     op.kernel = kernel;
@@ -61,10 +61,11 @@ Op makeArg(std::string name, std::string doc, std::string formula, HostKernel ke
 } // namespace
 
 void addArgReductions(std::vector<Op>& table) {
-    table.push_back(makeArg("ArgMax", "Where along an axis the largest element is; NaN wins", "Y = argmax X",
-                            viaFloat<argKernel<true>>));
-    table.push_back(makeArg("ArgMin", "Where along an axis the smallest element is; NaN wins", "Y = argmin X",
-                            viaFloat<argKernel<false>>));
+    table.push_back(makeArg("ArgMax", "Index of the largest element along an axis; NaN counts as the largest",
+                            "Y = argmax X", viaFloat<argKernel<true>>));
+    table.push_back(makeArg("ArgMin",
+                            "Index of the smallest element along an axis; NaN counts as the smallest",
+                            "Y = argmin X", viaFloat<argKernel<false>>));
 }
 
 } // namespace twb

@@ -369,8 +369,8 @@ void addAttention(std::vector<Op>& table) {
     scale.defaultValue.reset();
     AttributeSpec mode =
         integerAttribute("qk_matmul_output_mode", 0,
-                         "What qk_matmul_output is: 0 scores, 1 scores after the cap, 2 also after "
-                         "the mask, 3 after softmax");
+                         "Content of qk_matmul_output: 0 scores, 1 capped scores, 2 capped and masked "
+                         "scores, 3 output of softmax");
     mode.minimum = 0;
     mode.maximum = 3;
     AttributeSpec cap = numberAttribute("softcap", 0, "Bound that scores approach, by tanh; 0: none");

@@ -45,8 +45,7 @@ void addCast(std::vector<Op>& table) {
     Op cast = makeOp("Cast", "Shape", 23, "The same elements in another dtype", "Y = (to) X");
     cast.inputs = {port("input", "self", kAll)};
     cast.outputs = {port("output", "", kAll)};
-    const AttributeSpec saturate =
-        flagAttribute("saturate", true, "What ONNX asks for 8-bit floats, which no tensor here holds");
+    const AttributeSpec saturate = flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here");
     cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to"), saturate};
     cast.infer = inferCast;
     cast.kernel = castKernel;

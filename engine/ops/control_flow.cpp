@@ -181,68 +181,68 @@ Op makeState(const char* name, const char* doc) {
 } // namespace
 
 void addControlFlow(std::vector<Op>& table) {
-    Op branch = makeControl("If", 21, "Runs one of two bodies and gives what that one gives",
+    Op branch = makeControl("If", 21, "Runs one of two bodies and returns its results",
                             "Y = cond ? then : else", {"then_branch", "else_branch"});
     PortSpec cond = hostScalar("cond", kBool);
     cond.optional = false;
     branch.inputs = {cond, variadicPort("results", "", kAll)};
-    branch.attributes.push_back(
-        flagAttribute("cond", true, "Stands in for the input, which must be connected"));
+    branch.attributes.push_back(flagAttribute("cond", true, "Unused: the input must be connected"));
     branch.infer = inferIf;
     table.push_back(std::move(branch));
 
     Op loop = makeControl("Loop", 21,
-                          "Runs its body again and again; values are carried from one run to "
-                          "the next, others are stacked along a new first axis",
+                          "Runs its body repeatedly; some results are carried to the next run, others are "
+                          "stacked along a new first axis",
                           "for i in range(M) while cond", {"body"});
     loop.inputs = {hostScalar("M", DTypeSet{DType::i64}), hostScalar("cond", kBool),
                    hostScalar("cond_out", kBool), variadicPort("results", "", kAll)};
     AttributeSpec trips;
     trips.name = "M";
     trips.type = AttributeType::integer;
-    trips.doc = "Most iterations, where no tensor says so; absent: no limit";
+    trips.doc = "Maximum number of iterations if M is not connected; absent: no limit";
     trips.minimum = 0;
     loop.attributes.push_back(std::move(trips));
-    loop.attributes.push_back(flagAttribute("cond", true, "Whether it begins, where no tensor says so"));
-    loop.attributes.push_back(flagAttribute("cond_out", true, "Whether it goes on, where no tensor says so"));
-    loop.attributes.push_back(carriedCount("Results that are carried; the others are stacked"));
+    loop.attributes.push_back(
+        flagAttribute("cond", true, "Whether the first iteration runs if cond is not connected"));
+    loop.attributes.push_back(
+        flagAttribute("cond_out", true, "Whether the next iteration runs if the body gives no condition"));
+    loop.attributes.push_back(carriedCount("Number of carried results; the others are stacked"));
     loop.infer = inferLoop;
     table.push_back(std::move(loop));
 
     Op scan = makeControl("Scan", 21,
-                          "Runs its body once for each slice of its ScanSlices; values are carried "
-                          "from one run to the next, others are stacked",
+                          "Runs its body once per slice of its ScanSlices; some results are carried to the "
+                          "next run, others are stacked",
                           "for x in slices", {"body"});
     scan.inputs = {variadicPort("results", "", kAll)};
-    scan.attributes.push_back(carriedCount("Results that are carried; the others are stacked"));
+    scan.attributes.push_back(carriedCount("Number of carried results; the others are stacked"));
     scan.attributes.push_back(
         integersAttribute("scan_output_axes", "New axis of each stacked result; absent: 0"));
-    scan.attributes.push_back(
-        integersAttribute("scan_output_directions",
-                          "For each stacked result 1 to stack from the last to the first; absent: 0"));
+    scan.attributes.push_back(integersAttribute(
+        "scan_output_directions", "For each stacked result: 1 stacks from last to first; absent: 0"));
     scan.infer = inferScan;
     table.push_back(std::move(scan));
 
-    Op carried = makeState("Carried", "In a body: its input the first time, then what the body gave the time "
-                                      "before for the result of this index");
+    Op carried = makeState(
+        "Carried", "In a body: its input at the first run, then the body's previous result of this index");
     carried.inputs = {port("initial", "", kAll)};
-    AttributeSpec index = integerAttribute("index", 0, "Which of the owner's results it is, from 0");
+    AttributeSpec index = integerAttribute("index", 0, "Index of the owner's result, from 0");
     index.minimum = 0;
     index.maximum = kMostResults;
     carried.attributes.push_back(std::move(index));
     carried.attributes.push_back(
-        flagAttribute("varies", false, "Its sizes may change from one run of the body to the next"));
+        flagAttribute("varies", false, "Whether its size may change between runs of the body"));
     carried.infer = inferCarried;
     table.push_back(std::move(carried));
 
-    Op slice = makeState("ScanSlice", "In a body of Scan: one slice of its input after the other");
+    Op slice = makeState("ScanSlice", "In a body of Scan: a slice of its input, the next one at each run");
     slice.inputs = {port("all", "", kAll)};
-    slice.attributes.push_back(integerAttribute("axis", 0, "Axis along which slices are taken"));
-    slice.attributes.push_back(flagAttribute("reverse", false, "From the last slice to the first"));
+    slice.attributes.push_back(integerAttribute("axis", 0, "Axis of the slices"));
+    slice.attributes.push_back(flagAttribute("reverse", false, "Whether slices go from last to first"));
     slice.infer = inferScanSlice;
     table.push_back(std::move(slice));
 
-    Op iteration = makeState("Iteration", "In a body of Loop: how often the body ran before, from 0");
+    Op iteration = makeState("Iteration", "In a body of Loop: number of the iteration, from 0");
     iteration.outputs = {port("output", "", DTypeSet{DType::i64})};
     iteration.infer = [](InferContext& ctx) { ctx.output(0, {DType::i64, Shape{}}); };
     table.push_back(std::move(iteration));

@@ -208,7 +208,7 @@ void convTransposeKernel(const KernelContext& ctx) {
 
 AttributeSpec groupAttribute() {
     AttributeSpec spec = integerAttribute(
-        "group", 1, "Groups that the channels are cut into; each group of results sees its own inputs only");
+        "group", 1, "Number of groups of channels; each group of results sees its own inputs only");
     spec.minimum = 1;
     spec.maximum = static_cast<double>(kMaxWindowSize);
     return spec;

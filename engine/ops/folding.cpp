@@ -260,7 +260,7 @@ void addFolding(std::vector<Op>& table) {
                          sliding[0],
                          sliding[1],
                          sliding[2],
-                         groupsAttribute("group", "Groups that the channels are cut into"),
+                         groupsAttribute("group", "Number of groups of channels"),
                          groupsAttribute("offset_group", "Groups of channels that share their offsets")};
     deform.tolerance = {1e-4, 1e-5};
     deform.infer = inferDeformConv;

@@ -216,20 +216,19 @@ void addGenerators(std::vector<Op>& table) {
     constant.inputs = {hostPort("input")};
     constant.outputs = {port("output", "", kAll)};
     constant.attributes = {shapeAttribute("input", std::nullopt, 0, "Sizes, outermost first; [] is a scalar"),
-                           numberAttribute("value", 0, "What every element is"),
+                           numberAttribute("value", 0, "Value of every element"),
                            dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     constant.infer = inferConstantOfShape;
     constant.cost = moveCost;
     constant.kernel = constantOfShapeKernel;
     table.push_back(std::move(constant));
 
-    Op range =
-        makeOp("Range", "Tensors", 11, "Computed, evenly spaced values from start up to, but without, limit",
-               "outputᵢ = start + i · delta");
+    Op range = makeOp("Range", "Tensors", 11, "Evenly spaced values between computed bounds, excluding limit",
+                      "outputᵢ = start + i · delta");
     range.inputs = {numberPort("start"), numberPort("limit"), numberPort("delta")};
     range.outputs = {port("output", "", kRangeTypes, "T")};
     range.attributes = {numberAttribute("start", 0, "First value"),
-                        numberAttribute("limit", 10, "Where to stop; not part of the result"),
+                        numberAttribute("limit", 10, "Limit, excluded"),
                         numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0")};
     range.infer = inferRange;
     range.kernel = rangeKernel;
@@ -240,7 +239,7 @@ void addGenerators(std::vector<Op>& table) {
     eye.inputs = {port("input", "self", kAll)};
     eye.outputs = {port("output", "", kAll)};
     eye.attributes = {dtypeAttribute("dtype", "", kAll, "Type of the elements; absent: the input's"),
-                      integerAttribute("k", 0, "Which diagonal: above the main one, negative below it")};
+                      integerAttribute("k", 0, "Diagonal: positive above the main one, negative below")};
     eye.readsTypesOnly = true;
     eye.infer = inferEyeLike;
     eye.cost = [](std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {

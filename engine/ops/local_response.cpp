@@ -73,7 +73,7 @@ void lrnKernel(const KernelContext& ctx) {
 
 void addLocalResponse(std::vector<Op>& table) {
     Op lrn = makeOp("LRN", "Normalization", 13,
-                    "Divides by the squares of neighbouring channels, as PyTorch's LocalResponseNorm",
+                    "Normalises by the squares of neighbouring channels, as PyTorch's LocalResponseNorm",
                     "Y = X / (bias + alpha / size · Σ X²) ^ beta");
     lrn.tolerance = {1e-5, 1e-5};
     lrn.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

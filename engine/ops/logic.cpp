@@ -72,33 +72,31 @@ Op makeComparison(std::string name, int opset, std::string doc, std::string form
 } // namespace
 
 void addLogic(std::vector<Op>& table) {
-    table.push_back(makeComparison("Greater", 13, "Whether one element is above the other; NaN never is",
-                                   "C = (A > B)", viaFloat<compareKernel<element::Greater>>));
+    table.push_back(makeComparison("Greater", 13, "Whether A is greater than B; false for NaN", "C = (A > B)",
+                                   viaFloat<compareKernel<element::Greater>>));
     table.push_back(makeComparison("GreaterOrEqual", 16,
-                                   "Whether one element is not below the other; NaN never is", "C = (A ≥ B)",
+                                   "Whether A is greater than or equal to B; false for NaN", "C = (A ≥ B)",
                                    viaFloat<compareKernel<element::GreaterOrEqual>>));
-    table.push_back(makeComparison("Less", 13, "Whether one element is below the other; NaN never is",
-                                   "C = (A < B)", viaFloat<compareKernel<element::Less>>));
-    table.push_back(makeComparison("LessOrEqual", 16,
-                                   "Whether one element is not above the other; NaN never is", "C = (A ≤ B)",
-                                   viaFloat<compareKernel<element::LessOrEqual>>));
+    table.push_back(makeComparison("Less", 13, "Whether A is less than B; false for NaN", "C = (A < B)",
+                                   viaFloat<compareKernel<element::Less>>));
+    table.push_back(makeComparison("LessOrEqual", 16, "Whether A is less than or equal to B; false for NaN",
+                                   "C = (A ≤ B)", viaFloat<compareKernel<element::LessOrEqual>>));
 
-    table.push_back(makeLogic("And", 7, "Whether both hold", "C = A ∧ B", kBool, boolKernel<element::And>));
+    table.push_back(makeLogic("And", 7, "Logical and", "C = A ∧ B", kBool, boolKernel<element::And>));
+    table.push_back(makeLogic("Or", 7, "Logical or", "C = A ∨ B", kBool, boolKernel<element::Or>));
     table.push_back(
-        makeLogic("Or", 7, "Whether one or both hold", "C = A ∨ B", kBool, boolKernel<element::Or>));
-    table.push_back(
-        makeLogic("Xor", 7, "Whether exactly one holds", "C = A ⊕ B", kBool, boolKernel<element::Xor>));
-    table.push_back(makeUnary("Not", "Logic", 1, "Whether it does not hold", "Y = ¬X", kBool, 1, notKernel));
+        makeLogic("Xor", 7, "Logical exclusive or", "C = A ⊕ B", kBool, boolKernel<element::Xor>));
+    table.push_back(makeUnary("Not", "Logic", 1, "Logical not", "Y = ¬X", kBool, 1, notKernel));
 
-    table.push_back(makeLogic("BitwiseAnd", 18, "Bits that are set in both", "C = A & B", kIntegers,
-                              bitsKernel<element::BitwiseAnd>));
-    table.push_back(makeLogic("BitwiseOr", 18, "Bits that are set in one or both", "C = A | B", kIntegers,
-                              bitsKernel<element::BitwiseOr>));
-    table.push_back(makeLogic("BitwiseXor", 18, "Bits that are set in exactly one", "C = A ^ B", kIntegers,
+    table.push_back(
+        makeLogic("BitwiseAnd", 18, "Bitwise and", "C = A & B", kIntegers, bitsKernel<element::BitwiseAnd>));
+    table.push_back(
+        makeLogic("BitwiseOr", 18, "Bitwise or", "C = A | B", kIntegers, bitsKernel<element::BitwiseOr>));
+    table.push_back(makeLogic("BitwiseXor", 18, "Bitwise exclusive or", "C = A ^ B", kIntegers,
                               bitsKernel<element::BitwiseXor>));
-    table.push_back(makeUnary("BitwiseNot", "Logic", 18, "Every bit turned over", "Y = ~X", kIntegers, 1,
-                              bitwiseNotKernel));
-    Op shift = makeLogic("BitShift", 11, "Bits moved to the left or right; what leaves the element is lost",
+    table.push_back(
+        makeUnary("BitwiseNot", "Logic", 18, "Bitwise not", "Y = ~X", kIntegers, 1, bitwiseNotKernel));
+    Op shift = makeLogic("BitShift", 11, "Shifts bits to the left or right; bits shifted out are lost",
                          "Z = X ≪ Y or X ≫ Y", kUnsignedIntegers, bitShiftKernel);
     shift.inputs = {port("X", "self", kUnsignedIntegers, "T"), port("Y", "other", kUnsignedIntegers, "T")};
     shift.outputs = {port("Z", "", kUnsignedIntegers, "T")};

@@ -117,12 +117,12 @@ Op makeLoss(std::string name, int opset, std::string doc, std::string formula, s
     op.inputs = {
         port(std::move(input), "self", kFloats, "T"), port(std::move(target), "target", kIndices),
         optionalPort(op.name == "SoftmaxCrossEntropyLoss" ? "weights" : "weight", "weight", kFloats, "T")};
-    AttributeSpec ignored =
-        integerAttribute("ignore_index", 0, "A target that counts for nothing; absent: none");
+    AttributeSpec ignored = integerAttribute("ignore_index", 0, "Target class to ignore; absent: none");
     ignored.defaultValue.reset();
-    op.attributes = {std::move(ignored),
-                     choiceAttribute("reduction", "mean", {"none", "sum", "mean"},
-                                     "none: a loss each; sum; mean: the sum by the sum of weights")};
+    op.attributes = {
+        std::move(ignored),
+        choiceAttribute("reduction", "mean", {"none", "sum", "mean"},
+                        "none: one loss per element; sum; mean: sum divided by the sum of weights")};
     op.tolerance = {2e-6, 2e-6};
     op.infer = inferLoss;
     op.cost = [flops](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -143,7 +143,7 @@ void addLosses(std::vector<Op>& table) {
                       viaFloat<negativeLogLikelihoodKernel>);
     nll.outputs = {port("loss", "", kFloats, "T")};
     table.push_back(std::move(nll));
-    Op entropy = makeLoss("SoftmaxCrossEntropyLoss", 13, "Softmax and the loss of the target classes in one",
+    Op entropy = makeLoss("SoftmaxCrossEntropyLoss", 13, "Softmax and the loss of the target classes",
                           "loss = −weight[label] · ln softmax(scores)[label]", "scores", "labels", 15,
                           viaFloat<softmaxCrossEntropyKernel>);
     entropy.outputs = {port("output", "", kFloats, "T"), optionalPort("log_prob", "", kFloats, "T")};

@@ -71,7 +71,7 @@ void addMath(std::vector<Op>& table) {
     table.push_back(makeFunction("Atanh", 22, "The number whose hyperbolic tangent is X; NaN beyond −1 … 1",
                                  "Y = atanh X", 25, viaFloat<unaryFloatKernel<element::Atanh>>));
 
-    Op erf = makeFunction("Erf", 13, "The error function; of integers cut towards 0",
+    Op erf = makeFunction("Erf", 13, "The error function; truncated for integers",
                           "Y = 2 / √π · ∫₀ˣ e ^ −t² dt", 20, viaFloat<unaryNumberKernel<element::Erf>>);
     erf.inputs[0].types = kNumbers;
     erf.outputs[0].types = kNumbers;
@@ -96,13 +96,13 @@ void addMath(std::vector<Op>& table) {
     table.push_back(
         makeTest("IsNaN", "Whether an element is not a number", "Y = (X ≠ X)", viaFloat<isNaNKernel>));
     Op isInf = makeTest("IsInf", "Whether an element is infinite", "Y = (|X| = ∞)", viaFloat<isInfKernel>);
-    isInf.attributes = {flagAttribute("detect_negative", true, "Say so of −∞"),
-                        flagAttribute("detect_positive", true, "Say so of ∞")};
+    isInf.attributes = {flagAttribute("detect_negative", true, "Detect −∞"),
+                        flagAttribute("detect_positive", true, "Detect ∞")};
     table.push_back(std::move(isInf));
 
     Op identity =
-        makeUnary("Identity", "Shape", 23, "The same tensor; free where nobody else reads the input", "Y = X",
-                  kAll, 0, identityKernel);
+        makeUnary("Identity", "Shape", 23, "The same tensor; free if the input has no other consumer",
+                  "Y = X", kAll, 0, identityKernel);
     identity.inputs[0].name = "input";
     identity.outputs[0].name = "output";
     table.push_back(std::move(identity));

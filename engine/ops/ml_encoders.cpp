@@ -128,26 +128,25 @@ void labelEncoderKernel(const KernelContext& ctx) {
 } // namespace
 
 void addMlEncoders(std::vector<Op>& table) {
-    Op oneHot = makeMlOp("OneHotEncoder", 1, "Each element as a 1 among zeros, at the place of its category",
+    Op oneHot = makeMlOp("OneHotEncoder", 1, "One-hot vector of each element's category",
                          "Yᵢⱼ = [Xᵢ = categoryⱼ]", kMlTypes, DTypeSet{DType::f32});
     oneHot.attributes = {
-        integersAttribute("cats_int64s",
-                          "The categories; floats are cut towards 0 before they are looked up"),
-        flagAttribute("zeros", true, "Of what is no category, make zeros only; else it ends the run")};
+        integersAttribute("cats_int64s", "The categories; floats are truncated before the lookup"),
+        flagAttribute("zeros", true, "Encode unknown values as zeros; otherwise they are an error")};
     oneHot.attributes[0].required = true;
     oneHot.infer = inferOneHotEncoder;
     oneHot.kernel = oneHotEncoderKernel;
     table.push_back(std::move(oneHot));
 
     constexpr DTypeSet kLabels{DType::f32, DType::i64};
-    Op label = makeMlOp("LabelEncoder", 2, "Looks each element up among keys and gives the value there",
+    Op label = makeMlOp("LabelEncoder", 2, "Replaces each element by the value of its key",
                         "Yᵢ = values[keys⁻¹[Xᵢ]]", kLabels, kLabels);
     label.attributes = {integersAttribute("keys_int64s", "The keys, where X holds i64"),
-                        numbersAttribute("keys_floats", "The keys, where X holds f32; a NaN is a key, too"),
-                        integersAttribute("values_int64s", "One for each key, for a result of i64"),
-                        numbersAttribute("values_floats", "One for each key, for a result of f32"),
-                        integerAttribute("default_int64", -1, "Of what is no key, in a result of i64"),
-                        numberAttribute("default_float", -0.0, "Of what is no key, in a result of f32")};
+                        numbersAttribute("keys_floats", "The keys, where X holds f32; NaN may be a key"),
+                        integersAttribute("values_int64s", "One value per key, for an i64 result"),
+                        numbersAttribute("values_floats", "One value per key, for an f32 result"),
+                        integerAttribute("default_int64", -1, "Value for unknown keys in an i64 result"),
+                        numberAttribute("default_float", -0.0, "Value for unknown keys in an f32 result")};
     label.infer = inferLabelEncoder;
     label.kernel = labelEncoderKernel;
     table.push_back(std::move(label));

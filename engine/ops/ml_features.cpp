@@ -267,14 +267,15 @@ void addMlFeatures(std::vector<Op>& table) {
     Op binarizer = makeUnary("Binarizer", "Classic ML", 1, "1 where an element is above a threshold, else 0",
                              "Y = X > threshold", kMlTypes, 1, binarizerKernel);
     binarizer.domain = kMlDomain;
-    binarizer.attributes = {numberAttribute("threshold", 0, "What an element must be greater than")};
+    binarizer.attributes = {numberAttribute("threshold", 0, "Threshold")};
     table.push_back(std::move(binarizer));
 
     Op scaler = makeMlOp("Scaler", 1, "Each feature, less its offset, times its scale",
                          "Y = (X − offset) · scale", kMlTypes, kFloat);
     scaler.attributes = {
-        numbersAttribute("offset", "Taken off first: one for each of the last axis, or one; absent: 0"),
-        numbersAttribute("scale", "Multiplied by then: as many as of offset; absent: 1")};
+        numbersAttribute("offset",
+                         "Subtracted first: one per element of the last axis, or one for all; absent: 0"),
+        numbersAttribute("scale", "Then multiplied: as many as offset; absent: 1")};
     scaler.tolerance = {1e-6, 1e-30};
     scaler.infer = inferScaler;
     scaler.kernel = scalerKernel;
@@ -289,14 +290,15 @@ void addMlFeatures(std::vector<Op>& table) {
     normalizer.kernel = normalizerKernel;
     table.push_back(std::move(normalizer));
 
-    Op imputer = makeMlOp("Imputer", 1, "Puts other values where one value stands that means \"missing\"",
+    Op imputer = makeMlOp("Imputer", 1, "Replaces the value that means \"missing\"",
                           "Y = X = replaced ? imputed : X", kMlTypes, kMlTypes);
     imputer.inputs[0].typeVariable = imputer.outputs[0].typeVariable = "T";
     imputer.attributes = {
-        numbersAttribute("imputed_value_floats", "Put into floats: one for each of the last axis, or one"),
+        numbersAttribute("imputed_value_floats",
+                         "Replacements in floats: one per element of the last axis, or one for all"),
         integersAttribute("imputed_value_int64s", "The same for integers"),
-        numberAttribute("replaced_value_float", 0, "What is replaced among floats; NaN: the NaNs"),
-        integerAttribute("replaced_value_int64", 0, "What is replaced among integers")};
+        numberAttribute("replaced_value_float", 0, "Value to replace in floats; NaN replaces NaNs"),
+        integerAttribute("replaced_value_int64", 0, "Value to replace in integers")};
     imputer.infer = inferImputer;
     imputer.kernel = imputerKernel;
     table.push_back(std::move(imputer));

@@ -91,12 +91,13 @@ void linearClassifierKernel(const KernelContext& ctx) {
 
 Op makeLinear(std::string name, std::string doc, std::string formula) {
     Op op = makeMlOp(std::move(name), 1, std::move(doc), std::move(formula), kMlTypes, DTypeSet{DType::f32});
-    AttributeSpec coefficients = numbersAttribute("coefficients", "Of the first score, of the second, …");
+    AttributeSpec coefficients =
+        numbersAttribute("coefficients", "Coefficients of the first score, of the second, …");
     coefficients.required = true;
-    op.attributes = {std::move(coefficients), numbersAttribute("intercepts", "One for each score; absent: 0"),
-                     choiceAttribute("post_transform", "NONE",
-                                     {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"},
-                                     "What each row of scores goes through; SOFTMAX_ZERO leaves zeros be")};
+    op.attributes = {
+        std::move(coefficients), numbersAttribute("intercepts", "One intercept per score; absent: 0"),
+        choiceAttribute("post_transform", "NONE", {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"},
+                        "Function of each row of scores; SOFTMAX_ZERO keeps zeros")};
     op.tolerance = {1e-6, 1e-6};
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
         Cost cost = streamingCost(inputs, outputs, 0);
@@ -125,7 +126,7 @@ void addMlLinear(std::vector<Op>& table) {
                    "Z = X · coefficients′ + intercepts; Y = label of the largest");
     classifier.outputs[0].types = DTypeSet{DType::i64};
     classifier.outputs.push_back(port("Z", "", DTypeSet{DType::f32}));
-    AttributeSpec labels = integersAttribute("classlabels_ints", "What the classes are called in Y");
+    AttributeSpec labels = integersAttribute("classlabels_ints", "Labels of the classes in Y");
     labels.required = true;
     classifier.attributes.push_back(std::move(labels));
     classifier.attributes.push_back(

@@ -22,7 +22,7 @@ void addMovement(std::vector<Op>& table) {
     to.attributes = {
         dtypeAttribute("dtype", "", kAll, "Type to convert to; absent: unchanged"),
         flagAttribute("non_blocking", false,
-                      "Let the host go on while the copy runs; has an effect from pinned memory only"),
+                      "Let the host continue during the copy; effective from pinned memory only"),
         flagAttribute("pin_memory", false, "Copy from page-locked host memory, at the link's full speed")};
     to.infer = inferTo;
     to.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {

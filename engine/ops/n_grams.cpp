@@ -79,8 +79,8 @@ void tfIdfKernel(const KernelContext& ctx) {
 } // namespace
 
 void addNGrams(std::vector<Op>& table) {
-    Op op = makeOp("TfIdfVectorizer", "Selection", 9,
-                   "How often n-grams of a pool are in a text of numbered words");
+    Op op =
+        makeOp("TfIdfVectorizer", "Selection", 9, "Counts the n-grams of a pool in a text of numbered words");
     op.inputs = {port("X", "input", kIndices)};
     op.outputs = {port("Y", "", DTypeSet{DType::f32})};
     const auto atLeast = [](AttributeSpec spec, double minimum) {
@@ -92,9 +92,10 @@ void addNGrams(std::vector<Op>& table) {
         return spec;
     };
     op.attributes = {
-        atLeast(integerAttribute("min_gram_length", 1, "Fewest words of an n-gram"), 1),
-        atLeast(integerAttribute("max_gram_length", 1, "Most words of an n-gram"), 1),
-        atLeast(integerAttribute("max_skip_count", 0, "Most words left out between neighbours"), 0),
+        atLeast(integerAttribute("min_gram_length", 1, "Minimum length of an n-gram"), 1),
+        atLeast(integerAttribute("max_gram_length", 1, "Maximum length of an n-gram"), 1),
+        atLeast(integerAttribute("max_skip_count", 0, "Maximum number of skipped words between neighbours"),
+                0),
         choiceAttribute("mode", "TF", {"TF", "IDF", "TFIDF"},
                         "TF: counts; IDF: the weight where it occurs; TFIDF: count times weight"),
         required(integersAttribute("ngram_counts", "Where in the pool the 1-grams, 2-grams, … start")),

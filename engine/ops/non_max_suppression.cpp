@@ -100,22 +100,22 @@ PortSpec limitPort(const char* name, DType dtype) {
 
 void addNonMaxSuppression(std::vector<Op>& table) {
     Op op = makeOp("NonMaxSuppression", "Selection", 11,
-                   "The best boxes of each class that overlap with no better one by more than a share");
+                   "The best boxes of each class that do not overlap a better box too much");
     op.inputs = {port("boxes", "boxes", DTypeSet{DType::f32}), port("scores", "scores", DTypeSet{DType::f32}),
                  limitPort("max_output_boxes_per_class", DType::i64), limitPort("iou_threshold", DType::f32),
                  limitPort("score_threshold", DType::f32)};
     op.inputs[kBoxes].shapesOutput = op.inputs[kScores].shapesOutput = true;
     op.outputs = {port("selected_indices", "", DTypeSet{DType::i64})};
-    AttributeSpec most = integerAttribute("max_output_boxes_per_class", 0, "How many at most; 0: none");
+    AttributeSpec most =
+        integerAttribute("max_output_boxes_per_class", 0, "Maximum number of boxes per class; 0: none");
     most.minimum = 0;
-    AttributeSpec least = numberAttribute("score_threshold", 0, "Scores must be more; absent: any will do");
+    AttributeSpec least = numberAttribute("score_threshold", 0, "Minimum score; absent: none");
     least.defaultValue.reset();
     op.attributes = {
-        std::move(most),
-        numberAttribute("iou_threshold", 0, "The intersection may be this share of the union"),
+        std::move(most), numberAttribute("iou_threshold", 0, "Maximum ratio of intersection to union"),
         std::move(least),
         flagAttribute("center_point_box", false,
-                      "Boxes are x and y of their middle, width and height, not two corners (y, x, y, x)")};
+                      "Boxes are given by centre x, y, width and height, not by two corners (y, x, y, x)")};
     op.infer = inferNonMaxSuppression;
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
         Cost cost = streamingCost(inputs, outputs, 0);

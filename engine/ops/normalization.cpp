@@ -363,7 +363,7 @@ Op makeNormalization(std::string name, int opset, std::string doc, std::string f
 }
 
 AttributeSpec epsilonAttribute() {
-    return numberAttribute("epsilon", 1e-5, "Added to the variance, so that nothing is divided by 0");
+    return numberAttribute("epsilon", 1e-5, "Added to the variance to avoid a division by 0");
 }
 
 AttributeSpec stashAttribute() {
@@ -375,7 +375,7 @@ AttributeSpec stashAttribute() {
 
 void addNormalizations(std::vector<Op>& table) {
     Op batch = makeNormalization("BatchNormalization", 15,
-                                 "Brings each channel to the mean 0 and the variance 1, over the whole batch",
+                                 "Normalises each channel to mean 0 and variance 1 over the batch",
                                  "Y = (X − mean) / √(var + ε) · scale + B", 2);
     batch.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "T1"),
                     port("B", "bias", kFloats, "T1"), port("input_mean", "running_mean", kFloats, "T2"),
@@ -385,7 +385,7 @@ void addNormalizations(std::vector<Op>& table) {
     batch.outputs[1].optional = batch.outputs[2].optional = true;
     batch.attributes = {epsilonAttribute(),
                         numberAttribute("momentum", 0.9, "The share of the old running mean in the new one"),
-                        flagAttribute("training_mode", false, "Take mean and variance of this batch")};
+                        flagAttribute("training_mode", false, "Use mean and variance of this batch")};
     batch.inPlace = {0};
     batch.channelsLast = ChannelsLast::either;
     batch.infer = inferBatchNormalization;
@@ -393,7 +393,7 @@ void addNormalizations(std::vector<Op>& table) {
     table.push_back(std::move(batch));
 
     Op instance = makeNormalization("InstanceNormalization", 22,
-                                    "Brings each channel of each image to the mean 0 and the variance 1",
+                                    "Normalises each channel of each image to mean 0 and variance 1",
                                     "Y = (X − mean) / √(var + ε) · scale + B", 8);
     instance.inputs = {port("input", "input", kFloats, "T"), port("scale", "weight", kFloats, "T"),
                        port("B", "bias", kFloats, "T")};
@@ -404,12 +404,12 @@ void addNormalizations(std::vector<Op>& table) {
     table.push_back(std::move(instance));
 
     Op group = makeNormalization("GroupNormalization", 21,
-                                 "Brings groups of channels of each image to the mean 0 and the variance 1",
+                                 "Normalises groups of channels of each image to mean 0 and variance 1",
                                  "Y = (X − mean) / √(var + ε) · scale + bias", 8);
     group.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "T"),
                     port("bias", "bias", kFloats, "T")};
     group.outputs = {port("Y", "", kFloats, "T")};
-    AttributeSpec groups = integerAttribute("num_groups", 1, "Groups that the channels are cut into");
+    AttributeSpec groups = integerAttribute("num_groups", 1, "Number of groups of channels");
     groups.minimum = 1;
     group.attributes = {epsilonAttribute(), std::move(groups), stashAttribute()};
     group.infer = inferGroupNormalization;
@@ -429,10 +429,9 @@ void addNormalizations(std::vector<Op>& table) {
     lp.kernel = viaFloat<lpNormalizationKernel>;
     table.push_back(std::move(lp));
 
-    Op meanVariance =
-        makeNormalization("MeanVarianceNormalization", 13,
-                          "Brings the elements along some axes to the mean 0 and the variance 1",
-                          "Y = (X − mean) / (√var + 1e-9)", 8);
+    Op meanVariance = makeNormalization("MeanVarianceNormalization", 13,
+                                        "Normalises the elements along some axes to mean 0 and variance 1",
+                                        "Y = (X − mean) / (√var + 1e-9)", 8);
     meanVariance.inputs = {port("X", "input", kFloats, "T")};
     meanVariance.outputs = {port("Y", "", kFloats, "T")};
     AttributeSpec axes = integersAttribute("axes", "Axes over which mean and variance are taken");

@@ -151,8 +151,8 @@ Op makeOptimizer(std::string name, std::string doc, std::string formula, double 
                                              "The new parameters and their new state, counted one by one");
     outputs.minimum = 1;
     outputs.maximum = 1024;
-    op.attributes = {numberAttribute("R", 0.001, "Learning rate, unless it is connected"),
-                     integerAttribute("T", 0, "Updates so far, unless they are connected"),
+    op.attributes = {numberAttribute("R", 0.001, "Learning rate if R is not connected"),
+                     integerAttribute("T", 0, "Number of updates if T is not connected"),
                      numberAttribute("norm_coefficient", 0, "Factor of the L2 penalty on the parameters"),
                      std::move(outputs)};
     op.tolerance = {1e-5, 1e-6};
@@ -174,9 +174,8 @@ void addOptimizers(std::vector<Op>& table) {
     Op adagrad =
         makeOptimizer<1>("Adagrad", "A step of Adagrad: steps shrink where gradients have been large",
                          "H′ = H + G²; X′ = X − R · G / (√H′ + epsilon)", 8, adagradKernel);
-    adagrad.attributes.push_back(
-        numberAttribute("decay_factor", 0, "How fast the learning rate falls with T"));
-    adagrad.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor from 0"));
+    adagrad.attributes.push_back(numberAttribute("decay_factor", 0, "Decay of the learning rate with T"));
+    adagrad.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor above 0"));
     table.push_back(std::move(adagrad));
 
     Op adam = makeOptimizer<2>("Adam", "A step of Adam: running means of the gradient and of its square",
@@ -184,7 +183,7 @@ void addOptimizers(std::vector<Op>& table) {
                                14, adamKernel);
     adam.attributes.push_back(numberAttribute("alpha", 0.9, "Share of the old mean of gradients"));
     adam.attributes.push_back(numberAttribute("beta", 0.999, "Share of the old mean of squares"));
-    adam.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor from 0"));
+    adam.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor above 0"));
     adam.attributes.push_back(
         numberAttribute("norm_coefficient_post", 0, "Factor by which parameters shrink after the step"));
     table.push_back(std::move(adam));

@@ -256,19 +256,19 @@ double sortFlops(double count, double length) { return count * std::log2(std::ma
 void addOrderingOps(std::vector<Op>& table) {
     Op topK =
         makeOp("TopK", "Selection", 11,
-               "The K largest or smallest along an axis, in order, and where they are; NaN is the largest");
+               "The K largest or smallest elements along an axis and their indices; NaN is the largest");
     topK.inputs = {port("X", "self", kNumbers, "T"), hostPort("K")};
     PortSpec values = port("Values", "", kNumbers, "T");
     PortSpec places = port("Indices", "", DTypeSet{DType::i64});
     places.optional = true;
     topK.outputs = {std::move(values), std::move(places)};
-    AttributeSpec k = integerAttribute("K", 0, "How many to take");
+    AttributeSpec k = integerAttribute("K", 0, "Number of elements");
     k.defaultValue.reset();
     k.minimum = 0;
-    topK.attributes = {
-        std::move(k), integerAttribute("axis", -1, "The axis to search along, negative from the end"),
-        flagAttribute("largest", true, "Take the largest, else the smallest"),
-        flagAttribute("sorted", true, "In order; without it any order may come, here it is the same")};
+    topK.attributes = {std::move(k),
+                       integerAttribute("axis", -1, "The axis to search along, negative from the end"),
+                       flagAttribute("largest", true, "Take the largest, else the smallest"),
+                       flagAttribute("sorted", true, "Sort the result; it is always sorted here")};
     topK.infer = inferTopK;
     topK.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                    const Attributes&) {
@@ -280,7 +280,7 @@ void addOrderingOps(std::vector<Op>& table) {
     table.push_back(std::move(topK));
 
     Op unique =
-        makeOp("Unique", "Selection", 11, "Each element, or slice along an axis, once, and where it was");
+        makeOp("Unique", "Selection", 11, "The unique elements, or slices along an axis, and their indices");
     unique.inputs = {port("X", "self", kAll, "T")};
     unique.inputs[0].shapesOutput = true;
     unique.outputs = {port("Y", "", kAll, "T"), port("indices", "", DTypeSet{DType::i64}),
@@ -290,7 +290,7 @@ void addOrderingOps(std::vector<Op>& table) {
     AttributeSpec axis = integerAttribute("axis", 0, "The axis of the slices; absent: single elements");
     axis.defaultValue.reset();
     unique.attributes = {std::move(axis),
-                         flagAttribute("sorted", true, "In ascending order, else as they come up")};
+                         flagAttribute("sorted", true, "In ascending order, else in order of appearance")};
     unique.infer = inferUnique;
     unique.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) {

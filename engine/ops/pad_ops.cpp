@@ -267,29 +267,27 @@ Kept keptOf(std::int64_t size, Padding padding) {
 }
 
 void addPadOps(std::vector<Op>& table) {
-    Op pad = makeOp("Pad", "Shape", 23, "Puts elements before and after those of each axis, or crops it");
+    Op pad = makeOp("Pad", "Shape", 23, "Adds elements at both ends of each axis, or crops it");
     PortSpec constant = optionalPort("constant_value", "value", kAll, "T");
     constant.hostValue = true;
     pad.inputs = {port("data", "self", kAll, "T"), hostPort("pads"), std::move(constant),
                   indexList("axes", "Tind")};
     pad.outputs = {port("output", "", kAll, "T")};
     pad.attributes = {
-        choiceAttribute(
-            "mode", "constant", {"constant", "reflect", "edge", "wrap"},
-            "What to put there: a number, the mirror image, the outermost element, the other end"),
-        integersAttribute("pads", "How many before each axis, then how many after each; negative crops"),
-        numberAttribute("constant_value", 0, "The number that mode constant puts there"),
+        choiceAttribute("mode", "constant", {"constant", "reflect", "edge", "wrap"},
+                        "New elements: a constant, the mirror image, the edge element, or the other end"),
+        integersAttribute("pads", "Number before each axis, then number after each; negative crops"),
+        numberAttribute("constant_value", 0, "Value of new elements in mode constant"),
         integersAttribute("axes", "Axes to pad, negative from the end; absent: all")};
     pad.infer = inferPad;
     pad.cost = moveCost;
     pad.kernel = padKernel;
     table.push_back(std::move(pad));
 
-    Op crop = makeOp("CenterCropPad", "Shape", 18,
-                     "Crops or pads with zeros around the middle to the sizes that are wanted");
+    Op crop = makeOp("CenterCropPad", "Shape", 18, "Crops or zero-pads around the centre to the given sizes");
     crop.inputs = {port("input_data", "self", kAll, "T"), indexList("shape", "Tind")};
     crop.outputs = {port("output_data", "", kAll, "T")};
-    crop.attributes = {shapeAttribute("shape", std::nullopt, 0, "Sizes wanted along the axes"),
+    crop.attributes = {shapeAttribute("shape", std::nullopt, 0, "Sizes along the axes"),
                        integersAttribute("axes", "Axes to crop or pad, negative from the end; absent: all")};
     crop.infer = inferCenterCropPad;
     crop.cost = moveCost;

@@ -176,12 +176,12 @@ void addPointwise(std::vector<Op>& table) {
                                viaFloat<binaryKernel<element::Add>>));
     table.push_back(makeBinary("Sub", 14, "Difference of two tensors, with broadcasting", "C = A − B",
                                viaFloat<binaryKernel<element::Sub>>));
-    table.push_back(makeBinary("Mul", 14, "Product element by element, with broadcasting", "C = A · B",
+    table.push_back(makeBinary("Mul", 14, "Elementwise product, with broadcasting", "C = A · B",
                                viaFloat<binaryKernel<element::Mul>>));
-    table.push_back(makeBinary("Div", 14, "Quotient element by element; integers are cut towards 0",
-                               "C = A / B", viaFloat<divKernel>));
+    table.push_back(makeBinary("Div", 14, "Elementwise quotient; truncated for integers", "C = A / B",
+                               viaFloat<divKernel>));
 
-    Op mod = makeBinary("Mod", 13, "What a division leaves over; integers by zero are an error",
+    Op mod = makeBinary("Mod", 13, "Remainder of a division; integer division by zero is an error",
                         "C = A − B · ⌊A / B⌋", viaFloat<modKernel>);
     mod.attributes = {flagAttribute(
         "fmod", false,
@@ -199,9 +199,9 @@ void addPointwise(std::vector<Op>& table) {
                   const Attributes&) { return streamingCost(inputs, outputs, 30); };
     table.push_back(std::move(pow));
 
-    table.push_back(makeUnary("Neg", "Pointwise", 13, "The opposite number", "Y = −X", kSigned, 1,
+    table.push_back(makeUnary("Neg", "Pointwise", 13, "The negated number", "Y = −X", kSigned, 1,
                               viaFloat<unaryNumberKernel<element::Neg>>));
-    table.push_back(makeUnary("Abs", "Pointwise", 13, "The distance from 0", "Y = |X|", kNumbers, 1,
+    table.push_back(makeUnary("Abs", "Pointwise", 13, "The absolute value", "Y = |X|", kNumbers, 1,
                               viaFloat<unaryNumberKernel<element::Abs>>));
     Op exp = makeUnary("Exp", "Pointwise", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
                        viaFloat<unaryFloatKernel<element::Exp>>);
@@ -216,7 +216,7 @@ void addPointwise(std::vector<Op>& table) {
     sqrt.tolerance = {1.2e-7, 0};
     table.push_back(std::move(sqrt));
 
-    Op equal = makeBinary("Equal", 19, "Whether two elements are the same; NaN equals nothing", "C = (A = B)",
+    Op equal = makeBinary("Equal", 19, "Whether two elements are equal; NaN equals nothing", "C = (A = B)",
                           viaFloat<equalKernel>);
     equal.inputs = {port("A", "self", kAll, "T"), port("B", "other", kAll, "T")};
     equal.outputs = {port("C", "", DTypeSet{DType::boolean})};
@@ -225,9 +225,8 @@ void addPointwise(std::vector<Op>& table) {
     equal.infer = inferEqual;
     table.push_back(std::move(equal));
 
-    Op where =
-        makeOp("Where", "Pointwise", 16, "Takes X where the condition holds, else Y, with broadcasting",
-               "output = condition ? X : Y");
+    Op where = makeOp("Where", "Pointwise", 16, "X where the condition is true, else Y, with broadcasting",
+                      "output = condition ? X : Y");
     where.inputs = {port("condition", "condition", DTypeSet{DType::boolean}), port("X", "self", kAll, "T"),
                     port("Y", "other", kAll, "T")};
     where.outputs = {port("output", "", kAll, "T")};

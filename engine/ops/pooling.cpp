@@ -391,38 +391,37 @@ AttributeSpec normAttribute() {
 } // namespace
 
 void addPooling(std::vector<Op>& table) {
-    Op max = makePool("MaxPool", "The largest element under a window; NaN wins", "Y = max X", kMaxPoolTypes,
-                      maxPoolKernel);
+    Op max = makePool("MaxPool", "Maximum of each window; NaN counts as the largest", "Y = max X",
+                      kMaxPoolTypes, maxPoolKernel);
     PortSpec indices = port("Indices", "", DTypeSet{DType::i64});
     indices.optional = true;
     max.outputs.push_back(std::move(indices));
-    AttributeSpec order = integerAttribute("storage_order", 0,
-                                           "How Indices count an image's elements: 0 by rows, 1 by columns");
+    AttributeSpec order =
+        integerAttribute("storage_order", 0, "Order of Indices within an image: 0 row-major, 1 column-major");
     order.minimum = 0;
     order.maximum = 1;
     max.attributes.push_back(std::move(order));
     table.push_back(std::move(max));
 
-    Op average = makePool("AveragePool", "The mean of the elements under a window", "Y = Σ X / n", kFloats,
-                          averagePoolKernel);
+    Op average = makePool("AveragePool", "Mean of each window", "Y = Σ X / n", kFloats, averagePoolKernel);
     average.attributes.push_back(
         flagAttribute("count_include_pad", false, "Count the padding's zeros in the mean"));
     average.tolerance = {1e-5, 1e-6}; // oneDNN adds in f32
     table.push_back(std::move(average));
 
-    Op lp = makePool("LpPool", "The p-norm of the elements under a window", "Y = (Σ |X|^p)^(1/p)", kFloats,
-                     viaFloat<lpPoolKernel>);
+    Op lp =
+        makePool("LpPool", "p-norm of each window", "Y = (Σ |X|^p)^(1/p)", kFloats, viaFloat<lpPoolKernel>);
     lp.attributes.push_back(normAttribute());
     lp.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(lp));
 
-    Op globalAverage = makeGlobalPool("GlobalAveragePool",
-                                      "The mean of each channel, as PyTorch's adaptive_avg_pool to size 1",
-                                      "Y = Σ X / n", 1, viaFloat<globalAverageKernel>);
+    Op globalAverage =
+        makeGlobalPool("GlobalAveragePool", "Mean of each channel, as PyTorch's adaptive_avg_pool to size 1",
+                       "Y = Σ X / n", 1, viaFloat<globalAverageKernel>);
     globalAverage.tolerance = {1e-6, 1e-6};
     globalAverage.channelsLast = ChannelsLast::either;
     table.push_back(std::move(globalAverage));
-    table.push_back(makeGlobalPool("GlobalMaxPool", "The largest element of each channel; NaN wins",
+    table.push_back(makeGlobalPool("GlobalMaxPool", "Maximum of each channel; NaN counts as the largest",
                                    "Y = max X", 1, viaFloat<globalMaxKernel>));
     Op globalLp = makeGlobalPool("GlobalLpPool", "The p-norm of each channel", "Y = (Σ |X|^p)^(1/p)", 2,
                                  viaFloat<globalLpKernel>);
@@ -431,15 +430,16 @@ void addPooling(std::vector<Op>& table) {
     table.push_back(std::move(globalLp));
 
     Op unpool = makeOp("MaxUnpool", "Pooling", 22,
-                       "Puts what a MaxPool kept back where it came from; everything else is 0");
+                       "Puts the maxima of a MaxPool back to their positions; other elements are 0");
     unpool.inputs = {port("X", "input", kFloats, "T"), port("I", "indices", DTypeSet{DType::i64}),
                      hostPort("output_shape")};
     unpool.outputs = {port("output", "", kFloats, "T")};
     std::vector<AttributeSpec> sliding = slidingAttributes();
-    unpool.attributes = {kernelAttribute(true, "Sizes of the pooling's window"), sliding[0], sliding[1],
-                         shapeAttribute("output_shape", std::nullopt, 0,
-                                        "The result's shape, where it is larger than what follows from the "
-                                        "window; absent: what follows")};
+    unpool.attributes = {
+        kernelAttribute(true, "Sizes of the pooling's window"), sliding[0], sliding[1],
+        shapeAttribute(
+            "output_shape", std::nullopt, 0,
+            "Shape of the result if it is larger than the window implies; absent: implied by the window")};
     unpool.infer = inferMaxUnpool;
     unpool.kernel = viaFloat<maxUnpoolKernel>;
     table.push_back(std::move(unpool));

@@ -218,8 +218,8 @@ void dynamicKernel(const KernelContext& ctx) {
 }
 
 std::vector<AttributeSpec> blockAttributes() {
-    AttributeSpec block =
-        integerAttribute("block_size", 0, "Elements along the axis that share a scale; 0: none");
+    AttributeSpec block = integerAttribute(
+        "block_size", 0, "Block size: elements along the axis that share a scale; 0: no blocks");
     block.minimum = 0;
     return {integerAttribute("axis", 1, "The axis along which scales differ, negative from the end"),
             std::move(block)};
@@ -229,7 +229,7 @@ std::vector<AttributeSpec> blockAttributes() {
 
 void addQuantization(std::vector<Op>& table) {
     Op quantize = makeOp("QuantizeLinear", "Quantize", 23,
-                         "Numbers as small integers: divided by a scale, rounded, saturated",
+                         "Quantizes numbers to small integers: divided by a scale, rounded, saturated",
                          "Y = saturate(round(X / scale) + zero_point)");
     const DTypeSet scales = kScales | DTypeSet{DType::i32};
     quantize.inputs = {port("x", "self", scales), port("y_scale", "scale", scales),
@@ -240,13 +240,12 @@ void addQuantization(std::vector<Op>& table) {
                                                  "Type of the result; absent: the zero point's, or u8"));
     quantize.attributes.push_back(
         dtypeAttribute("precision", "", kScales, "Precision of the quotient; absent: the scale's"));
-    quantize.attributes.push_back(
-        flagAttribute("saturate", true, "What ONNX asks for 8-bit floats, which no tensor here holds"));
+    quantize.attributes.push_back(flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here"));
     quantize.infer = inferQuantize;
     quantize.kernel = quantizeKernel;
     table.push_back(std::move(quantize));
 
-    Op dequantize = makeOp("DequantizeLinear", "Quantize", 23, "Small integers as the numbers they stand for",
+    Op dequantize = makeOp("DequantizeLinear", "Quantize", 23, "Dequantizes small integers to numbers",
                            "Y = (X − zero_point) · scale");
     const DTypeSet integers = kQuantized | DTypeSet{DType::i32};
     dequantize.inputs = {port("x", "self", integers, "T"), port("x_scale", "scale", kScales),
@@ -261,7 +260,7 @@ void addQuantization(std::vector<Op>& table) {
     table.push_back(std::move(dequantize));
 
     Op dynamic = makeOp("DynamicQuantizeLinear", "Quantize", 11,
-                        "Numbers as u8, with the scale and zero point that fit their range",
+                        "Quantizes numbers to u8, with a scale and zero point from their range",
                         "scale = (max X − min X) / 255");
     dynamic.inputs = {port("x", "self", DTypeSet{DType::f32})};
     dynamic.outputs = {port("y", "", DTypeSet{DType::u8}), port("y_scale", "", DTypeSet{DType::f32}),

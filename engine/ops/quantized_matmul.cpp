@@ -152,9 +152,8 @@ void addQuantizedMatMul(std::vector<Op>& table) {
     product.kernel = matMulIntegerKernel;
     table.push_back(std::move(product));
 
-    Op linear =
-        makeOp("QLinearMatMul", "Quantize", 21, "Matrix product of quantized tensors, quantized again",
-               "y = saturate(round(a × b · a_scale · b_scale / y_scale) + y_zero_point)");
+    Op linear = makeOp("QLinearMatMul", "Quantize", 21, "Quantized matrix product of quantized tensors",
+                       "y = saturate(round(a × b · a_scale · b_scale / y_scale) + y_zero_point)");
     linear.inputs = {port("a", "self", kBytes, "T1"),        port("a_scale", "", kScales, "TS"),
                      port("a_zero_point", "", kBytes, "T1"), port("b", "mat2", kBytes, "T2"),
                      port("b_scale", "", kScales, "TS"),     port("b_zero_point", "", kBytes, "T2"),

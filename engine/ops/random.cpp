@@ -88,9 +88,9 @@ Op makeRandom(std::string name, std::string doc, std::string formula, AttributeS
 } // namespace
 
 void addRandomSources(std::vector<Op>& table) {
-    Op input = makeOp(
-        "Input", "Tensors", 0,
-        "A tensor that a run is given; until then normally distributed numbers, or zeros for integers");
+    Op input =
+        makeOp("Input", "Tensors", 0,
+               "An input of the graph; random normal numbers, or zeros for integers, until a run sets it");
     input.role = OpRole::source;
     input.outputs = {port("output", "", kAll)};
     input.attributes = {

@@ -154,15 +154,15 @@ void addRandomLike(std::vector<Op>& table) {
     uniform.attributes.push_back(numberAttribute("high", 1, "Upper bound; reached only by rounding"));
     table.push_back(std::move(uniform));
 
-    Op bernoulli = makeLike("Bernoulli", "1 with the probability that the input says, else 0",
-                            "Y = (u < X) ? 1 : 0", kFloats, kAll, bernoulliKernel);
+    Op bernoulli = makeLike("Bernoulli", "1 with the input's probability, else 0", "Y = (u < X) ? 1 : 0",
+                            kFloats, kAll, bernoulliKernel);
     bernoulli.cost = nullptr;
     bernoulli.tolerance = {};
     table.push_back(std::move(bernoulli));
 
-    Op multinomial = makeLike("Multinomial", "Classes drawn by unnormalised log-probabilities",
+    Op multinomial = makeLike("Multinomial", "Draws classes from unnormalised log-probabilities",
                               "P(Y = i) = softmax(X)ᵢ", kFloats, kIndices, multinomialKernel);
-    AttributeSpec size = integerAttribute("sample_size", 1, "How often each row draws");
+    AttributeSpec size = integerAttribute("sample_size", 1, "Number of draws per row");
     size.minimum = 0;
     multinomial.attributes[0] = dtypeAttribute("dtype", "i32", kIndices, "Type of the classes' numbers");
     multinomial.attributes.push_back(std::move(size));

@@ -206,15 +206,16 @@ void addRearrangeOps(std::vector<Op>& table) {
     Op trilu = makeOp("Trilu", "Shape", 14, "The upper or lower triangle of matrices, zeros elsewhere");
     trilu.inputs = {port("input", "self", kAll, "T"), hostPort("k")};
     trilu.outputs = {port("output", "", kAll, "T")};
-    trilu.attributes = {flagAttribute("upper", true, "Keep the upper triangle, else the lower one"),
-                        integerAttribute("k", 0, "Up to which diagonal: above the main one, negative below")};
+    trilu.attributes = {
+        flagAttribute("upper", true, "Keep the upper triangle, else the lower one"),
+        integerAttribute("k", 0, "Last diagonal: positive above the main one, negative below")};
     trilu.inPlace = {0};
     trilu.infer = inferTrilu;
     trilu.cost = moveCost;
     trilu.kernel = triluKernel;
     table.push_back(std::move(trilu));
 
-    Op space = makeOp("DepthToSpace", "Shape", 13, "Lays channels out as blocks of pixels (pixel shuffle)");
+    Op space = makeOp("DepthToSpace", "Shape", 13, "Moves channels to blocks of pixels (pixel shuffle)");
     space.inputs = {port("input", "self", kAll, "T")};
     space.outputs = {port("output", "", kAll, "T")};
     space.attributes = {blockSize(), choiceAttribute("mode", "DCR", {"DCR", "CRD"},
@@ -225,7 +226,7 @@ void addRearrangeOps(std::vector<Op>& table) {
     space.kernel = depthToSpaceKernel;
     table.push_back(std::move(space));
 
-    Op depth = makeOp("SpaceToDepth", "Shape", 13, "Stacks blocks of pixels into channels (pixel unshuffle)");
+    Op depth = makeOp("SpaceToDepth", "Shape", 13, "Moves blocks of pixels to channels (pixel unshuffle)");
     depth.inputs = {port("input", "self", kAll, "T")};
     depth.outputs = {port("output", "", kAll, "T")};
     depth.attributes = {blockSize()};
@@ -235,12 +236,12 @@ void addRearrangeOps(std::vector<Op>& table) {
     table.push_back(std::move(depth));
 
     Op reverse = makeOp("ReverseSequence", "Shape", 10,
-                        "Turns the beginning of each sequence of a batch round, as far as its length says");
+                        "Reverses the beginning of each sequence of a batch, up to its length");
     reverse.inputs = {port("input", "self", kAll, "T"),
                       port("sequence_lens", "lengths", DTypeSet{DType::i64})};
     reverse.outputs = {port("Y", "", kAll, "T")};
     reverse.attributes = {oneOfTwoAxes("batch_axis", 1, "The axis of the sequences, 0 or 1"),
-                          oneOfTwoAxes("time_axis", 0, "The axis that is turned round, 1 or 0")};
+                          oneOfTwoAxes("time_axis", 0, "Axis that is reversed, 1 or 0")};
     reverse.infer = inferReverseSequence;
     reverse.cost = moveCost;
     reverse.kernel = reverseSequenceKernel;

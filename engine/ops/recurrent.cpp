@@ -271,20 +271,19 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
         op.outputs.push_back(port("Y_c", "", kFloats, "T"));
     }
     for (PortSpec& output : op.outputs) output.optional = true;
-    AttributeSpec hidden = integerAttribute("hidden_size", 1, "Units of the state; absent: as R says");
+    AttributeSpec hidden = integerAttribute("hidden_size", 1, "Size of the state; absent: from R");
     hidden.defaultValue.reset();
     hidden.minimum = 1;
     AttributeSpec layout = integerAttribute(
         "layout", 0, "0: sequence first, then batch; 1: batch first, as PyTorch's batch_first");
     layout.minimum = 0;
     layout.maximum = 1;
-    AttributeSpec clip =
-        numberAttribute("clip", 0, "Bound of what activations are given, above 0; absent: none");
+    AttributeSpec clip = numberAttribute("clip", 0, "Clip limit of activation inputs, above 0; absent: none");
     clip.defaultValue.reset();
     clip.minimum = 0;
     op.attributes = {
         choiceAttribute("direction", "forward", {"forward", "reverse", "bidirectional"},
-                        "Which way the steps are taken"),
+                        "Direction of the steps"),
         std::move(hidden),
         std::move(layout),
         textsAttribute("activations",
@@ -296,8 +295,7 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
         op.attributes.push_back(
             flagAttribute("linear_before_reset", false, "Reset after the product with R, as PyTorch does"));
     if (C == Cell::lstm)
-        op.attributes.push_back(
-            flagAttribute("input_forget", false, "Forget what the input gate does not let in"));
+        op.attributes.push_back(flagAttribute("input_forget", false, "Couple the input and forget gates"));
     op.tolerance = {1e-4, 1e-5};
     op.infer = inferRecurrent<C>;
     op.cost = recurrentCost;

@@ -192,14 +192,14 @@ void addReductions(std::vector<Op>& table) {
     Op sum = makeReduction("ReduceSum", 13, "Sum over axes", "Y = Σ X", kNumbers, viaFloat<sumKernel>);
     sum.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(sum));
-    Op mean = makeReduction("ReduceMean", 18, "Mean over axes; integers are cut towards 0", "Y = Σ X / n",
+    Op mean = makeReduction("ReduceMean", 18, "Mean over axes; truncated for integers", "Y = Σ X / n",
                             kNumbers, viaFloat<meanKernel>);
     mean.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(mean));
-    table.push_back(makeReduction("ReduceMax", 20, "Largest element over axes; NaN wins", "Y = max X", kAll,
-                                  viaFloat<extremeKernel<true>>));
-    table.push_back(makeReduction("ReduceMin", 20, "Smallest element over axes; NaN wins", "Y = min X", kAll,
-                                  viaFloat<extremeKernel<false>>));
+    table.push_back(makeReduction("ReduceMax", 20, "Maximum over axes; NaN counts as the largest",
+                                  "Y = max X", kAll, viaFloat<extremeKernel<true>>));
+    table.push_back(makeReduction("ReduceMin", 20, "Minimum over axes; NaN counts as the smallest",
+                                  "Y = min X", kAll, viaFloat<extremeKernel<false>>));
 
     const auto add = [&](const char* name, const char* doc, const char* formula, HostKernel kernel) {
         Op op = makeReduction(name, 18, doc, formula, kMatrixTypes, kernel);
@@ -213,7 +213,7 @@ void addReductions(std::vector<Op>& table) {
     add("ReduceSumSquare", "Sum of squares over axes", "Y = Σ X²", viaFloat<mappedSumKernel<Square>>);
     add("ReduceLogSum", "Logarithm of the sum over axes", "Y = ln Σ X",
         viaFloat<functionOfSumKernel<Plain, element::Log>>);
-    add("ReduceLogSumExp", "Logarithm of the sum of exponentials over axes; overflows nowhere",
+    add("ReduceLogSumExp", "Logarithm of the sum of exponentials over axes, without overflow",
         "Y = ln Σ exp(X)", viaFloat<logSumExpKernel>);
 }
 

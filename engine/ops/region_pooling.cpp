@@ -155,12 +155,13 @@ void addRegionPooling(std::vector<Op>& table) {
                     port("batch_indices", "", DTypeSet{DType::i64})};
     align.outputs = {port("Y", "", kFloats, "T1")};
     align.attributes = {
-        choiceAttribute("coordinate_transformation_mode", "half_pixel", {"half_pixel", "output_half_pixel"},
-                        "half_pixel: an element's centre is at a half; output_half_pixel: as of old"),
-        choiceAttribute("mode", "avg", {"avg", "max"}, "What is kept of a bin's samples"),
+        choiceAttribute(
+            "coordinate_transformation_mode", "half_pixel", {"half_pixel", "output_half_pixel"},
+            "half_pixel: an element's centre is at 0.5; output_half_pixel: older rule without this shift"),
+        choiceAttribute("mode", "avg", {"avg", "max"}, "Reduction of a bin's samples"),
         sizeAttribute("output_height", 1, 1, "Height of the results"),
         sizeAttribute("output_width", 1, 1, "Width of the results"),
-        sizeAttribute("sampling_ratio", 0, 0, "Samples along each side of a bin; 0: one an element"),
+        sizeAttribute("sampling_ratio", 0, 0, "Samples along each side of a bin; 0: one per element"),
         numberAttribute("spatial_scale", 1, "The image's elements per unit of rois")};
     align.tolerance = {1e-5, 1e-5};
     align.infer = inferRoiAlign;

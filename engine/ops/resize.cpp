@@ -453,7 +453,7 @@ std::vector<ResizePass> resizePasses(const KernelContext& ctx) {
 }
 
 void addResize(std::vector<Op>& table) {
-    Op resize = makeOp("Resize", "Image", 19, "Makes axes longer or shorter, interpolating between elements");
+    Op resize = makeOp("Resize", "Image", 19, "Resizes axes by interpolation");
     resize.inputs = {port("X", "input", kAll, "T1"), hostNumbers("roi", kFloats),
                      hostNumbers("scales", DTypeSet{DType::f32}), hostPort("sizes")};
     resize.inputs[3].argument = "size";
@@ -464,20 +464,20 @@ void addResize(std::vector<Op>& table) {
         choiceAttribute("coordinate_transformation_mode", "half_pixel",
                         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
                          "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"},
-                        "Where a place of the result lies in the input; tf_half_pixel_for_nn is of opset 11"),
+                        "Mapping from result to input coordinates; tf_half_pixel_for_nn is from opset 11"),
         choiceAttribute("nearest_mode", "round_prefer_floor",
                         {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
-                        "Which element is the nearest"),
-        numbersAttribute("scales", "Factors of the sizes, one for each axis; absent: sizes says"),
-        shapeAttribute("sizes", std::nullopt, 0, "New sizes, one for each axis; absent: scales says"),
-        integersAttribute("axes", "Axes that scales, sizes and roi speak of; absent: all"),
+                        "Rounding to the nearest element"),
+        numbersAttribute("scales", "Scale factors, one per axis; absent: see sizes"),
+        shapeAttribute("sizes", std::nullopt, 0, "New sizes, one per axis; absent: see scales"),
+        integersAttribute("axes", "Axes of scales, sizes and roi; absent: all"),
         choiceAttribute("keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"},
-                        "Whether sizes are taken as they are, or as bounds for one factor"),
-        flagAttribute("antialias", false, "When shrinking, look at all elements that become one"),
+                        "Whether sizes are exact, or bounds for a common factor"),
+        flagAttribute("antialias", false, "Antialias when shrinking"),
         numberAttribute("cubic_coeff_a", -0.75, "The coefficient of the cubic, −0.5 or −0.75"),
         flagAttribute("exclude_outside", false,
-                      "Leave out what lies beyond the ends, instead of repeating them"),
-        numberAttribute("extrapolation_value", 0, "What tf_crop_and_resize puts outside the input"),
+                      "Ignore elements outside the input instead of repeating the edge"),
+        numberAttribute("extrapolation_value", 0, "Value outside the input for tf_crop_and_resize"),
         numbersAttribute("roi",
                          "The region of tf_crop_and_resize, from 0 to 1: begins of all axes, then ends")};
     resize.tolerance = {1e-5, 1e-5};

@@ -111,7 +111,7 @@ void rotaryKernel(const KernelContext& ctx) {
 
 void addRotaryEmbedding(std::vector<Op>& table) {
     Op rotary = makeOp("RotaryEmbedding", "Attention", 23,
-                       "Turns pairs of a head's elements by the angle of their position",
+                       "Rotates pairs of a head's elements by an angle that depends on their position",
                        "Y = (cos · a − sin · b, sin · a + cos · b)");
     rotary.inputs = {port("X", "input", kFloats, "T"), port("cos_cache", "", kFloats, "T"),
                      port("sin_cache", "", kFloats, "T"),
@@ -121,7 +121,7 @@ void addRotaryEmbedding(std::vector<Op>& table) {
         flagAttribute("interleaved", false,
                       "Pairs are neighbours; otherwise the halves of a head are paired"),
         countAttribute("num_heads", "Heads, where X has three axes"),
-        countAttribute("rotary_embedding_dim", "Elements of each head that are turned; 0: all")};
+        countAttribute("rotary_embedding_dim", "Number of rotated elements per head; 0: all")};
     rotary.tolerance = {1e-6, 1e-6};
     rotary.infer = inferRotary;
     rotary.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

@@ -217,10 +217,9 @@ AttributeSpec stashAttribute() {
 
 Op makeRows(std::string name, int opset, std::string doc, std::string formula) {
     Op op = makeOp(std::move(name), "Normalization", opset, std::move(doc), std::move(formula));
-    op.attributes = {
-        integerAttribute("axis", -1, "The first of the axes that are normalised together"),
-        numberAttribute("epsilon", 1e-5, "Added to the variance, so that nothing is divided by 0"),
-        stashAttribute()};
+    op.attributes = {integerAttribute("axis", -1, "The first of the axes that are normalised together"),
+                     numberAttribute("epsilon", 1e-5, "Added to the variance to avoid a division by 0"),
+                     stashAttribute()};
     op.tolerance = {1e-5, 1e-5};
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(inputs, outputs, 8);
@@ -231,9 +230,9 @@ Op makeRows(std::string name, int opset, std::string doc, std::string formula) {
 } // namespace
 
 void addRowNormalizations(std::vector<Op>& table) {
-    Op layer = makeRows("LayerNormalization", 17,
-                        "Brings the elements behind each index to the mean 0 and the variance 1",
-                        "Y = (X − mean) / √(var + ε) · Scale + B");
+    Op layer =
+        makeRows("LayerNormalization", 17, "Normalises the elements from an axis on to mean 0 and variance 1",
+                 "Y = (X − mean) / √(var + ε) · Scale + B");
     layer.inputs = {port("X", "input", kFloats, "T"), port("Scale", "weight", kFloats, "T"),
                     optionalPort("B", "bias", kFloats, "T")};
     const DTypeSet stash{DType::f32, DType::bf16};
@@ -244,7 +243,7 @@ void addRowNormalizations(std::vector<Op>& table) {
     table.push_back(std::move(layer));
 
     Op rms =
-        makeRows("RMSNormalization", 23, "Divides the elements behind each index by their root mean square",
+        makeRows("RMSNormalization", 23, "Divides the elements from an axis on by their root mean square",
                  "Y = X / √(mean X² + ε) · scale");
     rms.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "V")};
     rms.outputs = {port("Y", "", kFloats, "V")};

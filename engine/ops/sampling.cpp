@@ -207,14 +207,13 @@ void affineGridKernel(const KernelContext& ctx) {
 } // namespace
 
 void addSampling(std::vector<Op>& table) {
-    Op sample =
-        makeOp("GridSample", "Image", 20, "Takes elements from where a grid says, between elements too");
+    Op sample = makeOp("GridSample", "Image", 20, "Samples the input at the coordinates of a grid");
     sample.inputs = {port("X", "input", kNumbers, "T1"), port("grid", "grid", kFloats, "T2")};
     sample.outputs = {port("Y", "", kNumbers, "T1")};
     sample.attributes = {
         choiceAttribute("mode", "linear", {"linear", "nearest", "cubic"}, "How to interpolate"),
         choiceAttribute("padding_mode", "zeros", {"zeros", "border", "reflection"},
-                        "What lies outside the input"),
+                        "Values outside the input"),
         flagAttribute("align_corners", false,
                       "−1 and 1 are the centres of the first and the last element, not their outer edges")};
     sample.tolerance = {1e-5, 1e-5};
@@ -227,13 +226,12 @@ void addSampling(std::vector<Op>& table) {
     sample.kernel = viaFloat<gridSampleKernel>;
     table.push_back(std::move(sample));
 
-    Op affine =
-        makeOp("AffineGrid", "Image", 20, "The grid by which GridSample turns, moves and stretches an image",
-               "grid = theta × (x, y, 1)");
+    Op affine = makeOp("AffineGrid", "Image", 20, "The grid for GridSample from an affine transform",
+                       "grid = theta × (x, y, 1)");
     affine.inputs = {port("theta", "theta", kFloats, "T1"), hostPort("size")};
     affine.outputs = {port("grid", "", kFloats, "T1")};
     affine.attributes = {
-        shapeAttribute("size", std::nullopt, 0, "Batch, channels and spatial sizes of the image to be made"),
+        shapeAttribute("size", std::nullopt, 0, "Batch, channels and spatial sizes of the result"),
         flagAttribute("align_corners", false,
                       "−1 and 1 are the centres of the first and the last element, not their outer edges")};
     affine.tolerance = {1e-6, 1e-6};

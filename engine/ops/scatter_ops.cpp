@@ -159,7 +159,7 @@ Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet 
                  port("updates", "src", kAll, "T")};
     op.outputs = {port("output", "", kAll, "T")};
     op.attributes = {choiceAttribute("reduction", "none", {"none", "add", "mul", "min", "max"},
-                                     "What an update does to the element it meets; none: replaces it")};
+                                     "How an update combines with the old element; none: replaces it")};
     op.inPlace = {0};
     op.tolerance = {1e-6, 1e-6};
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -174,7 +174,7 @@ Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet 
 } // namespace
 
 void addScatterOps(std::vector<Op>& table) {
-    Op elements = makeScatter("ScatterElements", "Puts each update at its index along an axis",
+    Op elements = makeScatter("ScatterElements", "Writes each update at its index along an axis",
                               "output[indices[i, j], j] = updates[i, j]", kIndices);
     elements.attributes.insert(
         elements.attributes.begin(),
@@ -183,7 +183,7 @@ void addScatterOps(std::vector<Op>& table) {
     elements.kernel = scatterKernel<scatterElementsOnce>;
     table.push_back(std::move(elements));
 
-    Op nd = makeScatter("ScatterND", "Puts slices at lists of indices, which lie along the last axis",
+    Op nd = makeScatter("ScatterND", "Writes slices at lists of indices, which are along the last axis",
                         "output[indices[i, 0], indices[i, 1], …, :] = updates[i, :]", DTypeSet{DType::i64});
     nd.infer = inferScatterND;
     nd.kernel = scatterKernel<scatterNDOnce>;

@@ -179,8 +179,9 @@ void compressKernel(const KernelContext& ctx) {
 } // namespace
 
 void addSelectionOps(std::vector<Op>& table) {
-    Op oneHot = makeOp("OneHot", "Indexing", 11, "A new axis with on at each index and off elsewhere",
-                       "output[i, j] = j = indices[i] ? on : off");
+    Op oneHot =
+        makeOp("OneHot", "Indexing", 11, "One-hot encoding along a new axis: on at each index, off elsewhere",
+               "output[i, j] = j = indices[i] ? on : off");
     PortSpec depth = optionalPort("depth", "num_classes", kNumbers);
     depth.hostValue = true;
     oneHot.inputs = {port("indices", "self", kNumbers), std::move(depth),
@@ -190,7 +191,7 @@ void addSelectionOps(std::vector<Op>& table) {
     depthValue.defaultValue.reset();
     depthValue.minimum = 0;
     oneHot.attributes = {
-        integerAttribute("axis", -1, "Where the new axis stands in the result, negative from the end"),
+        integerAttribute("axis", -1, "Position of the new axis in the result, negative from the end"),
         std::move(depthValue)};
     oneHot.infer = inferOneHot;
     oneHot.cost = moveCost;
@@ -198,7 +199,7 @@ void addSelectionOps(std::vector<Op>& table) {
     table.push_back(std::move(oneHot));
 
     Op nonZero =
-        makeOp("NonZero", "Selection", 13, "Where the elements are that are not 0, a column for each");
+        makeOp("NonZero", "Selection", 13, "Indices of the nonzero elements, one column per element");
     nonZero.inputs = {port("X", "self", kAll)};
     nonZero.inputs[0].shapesOutput = true;
     nonZero.outputs = {port("Y", "", DTypeSet{DType::i64})};
@@ -207,12 +208,11 @@ void addSelectionOps(std::vector<Op>& table) {
     table.push_back(std::move(nonZero));
 
     Op compress =
-        makeOp("Compress", "Selection", 11, "Takes the slices along an axis for which the condition holds");
+        makeOp("Compress", "Selection", 11, "Selects the slices along an axis whose condition is true");
     compress.inputs = {port("input", "self", kAll, "T"), port("condition", "mask", kBool)};
     compress.inputs[1].shapesOutput = true;
     compress.outputs = {port("output", "", kAll, "T")};
-    AttributeSpec axis =
-        integerAttribute("axis", 0, "The axis to choose from; absent: all elements, in a list");
+    AttributeSpec axis = integerAttribute("axis", 0, "Axis of the slices; absent: selects from all elements");
     axis.defaultValue.reset();
     compress.attributes = {std::move(axis)};
     compress.infer = inferCompress;

@@ -211,8 +211,7 @@ void addShapeOps(std::vector<Op>& table) {
     reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
     reshape.outputs = {port("reshaped", "", kAll, "T")};
     reshape.attributes = {
-        shapeAttribute("shape", std::nullopt, -1,
-                       "New sizes; one -1 is worked out, 0 copies the input's size"),
+        shapeAttribute("shape", std::nullopt, -1, "New sizes; one -1 is computed, 0 copies the input's size"),
         flagAttribute("allowzero", false, "Read a 0 in the shape as a size of 0, not as a copy")};
     reshape.inPlace = {0};
     reshape.infer = inferReshape;
@@ -223,8 +222,7 @@ void addShapeOps(std::vector<Op>& table) {
     Op transpose = makeOp("Transpose", "Shape", 23, "Axes in another order");
     transpose.inputs = {port("data", "self", kAll, "T")};
     transpose.outputs = {port("transposed", "", kAll, "T")};
-    transpose.attributes = {
-        integersAttribute("perm", "Which input axis each output axis is; absent: reversed")};
+    transpose.attributes = {integersAttribute("perm", "Input axis of each output axis; absent: reversed")};
     transpose.infer = inferTranspose;
     transpose.cost = moveCost;
     transpose.kernel = transposeKernel;

@@ -45,7 +45,7 @@ Op makeSink(std::string name, std::string doc) {
 } // namespace
 
 void addSinks(std::vector<Op>& table) {
-    Op probe = makeSink("Probe", "Keeps its tensor readable after the run");
+    Op probe = makeSink("Probe", "Keeps its tensor for inspection after the run");
     probe.kernel = probeKernel;
     table.push_back(std::move(probe));
 

@@ -236,8 +236,8 @@ void addSliceOps(std::vector<Op>& table) {
                     indexList("axes"), indexList("steps")};
     slice.outputs = {port("output", "", kAll, "T")};
     slice.attributes = {
-        integersAttribute("starts", "The first element along each of the axes, negative from the end"),
-        integersAttribute("ends", "Where to stop; what lies beyond the axis is cut to it"),
+        integersAttribute("starts", "First element along each axis, negative from the end"),
+        integersAttribute("ends", "End of the slice, limited to the axis"),
         integersAttribute("axes", "Axes to slice, negative from the end; absent: the first ones"),
         integersAttribute("steps", "Distance between the elements taken, negative backwards; absent: 1")};
     slice.infer = inferSlice;
@@ -245,8 +245,7 @@ void addSliceOps(std::vector<Op>& table) {
     slice.kernel = sliceKernel;
     table.push_back(std::move(slice));
 
-    Op split =
-        makeOp("Split", "Shape", 18, "Cuts a tensor along an axis into parts; the last may be smaller");
+    Op split = makeOp("Split", "Shape", 18, "Splits a tensor along an axis; the last part may be smaller");
     split.inputs = {port("input", "self", kAll, "T"), hostPort("split")};
     PortSpec parts = variadicPort("outputs", "", kAll, "T");
     parts.optional = true;
@@ -254,7 +253,7 @@ void addSliceOps(std::vector<Op>& table) {
     AttributeSpec count = integerAttribute("num_outputs", 2, "Number of parts");
     count.minimum = 1;
     count.maximum = 4096;
-    split.attributes = {integerAttribute("axis", 0, "The axis along which to cut, negative from the end"),
+    split.attributes = {integerAttribute("axis", 0, "Axis of the split, negative from the end"),
                         std::move(count),
                         shapeAttribute("split", std::nullopt, 0, "Size of each part; absent: equal ones")};
     split.infer = inferSplit;

@@ -155,18 +155,18 @@ void logSoftmax(const TensorView& in, const TensorView& out, int axis) {
 
 void addSoftmax(std::vector<Op>& table) {
     Op softmax =
-        makeAlongAxis("Softmax", "Shares that add up to 1 along an axis", "Y = exp(X) / Σ exp(X)",
-                      "The axis along which the result adds up to 1", 15, viaFloat<alongAxisKernel<Softmax>>);
+        makeAlongAxis("Softmax", "Normalised exponentials, with sum 1 along an axis", "Y = exp(X) / Σ exp(X)",
+                      "Axis along which the sum is 1", 15, viaFloat<alongAxisKernel<Softmax>>);
     softmax.tolerance = {2e-6, 1e-7};
     table.push_back(std::move(softmax));
-    Op logSoftmax = makeAlongAxis("LogSoftmax", "Logarithm of Softmax, without its loss of digits",
-                                  "Y = X − ln Σ exp(X)", "The axis along which the shares add up to 1", 15,
+    Op logSoftmax = makeAlongAxis("LogSoftmax", "Logarithm of Softmax, computed without loss of precision",
+                                  "Y = X − ln Σ exp(X)", "Axis of the Softmax", 15,
                                   viaFloat<alongAxisKernel<LogSoftmax>>);
     logSoftmax.tolerance = {2e-6, 2e-6};
     table.push_back(std::move(logSoftmax));
     table.push_back(makeAlongAxis("Hardmax", "1 at the first of the largest elements along an axis, else 0",
-                                  "Y = (i = argmax X) ? 1 : 0", "The axis along which one element becomes 1",
-                                  2, viaFloat<alongAxisKernel<Hardmax>>));
+                                  "Y = (i = argmax X) ? 1 : 0", "Axis along which one element becomes 1", 2,
+                                  viaFloat<alongAxisKernel<Hardmax>>));
 }
 
 } // namespace twb

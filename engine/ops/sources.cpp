@@ -219,14 +219,14 @@ void addSources(std::vector<Op>& table) {
     file.kernel = fileKernel;
     table.push_back(std::move(file));
 
-    Op constant = makeSource("Constant", 19, "A tensor of the values that are written here", kAll);
+    Op constant = makeSource("Constant", 19, "A tensor with the given values", kAll);
     constant.attributes = {
         [] {
             AttributeSpec value;
             value.name = "value";
             value.type = AttributeType::numbers;
             value.defaultValue = 0.0;
-            value.doc = "The elements in row-major order, or a single number to fill the shape with";
+            value.doc = "The elements in row-major order, or one number for all";
             return value;
         }(),
         shapeAttribute("shape", std::nullopt, 0, "Sizes; absent: a list for a list of values, else a scalar"),
@@ -249,16 +249,16 @@ void addSources(std::vector<Op>& table) {
 
     Op full = makeSource("Full", 0, "A tensor filled with one value, created on its lane's device", kAll,
                          "Y = value");
-    full.attributes = {shapeOfSource(), numberAttribute("value", 0, "What every element is"),
+    full.attributes = {shapeOfSource(), numberAttribute("value", 0, "Value of every element"),
                        dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
     full.infer = inferFull;
     full.kernel = fullKernel;
     table.push_back(std::move(full));
 
-    Op arange = makeSource("Arange", 0, "Evenly spaced values from start up to, but without, limit", kNumbers,
-                           "Yᵢ = start + i · delta");
+    Op arange = makeSource("Arange", 0, "Evenly spaced values from start up to, but excluding, limit",
+                           kNumbers, "Yᵢ = start + i · delta");
     arange.attributes = {numberAttribute("start", 0, "First value"),
-                         numberAttribute("limit", 10, "Where to stop; not part of the result"),
+                         numberAttribute("limit", 10, "Limit, excluded"),
                          numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0"),
                          dtypeAttribute("dtype", "i64", kNumbers, "Type of the elements")};
     arange.infer = inferArange;

@@ -260,16 +260,16 @@ void addViewOps(std::vector<Op>& table) {
     Op shape = makeOp("Shape", "Shape", 23, "The sizes of a tensor, as a list of integers");
     shape.inputs = {port("data", "self", kAll)};
     shape.outputs = {port("shape", "", DTypeSet{DType::i64})};
-    AttributeSpec end = integerAttribute("end", 0, "Where to stop, without it; absent: after the last one");
+    AttributeSpec end = integerAttribute("end", 0, "End axis, excluded; absent: after the last axis");
     end.defaultValue.reset();
-    shape.attributes = {integerAttribute("start", 0, "The first axis to tell, negative from the end"), end};
+    shape.attributes = {integerAttribute("start", 0, "First axis, negative from the end"), end};
     shape.readsTypesOnly = true;
     shape.infer = inferShape;
     shape.cost = shapeCost;
     shape.kernel = shapeKernel;
     table.push_back(std::move(shape));
 
-    Op size = makeOp("Size", "Shape", 23, "How many elements a tensor has");
+    Op size = makeOp("Size", "Shape", 23, "Number of elements of a tensor");
     size.inputs = {port("data", "self", kAll)};
     size.outputs = {port("size", "", DTypeSet{DType::i64})};
     size.readsTypesOnly = true;
@@ -278,25 +278,26 @@ void addViewOps(std::vector<Op>& table) {
     size.kernel = sizeKernel;
     table.push_back(std::move(size));
 
-    Op squeeze = makeShapeOp("Squeeze", 23, "Takes axes of size 1 out of the shape", "squeezed");
+    Op squeeze = makeShapeOp("Squeeze", 23, "Removes axes of size 1", "squeezed");
     squeeze.inputs.push_back(hostPort("axes"));
     squeeze.attributes = {
-        integersAttribute("axes", "Axes to take out, negative from the end; absent: all of size 1")};
+        integersAttribute("axes", "Axes to remove, negative from the end; absent: all of size 1")};
     squeeze.inPlace = {0};
     squeeze.infer = inferSqueeze;
     squeeze.kernel = reshapeKernel;
     table.push_back(std::move(squeeze));
 
-    Op unsqueeze = makeShapeOp("Unsqueeze", 23, "Puts axes of size 1 into the shape", "expanded");
+    Op unsqueeze = makeShapeOp("Unsqueeze", 23, "Inserts axes of size 1", "expanded");
     unsqueeze.inputs.push_back(hostPort("axes"));
     unsqueeze.attributes = {
-        integersAttribute("axes", "Where the new axes stand in the result, negative from the end")};
+        integersAttribute("axes", "Positions of the new axes in the result, negative from the end")};
     unsqueeze.inPlace = {0};
     unsqueeze.infer = inferUnsqueeze;
     unsqueeze.kernel = reshapeKernel;
     table.push_back(std::move(unsqueeze));
 
-    Op flatten = makeShapeOp("Flatten", 23, "A matrix: the axes before one and those from it on", "output");
+    Op flatten = makeShapeOp("Flatten", 23,
+                             "Flattens to a matrix: the axes before an axis, and those from it on", "output");
     flatten.inputs = {port("input", "self", kAll, "T")};
     flatten.attributes = {
         integerAttribute("axis", 1, "The first axis that becomes a column, negative from the end")};
@@ -305,17 +306,16 @@ void addViewOps(std::vector<Op>& table) {
     flatten.kernel = reshapeKernel;
     table.push_back(std::move(flatten));
 
-    Op expand =
-        makeShapeOp("Expand", 13, "Repeats along axes of size 1, by the rule of broadcasting", "output");
+    Op expand = makeShapeOp("Expand", 13, "Broadcasts axes of size 1", "output");
     expand.inputs = {port("input", "self", kAll, "T"), hostPort("shape")};
-    expand.attributes = {shapeAttribute("shape", std::nullopt, 0, "What to broadcast with; 1 keeps a size")};
+    expand.attributes = {shapeAttribute("shape", std::nullopt, 0, "Shape to broadcast with; 1 keeps a size")};
     expand.infer = inferExpand;
     expand.kernel = expandKernel;
     table.push_back(std::move(expand));
 
     Op tile = makeShapeOp("Tile", 13, "Repeats the whole tensor along its axes", "output");
     tile.inputs = {port("input", "self", kAll, "T"), hostPort("repeats")};
-    tile.attributes = {shapeAttribute("repeats", std::nullopt, 0, "How often along each axis")};
+    tile.attributes = {shapeAttribute("repeats", std::nullopt, 0, "Repetitions along each axis")};
     tile.infer = inferTile;
     tile.kernel = tileKernel;
     table.push_back(std::move(tile));

@@ -52,11 +52,11 @@ Op makeWindow(std::string name, std::string doc, std::string formula, HostKernel
     Op op = makeOp(std::move(name), "Signal", 17, std::move(doc), std::move(formula));
     op.inputs = {hostNumber("size", "window_length", kIndices)};
     op.outputs = {port("output", "", kNumbers)};
-    AttributeSpec size = integerAttribute("size", 10, "Number of elements, unless it is connected");
+    AttributeSpec size = integerAttribute("size", 10, "Number of elements if the input is not connected");
     size.minimum = 0;
-    op.attributes = {std::move(size),
-                     dtypeAttribute("output_datatype", "f32", kNumbers, "Type of the elements"),
-                     flagAttribute("periodic", true, "For spectra: as if one more element followed")};
+    op.attributes = {
+        std::move(size), dtypeAttribute("output_datatype", "f32", kNumbers, "Type of the elements"),
+        flagAttribute("periodic", true, "Periodic window for spectra: as if one more element followed")};
     op.tolerance = {1.2e-7, 1e-7};
     op.infer = inferWindow;
     op.kernel = kernel;
@@ -96,11 +96,11 @@ void melKernel(const KernelContext& ctx) {
 } // namespace
 
 void addWindows(std::vector<Op>& table) {
-    table.push_back(makeWindow("HannWindow", "A raised cosine, which fades a piece of signal in and out",
-                               "Y = 1/2 − 1/2 · cos(2πn / N)", hannKernel));
-    table.push_back(makeWindow("HammingWindow", "A raised cosine that does not quite reach 0",
+    table.push_back(
+        makeWindow("HannWindow", "Hann window: a raised cosine", "Y = 1/2 − 1/2 · cos(2πn / N)", hannKernel));
+    table.push_back(makeWindow("HammingWindow", "Hamming window: a raised cosine that does not reach 0",
                                "Y = 25/46 − 21/46 · cos(2πn / N)", hammingKernel));
-    table.push_back(makeWindow("BlackmanWindow", "A sum of two cosines with low side lobes",
+    table.push_back(makeWindow("BlackmanWindow", "Blackman window: a sum of two cosines with low side lobes",
                                "Y = 0.42 − 0.5 · cos(2πn / N) + 0.08 · cos(4πn / N)", blackmanKernel));
 
     Op mel =
@@ -113,9 +113,9 @@ void addWindows(std::vector<Op>& table) {
     mel.attributes = {
         integerAttribute("num_mel_bins", 8, "Number of bands"),
         integerAttribute("dft_length", 16, "Length of the transform; the spectrum has half as many"),
-        integerAttribute("sample_rate", 8192, "Samples a second"),
-        numberAttribute("lower_edge_hertz", 0, "Where the lowest band begins"),
-        numberAttribute("upper_edge_hertz", 4096, "Where the highest band ends"),
+        integerAttribute("sample_rate", 8192, "Samples per second"),
+        numberAttribute("lower_edge_hertz", 0, "Lower edge of the lowest band"),
+        numberAttribute("upper_edge_hertz", 4096, "Upper edge of the highest band"),
         dtypeAttribute("output_datatype", "f32", kNumbers, "Type of the elements")};
     mel.tolerance = {1.2e-7, 1e-7};
     mel.infer = inferMel;
