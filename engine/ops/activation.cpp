@@ -20,7 +20,7 @@ void geluKernel(const KernelContext& ctx) {
         unaryFloatKernel<element::GeluErf>(ctx);
 }
 
-/// f on each element: floats, or every number.
+/// An op that applies f to each element, for floats or for all numbers.
 template <class F> void mapFloats(const KernelContext& ctx, const F& f) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -28,7 +28,7 @@ template <class F> void mapFloats(const KernelContext& ctx, const F& f) {
     });
 }
 
-/// An activation F that has the one parameter alpha.
+/// An activation F with the single parameter alpha.
 template <class F> void alphaKernel(const KernelContext& ctx) {
     mapFloats(ctx, F{ctx.attributes.number("alpha")});
 }
@@ -53,7 +53,7 @@ void inferPRelu(InferContext& ctx) {
     const TensorType& x = *ctx.input(0);
     const Shape& slope = ctx.input(1)->shape;
     const Shape both = broadcastInputs(ctx, 0, 1);
-    // The slope is stretched to X, never X to the slope.
+    // The slope is broadcast to X's shape; X is never broadcast.
     if (both.rank() != x.shape.rank() || (both.isKnown() && x.shape.isKnown() && both != x.shape))
         ctx.fail("shape-mismatch", 1,
                  fmt::format("the slope of PRelu must broadcast to X, but is {} beside {}",
@@ -78,7 +78,7 @@ void inferClip(InferContext& ctx) {
     ctx.output(0, *ctx.input(0));
 }
 
-/// A bound of Clip: connected, written as an attribute, or `open`.
+/// A bound of Clip, in this order: the connected value, the attribute, `open`.
 template <class T> T boundOf(const KernelContext& ctx, std::size_t port, std::string_view name, T open) {
     if (port < ctx.inputs.size() && ctx.inputs[port].data) {
         if (ctx.inputs[port].elementCount() != 1)
@@ -193,7 +193,7 @@ void addExponentialUnits(std::vector<Op>& table) {
     table.push_back(makeActivation("Mish", 22, "Self-regularised smooth activation",
                                    "Y = X · tanh(ln(1 + e ^ X))", 40,
                                    viaFloat<unaryFloatKernel<element::Mish>>));
-    // ONNX has it from opset 24 on.
+    // In ONNX since opset 24.
     Op swish = makeActivation("Swish", 24, "Smooth activation; with alpha 1 PyTorch's SiLU",
                               "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};

@@ -7,9 +7,9 @@
 
 namespace twb::element {
 
-// Elements of the activations that ops/rectifiers.cpp lists: the same code for the host and for a GPU. Their
-// parameters are doubles and are rounded to the element's type once. NaN stays NaN, but for ThresholdedRelu
-// and Shrink, where ONNX says 0 of all that is beyond no bound.
+// The elementwise functions of the activations in ops/rectifiers.cpp. The host and the GPU share this code.
+// Parameters are doubles and are rounded once to the element's type. NaN stays NaN, except in ThresholdedRelu
+// and Shrink, where ONNX defines 0 for every element within the bounds.
 
 struct LeakyRelu {
     double alpha;
@@ -18,7 +18,7 @@ struct LeakyRelu {
     }
 };
 
-/// expm1 keeps the digits that e ^ x − 1 loses near 0.
+/// expm1 is more precise than e ^ x − 1 near 0.
 struct Elu {
     double alpha;
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
@@ -56,7 +56,7 @@ struct HardSwish {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return x * HardSigmoid{1.0 / 6, 0.5}(x); }
 };
 
-/// ln(1 + e ^ x), by exponentials of negative numbers only.
+/// ln(1 + e ^ x). The exponents are never positive, so nothing overflows.
 struct Softplus {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
         return (x > 0 ? x : x == x ? T{0} : x) + std::log1p(std::exp(-std::fabs(x)));
@@ -87,7 +87,8 @@ struct ThresholdedRelu {
     }
 };
 
-/// Towards 0 by `bias`, and to 0 what is within `lambd` of it. Integers in double, cut at the end.
+/// Moves x towards 0 by `bias`; elements within `lambd` of 0 become 0. Integers are computed in double and
+/// truncated.
 struct Shrink {
     double bias;
     double lambd;
@@ -106,7 +107,7 @@ struct PRelu {
     }
 };
 
-/// A NaN among x and the bounds wins; where the bounds cross, the upper one does.
+/// NaN in x or in a bound gives NaN. If the bounds cross, the upper one wins.
 template <class T> struct Clip {
     T low;
     T high;

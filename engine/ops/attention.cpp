@@ -19,10 +19,10 @@
 namespace twb {
 namespace {
 
-/// Sizes of an attention. Unknown ones are kUnknownDim.
+/// The sizes of an attention, kUnknownDim if unknown.
 struct Sizes {
     std::int64_t batch, queryHeads, keyHeads, queries, keys, past, size, valueSize;
-    bool flat; ///< three axes: heads lie side by side in the last one
+    bool flat; ///< three axes: the last one holds all heads
     std::int64_t total() const {
         return keys == kUnknownDim || past == kUnknownDim ? kUnknownDim : past + keys;
     }
@@ -122,21 +122,21 @@ Cost attentionCost(std::span<const TensorType> inputs, std::span<const TensorTyp
     return cost;
 }
 
-/// Matrices of one size, one for each batch and head: rows `rowStep` apart.
+/// Matrices of equal size, one per batch and head, with rows `rowStep` apart.
 template <class T> struct HeadMatrices {
     const T* data = nullptr;
     std::int64_t rowStep = 0, headStep = 0, batchStep = 0;
     const T* at(std::int64_t b, std::int64_t h) const { return data + b * batchStep + h * headStep; }
 };
 
-/// An input of three or four axes, where it lies.
+/// An input of three or four axes, in its own memory layout.
 template <class T>
 HeadMatrices<T> inPlace(const DenseInput& in, std::int64_t heads, std::int64_t length, std::int64_t size) {
     if (in.shape().rank() == 3) return {in.as<T>(), heads * size, size, heads * size * length};
     return {in.as<T>(), size, length * size, heads * length * size};
 }
 
-/// Writes past and new rows behind one another: batch × heads × (past + keys) × size.
+/// Concatenates the past and the new rows: batch × heads × (past + keys) × size.
 template <class T>
 HeadMatrices<T> joined(const DenseInput& past, const HeadMatrices<T>& added, const Sizes& s,
                        std::int64_t size, T* to) {
@@ -152,11 +152,12 @@ HeadMatrices<T> joined(const DenseInput& past, const HeadMatrices<T>& added, con
     return {to, size, total * size, s.keyHeads * total * size};
 }
 
-/// A mask in T: what is added to the scores, −∞ where it hides. Walked by strides, 0 where it repeats.
+/// A mask of type T that is added to the scores: −∞ hides a key. Addressed by strides, which are 0 along
+/// broadcast axes.
 template <class T> struct Mask {
     Tensor values;
     std::array<std::int64_t, 3> strides{}; ///< batch, head, query
-    std::int64_t length = 0;               ///< keys that it speaks of; those behind are hidden
+    std::int64_t length = 0;               ///< keys covered by the mask; later keys are hidden
     std::int64_t step = 1;
 
     explicit Mask(const TensorView& given) {
@@ -269,7 +270,7 @@ template <class T> void attend(const KernelContext& ctx) {
                 return j < mask.length ? added[j] : hidden;
             };
             keep(0);
-            // The cap comes before the mask: it would make what the mask hides visible again.
+            // The cap precedes the mask; after it, the cap would make masked keys visible again.
             if (cap > 0)
                 for (std::int64_t j = 0; j < total; ++j) row[j] = cap * std::tanh(row[j] / cap);
             keep(1);
@@ -292,14 +293,14 @@ template <class T> void attend(const KernelContext& ctx) {
         std::vector<T> scores(room);
         for (std::int64_t at = begin; at < end; ++at) head(at, scores);
     };
-    // Small products share the threads by heads; BLAS shares the large ones itself.
+    // Small products are parallel over the heads; in large ones BLAS uses its own threads.
     if (s.queries * total * s.size < (1 << 20))
         parallelRangesThrowing(heads, heads * work, 1, run);
     else
         run(0, heads);
 }
 
-/// Where the values have another dtype than query and key, all of it is done in f64.
+/// If the values' dtype differs from that of query and key, everything is computed in f64.
 void attendMixed(const KernelContext& ctx) {
     std::vector<Tensor> owned;
     const auto wide = [&](std::span<const TensorView> views, bool copies) {

@@ -28,7 +28,8 @@ struct Box {
 /// The input boxes: batches × boxes × 4, with any layout.
 class BoxView {
 public:
-    /// `centered`: x and y of the centre, width, height; else y and x of two opposite corners in any order.
+    /// `centered`: x and y of the centre, width, height. Otherwise y and x of two opposite corners, in any
+    /// order.
     BoxView(const TensorView& boxes, bool centered)
         : m_data(boxes.as<const float>()), m_batch(boxes.strides[0]), m_box(boxes.strides[1]),
           m_step(boxes.strides[2]), m_centered(centered) {}

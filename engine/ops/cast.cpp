@@ -15,7 +15,7 @@ void inferCastLike(InferContext& ctx) { ctx.output(0, {ctx.input(1)->dtype, ctx.
 
 void castKernel(const KernelContext& ctx) { convertElements(ctx.inputs[0], ctx.outputs[0]); }
 
-/// The target's elements are not read.
+/// The elements of the target tensor are not read.
 Cost castLikeCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                   const Attributes&) {
     return streamingCost(inputs.first(1), outputs, 1);

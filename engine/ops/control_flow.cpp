@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-// Here a body is no graph in an attribute but a frame (graph/bodies.h): its nodes stand on lanes like any
-// others and read what lies outside through ordinary edges. What ONNX passes to a body by position are nodes
-// in it (Carried, ScanSlice, Iteration), and what a body returns are inputs of its owner, behind the owner's
-// own.
+// Bodies are frames (graph/bodies.h) rather than graphs in an attribute: their nodes are on lanes like all
+// others and read outer values through ordinary edges. What ONNX passes to a body by position is a node
+// inside it (Carried, ScanSlice, Iteration), and a body's results are inputs of the control node, after its
+// own inputs.
 
 namespace twb {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kCategory = "Control flow";
 constexpr std::int64_t kMostResults = 4096;
 
-/// What is known of a size that is the one or the other.
+/// The shape of a result of either branch: sizes that differ are unknown.
 Shape either(const InferContext& ctx, int port, const Shape& a, const Shape& b) {
     if (a.rank() != b.rank())
         ctx.fail("shape-mismatch", port,
@@ -55,7 +55,7 @@ void inferIf(InferContext& ctx) {
     }
 }
 
-/// `type` once for each time that a body runs.
+/// `type` with a new axis of size `times`, for results that are stacked over the iterations.
 TensorType stacked(const TensorType& type, int axis, std::int64_t times) {
     std::vector<std::int64_t> dims = type.shape.dims();
     dims.insert(dims.begin() + axis, times);
@@ -72,7 +72,7 @@ std::int64_t carriedOf(const InferContext& ctx) {
     return carried;
 }
 
-/// How often a Loop runs its body, where no condition may end it early.
+/// The number of iterations of a Loop that no condition can end early.
 std::int64_t tripsOf(const InferContext& ctx) {
     for (const int port : {1, 2}) {
         if (!ctx.input(port) && !ctx.attributes().flag(ctx.op().inputAt(port).name)) return kUnknownDim;
@@ -154,7 +154,7 @@ Op makeControl(const char* name, int opset, const char* doc, const char* formula
     count.minimum = 1;
     count.maximum = kMostResults;
     op.attributes.push_back(std::move(count));
-    // It only hands over; its bodies have steps and costs of their own.
+    // The op only forwards tensors; the steps of its bodies have costs of their own.
     op.cost = [](std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(outputs, outputs, 0);
     };

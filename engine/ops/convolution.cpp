@@ -25,7 +25,7 @@ bool meets(std::int64_t a, std::int64_t b) { return a == b || !known(a) || !know
 
 std::int64_t groupsOf(const Attributes& attributes) { return attributes.integer("group"); }
 
-/// kernel_shape, where it is given, repeats what the weight says.
+/// kernel_shape, if given, must agree with the weight.
 std::vector<std::int64_t> kernelOf(const Attributes& attributes, const Shape& weight) {
     std::vector<std::int64_t> kernel = spatialSizes(weight);
     if (!attributes.has("kernel_shape")) return kernel;
@@ -67,7 +67,7 @@ void requireVector(const InferContext& ctx, int port, std::int64_t size) {
                         shape.toTorchString()));
 }
 
-/// The result's shape, for an input on port `x` and a weight on port `w`.
+/// The shape of the result for an input on port `x` and a weight on port `w`.
 Shape convolvedShape(const InferContext& ctx, int x, int w) {
     requireWeight(ctx, x, w);
     const Shape& input = ctx.input(x)->shape;
@@ -80,7 +80,7 @@ Shape convolvedShape(const InferContext& ctx, int x, int w) {
             fmt::format("Given groups={}, expected weight to be at least {} at dimension 0 and divisible by "
                         "{}, but got weight of size {} instead",
                         groups, groups, groups, weight.toTorchString()));
-    // Compared by division: a product could overflow.
+    // Divides rather than multiplies, since a product could overflow.
     const bool fits =
         !known(input[1]) || !known(weight[1]) || (input[1] % groups == 0 && input[1] / groups == weight[1]);
     if (!fits)
@@ -123,7 +123,7 @@ void inferConvTranspose(InferContext& ctx) {
     ctx.output(0, {ctx.input(0)->dtype, planesShape(input[0], channels, sizes)});
 }
 
-/// Two flops for each element of the weight that an element of `through` meets.
+/// Two flops for each pair of a weight element and an element of `through` that it is multiplied with.
 Cost weighted(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Shape& weight,
               const Shape& through) {
     Cost cost = streamingCost(inputs, outputs, 0);
@@ -149,7 +149,7 @@ Convolution convolutionOf(const KernelContext& ctx, int x, int w) {
     return sizes;
 }
 
-/// f32 and bf16, where oneDNN has a primitive: it reads and writes channels last as well as row-major.
+/// f32 and bf16, for which oneDNN has a primitive; it reads and writes channels-last and row-major tensors.
 bool convolvedNatively(const KernelContext& ctx) {
     const TensorView& given = ctx.inputs[0];
     const DenseInput dense(isChannelsLast(given) ? TensorView{} : given);
@@ -222,11 +222,11 @@ std::vector<AttributeSpec> convolutionAttributes() {
     return attributes;
 }
 
-// Integers: products are summed in 32 bits, wrapping.
+// Integer products are summed in 32 bits, with wraparound.
 
 constexpr DTypeSet kBytes{DType::i8, DType::u8};
 
-/// A scale or a zero point: one number, or one for each index of its first axis.
+/// A scale or a zero point: one number, or one per index of the first axis.
 void requireNumber(const InferContext& ctx, int port, std::int64_t channels) {
     const TensorType* type = ctx.input(port);
     if (!type) return;
@@ -240,7 +240,7 @@ void requireNumber(const InferContext& ctx, int port, std::int64_t channels) {
                              shape.toTorchString()));
 }
 
-/// A scalar or a list, of any dtype, as numbers; `standard` where it is unconnected.
+/// A scalar or list of any dtype as numbers; `standard` if it is not connected.
 std::vector<double> numbersOf(const KernelContext& ctx, std::size_t port, double standard) {
     const DenseInput in = denseInput(ctx.inputs, port);
     if (!in) return {standard};
@@ -259,7 +259,7 @@ double channelOf(const std::vector<double>& values, std::int64_t channel) {
     return values.size() == 1 ? values[0] : values.at(static_cast<std::size_t>(channel));
 }
 
-/// The elements of a u8 or i8 tensor less their zero point, by index of the first axis.
+/// The elements of a u8 or i8 tensor minus their zero point, by index of the first axis.
 std::vector<std::int32_t> centred(const TensorView& given, const std::vector<double>& zeroPoints) {
     const DenseInput in(given);
     const std::int64_t count = given.elementCount();
@@ -323,8 +323,8 @@ void qLinearConvKernel(const KernelContext& ctx) {
         parallelRanges(planes, planes * plane, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t p = begin; p < end; ++p) {
                 const std::int64_t channel = p % channels;
-                // In f32, as ONNX's reference does: a result halfway between two integers shows the
-                // difference.
+                // In f32 like ONNX's reference: the precision decides how a result halfway between two
+                // integers is rounded.
                 const auto factor = static_cast<float>(xScale) *
                                     static_cast<float>(channelOf(wScale, channel)) /
                                     static_cast<float>(yScale);

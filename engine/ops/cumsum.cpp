@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-/// Neighbouring columns that are summed along together, so that memory is read as it lies.
+/// The number of adjacent columns summed in one pass, so that memory is read sequentially.
 constexpr std::int64_t kColumns = 64;
 
 void inferCumSum(InferContext& ctx) {

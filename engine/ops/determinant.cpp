@@ -33,7 +33,7 @@ void detKernel(const KernelContext& ctx) {
     const std::int64_t count = out.elementCount();
     if (count == 0) return;
     const std::int64_t n = ctx.inputs[0].shape[ctx.inputs[0].shape.rank() - 1];
-    // A copy of its own: elimination works in place.
+    // A copy, since elimination works in place.
     const Tensor work = Tensor::onHost({DType::f64, ctx.inputs[0].shape});
     convertElements(ctx.inputs[0], work.view());
     auto* const a = static_cast<double*>(work.data());

@@ -17,7 +17,7 @@ template <class F> void withHalf(DType dtype, const F& f) {
         f(BFloat16{});
 }
 
-/// What a kernel that knows f32 is given in place of `views`; `owned` keeps the copies alive.
+/// The views passed to an f32 kernel in place of `views`; `owned` keeps the copies alive.
 std::vector<TensorView> asFloats(std::span<const TensorView> views, std::vector<Tensor>& owned) {
     std::vector<TensorView> out(views.begin(), views.end());
     for (TensorView& view : out) {

@@ -64,7 +64,7 @@ void addDropout(std::vector<Op>& table) {
     Op op = makeUnary("Dropout", "Activation", 22,
                       "In training, drops elements at random and scales up the others; else changes nothing",
                       "Y = mask · X / (1 − ratio)", kFloats, 30, viaFloat<dropoutKernel>);
-    op.channelsLast = ChannelsLast::no; // what is dropped follows from an element's row-major position
+    op.channelsLast = ChannelsLast::no; // the element's row-major index decides whether it is dropped
     op.inputs = {port("data", "self", kFloats, "T"), hostNumber("ratio", "p", kFloats),
                  hostNumber("training_mode", "train", kBool)};
     op.outputs[0].name = "output";

@@ -35,8 +35,8 @@ void inferEinsum(InferContext& ctx) {
     ctx.output(0, {ctx.input(0)->dtype, Shape(std::move(dims))});
 }
 
-/// Two operations for each combination of labels, as if everything were summed at once: operands are in fact
-/// contracted two by two, which is never more.
+/// Two operations for each combination of labels, as if all operands were multiplied at once. The pairwise
+/// contractions never take more.
 Cost einsumCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                 const Attributes& attributes) {
     Cost cost = streamingCost(inputs, outputs, 0);
@@ -50,13 +50,13 @@ Cost einsumCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return cost;
 }
 
-/// An operand on its way, with what it lies in where that is its own.
+/// An intermediate operand, with its memory if it is a copy.
 struct Held : EinsumTerm {
     Tensor keep;
 };
 
-/// Sums over the labels that nobody else needs. One that the term has with size 1 but others with more is
-/// left for these.
+/// Sums over the labels that neither another operand nor the result has. Labels of size 1 here that are
+/// larger in other operands stay for those.
 template <class T> void sumOut(Held& term, const EinsumLabels& needed) {
     std::array<bool, kMaxRank> reduced{};
     EinsumLabels left;
@@ -74,7 +74,7 @@ template <class T> void sumOut(Held& term, const EinsumLabels& needed) {
     term = {{sums.view(), std::move(left)}, sums};
 }
 
-/// A dense (batch, rows, columns) copy of a term.
+/// A dense copy of a term as (batch, rows, columns).
 Tensor stacked(const EinsumTerm& term, const EinsumLabels& labels, const EinsumSizes& sizes,
                const Shape& as) {
     const TensorView view = arranged(term, labels, sizes);
@@ -115,7 +115,7 @@ void einsum(const KernelContext& ctx, std::span<const TensorView> views, const T
     copyElements(arranged(term, equation.result, sizes), out);
 }
 
-/// Integers narrower than BLAS-like products take are widened; wrapping, the low bits are the same.
+/// Integers narrower than the matrix product's types are widened; with wraparound the low bits are the same.
 void einsumKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;

@@ -19,7 +19,7 @@ constexpr int kLetters = 128;
 
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// The labels of one term. `ellipsis`: how many axes "..." has there; -1 when it must be read off `rank`.
+/// The labels of one term. `ellipsis` is the number of axes of "..."; -1 derives it from `rank`.
 std::vector<EinsumLabel> readTerm(std::string_view term, int rank, int ellipsis, int& found) {
     const auto letters = static_cast<int>(std::count_if(term.begin(), term.end(), isLetter));
     std::vector<EinsumLabel> labels;

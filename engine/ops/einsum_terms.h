@@ -11,8 +11,8 @@
 
 namespace twb {
 
-// How an einsum is worked out, two operands after two: as one batch of matrix products each. What is done to
-// views is here; the sums and products are the backends' own.
+// Computes an einsum by pairs of operands, each pair as one batch of matrix products. This file prepares the
+// views; the backends sum and multiply.
 
 using EinsumLabels = std::vector<EinsumLabel>;
 using EinsumSizes = std::map<EinsumLabel, std::int64_t>;
@@ -20,30 +20,30 @@ using EinsumSizes = std::map<EinsumLabel, std::int64_t>;
 bool hasLabel(const EinsumLabels& labels, EinsumLabel label);
 EinsumLabels joinedLabels(std::initializer_list<const EinsumLabels*> parts);
 
-/// The size of each label: axes of one label are equal or 1. Calls fail(operand, sentence) where they are
-/// neither.
+/// The size of each label: axes with the same label have equal sizes or size 1. Calls fail(operand, sentence)
+/// for any other axis.
 EinsumSizes einsumSizes(const EinsumEquation& equation, const std::vector<Shape>& shapes,
                         const std::function<void(int, const std::string&)>& fail);
 std::vector<int> ranksOf(const std::vector<Shape>& shapes);
 
-/// An operand on its way: no label twice.
+/// An intermediate operand. No label occurs twice.
 struct EinsumTerm {
     TensorView view;
     EinsumLabels labels;
 };
 
-/// Axes of one label become its diagonal.
+/// Replaces axes with the same label by their diagonal.
 EinsumTerm einsumTerm(const TensorView& view, const EinsumLabels& labels);
-/// The term seen with these labels in this order; those that it lacks or has with size 1 repeat it.
+/// The term with these labels in this order. Labels that it lacks, or has with size 1, are broadcast.
 TensorView arranged(const EinsumTerm& term, const EinsumLabels& labels, const EinsumSizes& sizes);
-/// The labels of operand `n` and those after it, and of the result: what sums before must keep.
+/// The labels of the result and of the operands from number `n` on, which earlier sums must keep.
 EinsumLabels neededFrom(const EinsumEquation& equation, std::size_t n);
 
-/// Two terms as one batch of matrix products: labels of both that are still needed are the batch, those of
-/// both that are not are summed, and each term's own are rows and columns.
+/// Two terms as one batch of matrix products. Of the labels that both have, those needed later form the batch
+/// and the others are summed. Labels of one term only are its rows or columns.
 struct EinsumContraction {
     EinsumLabels batch, inner, rows, columns;
-    std::int64_t n, m, k, p; ///< the sizes of these
+    std::int64_t n, m, k, p; ///< their sizes
 
     EinsumContraction(const EinsumTerm& a, const EinsumTerm& b, const EinsumLabels& needed,
                       const EinsumSizes& sizes);

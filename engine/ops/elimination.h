@@ -7,8 +7,7 @@
 
 namespace twb {
 
-/// The determinant of the row-major n × n matrix `a`, by Gaussian elimination with the largest pivot of each
-/// column, in place.
+/// The determinant of the row-major n × n matrix `a`, by in-place Gaussian elimination with partial pivoting.
 TWB_HOST_DEVICE inline double determinant(double* a, std::int64_t n) {
     double product = 1;
     for (std::int64_t k = 0; k < n; ++k) {
@@ -17,7 +16,7 @@ TWB_HOST_DEVICE inline double determinant(double* a, std::int64_t n) {
             if (std::fabs(a[row * n + k]) > std::fabs(a[pivot * n + k])) pivot = row;
         if (a[pivot * n + k] == 0) return 0;
         for (std::int64_t c = k; pivot != k && c < n; ++c) {
-            const double kept = a[k * n + c]; // std::swap is not for the device
+            const double kept = a[k * n + c]; // std::swap is not available in device code
             a[k * n + c] = a[pivot * n + c];
             a[pivot * n + c] = kept;
         }

@@ -78,7 +78,7 @@ void inferCol2Im(InferContext& ctx) {
                                          image ? *image : std::vector<std::int64_t>(rank, kUnknownDim))});
 }
 
-/// A host value of a launch: the connected list, or the attribute.
+/// A host value at a launch: the connected list or the attribute.
 std::vector<std::int64_t> listOf(const KernelContext& ctx, std::size_t port, const char* name) {
     const DenseInput in = denseInput(ctx.inputs, port);
     if (!in) return ctx.attributes.integers(name);
@@ -93,7 +93,7 @@ void col2ImKernel(const KernelContext& ctx) {
     const DenseInput columns(ctx.inputs[0]);
     withNumber(out.dtype, [&](auto zero) {
         using Element = decltype(zero);
-        // Integers wrap around, which C++ leaves to unsigned ones.
+        // Integers wrap around, which C++ defines for unsigned types only.
         using T = typename std::conditional_t<std::is_integral_v<Element>, std::make_unsigned<Element>,
                                               std::type_identity<Element>>::type;
         std::fill_n(out.as<T>(), out.elementCount(), T{0});

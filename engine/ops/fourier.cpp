@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-/// Lengths beyond this cannot be held, and would overflow the sizes that are worked with.
+/// The longest supported transform; longer ones would overflow the size computations.
 constexpr double kLongest = 0x1p40;
 
 template <class Refuse> std::int64_t lengthFrom(double value, const char* what, const Refuse& refuse) {
@@ -32,7 +32,7 @@ std::int64_t binsOf(std::int64_t length, bool oneSided) {
     return length == kUnknownDim || !oneSided ? length : length / 2 + 1;
 }
 
-/// Real numbers have a last axis of 1, complex ones of 2.
+/// The last axis has size 1 for real and 2 for complex numbers.
 bool checkNumbers(const InferContext& ctx, const Shape& shape) {
     const std::int64_t parts = shape[shape.rank() - 1];
     if (parts != 1 && parts != 2 && parts != kUnknownDim)
@@ -87,7 +87,7 @@ void inferDft(InferContext& ctx) {
     ctx.output(0, {x.dtype, Shape(std::move(dims))});
 }
 
-/// Transforms of `count` signals: read(n, k) is element k of signal n, write(n, k, value) takes bin k.
+/// Transforms `count` signals: read(n, k) returns element k of signal n; write(n, k, value) stores bin k.
 template <class Read, class Write>
 void transformAll(const FourierPlan& plan, std::int64_t count, std::int64_t bins, const Read& read,
                   const Write& write) {
@@ -149,7 +149,7 @@ void dftKernel(const KernelContext& ctx) {
     });
 }
 
-/// The length of STFT's frames: frame_length, or the window's.
+/// The length of STFT's frames: frame_length or the length of the window.
 std::optional<std::int64_t> frameLength(const InferContext& ctx) {
     const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
     const TensorType* window = ctx.input(2);
@@ -237,7 +237,7 @@ void stftKernel(const KernelContext& ctx) {
     });
 }
 
-/// 5 · N · log₂ N operations a transform of N.
+/// 5 · N · log₂ N operations per transform of length N.
 Cost fourierCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, double length) {
     return streamingCost(inputs, outputs, 2.5 * std::log2(std::max(length, 2.0)));
 }

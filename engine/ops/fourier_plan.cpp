@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-/// Without the tests for NaN that the library's product has.
+/// Complex product without the NaN handling of std::complex.
 std::complex<double> times(std::complex<double> a, std::complex<double> b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -34,7 +34,7 @@ FourierPlan::FourierPlan(std::int64_t length, bool inverse)
     if (m_size == m_length) return;
     m_chirp.resize(static_cast<std::size_t>(length));
     m_filter.assign(static_cast<std::size_t>(m_size), {});
-    // n² mod 2N, kept small so that the angle keeps its digits.
+    // n² mod 2N, which keeps the angle small and therefore precise.
     std::int64_t square = 0;
     for (std::int64_t n = 0; n < length; ++n) {
         m_chirp[static_cast<std::size_t>(n)] =
@@ -76,7 +76,7 @@ void FourierPlan::powerOfTwo(std::complex<double>* data, bool conjugated) const 
 }
 
 void FourierPlan::run(std::complex<double>* data, std::vector<std::complex<double>>& scratch) const {
-    // The inverse is the transform of the conjugate, conjugated.
+    // The inverse is the conjugate of the transform of the conjugate.
     if (m_inverse)
         for (std::int64_t n = 0; n < m_length; ++n) data[n] = std::conj(data[n]);
     if (m_size == m_length) {

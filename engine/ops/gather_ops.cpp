@@ -73,7 +73,7 @@ void inferGatherElements(InferContext& ctx) {
 template <class T>
 void gatherElements(const TensorView& data, const CheckedIndices& at, const TensorView& out, int axis) {
     const std::int64_t axisStride = data.strides[static_cast<std::size_t>(axis)];
-    // Where the element would be if its index were 0.
+    // The addresses of the elements for index 0 along the axis.
     TensorView base = data;
     base.shape = out.shape;
     base.strides[static_cast<std::size_t>(axis)] = 0;

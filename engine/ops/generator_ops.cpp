@@ -18,7 +18,7 @@
 namespace twb {
 namespace {
 
-// Tensors that are made from a few numbers or from the shape of another: sources that take inputs.
+// Ops that make a tensor from a few numbers or from another tensor's shape.
 
 constexpr DTypeSet kRangeTypes{DType::f32, DType::f64, DType::i16, DType::i32, DType::i64};
 
@@ -56,7 +56,7 @@ void constantOfShapeKernel(const KernelContext& ctx) {
     const AttributeValue& value = *ctx.attributes.find("value");
     withAny(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        // An integer that is written as one keeps all its digits.
+        // An integer literal keeps all its digits.
         const auto* integer = std::get_if<std::int64_t>(&value);
         const T element =
             integer ? element::cast<T>(*integer) : element::cast<T>(ctx.attributes.number("value"));
@@ -66,7 +66,7 @@ void constantOfShapeKernel(const KernelContext& ctx) {
 
 // Range
 
-/// start, limit and delta: exact as integers, or as numbers.
+/// start, limit and delta, as exact integers or as floating-point numbers.
 template <class T> struct Bounds {
     T start{};
     T limit{};
@@ -97,7 +97,7 @@ Bounds<T> boundsOf(const std::array<const TensorView*, 3>& views, const Attribut
             boundOf<T>(views[2], attributes, "delta")};
 }
 
-/// Elements of the half-open progression. `fail(kind, sentence)` refuses it.
+/// The number of elements of the half-open progression. Calls fail(kind, sentence) if it is invalid.
 template <class T, class Fail> std::int64_t countOfRange(const Bounds<T>& bounds, const Fail& fail) {
     const auto [start, limit, delta] = bounds;
     std::uint64_t count = 0;

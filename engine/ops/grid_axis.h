@@ -8,19 +8,20 @@
 
 namespace twb {
 
-// Where GridSample takes elements from: the same code for the host and for a GPU.
+// The sampling positions of GridSample. The host and the GPU share this code.
 
 enum class GridPadding : std::uint8_t { zeros, border, reflection };
 enum class GridMode : std::uint8_t { nearest, linear, cubic };
 
-/// The elements along one axis that a coordinate is made of; −1 stands for what is 0.
+/// The elements along one axis that are combined for a coordinate, and their weights. Index −1 stands for an
+/// element that is 0.
 struct GridTaps {
     std::int64_t at[4] = {};
     double share[4] = {};
     int count = 0;
 };
 
-/// An axis of `size` elements that coordinates from −1 to 1 lie along.
+/// An axis of `size` elements, addressed by coordinates from −1 to 1.
 class GridAxis {
 public:
     GridAxis() = default;
@@ -31,10 +32,10 @@ public:
     TWB_HOST_DEVICE GridTaps tapsOf(double grid) const {
         const auto size = static_cast<double>(m_size);
         double x = m_corners ? (grid + 1) / 2 * (size - 1) : ((grid + 1) * size - 1) / 2;
-        // No element is meant by what is no number; and no index is beyond what doubles count.
+        // NaN selects no element, and indices stay within the integers that a double represents.
         x = x == x ? within(x, -1e15, 1e15) : -1e15;
         if (m_mode == GridMode::nearest) x = std::nearbyint(x);
-        // A cubic's weights are those of the coordinate itself; its elements are brought inside one by one.
+        // Cubic weights come from the unclamped coordinate; its taps are clamped one by one.
         if (m_mode != GridMode::cubic && (x < m_low || x > m_high)) {
             if (m_padding == GridPadding::border) x = within(x, 0.0, size - 1);
             if (m_padding == GridPadding::reflection) x = reflected(x, m_low, m_high);
@@ -109,7 +110,7 @@ TWB_HOST_DEVICE inline double gridCoordinate(std::int64_t i, std::int64_t size, 
     return count > 1 ? 2 * place / (count - 1) - 1 : 0;
 }
 
-/// As the attributes "mode" and "padding_mode" name them.
+/// The values of the attributes "mode" and "padding_mode".
 inline GridMode gridModeOf(std::string_view name) {
     return name == "nearest" ? GridMode::nearest : name == "cubic" ? GridMode::cubic : GridMode::linear;
 }

@@ -40,7 +40,8 @@ void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute) {
     for (const double value : ctx.attributes().numbers(attribute))
         withInteger(dtype, [&](auto zero) {
             using Limits = std::numeric_limits<decltype(zero)>;
-            // The bound above is a power of two, which a double holds where the largest i64 is rounded to it.
+            // The upper bound is a power of two and exact in double; the largest i64 would be rounded up to
+            // it.
             need(ctx, dtype, attribute, value,
                  std::trunc(value) >= static_cast<double>(Limits::min()) &&
                      value < std::ldexp(1.0, Limits::digits));

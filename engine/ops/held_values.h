@@ -6,10 +6,10 @@
 
 namespace twb {
 
-/// Fails when the attribute's number, or one of its list, is beyond the range of an integer `dtype`, or NaN:
-/// as in PyTorch. A fraction is cut off; floats round, and bool asks whether the number is 0.
+/// Fails if the attribute's number, or one of its list, is NaN or out of range for an integer `dtype`, as in
+/// PyTorch. Conversion truncates fractions for integers, rounds for floats, and compares with 0 for bool.
 void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute);
-/// The same for one number that the attribute stands for.
+/// The same for the single number of a scalar attribute.
 void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute, std::int64_t value);
 
 } // namespace twb

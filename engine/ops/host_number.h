@@ -6,15 +6,15 @@
 
 namespace twb {
 
-/// A port of a single number that the host reads; the attribute of the same name stands in for it.
+/// A host input with a single number; without a connection, the attribute of the same name is used.
 PortSpec hostNumber(std::string name, std::string argument, DTypeSet types);
 
-/// What infer() knows of a host number: nothing when it is absent or known only at run time. Fails when it is
-/// no single number.
+/// The host number as far as infer() knows it: nothing if it is absent or known only at run time. Fails if it
+/// is not a single number.
 std::optional<double> knownNumber(const InferContext& ctx, int port);
 
-/// The number at a launch, from the port or the attribute; nothing when it is in neither. Throws
-/// Error(invalidArgument) when it is no single number.
+/// The number at a launch, from the port or the attribute; nothing if neither is given. Throws
+/// Error(invalidArgument) if it is not a single number.
 std::optional<double> hostNumberOf(const KernelContext& ctx, int port, std::string_view name);
 
 } // namespace twb

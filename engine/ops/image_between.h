@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// An image at a place between its elements; beyond them it is 0. T is what is stored, W what arithmetic is
-/// done in.
+/// The interpolated value of an image at a point between its elements. Outside, the image is 0. T is the
+/// stored type, W the type of the arithmetic.
 template <class W, class T>
 TWB_HOST_DEVICE W imageBetween(const T* image, std::int64_t height, std::int64_t width, double y, double x) {
     if (!(y > -1 && y < static_cast<double>(height) && x > -1 && x < static_cast<double>(width))) return W{0};

@@ -7,9 +7,9 @@
 
 namespace twb {
 
-/// All that is wrong with the dtypes of a node's inputs and with their number, by port: "missing-input" for a
-/// null one that the op needs, "dtype-mismatch" for a dtype that a port does not take or that differs from
-/// that of the first input of its type variable. Shapes are infer()'s.
+/// Errors in the number and the dtypes of a node's inputs, by port: "missing-input" if a required input is
+/// null, "dtype-mismatch" if the port does not accept the dtype or if it differs from the first input with
+/// the same type variable. infer() checks the shapes.
 std::vector<InferError> inputErrors(const Op& op, std::span<const TensorType* const> inputs);
 
 } // namespace twb

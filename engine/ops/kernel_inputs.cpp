@@ -117,7 +117,7 @@ CheckedIndices::CheckedIndices(const TensorView& indices, int firstAxis,
     const std::int64_t total = count();
     const auto period = static_cast<std::int64_t>(sizes.size());
     auto* const at = m_view.as<std::int64_t>();
-    // Nothing may be thrown among the threads; the first bad one is remembered, whoever meets it.
+    // Threads may not throw, so one thread's invalid index is recorded and reported later.
     std::atomic<std::int64_t> bad{std::numeric_limits<std::int64_t>::max()};
     parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
@@ -191,7 +191,8 @@ Cost gatherCost(std::span<const TensorType> inputs, std::span<const TensorType> 
 void reshapeViews(const KernelContext& ctx, const CopyViews& copy) {
     const TensorView& in = ctx.inputs[0];
     TensorView out = ctx.outputs[0];
-    // Both hold their elements in row-major order; seen in the input's shape the copy is plain.
+    // Both have their elements in row-major order, so the copy is plain when the output has the input's
+    // shape.
     out.shape = in.shape;
     out.strides = denseStrides(in.shape);
     copy(in, out);

@@ -33,13 +33,13 @@ std::string sizeText(std::int64_t rows, std::int64_t columns) { return Shape{row
                          text(k2), text(n)));
 }
 
-/// In the words of PyTorch's mm.
+/// Messages follow PyTorch's mm.
 std::string mixedFactors(const MixedInputs& mixed) {
     return fmt::format("expected m1 and m2 to have the same dtype, but got: {} != {}",
                        torchCppName(mixed.firstDType), torchCppName(mixed.secondDType));
 }
 
-/// In the words of PyTorch's addmm.
+/// Messages follow PyTorch's addmm.
 std::string mixedOperands(const MixedInputs& mixed) {
     return fmt::format("{} and {} must have the same dtype, but got {} and {}", mixed.first, mixed.second,
                        torchScalarName(mixed.firstDType), torchScalarName(mixed.secondDType));
@@ -98,7 +98,7 @@ Cost matMulCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return streamingCost(inputs, outputs, 2.0 * static_cast<double>(a[a.rank() - 1]));
 }
 
-/// Sizes of A′ (M×K) and B′ (K×N) after the transposes that the attributes ask for.
+/// The sizes of A′ (M×K) and B′ (K×N), after the transposes given by the attributes.
 struct GemmSizes {
     std::int64_t m, k, k2, n;
 };
@@ -147,11 +147,11 @@ Cost gemmCost(std::span<const TensorType> inputs, std::span<const TensorType> ou
     return streamingCost(inputs, outputs, 2.0 * static_cast<double>(k));
 }
 
-/// The last two axes of a view as BLAS takes them: one of the strides is 1 and rows do not overlap.
+/// The last two axes of a view in BLAS's layout: one stride is 1 and rows do not overlap.
 template <class T>
 std::optional<MatrixOperand<T>> asOperand(const T* data, std::int64_t rows, std::int64_t columns,
                                           std::int64_t rowStride, std::int64_t columnStride) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max(); // what BLAS counts to
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max(); // BLAS uses 32-bit sizes
     if (std::max(rowStride, columnStride) > most) return std::nullopt;
     const bool rowsDense = columns <= 1 || columnStride == 1;
     const bool columnsDense = rows <= 1 || rowStride == 1;
@@ -162,13 +162,13 @@ std::optional<MatrixOperand<T>> asOperand(const T* data, std::int64_t rows, std:
     return std::nullopt;
 }
 
-/// A stack of matrices: the last two axes of a view, whatever stands before them.
+/// A stack of matrices: the last two axes of a view, with any axes before them.
 template <class T> struct MatrixStack {
     TensorView view;
-    Tensor dense; ///< keeps the copy alive that BLAS needed
+    Tensor dense; ///< keeps the copy for BLAS alive, if one was needed
     std::int64_t rows, columns;
 
-    /// A vector counts as a matrix of one row or of one column.
+    /// A vector counts as a matrix of one row or one column.
     MatrixStack(const TensorView& given, bool vectorIsRow) : view(given) {
         const auto withAxis = [&](std::size_t at) {
             std::vector<std::int64_t> dims = view.shape.dims();
@@ -192,14 +192,14 @@ template <class T> struct MatrixStack {
                             view.strides[i - 1]);
     }
 
-    /// The axes before the matrix, as a view of its own.
+    /// A view of the axes before the matrix.
     TensorView batch() const {
         return {view.data, view.dtype, batchOf(view.shape),
                 Strides(view.strides.begin(), view.strides.end() - 2)};
     }
 };
 
-/// What one product must be worth before BLAS's own threads pay.
+/// The number of operations in one product from which BLAS's own threads pay off.
 constexpr std::int64_t kSmallProduct = 1 << 18;
 
 template <class T> void matMul(const KernelContext& ctx) {
@@ -220,7 +220,7 @@ template <class T> void matMul(const KernelContext& ctx) {
     const Shape batch = *broadcast(batchA.shape, batchB.shape);
     const std::int64_t products = batch.elementCount();
 
-    // Many matrices times one are one taller matrix times it.
+    // A stack of matrices times a single matrix is one taller matrix times that matrix.
     if (b.view.shape.rank() == 2 && a.view.shape.rank() > 2 && isDense(a.view)) {
         gemm<T>(products * m, n, k, 1, {a.view.template as<const T>(), k, false}, *b.operandAt(0), 0, target,
                 n);
@@ -235,7 +235,8 @@ template <class T> void matMul(const KernelContext& ctx) {
                         *b.operandAt(offsets[1] + i * loop.innerStride(1)), 0, target + at * m * n, n);
         });
     };
-    // Sizes beyond BLAS's counting throw, which must not happen among threads; small products have none.
+    // Sizes beyond BLAS's integers throw, which must not happen inside a parallel region; small products have
+    // none.
     const std::int64_t work = m * n * k;
     if (work < kSmallProduct)
         parallelRanges(products, products * work, 1, run);
@@ -289,9 +290,9 @@ template <class T> void gemmOf(const KernelContext& ctx) {
         multiply(static_cast<T>(alpha), addsC ? static_cast<T>(beta) : T{0});
         return;
     }
-    // Fractional factors of integers: as ONNX's reference does, in double, cut at the end.
+    // Integers with fractional factors are computed in double and truncated, as in ONNX's reference.
     multiply(1, 0);
-    // Without a C the loop walks along the result, which nothing reads.
+    // Without C, the loop addresses the result in its place, but does not read it.
     const TensorView& c = addsC ? ctx.inputs[2] : out;
     const StridedLoop<1> loop(out.shape, {&c});
     const std::int64_t step = loop.innerStride(0);

@@ -9,11 +9,11 @@
 
 namespace twb {
 
-// What the scores of a linear model go through: the same code for the host and for a GPU.
+// The post-transforms of a linear model's scores. The host and the GPU share this code.
 
 enum class ScoreTransform : std::uint8_t { none, softmax, logistic, softmaxZero, probit };
 
-/// As ai.onnx.ml's attribute post_transform names it.
+/// The values of ai.onnx.ml's attribute post_transform.
 inline ScoreTransform scoreTransformOf(std::string_view name) {
     return name == "SOFTMAX"        ? ScoreTransform::softmax
            : name == "LOGISTIC"     ? ScoreTransform::logistic
@@ -22,9 +22,8 @@ inline ScoreTransform scoreTransformOf(std::string_view name) {
                                     : ScoreTransform::none;
 }
 
-/// The number below which a normal variable stays with probability p: Newton's method from Winitzki's
-/// approximation of the error function's inverse (A handy approximation for the error function and its
-/// inverse, 2008), in the nearer tail, where the digits are.
+/// The quantile function of the normal distribution: Newton's method from Winitzki's approximation (A handy
+/// approximation for the error function and its inverse, 2008), in the tail nearer to p, for precision.
 TWB_HOST_DEVICE inline double probit(double p) {
     constexpr double pi = 3.14159265358979323846;
     constexpr double rootOfTwo = 1.41421356237309504880;
@@ -41,8 +40,8 @@ TWB_HOST_DEVICE inline double probit(double p) {
     return p < 0.5 ? -rootOfTwo * y : rootOfTwo * y;
 }
 
-/// A row of scores. softmaxZero: softmax in which scores of about 0 stay so, as ONNX's own implementations do
-/// it.
+/// One row of scores. softmaxZero is a softmax in which scores of about 0 stay 0, as in ONNX's
+/// implementations.
 TWB_HOST_DEVICE inline void transformScores(double* scores, std::int64_t count, ScoreTransform how) {
     if (how == ScoreTransform::none) return;
     if (how == ScoreTransform::logistic || how == ScoreTransform::probit) {

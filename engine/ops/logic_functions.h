@@ -7,7 +7,8 @@
 
 namespace twb::element {
 
-// Elements of comparisons and of logic on bools and on bits: the same code for the host and for a GPU.
+// The elementwise functions of comparisons and of logic on bools and bits. The host and the GPU share this
+// code.
 
 struct Greater {
     template <class T> TWB_HOST_DEVICE Bool operator()(T a, T b) const { return Bool(a > b); }
@@ -59,7 +60,7 @@ struct BitwiseNot {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return static_cast<T>(~x); }
 };
 
-/// Of unsigned integers. All bits are gone once they are shifted by as many as there are, as in NumPy.
+/// Unsigned integers. A shift by the width or more gives 0, as in NumPy.
 struct ShiftLeft {
     template <class T> TWB_HOST_DEVICE T operator()(T x, T by) const {
         return by < std::numeric_limits<T>::digits ? static_cast<T>(Wrapping<T>{x} << by) : T{0};

@@ -46,8 +46,8 @@ void inferLoss(InferContext& ctx) {
     if (ctx.op().outputs.size() > 1) ctx.output(1, input);
 }
 
-/// The loss of dense logarithms of probabilities, (N, C, D) as one reads them. Serial: the sums are short
-/// beside what made the logarithms, and an index may be out of bounds.
+/// The loss of dense log-probabilities (N, C, D). Serial, since the sums cost little beside the logarithms
+/// and an index may be out of range.
 template <class T> void loss(const KernelContext& ctx, const T* logarithms) {
     const Shape& shape = ctx.inputs[0].shape;
     const std::int64_t classes = shape[1];

@@ -25,7 +25,7 @@ void isInfKernel(const KernelContext& ctx) {
 
 void identityKernel(const KernelContext& ctx) { copyElements(ctx.inputs[0], ctx.outputs[0]); }
 
-/// A function of one number whose last place or two are the C library's.
+/// A function of one number whose result may differ from other C libraries in the last two digits.
 Op makeFunction(std::string name, int opset, std::string doc, std::string formula, double flops,
                 HostKernel kernel) {
     Op op =

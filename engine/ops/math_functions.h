@@ -8,7 +8,7 @@
 
 namespace twb::element {
 
-// Elements of the functions of one or two numbers: the same code for the host and for a GPU.
+// The elementwise functions of one or two numbers. The host and the GPU share this code.
 
 struct Sin {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::sin(x); }
@@ -54,7 +54,7 @@ struct Atanh {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::atanh(x); }
 };
 
-/// Of an integer in double, cut towards 0.
+/// Integers are computed in double and truncated.
 struct Erf {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {
         if constexpr (std::is_integral_v<T>)
@@ -72,7 +72,7 @@ struct Ceil {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::ceil(x); }
 };
 
-/// To the nearest whole number, halves to the even one: the rounding mode that nobody here changes.
+/// Rounds halves to even; this is the default rounding mode, which the program never changes.
 struct Round {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::nearbyint(x); }
 };
@@ -104,7 +104,8 @@ struct IsInf {
     }
 };
 
-/// What is left over, with the sign of `a` (C's % and fmod). By the integer 0: 0, and the kernel reports it.
+/// The remainder with the sign of `a` (C's % and fmod). An integer remainder by 0 gives 0, and the kernel
+/// reports it.
 struct Fmod {
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const {
         if constexpr (std::is_integral_v<T>) {
@@ -116,7 +117,7 @@ struct Fmod {
     }
 };
 
-/// What is left over, with the sign of `b` (Python's %). Of integers.
+/// The integer remainder with the sign of `b` (Python's %).
 struct Remainder {
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const {
         const T rest = Fmod{}(a, b);
@@ -126,7 +127,7 @@ struct Remainder {
     }
 };
 
-/// A NaN on either side wins.
+/// NaN if either side is NaN.
 struct Max {
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const { return a > b || a != a ? a : b; }
 };

@@ -8,20 +8,20 @@
 
 namespace twb {
 
-/// The inputs of MelWeightMatrix, which are attributes, too.
+/// The host inputs of MelWeightMatrix, which are also attributes.
 inline constexpr std::array kMelNumbers{"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz",
                                         "upper_edge_hertz"};
 
-/// Triangles whose corners are evenly spaced in mel, 2595 · log₁₀(1 + f / 700); as ONNX's MelWeightMatrix-17.
-/// The same code for the host and for a GPU.
+/// Triangular filters with corners evenly spaced in mel, 2595 · log₁₀(1 + f / 700), as in ONNX's
+/// MelWeightMatrix-17. The host and the GPU share this code.
 class MelBands {
 public:
-    /// `numbers` as kMelNumbers names them.
+    /// `numbers` is in the order of kMelNumbers.
     MelBands(const std::array<double, 5>& numbers, std::int64_t bins)
         : m_length(numbers[1]), m_rate(numbers[2]), m_low(mel(numbers[3])),
           m_step((mel(numbers[4]) - m_low) / static_cast<double>(bins + 2)) {}
 
-    /// Of the triangle of one band, in rows of the spectrum.
+    /// The corners of one band's triangle, in rows of the spectrum.
     struct Corners {
         std::int64_t lower, center, upper;
         TWB_HOST_DEVICE double weightOf(std::int64_t row) const {

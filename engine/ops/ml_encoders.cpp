@@ -15,12 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
-// Ops of ai.onnx.ml that look elements up in a list.
+// The ops of ai.onnx.ml that look up elements in a list.
 
 namespace twb {
 namespace {
 
-/// Where in a list each of its entries stands; of equal ones the last counts.
+/// The index of each entry in a list; for equal entries, the last index.
 using Places = std::unordered_map<std::int64_t, std::size_t>;
 
 Places placesOf(const std::vector<std::int64_t>& list) {
@@ -37,7 +37,7 @@ void inferOneHotEncoder(InferContext& ctx) {
     ctx.output(0, {DType::f32, Shape(std::move(dims))});
 }
 
-/// A number without its fraction; nothing for what no i64 is.
+/// A number without its fraction; nothing if an i64 cannot represent it.
 template <class T> std::optional<std::int64_t> wholeOf(T x) {
     if constexpr (std::is_floating_point_v<T>)
         if (!(std::abs(x) < static_cast<T>(0x1p63))) return std::nullopt;
@@ -74,7 +74,7 @@ void oneHotEncoderKernel(const KernelContext& ctx) {
 
 // LabelEncoder
 
-/// The bits of a float, by which keys are compared, so that even a NaN is one; the zeros are one key.
+/// The bits of a float. Keys are compared by bits, so NaN can be a key; −0 and 0 are one key.
 std::int64_t keyOf(float x) {
     if (x == 0) return 0;
     return std::bit_cast<std::uint32_t>(std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x);

@@ -14,14 +14,14 @@
 #include <type_traits>
 #include <vector>
 
-// What is done to features before a model sees them: ai.onnx.ml.
+// The ops of ai.onnx.ml that prepare features for a model.
 
 namespace twb {
 namespace {
 
 constexpr DTypeSet kFloat{DType::f32};
 
-/// Calls f(i, c) for each element of a tensor: its index, and its place along the last axis.
+/// Calls f(i, c) for each element with its index i and its index c along the last axis.
 template <class F> void eachFeature(const Shape& shape, const F& f) {
     const std::int64_t columns = shape.rank() == 0 ? 1 : columnsOf(shape);
     const std::int64_t total = shape.elementCount();
@@ -34,7 +34,7 @@ template <class F> void eachFeature(const Shape& shape, const F& f) {
     });
 }
 
-/// A list for eachFeature: one entry serves all features.
+/// The list for eachFeature. A list of one entry applies to all features.
 template <class V> std::vector<V> perFeature(std::vector<V> list, V otherwise, const Shape& shape) {
     const std::int64_t columns = shape.rank() == 0 ? 1 : columnsOf(shape);
     if (list.size() <= 1)
@@ -49,7 +49,8 @@ void binarizerKernel(const KernelContext& ctx) {
     withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         if constexpr (std::is_integral_v<T>) {
-            // x > threshold is x > ⌊threshold⌋, which T may not hold; nothing is greater than NaN.
+            // x > threshold is equivalent to x > ⌊threshold⌋, which may be out of T's range. Nothing is
+            // greater than NaN.
             const double whole =
                 std::isnan(threshold) ? std::numeric_limits<double>::infinity() : std::floor(threshold);
             const bool all = whole < static_cast<double>(std::numeric_limits<T>::min());
@@ -92,15 +93,15 @@ void scalerKernel(const KernelContext& ctx) {
 
 // Normalizer
 
-/// What a row is divided by. The document sums X for L1; all who run it sum |X|, which is what L1 means. Of
-/// MAX it says the largest X, with its sign.
+/// The divisor of a row. For L1, ONNX's document sums X, but all implementations sum |X|, which is the L1
+/// norm. For MAX, the document takes the largest X with its sign.
 template <class T> double normOf(const T* row, std::int64_t columns, const std::string& norm) {
     double most = -std::numeric_limits<double>::infinity();
     double sum = 0;
     for (std::int64_t c = 0; c < columns; ++c) {
         const auto x = static_cast<double>(row[c]);
         if (norm == "MAX")
-            most = x > most || std::isnan(x) ? x : most; // a NaN stays: nothing is greater
+            most = x > most || std::isnan(x) ? x : most; // NaN compares false with everything and stays
         else
             sum += norm == "L1" ? std::abs(x) : x * x;
     }
@@ -212,7 +213,7 @@ void inferFeatureVectorizer(InferContext& ctx) {
     ctx.output(0, {DType::f32, {rows, columns}});
 }
 
-/// An input that is wider than its entry of inputdimensions is cut, a narrower one filled up with zeros.
+/// Inputs wider than their entry of inputdimensions are truncated; narrower ones are padded with zeros.
 void featureVectorizerKernel(const KernelContext& ctx) {
     const std::vector<std::int64_t> wanted = integersOrNone(ctx.attributes, "inputdimensions");
     const TensorView& out = ctx.outputs[0];
@@ -246,7 +247,7 @@ void inferArrayFeatureExtractor(InferContext& ctx) {
     const std::int64_t count = indices.isKnown() ? indices.elementCount() : kUnknownDim;
     std::vector<std::int64_t> dims(x.shape.begin(), x.shape.end());
     dims.back() = count;
-    if (dims.size() == 1) dims.insert(dims.begin(), 1); // one row, as ONNX's own implementations make it
+    if (dims.size() == 1) dims.insert(dims.begin(), 1); // one row, as in ONNX's implementations
     ctx.output(0, {x.dtype, Shape(std::move(dims))});
 }
 

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <vector>
 
-// Linear models of ai.onnx.ml.
+// The linear models of ai.onnx.ml.
 
 namespace twb {
 namespace {
 
-/// Fails unless there are coefficients and intercepts for `targets` scores of each row.
+/// Fails unless the coefficients and intercepts match `targets` scores per row.
 void needLinear(const InferContext& ctx, std::int64_t targets) {
     needRows(ctx);
     const std::int64_t features = columnsOf(ctx.input(0)->shape);
@@ -32,7 +32,8 @@ void needLinear(const InferContext& ctx, std::int64_t targets) {
                  fmt::format("intercepts has {} entries for {} scores", intercepts, targets));
 }
 
-/// X · coefficientsᵀ + intercepts into `out`, through the transform. Calls rowDone(row, scores) before that.
+/// Writes X · coefficientsᵀ + intercepts to `out` and applies the transform. Calls rowDone(row, scores) for
+/// each row before the transform.
 template <class F> void linear(const KernelContext& ctx, const TensorView& out, const F& rowDone) {
     const DenseInput in(ctx.inputs[0]);
     const std::vector<double> coefficients = ctx.attributes.numbers("coefficients");

@@ -9,18 +9,18 @@
 
 namespace twb {
 
-// What TfIdfVectorizer looks for: the same for the host and for a GPU.
+// The n-grams that TfIdfVectorizer counts. The host and the GPU share this code.
 
 using Gram = std::vector<std::int64_t>;
 
-/// The n-grams of an op's attributes, by their items: where in the pool each stands.
+/// The n-grams of an op's attributes: the index in the pool by the n-gram's items.
 struct GramPool {
     std::map<Gram, std::size_t> grams;
-    std::vector<std::int64_t> columns; ///< of the result, by place in the pool
-    std::vector<double> weights;       ///< the same; empty: all 1
+    std::vector<std::int64_t> columns; ///< index in the result, by index in the pool
+    std::vector<double> weights;       ///< by index in the pool; empty: all 1
 };
 
-/// Of the op's attributes. Throws Error(invalidArgument) when they contradict each other.
+/// The pool of an op's attributes. Throws Error(invalidArgument) if they contradict each other.
 GramPool gramPoolOf(const Attributes& attributes);
 
 } // namespace twb

@@ -31,7 +31,7 @@ void inferTfIdf(InferContext& ctx) {
     ctx.output(0, {DType::f32, shape.rank() == 1 ? Shape{columns} : Shape{shape[0], columns}});
 }
 
-/// How often each n-gram is in `text`: with up to `skips` items left out between its neighbours.
+/// The number of occurrences of each n-gram in `text`, with up to `skips` items left out between neighbours.
 void countGrams(const GramPool& pool, const Attributes& attributes, std::span<const std::int64_t> text,
                 std::vector<double>& counts) {
     const std::int64_t longest = attributes.integer("max_gram_length");

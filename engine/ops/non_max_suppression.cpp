@@ -14,7 +14,7 @@ namespace {
 constexpr int kBoxes = 0;
 constexpr int kScores = 1;
 
-/// Batch, class and box of each that is kept: by batch and class, best score first.
+/// Batch, class and box index of each box that is kept, by batch and class, best score first.
 std::vector<std::int64_t> keptBoxes(const TensorView& boxes, const TensorView& scores,
                                     const BoxLimits& limits, bool centered) {
     std::vector<std::int64_t> out;

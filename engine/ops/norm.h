@@ -7,7 +7,7 @@
 
 namespace twb {
 
-/// A p-norm: what each element adds, and what the sum comes to.
+/// A p-norm: the summand of each element and the function of the sum.
 struct Norm {
     std::int64_t p;
     TWB_HOST_DEVICE double term(double x) const {

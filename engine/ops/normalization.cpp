@@ -18,7 +18,7 @@
 namespace twb {
 namespace {
 
-/// Mean and population variance, in two passes: differences of large squares would cancel.
+/// Mean and population variance in two passes, since the difference of large squares would lose precision.
 struct Moments {
     double mean = 0, variance = 0;
 };
@@ -31,7 +31,7 @@ template <class T> Moments momentsOf(const T* x, std::int64_t count) {
     return m;
 }
 
-/// A vector of any floating dtype as doubles.
+/// A vector of any float dtype as doubles.
 std::vector<double> numbersOf(const TensorView& given) {
     const DenseInput in(given);
     std::vector<double> values(static_cast<std::size_t>(in.view().elementCount()));
@@ -78,7 +78,7 @@ void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<d
                    });
 }
 
-/// The same of tensors that lie channels last.
+/// The same for channels-last tensors.
 template <class T>
 void scaleRows(const T* x, const Planes& p, T* y, const std::vector<double>& factor,
                const std::vector<double>& added) {
@@ -152,7 +152,7 @@ void batchNormalizationLoops(const KernelContext& ctx) {
     if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], runningVariance);
 }
 
-/// bf16 that lies channels last. For everything else oneDNN's loops take longer than those above.
+/// Channels-last bf16 tensors. For all others, the loops above are faster than oneDNN's.
 bool normalizedNatively(const KernelContext& ctx) {
     const TensorView& y = ctx.outputs[0];
     if (y.dtype != DType::bf16 || y.elementCount() == 0 || !isChannelsLast(y) ||
@@ -173,7 +173,7 @@ void batchNormalizationKernel(const KernelContext& ctx) {
     if (!normalizedNatively(ctx)) viaFloat<batchNormalizationLoops>(ctx);
 }
 
-/// Rows that are normalised on their own, each with its factors: calls one(row, x, y, length).
+/// Rows that are normalized independently, each with its own factors: calls one(row, x, y, length).
 template <class T, class One>
 void overRows(const TensorView& out, std::int64_t rows, const DenseInput& x, const One& one) {
     const std::int64_t total = out.elementCount();
@@ -255,8 +255,8 @@ void groupNormalizationKernel(const KernelContext& ctx) {
     });
 }
 
-/// The axes that LpNormalization and MeanVarianceNormalization reduce are brought together: results and
-/// elements of each are walked by two loops.
+/// Moves the reduced axes of LpNormalization and MeanVarianceNormalization next to each other, so that two
+/// loops address the results and the elements of each.
 template <class T, class One>
 void overSlices(const TensorView& given, const TensorView& out, const std::array<bool, kMaxRank>& along,
                 const One& one) {
@@ -314,7 +314,7 @@ void lpNormalizationKernel(const KernelContext& ctx) {
         overSlices<T>(in, ctx.outputs[0], along, [&](T* row, std::int64_t length) {
             const double norm = squares ? std::sqrt(laneSum(row, length, [](double v) { return v * v; }))
                                         : laneSum(row, length, [](double v) { return std::abs(v); });
-            // What has no length stays 0.
+            // A row of norm 0 stays 0.
             for (std::int64_t i = 0; i < length; ++i)
                 row[i] = norm == 0 ? T{0} : static_cast<T>(row[i] / norm);
         });
@@ -347,7 +347,7 @@ void meanVarianceKernel(const KernelContext& ctx) {
         using T = decltype(zero);
         overSlices<T>(in, ctx.outputs[0], along, [](T* row, std::int64_t length) {
             const Moments m = momentsOf(row, length);
-            // ONNX's function: the deviation, not the variance, is kept from 0.
+            // As in ONNX's function, the lower bound applies to the standard deviation, not to the variance.
             const double deviation = std::sqrt(m.variance) + 1e-9;
             for (std::int64_t i = 0; i < length; ++i) row[i] = static_cast<T>((row[i] - m.mean) / deviation);
         });

@@ -63,7 +63,7 @@ namespace {
 [[noreturn]] void refuse(const std::string& sentence) { throw InferError("attribute", -1, sentence); }
 
 void checkRange(const Op& op, const AttributeSpec& spec, double value) {
-    // Written so that NaN, which compares with nothing, is out of every range.
+    // NaN compares false with everything and is therefore out of every range.
     const bool aboveMinimum = !spec.minimum || value >= *spec.minimum;
     const bool belowMaximum = !spec.maximum || value <= *spec.maximum;
     if (aboveMinimum && belowMaximum) return;
@@ -79,7 +79,7 @@ void checkRange(const Op& op, const AttributeSpec& spec, double value) {
                        fmt::join(spec.choices, ", "), value));
 }
 
-/// Checks a value that is set; gives the form that is kept (a dtype under its short name).
+/// Checks an attribute's value and returns its canonical form (dtypes by their short name).
 void checkValue(const Op& op, const AttributeSpec& spec, Attributes& attributes) {
     const AttributeValue& value = *attributes.find(spec.name);
     switch (spec.type) {

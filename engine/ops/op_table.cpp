@@ -13,7 +13,7 @@
 namespace twb {
 namespace {
 
-/// What must hold of every output: sizes that 64 bits can count, axes that kernels can.
+/// The checks for every output: its size fits into 64 bits, and kernels support its number of axes.
 void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) {
     for (const TensorType& type : outputs) {
         if (type.shape.rank() > kMaxRank)
@@ -29,7 +29,7 @@ void checkOutputs(const InferContext& ctx, std::span<const TensorType> outputs) 
     }
 }
 
-/// A family may have ops in several sections of the palette; these stand in the order of their first ops.
+/// A family may have ops in several sections of the palette. Sections are in the order of their first op.
 void standTogether(std::vector<Op>& ops) {
     std::vector<std::string> sections;
     for (const Op& op : ops)

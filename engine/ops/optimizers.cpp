@@ -15,8 +15,8 @@ namespace {
 
 constexpr DTypeSet kOptimized{DType::f32, DType::f64};
 
-/// Inputs R, T, then n parameters X, their n gradients G, and `states` tensors of state for each, all X
-/// before all G and so on; outputs in the same order, without G.
+/// The inputs are R, T, then n parameters X, their n gradients G and `states` state tensors each, grouped by
+/// kind. The outputs are in the same order, without G.
 void inferOptimizer(InferContext& ctx, int states) {
     const int groups = 2 + states;
     const int given = ctx.inputCount() - 2;
@@ -57,7 +57,8 @@ double scalarOf(const KernelContext& ctx, std::size_t port, const char* name) {
     return *denseAs(DType::f64, ctx.inputs[port], keep).as<const double>();
 }
 
-/// update(x, g, s, t) changes parameter and state of one element in place; an op of one state has no t.
+/// update(x, g, s, t) updates the parameter and the state of one element in place. Ops with one state have no
+/// t.
 template <class Update>
 void forParameters(const KernelContext& ctx, std::size_t states, const Update& update) {
     const std::size_t count = (ctx.inputs.size() - 2) / (2 + states);

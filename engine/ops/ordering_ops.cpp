@@ -15,7 +15,7 @@ namespace {
 
 // Ops that sort: TopK and Unique.
 
-/// Whether `a` stands before `b` where the smallest is first; NaN is the largest, as in NumPy.
+/// Whether `a` precedes `b` in ascending order. NaN is the largest, as in NumPy.
 template <class T> bool below(T a, T b) {
     if constexpr (std::is_floating_point_v<T>)
         if (b != b) return a == a;
@@ -67,7 +67,7 @@ void topOfLines(const TensorView& in, const TensorView& out, const TensorView& p
         const bool loses = largest ? below(x.value, y.value) : below(y.value, x.value);
         return wins || (!loses && x.at < y.at);
     };
-    // The order is total, so what comes out does not depend on how it is found.
+    // The order is total, so every algorithm gives the same result.
     parallelRangesThrowing(
         loop.total(), loop.total() * length * 4, 1, [&](std::int64_t begin, std::int64_t end) {
             std::vector<Ranked<T>> ranked(static_cast<std::size_t>(length));
@@ -104,14 +104,14 @@ void topKKernel(const KernelContext& ctx) {
 
 // Unique
 
-/// The distinct rows of a tensor, a row being what one index of the axis names.
+/// The distinct rows of a tensor; a row is the slice at one index of the axis.
 struct UniqueRows {
-    std::vector<std::int64_t> first;   ///< of each, in the order of the result: where it comes up first
-    std::vector<std::int64_t> inverse; ///< of each row: which of the distinct ones it is
+    std::vector<std::int64_t> first;   ///< in the order of the result: the row's first occurrence
+    std::vector<std::int64_t> inverse; ///< of each row: its index among the distinct rows
     std::vector<std::int64_t> counts;
 };
 
-/// `rows` × `length` elements.
+/// Takes `rows` × `length` elements.
 template <class T> UniqueRows uniqueRows(const T* data, std::int64_t rows, std::int64_t length, bool sorted) {
     const auto compare = [&](std::int64_t a, std::int64_t b) {
         const T* x = data + a * length;
@@ -139,7 +139,7 @@ template <class T> UniqueRows uniqueRows(const T* data, std::int64_t rows, std::
         out.inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(out.first.size()) - 1;
     }
     if (sorted) return out;
-    // In the order in which they come up.
+    // In the order of their first occurrence.
     std::vector<std::size_t> by(out.first.size());
     std::iota(by.begin(), by.end(), std::size_t{0});
     std::sort(by.begin(), by.end(),
@@ -248,7 +248,7 @@ void uniqueKernel(const KernelContext& ctx) {
                  inner, sizeOf(x.dtype));
 }
 
-/// Comparisons of a sort of `lines` of `length`.
+/// The comparisons of a sort of `lines` lines with `length` elements each.
 double sortFlops(double count, double length) { return count * std::log2(std::max(length, 2.0)); }
 
 } // namespace

@@ -19,7 +19,7 @@ using List = std::vector<std::int64_t>;
 
 enum PadPort { kData, kPads, kConstant, kAxes };
 
-/// The lists of a Pad by axis; `fail(port, sentence)` refuses one.
+/// The paddings of each axis. Calls fail(port, sentence) for an invalid list.
 template <class Context, class Fail> Paddings paddingsOf(const Context& ctx, int rank, const Fail& fail) {
     const auto pads = hostIntegers(ctx, kPads, "pads");
     if (!pads) fail(kPads, "Pad needs pads: connect them, or set the attribute \"pads\"");
@@ -85,7 +85,7 @@ void inferPad(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(shape)});
 }
 
-/// Fills `out` from `in` by a table for each axis that says where an element comes from.
+/// Fills `out` from `in` with one table per axis: the source index of each element.
 template <class T>
 void padElements(const TensorView& in, const TensorView& out, const std::vector<List>& sources, T constant) {
     const int rank = out.shape.rank();
@@ -98,7 +98,7 @@ void padElements(const TensorView& in, const TensorView& out, const std::vector<
     const List& last = sources.back();
     const auto length = static_cast<std::int64_t>(last.size());
     const std::int64_t step = in.strides.back();
-    // The elements between the paddings, which lie as they do in the input.
+    // The elements between the paddings, which are in the same order as in the input.
     std::int64_t low = 0;
     while (low < length && last[static_cast<std::size_t>(low)] < 0) ++low;
     std::int64_t high = low;
@@ -171,7 +171,7 @@ void padKernel(const KernelContext& ctx) {
 
 // CenterCropPad
 
-/// By axis. An odd difference leaves the extra element at the end, whether it is cut off or put on.
+/// Paddings by axis. If the difference is odd, the extra element is cut off or added at the end.
 Paddings centred(const List& wanted, const List& axes, const Shape& shape) {
     Paddings out;
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -9,9 +9,9 @@
 
 namespace twb {
 
-// Where the elements of a padded axis come from: for the kernels of the host and of a GPU.
+// The source indices of a padded axis, for the kernels of the host and of a GPU.
 
-/// How many elements an axis gains at either end; negative: loses.
+/// The number of elements added at either end of an axis; negative: removed.
 struct Padding {
     std::int64_t before = 0;
     std::int64_t after = 0;
@@ -21,12 +21,12 @@ using Paddings = std::array<Padding, kMaxRank>;
 enum class PadMode { constant, reflect, edge, wrap };
 
 PadMode padModeOf(const Attributes& attributes);
-/// By axis, of a launch of Pad.
+/// The paddings of each axis at a launch of Pad.
 Paddings paddingsOfPad(const KernelContext& ctx);
-/// Of a launch of CenterCropPad.
+/// The same at a launch of CenterCropPad.
 Paddings paddingsOfCrop(const KernelContext& ctx);
 
-/// What is left of an axis once the negative paddings have cropped it.
+/// The part of an axis that remains after negative paddings have cropped it.
 struct Kept {
     std::int64_t first = 0;
     std::int64_t count = 0;
@@ -34,13 +34,13 @@ struct Kept {
 
 Kept keptOf(std::int64_t size, Padding padding);
 
-/// How far the first kept element has moved. A crop that goes beyond the axis takes from the padding at its
-/// other end.
+/// The offset of the first kept element. A crop larger than the axis also removes padding at its other end.
 inline std::int64_t shiftOf(Padding padding, Kept kept) {
     return padding.before < 0 ? padding.before + kept.first : padding.before;
 }
 
-/// Where element `i` of a padded axis comes from, or -1: nowhere. `i` counts from the first kept one.
+/// The source index of element `i` of a padded axis, or -1 if it has none. `i` counts from the first kept
+/// element.
 TWB_HOST_DEVICE inline std::int64_t sourceOf(std::int64_t i, Kept kept, PadMode mode) {
     if (i >= 0 && i < kept.count) return kept.first + i;
     if (mode == PadMode::constant || kept.count == 0) return -1;

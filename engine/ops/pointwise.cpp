@@ -49,7 +49,7 @@ void divKernel(const KernelContext& ctx) {
         if constexpr (std::is_floating_point_v<T>) {
             zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::Div{});
         } else {
-            // Nothing may be thrown among the threads; the first one to meet a 0 leaves word.
+            // Threads may not throw, so a division by 0 sets a flag.
             std::atomic<bool> byZero{false};
             zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], [&](T a, T b) {
                 if (b == 0) byZero.store(true, std::memory_order_relaxed);
@@ -93,7 +93,7 @@ void powKernel(const KernelContext& ctx) {
         const auto raise = [&](const TensorView& exponent, auto zero) {
             zipElements<T, decltype(zero), T>(ctx.inputs[0], exponent, ctx.outputs[0], element::Pow{});
         };
-        // Ten types to the power of ten others would be a hundred loops: other exponents are widened first.
+        // A loop for every pair of dtypes would be a hundred loops, so other exponents are widened first.
         const TensorView& exponent = ctx.inputs[1];
         switch (exponent.dtype) {
         case DType::f32:
@@ -122,7 +122,7 @@ void equalKernel(const KernelContext& ctx) {
     });
 }
 
-/// The chosen elements are moved, not looked at, so one loop serves all types of one size.
+/// The chosen elements are only moved, so one loop serves all dtypes of one size.
 template <class T> void select(const KernelContext& ctx) {
     const auto* condition = ctx.inputs[0].as<const element::Bool>();
     const T* const x = ctx.inputs[1].as<const T>();

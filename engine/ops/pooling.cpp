@@ -38,7 +38,7 @@ void inferPool(InferContext& ctx) {
     if (ctx.op().outputs.size() > 1) ctx.output(1, {DType::i64, shape});
 }
 
-/// An operation for each element under each window.
+/// One operation for each element under each window.
 Cost poolCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
               const Attributes& attributes) {
     double taps = 1;
@@ -46,7 +46,7 @@ Cost poolCost(std::span<const TensorType> inputs, std::span<const TensorType> ou
     return streamingCost(inputs, outputs, taps);
 }
 
-/// Calls at(plane, position, index of the output element) for every output element, in parallel.
+/// Calls at(plane, position, index of the output element) for each output element, in parallel.
 template <class At> void overPositions(const Window& window, std::int64_t planes, const At& at) {
     const std::int64_t out = window.outCount();
     const std::int64_t total = planes * out;
@@ -66,7 +66,7 @@ struct Larger {
     template <class T> T operator()(T a, T b) const { return b > a || b != b ? b : a; }
 };
 
-/// The index of an element of one plane when the plane's first axis varies fastest.
+/// The index of an element within its plane, with the first spatial axis varying fastest.
 std::int64_t columnMajor(const Window& window, std::int64_t offset) {
     std::int64_t index = 0;
     std::int64_t step = window.inCount();
@@ -86,7 +86,7 @@ template <class T> constexpr T leastOf() {
         return std::numeric_limits<T>::min();
 }
 
-/// f32 and bf16, where oneDNN has a primitive.
+/// f32 and bf16, for which oneDNN has a primitive.
 bool pooledNatively(const KernelContext& ctx, onednn::Pooling kind) {
     const DType dtype = ctx.outputs[0].dtype;
     if (dtype != DType::f32 && dtype != DType::bf16) return false;
@@ -116,7 +116,7 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
         windowRuns(window, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
             for (std::int64_t k = 0; k < count; ++k) {
                 const T value = from[offset + k * step];
-                // NaN wins, as in PyTorch: nothing compares as larger than one that was seen.
+                // NaN wins, as in PyTorch: after a NaN, no comparison is true.
                 if (where < 0 || value > most || (value != value && most == most)) {
                     most = value;
                     where = offset + k * step;
@@ -148,7 +148,7 @@ void maxPoolKernel(const KernelContext& ctx) {
     viaFloat<maxPoolLoops>(ctx);
 }
 
-/// What a mean over a position is divided by.
+/// The divisor of the mean at a position.
 std::int64_t divisorOf(const Window& window, const GridPlace& position, bool countPadding) {
     std::int64_t count = 1;
     for (int a = 0; a < window.rank(); ++a)
@@ -156,7 +156,7 @@ std::int64_t divisorOf(const Window& window, const GridPlace& position, bool cou
     return count;
 }
 
-/// Folds in double, in which a last step makes each element of the result.
+/// Poolings that accumulate in double and apply a final function to each result.
 template <class Term, class Last>
 void sumPool(const KernelContext& ctx, const Window& window, const Term& term, const Last& last) {
     const PooledInput x(ctx);
@@ -217,7 +217,7 @@ void inferGlobalPool(InferContext& ctx) {
     ctx.output(0, {x.dtype, std::move(shape)});
 }
 
-/// Stores result(elements of a plane, their number) for each plane.
+/// Stores result(elements of a plane, number of elements) for each plane.
 template <class T, class Plane> void overPlanes(const KernelContext& ctx, const Plane& result) {
     const DenseInput x(ctx.inputs[0]);
     const std::int64_t planes = ctx.outputs[0].elementCount();
@@ -271,7 +271,7 @@ void globalLpKernel(const KernelContext& ctx) {
     });
 }
 
-/// The shape that MaxUnpool's indices count in: what the pooling that they come from went over.
+/// The shape in which MaxUnpool's indices count: the input shape of the corresponding pooling.
 Shape unpooledShape(const Attributes& attributes, const Shape& x) {
     std::vector<std::int64_t> sizes;
     for (const WindowAxis& axis : transposedWindow(attributes, x, attributes.integers("kernel_shape")).axes)
@@ -313,8 +313,8 @@ void inferMaxUnpool(InferContext& ctx) {
     ctx.output(0, {x.dtype, shape});
 }
 
-/// Where each element of a dense tensor of shape `inner` lies in one of shape `outer`, which is as large or
-/// larger along each axis.
+/// The index of each element of a dense tensor of shape `inner` in a dense tensor of shape `outer`, which is
+/// at least as large along each axis.
 std::int64_t placeIn(const Shape& outer, const Shape& inner, std::int64_t at) {
     std::int64_t place = 0;
     std::int64_t step = 1;

@@ -20,7 +20,7 @@ constexpr DTypeSet kScales{DType::f32, DType::f16, DType::bf16};
 
 bool differ(std::int64_t a, std::int64_t b) { return a != kUnknownDim && b != kUnknownDim && a != b; }
 
-/// Scales are one for the tensor, one for each place along an axis, or one for each block along it.
+/// There is one scale for the tensor, one per index along an axis, or one per block along it.
 void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zeroPort) {
     const Shape& scale = ctx.input(scalePort)->shape;
     const std::string& op = ctx.op().name;
@@ -79,9 +79,9 @@ void inferDequantize(InferContext& ctx) {
                    x});
 }
 
-/// Which scale an element has. A row is what lies behind one place along the axis.
+/// The scale of each element. A row is all elements behind one index along the axis.
 struct ScalePlaces {
-    std::int64_t length = 1; ///< of the axis
+    std::int64_t length = 1; ///< size of the axis
     std::int64_t inner = 1;  ///< elements of a row
     std::int64_t rows = 1;
     std::int64_t block = 0;
@@ -97,7 +97,7 @@ struct ScalePlaces {
             length = x[axis];
             for (int i = axis + 1; i < x.rank(); ++i) inner *= x[i];
         }
-        // Without an axis rows only share out the work.
+        // Without an axis, rows only divide the work among threads.
         if (block == 0 && !perAxis) inner = std::min<std::int64_t>(std::max<std::int64_t>(total, 1), 4096);
         rows = (total + inner - 1) / std::max<std::int64_t>(inner, 1);
     }
@@ -110,7 +110,7 @@ struct ScalePlaces {
     std::int64_t step() const { return block > 0 ? 1 : 0; }
 };
 
-/// each(i, scale of i) for every element, in parallel.
+/// Calls each(i, scale of i) for every element, in parallel.
 template <class Each> void forScaled(const KernelContext& ctx, const Each& each) {
     const std::int64_t total = ctx.inputs[0].elementCount();
     if (total == 0) return;
@@ -125,7 +125,7 @@ template <class Each> void forScaled(const KernelContext& ctx, const Each& each)
     });
 }
 
-/// The nearest whole number, halves to the even one, then what the type holds. NaN becomes 0.
+/// Rounds halves to even and saturates. NaN becomes 0.
 template <class T> T saturate(float x) { return element::cast<T>(std::nearbyint(x)); }
 
 template <class F> void withQuantized(DType dtype, const F& f) {
@@ -194,7 +194,7 @@ void inferDynamic(InferContext& ctx) {
     ctx.output(2, {DType::u8, Shape{}});
 }
 
-/// The range is stretched to hold 0, so that 0 is exact. Where it is empty, any scale will do: 1.
+/// The range is extended to include 0, which is then exact. An empty range gets scale 1.
 void dynamicKernel(const KernelContext& ctx) {
     Tensor keep;
     const TensorView in = denseAs(DType::f32, ctx.inputs[0], keep);

@@ -17,7 +17,7 @@ namespace {
 constexpr DTypeSet kBytes{DType::i8, DType::u8};
 constexpr DTypeSet kScales{DType::f32, DType::f16, DType::bf16};
 
-/// Scales and zero points of A are by row, those of B by column, so a list of A's stands upright.
+/// A's scales and zero points are per row and B's per column, so a list for A becomes a column vector.
 TensorView upright(TensorView view, int rank) {
     if (view.shape.rank() != 1 || view.shape[0] == 1 || rank < 2) return view;
     view.shape = Shape{view.shape[0], 1};
@@ -29,7 +29,7 @@ Shape upright(const Shape& shape, int rank) {
     return shape.rank() != 1 || shape[0] == 1 || rank < 2 ? shape : Shape{shape[0], 1};
 }
 
-/// A scale or zero point must broadcast to what it belongs to.
+/// A scale or zero point must broadcast to its matrix.
 void checkFits(const InferContext& ctx, int port, const Shape& whole, bool byRow) {
     const TensorType* type = ctx.input(port);
     if (!type) return;
@@ -42,7 +42,7 @@ void checkFits(const InferContext& ctx, int port, const Shape& whole, bool byRow
                          whole.toTorchString()));
 }
 
-/// The operand in i32 with its zero point taken off.
+/// The operand as i32, minus its zero point.
 Tensor shifted(const TensorView& in, const TensorView* zero) {
     Tensor out = Tensor::onHost({DType::i32, in.shape});
     convertElements(in, out.view());
@@ -95,7 +95,7 @@ void inferQLinearMatMul(InferContext& ctx) {
     ctx.output(0, {ctx.input(7)->dtype, shape});
 }
 
-/// Sums in i32, scaled in double and rounded once: halves to the even number, then to what the type holds.
+/// Sums in i32, scales in double and rounds once, halves to even, with saturation.
 void qLinearMatMulKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;

@@ -13,12 +13,12 @@ void inferRandom(InferContext& ctx) {
     ctx.output(0, {dtypeOf(ctx.attributes(), "dtype"), Shape(ctx.attributes().integers("shape"))});
 }
 
-/// Ten Philox rounds and a few operations of the distribution.
+/// The cost of ten Philox rounds and a few operations of the distribution.
 Cost randomCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
     return streamingCost(inputs, outputs, 100);
 }
 
-/// Ten rounds of Philox are worth this many plain operations.
+/// The cost of ten Philox rounds, in plain operations.
 constexpr std::int64_t kWorkPerElement = 20;
 
 /// out[i] = value(words of element i); see ops/philox.h.
@@ -54,7 +54,7 @@ void uniformKernel(const KernelContext& ctx) {
     });
 }
 
-/// What stands in for a tensor that nobody has given yet: values a network can take.
+/// Stands in for data that is not given yet: values that a network can process.
 void inputKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (!isFloating(out.dtype)) {
@@ -77,7 +77,7 @@ Op makeRandom(std::string name, std::string doc, std::string formula, AttributeS
         std::move(first), std::move(second),
         integerAttribute("seed", 0, "The same seed gives the same numbers on every device"),
         dtypeAttribute("dtype", "f32", kFloats, "Type of the elements")};
-    // Logarithm and cosine of the host and of a GPU may differ in the last place of a double.
+    // The host's and the GPU's logarithm and cosine may differ in the last digit of a double.
     op.tolerance = {1.2e-7, 1e-30};
     op.infer = inferRandom;
     op.cost = randomCost;

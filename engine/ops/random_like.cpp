@@ -14,10 +14,10 @@
 namespace twb {
 namespace {
 
-/// Ten rounds of Philox are worth this many plain operations.
+/// The cost of ten Philox rounds, in plain operations.
 constexpr std::int64_t kWorkPerElement = 20;
 
-/// The attribute, or the input's dtype where it is absent.
+/// The attribute "dtype", or else the input's dtype.
 void inferLike(InferContext& ctx) {
     const TensorType& input = *ctx.input(0);
     const DType dtype = ctx.attributes().has("dtype") ? dtypeOf(ctx.attributes(), "dtype") : input.dtype;
@@ -82,7 +82,7 @@ void inferMultinomial(InferContext& ctx) {
         0, {dtypeOf(ctx.attributes(), "dtype"), Shape{input[0], ctx.attributes().integer("sample_size")}});
 }
 
-/// Draws by the running sums of e ^ (x − max x): the first class whose sum is above u · total.
+/// Samples from the running sums of e ^ (x − max x): takes the first class whose sum exceeds u · total.
 void multinomialKernel(const KernelContext& ctx) {
     Tensor keep;
     const TensorView in = denseAs(DType::f64, ctx.inputs[0], keep);

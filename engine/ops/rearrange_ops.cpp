@@ -12,7 +12,7 @@
 namespace twb {
 namespace {
 
-// Ops that put elements into other places without changing how many there are.
+// Ops that move elements without changing their number.
 
 // Trilu
 
@@ -39,7 +39,7 @@ void triluKernel(const KernelContext& ctx) {
     const std::int64_t lines = out.elementCount() / columns;
     parallelRanges(lines, out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t line = begin; line < end; ++line) {
-            // The upper triangle begins at column row + k; the lower one ends with it.
+            // The upper triangle starts at column row + k; the lower one ends there.
             const std::int64_t diagonal = line % rows + k;
             const std::int64_t from = upper ? 0 : std::clamp<std::int64_t>(diagonal + 1, 0, columns);
             const std::int64_t to = upper ? std::clamp<std::int64_t>(diagonal, 0, columns) : columns;
@@ -94,7 +94,7 @@ void inferSpaceToDepth(InferContext& ctx) {
                                    divided(ctx, 3, block)}});
 }
 
-/// Copies to dense `out`, seen in the six axes that `from` has been given.
+/// Copies `from`, a view with six axes, to dense `out`.
 void copySeen(const CopyViews& copy, const TensorView& in, Shape shape, Strides strides,
               const TensorView& out) {
     const TensorView from{in.data, in.dtype, std::move(shape), std::move(strides)};
@@ -140,7 +140,8 @@ void reverseSequenceKernel(const KernelContext& ctx) {
                                     "lengths go from 0 to {}",
                                     length, time, steps, steps));
     if (out.elementCount() == 0) return;
-    // Without the batch axis, which comes first or second, time is the first one.
+    // One of the first two axes is the batch, the other one is time; without the batch axis, time comes
+    // first.
     const TensorView from = withoutAxis(in, batch);
     const TensorView to = withoutAxis(out, batch);
     const int axis = static_cast<int>(time) - (batch < static_cast<int>(time) ? 1 : 0);
@@ -183,7 +184,8 @@ void depthToSpaceViews(const KernelContext& ctx, const CopyViews& copy) {
     const std::int64_t b = blockOf(ctx.attributes);
     const std::int64_t depth = out.shape[1];
     const Strides& s = in.strides;
-    // Of the channel axis, DCR has the block's row, its column and the depth, CRD the depth first.
+    // The channel axis is split into (block row, block column, depth) for DCR and into (depth, block row,
+    // block column) for CRD.
     const bool depthLast = ctx.attributes.text("mode") == "DCR";
     const std::int64_t depthStep = depthLast ? s[1] : s[1] * b * b;
     const std::int64_t rowStep = depthLast ? s[1] * b * depth : s[1] * b;

@@ -96,7 +96,7 @@ Cost recurrentCost(std::span<const TensorType> inputs, std::span<const TensorTyp
     return cost;
 }
 
-/// X · Wᵀ with both biases, for all steps at once: rows as X has them, gates side by side.
+/// X · Wᵀ plus both biases for all steps at once. Rows are as in X, with the gates side by side.
 template <class T> std::vector<T> inputParts(const RecurrentPass<T>& p, int gates) {
     const std::int64_t width = gates * p.hidden;
     const std::int64_t rows = p.length * p.batch;
@@ -114,7 +114,7 @@ template <class T> std::vector<T> inputParts(const RecurrentPass<T>& p, int gate
 /// The states of all sequences: batch × hidden.
 template <class T> struct State { std::vector<T> h, c; };
 
-/// gates = h · Rᵀ, for `count` gates from `first` on.
+/// gates = h · Rᵀ for `count` gates starting at `first`.
 template <class T>
 void recurrentParts(const RecurrentPass<T>& p, const std::vector<T>& h, int first, int count, int gates,
                     std::vector<T>& out) {
@@ -123,14 +123,14 @@ void recurrentParts(const RecurrentPass<T>& p, const std::vector<T>& h, int firs
             gates * p.hidden);
 }
 
-/// What the steps of one direction work with.
+/// The buffers of one direction's steps.
 template <class T> struct Steps {
     const RecurrentPass<T>& p;
     std::vector<T> inputs, gates, reset;
     State<T>& state;
 };
 
-/// Calls run(unit) for every unit that runs at number s, in parallel.
+/// Calls run(unit) for every unit that is active at pass s, in parallel.
 template <class T, class Run> void overUnits(Steps<T>& steps, std::int64_t s, int gates, const Run& run) {
     const std::int64_t count = steps.p.batch * steps.p.hidden;
     parallelRanges(count, count * 16 * gates, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -190,7 +190,7 @@ void runPass(const RecurrentPass<T>& p, const KernelContext& ctx, State<T>& stat
     }
 }
 
-/// Nothing where all are as long as X.
+/// Null if all sequences have the full length.
 std::vector<std::int32_t> sequenceLengths(const KernelContext& ctx, std::int64_t length, std::int64_t batch) {
     const DenseInput given = denseInput(ctx.inputs, 4);
     if (!given) return {};

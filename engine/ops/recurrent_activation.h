@@ -9,12 +9,12 @@
 
 namespace twb {
 
-/// An activation of RNN, GRU or LSTM by its ONNX name, with the numbers it takes.
+/// An activation of RNN, GRU or LSTM by its ONNX name, with its parameters.
 class RecurrentActivation {
 public:
-    /// Throws InferError for a name that ONNX does not have. Names are compared without case.
+    /// Throws InferError for a name that ONNX does not define. Names are case-insensitive.
     explicit RecurrentActivation(const std::string& name);
-    /// What is no activation yet.
+    /// An identity until it is set.
     RecurrentActivation() = default;
 
     TWB_HOST_DEVICE double operator()(double x) const noexcept {
@@ -69,8 +69,8 @@ private:
     double m_alpha = 0, m_beta = 0;
 };
 
-/// One for each name. `alphas` and `betas` are handed out in order to those that take one; what is left out
-/// has ONNX's default.
+/// One activation per name. `alphas` and `betas` are assigned in order to the activations that have them;
+/// missing values get ONNX's defaults.
 std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>& names,
                                                       const std::vector<double>& alphas,
                                                       const std::vector<double>& betas);

@@ -9,9 +9,9 @@
 
 namespace twb {
 
-// RNN, GRU and LSTM: a cell goes over the steps of a sequence and carries a state along. The three differ in
-// their gates; everything around a step is the same. One unit of one sequence at one step is the same code
-// for the host and for a GPU; T is what arithmetic is done in.
+// RNN, GRU and LSTM: a cell runs over the steps of a sequence and carries a state. The three differ only in
+// their gates. The host and the GPU share the code for one unit of one sequence at one step. T is the type of
+// the arithmetic.
 
 enum class RecurrentCell : std::uint8_t { rnn, gru, lstm };
 
@@ -21,28 +21,28 @@ constexpr int gatesOf(RecurrentCell cell) {
 
 /// 2 for a bidirectional op, else 1.
 int recurrentDirections(const Attributes& attributes);
-/// Those of all directions, one after the other: `gatesOf` but for LSTM's, which has three. Throws
-/// InferError.
+/// The activations of all directions, one direction after the other: `gatesOf` per direction, or three for
+/// LSTM. Throws InferError.
 std::vector<RecurrentActivation> recurrentActivationsOf(RecurrentCell cell, const Attributes& attributes);
 
-/// One direction of one launch. What W, R and B hold is this direction's; gates lie side by side.
+/// One direction of one launch. W, R and B are those of the direction, with the gates side by side.
 template <class T> struct RecurrentPass {
     std::int64_t length = 0, batch = 0, input = 0, hidden = 0;
     int direction = 0, directions = 1;
     bool batchFirst = false, reverse = false;
     const T *x = nullptr, *w = nullptr, *r = nullptr;
     const T *bias = nullptr, *peepholes = nullptr; ///< null: none
-    const std::int32_t* lengths = nullptr;         ///< of each sequence; null: all of `length`
+    const std::int32_t* lengths = nullptr;         ///< per sequence; null: all have `length`
     std::array<RecurrentActivation, 3> activations;
     double clip = 0; ///< 0: none
     bool linearBeforeReset = false, coupled = false;
 
     TWB_HOST_DEVICE std::int64_t lengthOf(std::int64_t b) const { return lengths ? lengths[b] : length; }
-    /// Row of step t of sequence b, among all rows of X.
+    /// The row of step t of sequence b among all rows of X.
     TWB_HOST_DEVICE std::int64_t row(std::int64_t t, std::int64_t b) const {
         return batchFirst ? b * length + t : t * batch + b;
     }
-    /// Which step of sequence b is taken as number s.
+    /// The step of sequence b that pass s processes.
     TWB_HOST_DEVICE std::int64_t step(std::int64_t s, std::int64_t b) const {
         return reverse ? lengthOf(b) - 1 - s : s;
     }
@@ -60,17 +60,17 @@ template <class T> struct RecurrentPass {
         if (clip > 0) value = value < -clip ? -clip : clip < value ? clip : value;
         return static_cast<T>(activations[static_cast<std::size_t>(which)](value));
     }
-    /// What element `k` of the row of gates has of both biases. A GRU that resets after the product keeps the
-    /// recurrent bias of its last gate for then.
+    /// The sum of both biases for element `k` of the gates' row. A GRU with linearBeforeReset adds the
+    /// recurrent bias of its last gate later.
     TWB_HOST_DEVICE T biasAt(std::int64_t k, std::int64_t width) const {
         if (!bias) return T{0};
         return bias[k] + (linearBeforeReset && k >= 2 * hidden ? T{0} : bias[width + k]);
     }
 };
 
-/// At number s, unit k of sequence b, which is number i = b · hidden + k of the state. `inputs` is X · Wᵀ
-/// with the biases, for all rows; `gates` H₋₁ · Rᵀ, for all sequences; `h` and `c` the state, which is
-/// advanced.
+/// Unit k of sequence b at pass s; i = b · hidden + k is its index in the state. `inputs` is X · Wᵀ plus the
+/// biases for all rows, `gates` is H₋₁ · Rᵀ for all sequences. `h` and `c` are the state, which is updated in
+/// place.
 template <class T> struct RecurrentUnit {
     const RecurrentPass<T>& p;
     std::int64_t s, i;
@@ -89,7 +89,7 @@ template <class T> struct RecurrentUnit {
 
     TWB_HOST_DEVICE void rnn(T* h) const { h[i] = p.activate(0, input(0, 1) + part(0, 1)); }
 
-    /// The gates z and r, which stay in `gates`, and the state that r lets through.
+    /// Computes the gates z and r, stored in `gates`, and the reset state r · h.
     TWB_HOST_DEVICE void gruGates(const T* h, T* reset) const {
         part(0, 3) = p.activate(0, input(0, 3) + part(0, 3));
         part(1, 3) = p.activate(0, input(1, 3) + part(1, 3));

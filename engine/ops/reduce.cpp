@@ -23,7 +23,7 @@ void inferReduce(InferContext& ctx) {
     if (ctx.input(1)) {
         const int length = hostLength(ctx, 1);
         if (ctx.isDeferred(1) && length > 0) {
-            // Axes are distinct, so their number fixes the rank; which sizes stay is not known.
+            // Axes are distinct, so their number determines the rank, but it is unknown which sizes remain.
             const int left = keepDims ? rank : rank - length;
             if (left < 0)
                 ctx.fail("shape-mismatch", 1,
@@ -56,7 +56,7 @@ Cost reduceCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return cost;
 }
 
-/// Reduces to wide sums of Map and stores finish(sum) of each.
+/// Reduces with Map's wide sums and stores finish(sum) for each.
 template <class T, class Map, class Finish>
 void sumOf(const KernelContext& ctx, const ReductionView& view, const Finish& finish) {
     T* const out = ctx.outputs[0].as<T>();
@@ -80,7 +80,7 @@ template <class Map> void mappedSumKernel(const KernelContext& ctx) {
     });
 }
 
-/// A function of a sum in double: L2 and the logarithm. Of integers it is cut towards 0.
+/// A function of a sum, in double: L2 norm and logarithm of the sum. Integer results are truncated.
 template <class Map, class F> void functionOfSumKernel(const KernelContext& ctx) {
     const ReductionView view = splitAxes(ctx.inputs[0], reducedAxes(ctx));
     withMatrixType(ctx.outputs[0].dtype, [&](auto zero) {
@@ -176,7 +176,7 @@ std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx) {
     }
     if (axes.empty() && !ctx.attributes.flag("noop_with_empty_axes")) reduced.fill(true);
     for (std::int64_t axis : axes) {
-        // infer() has checked them; a list that only the run knew is checked here.
+        // infer() has checked constant axes; axes known only at run time are checked here.
         const auto at = normalizeAxis(axis, std::max(rank, 1));
         if (!at)
             throw Error(

@@ -16,7 +16,7 @@ namespace twb {
 // The accumulators of the reductions in ops/reduce.cpp and ops/arg_reduce.cpp; see backends/cpu/reduction.h.
 // The host and the GPU share this code.
 
-/// The axes of a Reduce… launch: from the connected list, or from the attribute.
+/// The axes of a Reduce op at a launch: from the connected list or the attribute.
 std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx);
 
 /// The shape without the axes marked in `reduced`, or with size 1 along them.
@@ -50,7 +50,7 @@ struct Square {
 /// Floats are summed in double, integers in wrapping 64 bits.
 template <class T> using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
 
-/// What a wide sum or product stands for.
+/// The final value of a wide sum or product.
 template <class T> TWB_HOST_DEVICE double numberOf(Wide<T> state) {
     if constexpr (std::is_floating_point_v<T> || std::is_unsigned_v<T>)
         return static_cast<double>(state);
@@ -80,7 +80,7 @@ template <class T> struct ProductRule {
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { state.value *= later.value; }
 };
 
-/// ln Σ e ^ x, relative to the largest x to avoid overflow: `sum` is of e ^ (x − most).
+/// ln Σ e ^ x relative to the largest x, which avoids overflow: `sum` is Σ e ^ (x − most).
 template <class T> struct LogSumExpRule {
     using Value = T;
     struct State {
@@ -93,7 +93,7 @@ template <class T> struct LogSumExpRule {
     }
     TWB_HOST_DEVICE void merge(State& state, const State& later) const {
         if (later.sum == 0) return;
-        // Equal values are handled separately: the difference of infinities is NaN.
+        // Handles equal values separately, since the difference of infinities is NaN.
         if (later.most == state.most) {
             state.sum += later.sum;
         } else if (later.most < state.most) {
@@ -106,7 +106,7 @@ template <class T> struct LogSumExpRule {
     TWB_HOST_DEVICE static double finish(const State& state) { return state.most + std::log(state.sum); }
 };
 
-/// Whether x comes before y: larger, or smaller.
+/// Whether x precedes y: larger or smaller, depending on the op.
 template <bool Largest, class T> TWB_HOST_DEVICE bool precedes(T x, T y) {
     if constexpr (Largest)
         return x > y;
@@ -140,7 +140,7 @@ template <class T, bool Largest> struct ExtremeRule {
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { add(state, later.value, 0); }
 };
 
-/// The index of the first (or last) of the largest (or smallest) elements; a NaN comes before all numbers.
+/// The first (or last) index of the largest (or smallest) element. NaN precedes all numbers.
 template <class T, bool Largest> struct ArgRule {
     using Value = T;
     struct State {

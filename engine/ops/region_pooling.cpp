@@ -33,7 +33,7 @@ std::int64_t regionCount(const InferContext& ctx, std::int64_t columns) {
     return rois[0];
 }
 
-/// The regions, after a look at what only the run knows.
+/// The regions, after checking values known only at run time.
 template <class T> const T* checkedRegions(const DenseInput& rois) {
     const std::int64_t count = rois.view().elementCount();
     for (std::int64_t i = 0; i < count; ++i)

@@ -8,9 +8,9 @@
 
 namespace twb {
 
-// Regions of interest: rectangles of an image, in its elements, that are pooled to one size. One element of a
-// result is the same code for the host and for a GPU; element i of a dense result of regions × channels ×
-// rows × columns.
+// Regions of interest: rectangles of an image that are pooled to a fixed size. The host and the GPU share the
+// code for one element of the result; element i belongs to a dense result of regions × channels × rows ×
+// columns.
 
 /// Sizes of the images and of a result's planes.
 struct RegionSizes {
@@ -23,8 +23,8 @@ TWB_HOST_DEVICE inline double within(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/// Samples along one side of a region's bin, `count` of them for the mean's sake; those outside the image,
-/// which count as 0, are left out.
+/// The samples along one side of a region's bin. `count` is the divisor of the mean; begin and end leave out
+/// samples outside the image, which count as 0.
 struct Samples {
     double first, step;
     std::int64_t begin, end, count;
@@ -34,7 +34,7 @@ struct Samples {
         if (count < 0) count = 0;
         step = length / static_cast<double>(count > 1 ? count : 1);
         first = start + step / 2;
-        // One more at either end than rounding could ask for; at() settles what lies outside.
+        // One sample more at either end than rounding requires; at() decides which are outside.
         const auto most = static_cast<double>(count);
         const double low = step > 0 ? (-1 - first) / step - 1 : 0;
         const double high = step > 0 ? (static_cast<double>(size) - first) / step + 2 : most;
@@ -44,7 +44,7 @@ struct Samples {
     TWB_HOST_DEVICE double at(std::int64_t i) const { return first + static_cast<double>(i) * step; }
 };
 
-/// The two elements that a coordinate lies between, and how much of each.
+/// The two elements around a coordinate and their weights.
 struct Between {
     std::int64_t low = 0, high = 0;
     double ofLow = 0, ofHigh = 0;
@@ -62,7 +62,7 @@ struct Between {
     }
 };
 
-/// The elements of a side of an image that a bin covers.
+/// The range of elements along one side of the image that a bin covers.
 struct Bin {
     std::int64_t begin, end;
     TWB_HOST_DEVICE Bin(std::int64_t index, std::int64_t bins, double start, double last, std::int64_t size) {
@@ -78,8 +78,8 @@ struct Bin {
 
 } // namespace regions_detail
 
-/// RoiAlign. Regions are the corners x, y and x, y; `images` says which image each lies in. T is what is
-/// stored, W what arithmetic is done in.
+/// RoiAlign. A region is two corners (x, y, x, y); `images` has the image index of each region. T is the
+/// stored type, W the type of the arithmetic.
 template <class T, class W> struct RegionAlign {
     RegionSizes sizes;
     const T *x, *regions;
@@ -128,7 +128,7 @@ template <class T, class W> struct RegionAlign {
                     v.ofLow * h.ofLow * at(v.low, h.low), v.ofLow * h.ofHigh * at(v.low, h.high),
                     v.ofHigh * h.ofLow * at(v.high, h.low), v.ofHigh * h.ofHigh * at(v.high, h.high)};
                 sum += parts[0] + parts[1] + parts[2] + parts[3];
-                // As ONNX defines it: the largest weighted corner, not the largest sample.
+                // As in ONNX: the maximum of the weighted corners, not of the samples.
                 for (double part : parts) most = most < part ? part : most;
             }
         }
@@ -141,7 +141,7 @@ template <class T, class W> struct RegionAlign {
     }
 };
 
-/// MaxRoiPool. Regions are the image's number and the corners x, y and x, y.
+/// MaxRoiPool. A region is an image index and two corners (x, y, x, y).
 template <class T, class W> struct RegionMax {
     RegionSizes sizes;
     const T *x, *regions;
@@ -171,7 +171,7 @@ template <class T, class W> struct RegionMax {
     }
 };
 
-/// Whether a coordinate is one that arithmetic on places does not overflow with.
+/// Whether arithmetic on this coordinate is safe from overflow.
 template <class W> TWB_HOST_DEVICE bool isRegionCoordinate(W x) { return x < W{1e15F} && x > W{-1e15F}; }
 
 } // namespace twb

@@ -31,7 +31,7 @@ struct AxisPlan {
     double roiBegin = 0, roiEnd = 1;
 };
 
-/// What a node asks for, as far as it is known.
+/// The attributes and inputs of a node, as far as they are known.
 struct Request {
     std::vector<std::int64_t> axes;
     std::optional<std::vector<double>> roi, scales;
@@ -65,7 +65,7 @@ std::int64_t checkedSize(double size) {
     return static_cast<std::int64_t>(size);
 }
 
-/// The plans of all axes that are resized, whose sizes must be known.
+/// The plans of all resized axes. Their sizes must be known.
 std::vector<AxisPlan> plansOf(const Attributes& attributes, const Shape& in, const Request& request) {
     const bool crops = attributes.text("coordinate_transformation_mode") == "tf_crop_and_resize";
     const std::size_t count = request.axes.size();
@@ -133,7 +133,8 @@ std::vector<AxisPlan> plansOf(const Attributes& attributes, const Shape& in, con
     return plans;
 }
 
-/// A host value of floats: connected, or the attribute; nothing when it is absent, empty or not known yet.
+/// A host value of floats, from the connection or the attribute; nothing if it is absent, empty or not known
+/// yet.
 std::optional<std::vector<double>> numbersOf(const InferContext& ctx, int port) {
     std::vector<double> values;
     if (const Tensor* known = ctx.value(port)) {
@@ -182,7 +183,7 @@ void inferResize(InferContext& ctx) {
     ctx.output(0, {x.dtype, std::move(shape)});
 }
 
-/// How places of the result are found in the input.
+/// How positions in the result map to the input.
 class Coordinates {
 public:
     Coordinates(const std::string& mode, const AxisPlan& plan) : m_mode(mode), m_plan(plan) {}
@@ -191,7 +192,7 @@ public:
         const auto x = static_cast<double>(place);
         const auto in = static_cast<double>(m_plan.in);
         const double scale = m_plan.scale;
-        // As ONNX's reference has it: the exact product, which need not be a whole number.
+        // The exact product, which may be fractional, as in ONNX's reference.
         const double out = scale * in;
         if (m_mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
         if (m_mode == "asymmetric") return x / scale;
@@ -208,7 +209,7 @@ public:
         return shift + (x + 0.5) / scale - 0.5;
     }
 
-    /// Whether a place lies outside what is cropped from.
+    /// Whether a position is outside the cropped region.
     bool isOutside(double x) const {
         return m_mode == "tf_crop_and_resize" && !(x >= 0 && x <= static_cast<double>(m_plan.in - 1));
     }
@@ -244,7 +245,7 @@ Shares sharesOf(const Attributes& attributes, const AxisPlan& plan) {
     const std::string rounding = attributes.text("nearest_mode");
     const Coordinates coordinates(transformation, plan);
     const double a = attributes.number("cubic_coeff_a");
-    // Shrinking with antialias looks at as many elements as become one.
+    // With antialias, the number of taps grows with the shrink factor.
     const bool smooths = attributes.flag("antialias") && plan.scale < 1;
     const double stretch = smooths ? plan.scale : 1;
     const double radius = (mode == "cubic" ? 2 : 1) / stretch;
@@ -271,7 +272,7 @@ Shares sharesOf(const Attributes& attributes, const AxisPlan& plan) {
                 mode == "cubic" ? cubicShare(distance, a) : std::max(0.0, 1 - std::abs(distance));
             if (share == 0) continue;
             sum += share;
-            // Beyond the ends, the first or the last element goes on.
+            // Beyond the ends, the first or the last element is repeated.
             const std::int64_t from = clamped(i);
             if (shares.taps.size() > shares.begins.back() && shares.taps.back().from == from)
                 shares.taps.back().share += share;
@@ -315,12 +316,12 @@ std::vector<AxisPlan> plansOf(const KernelContext& ctx) {
     if (const auto sizes = given(numbersOf(ctx, kSizes, "sizes")))
         request.sizes = std::vector<std::int64_t>(sizes->begin(), sizes->end());
     std::vector<AxisPlan> plans = plansOf(ctx.attributes, in, request);
-    // What stays as it is needs no pass over it.
+    // An unchanged axis needs no pass.
     const std::string& mode = ctx.attributes.text("coordinate_transformation_mode");
     const bool shifts = mode == "tf_crop_and_resize" || mode == "tf_half_pixel_for_nn";
     std::erase_if(plans,
                   [&](const AxisPlan& plan) { return !shifts && plan.in == plan.out && plan.scale == 1; });
-    // First what shrinks: there is less to go over then.
+    // Shrinking axes come first, which leaves less work for the others.
     std::stable_sort(plans.begin(), plans.end(), [](const AxisPlan& a, const AxisPlan& b) {
         return static_cast<double>(a.out) * static_cast<double>(b.in) <
                static_cast<double>(b.out) * static_cast<double>(a.in);
@@ -341,7 +342,7 @@ template <class Move> void overAxis(const Shape& shape, const AxisPlan& plan, co
     });
 }
 
-/// Elements are moved and not looked at.
+/// Elements are moved without arithmetic.
 template <class T>
 void resizeNearest(const KernelContext& ctx, const std::vector<AxisPlan>& plans, T outsideValue) {
     const DenseInput x(ctx.inputs[0]);
@@ -370,7 +371,7 @@ void resizeNearest(const KernelContext& ctx, const std::vector<AxisPlan>& plans,
     }
 }
 
-/// In f32 for f32, else in double; integers are cut towards 0, as ONNX's reference does.
+/// f32 is computed in f32, everything else in double. Integers are truncated, as in ONNX's reference.
 template <class T, class Work>
 void resizeSmoothly(const KernelContext& ctx, const std::vector<AxisPlan>& plans) {
     const DenseInput x(ctx.inputs[0]);

@@ -8,27 +8,27 @@
 
 namespace twb {
 
-// Resize goes along one axis after the other: for every place in the result, the elements that it is made of
-// and their shares are worked out once for the axis, then used for all that lies beside it.
+// Resize handles one axis after the other. The taps and weights of each position are computed once per axis
+// and used for all lines along it.
 
-/// What every place of the result along one axis is made of.
+/// The taps of every position of the result along one axis.
 struct Shares {
     struct Tap {
         std::int64_t from;
         double share;
     };
     std::vector<Tap> taps;
-    std::vector<std::size_t> begins; ///< of each place, and the end
-    std::vector<bool> outside;       ///< gets the extrapolation value
+    std::vector<std::size_t> begins; ///< the first tap of each position, and the total
+    std::vector<bool> outside;       ///< these positions get the extrapolation value
 };
 
 struct ResizePass {
     int axis = 0;
-    std::int64_t out = 1; ///< size of the axis once it is resized
+    std::int64_t out = 1; ///< the resized size of the axis
     Shares shares;
 };
 
-/// Of a launch of Resize, in the order in which they are made; none where nothing changes.
+/// The passes of a launch of Resize, in order. Empty if no size changes.
 std::vector<ResizePass> resizePasses(const KernelContext& ctx);
 
 } // namespace twb

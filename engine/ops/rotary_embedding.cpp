@@ -80,8 +80,8 @@ template <class T> void rotate(const KernelContext& ctx) {
     const std::int64_t heads = r.batch * r.heads * r.length;
     parallelRanges(heads, heads * r.size * 4, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            // The order of head and step differs between three axes and four; the head's elements lie
-            // together.
+            // The order of head and step differs between three and four axes; the elements of a head are
+            // contiguous.
             const std::int64_t b = i / (r.heads * r.length);
             const std::int64_t step = r.flat ? i / r.heads % r.length : i % r.length;
             const std::int64_t row = rows[static_cast<std::size_t>(b * r.length + step)];

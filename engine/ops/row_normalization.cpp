@@ -16,9 +16,9 @@
 namespace twb {
 namespace {
 
-// LayerNormalization and RMSNormalization: rows are what stands behind one index of the axes before `axis`.
+// LayerNormalization and RMSNormalization. A row is all elements behind one index of the axes before `axis`.
 
-/// Fails unless input `port` broadcasts to the input X without changing its shape.
+/// Fails unless input `port` broadcasts to the shape of input X.
 void requireBroadcast(const InferContext& ctx, int port) {
     if (!ctx.input(port)) return;
     const Shape& x = ctx.input(0)->shape;
@@ -55,7 +55,7 @@ void inferRmsNormalization(InferContext& ctx) {
     ctx.output(0, {ctx.input(1)->dtype, ctx.input(0)->shape});
 }
 
-/// Rows of the input, and of a factor that broadcasts to it.
+/// The rows of the input and of a factor that broadcasts to it.
 class Rows {
 public:
     Rows(const Shape& shape, int axis) : m_shape(shape) {
@@ -66,8 +66,7 @@ public:
     std::int64_t count = 1;
     std::int64_t length = 1;
 
-    /// A factor, in the dtype asked for: spelt out for one row when it is the same in all of them, else for
-    /// all.
+    /// A factor in the given dtype: expanded to one row if all rows have the same, otherwise to all rows.
     class Factor {
     public:
         template <class T> const T* of(std::int64_t row) const noexcept {
@@ -159,7 +158,7 @@ void layerNormalizationLoops(const KernelContext& ctx) {
     });
 }
 
-/// f32 and bf16, where nobody asks for the moments and a row's factors are those of all rows.
+/// f32 and bf16, if the moments have no consumer and all rows share their factors.
 bool normalizedNatively(const KernelContext& ctx) {
     const TensorView& y = ctx.outputs[0];
     for (std::size_t i = 1; i < ctx.outputs.size(); ++i)

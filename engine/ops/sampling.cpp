@@ -104,7 +104,7 @@ template <class T> void gridSample(const KernelContext& ctx) {
         std::array<GridTaps, kMaxSpatial> taps;
         for (std::int64_t row = begin; row < end; ++row) {
             for (int a = 0; a < spatial; ++a)
-                // A grid's first number is along the last axis.
+                // The first number of a grid point is the coordinate along the last axis.
                 taps[static_cast<std::size_t>(a)] = axes[static_cast<std::size_t>(a)].tapsOf(
                     grid[static_cast<std::size_t>(row * spatial + spatial - 1 - a)]);
             const std::int64_t image = row / places;
@@ -187,7 +187,7 @@ void affineGridKernel(const KernelContext& ctx) {
                     GridPlace::of(row % places, spatial, [&](int a) { return out.shape[a + 1]; });
                 std::array<double, 4> at{};
                 for (int a = 0; a < spatial; ++a) {
-                    // First comes the coordinate along the last axis.
+                    // The coordinate along the last axis comes first.
                     at[static_cast<std::size_t>(spatial - 1 - a)] =
                         gridCoordinate(place[a], out.shape[a + 1], corners);
                 }

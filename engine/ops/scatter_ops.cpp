@@ -13,7 +13,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-/// Calls f with a zero of the elements' type and the rule of the attribute "reduction".
+/// Calls f with a zero of the element type and the rule given by the attribute "reduction".
 template <class F> void withRule(const KernelContext& ctx, const F& f) {
     const std::string& reduction = ctx.attributes.text("reduction");
     const DType dtype = ctx.outputs[0].dtype;
@@ -21,7 +21,7 @@ template <class F> void withRule(const KernelContext& ctx, const F& f) {
     withReduction(reduction, dtype, f);
 }
 
-/// Elements that are only moved stay as they are; arithmetic on f16 and bf16 goes through f32.
+/// Elements that are only moved keep their type; arithmetic on f16 and bf16 is done in f32.
 template <HostKernel K> void scatterKernel(const KernelContext& ctx) {
     if (ctx.attributes.text("reduction") == "none")
         K(ctx);
@@ -64,7 +64,7 @@ void scatterElementsOnce(const KernelContext& ctx) {
     const CheckedIndices at(ctx.inputs[1], axis, out.shape[axis]);
     copyElements(ctx.inputs[0], out);
     if (at.count() == 0) return;
-    // Lines along the axis are independent of each other; within one the order of the updates counts.
+    // Lines along the axis are independent; within a line, the order of the updates matters.
     TensorView target = out;
     target.shape = at.view().shape;
     const TensorView targets = withoutAxis(target, axis);
@@ -139,7 +139,7 @@ void scatterNDOnce(const KernelContext& ctx) {
     const std::int64_t tuples = total / inner;
     withRule(ctx, [&](auto zero, auto rule) {
         using T = decltype(zero);
-        // Tuples may name the same slice, so each thread takes a part of every slice instead.
+        // Several tuples may refer to the same slice, so each thread handles a part of every slice.
         parallelRanges(inner, total, 64, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t t = 0; t < tuples; ++t) {
                 std::int64_t block = 0;

@@ -8,12 +8,12 @@
 
 namespace twb {
 
-// What an update does to the element that it meets.
+// The reductions of scatter ops: how an update is combined with the existing element.
 
 struct Assign {
     template <class T> TWB_HOST_DEVICE T operator()(const T&, const T& update) const { return update; }
 };
-/// Of bools, the sum is or and the product is and, as in NumPy.
+/// For bools, the sum is "or" and the product is "and", as in NumPy.
 struct AddTo {
     template <class T> TWB_HOST_DEVICE T operator()(T old, T update) const {
         if constexpr (std::is_same_v<T, element::Bool>)
@@ -42,8 +42,8 @@ struct GreaterOf {
     }
 };
 
-/// Calls f with a zero of the elements' type and the rule that ScatterElements' and ScatterND's `reduction`
-/// names, other than "none".
+/// Calls f with a zero of the element type and the rule that `reduction` of ScatterElements or ScatterND
+/// names, except "none".
 template <class F> void withReduction(const std::string& reduction, DType dtype, const F& f) {
     withNumberOrBool(dtype, [&](auto zero) {
         if (reduction == "add")

@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-// Ops that choose elements by their values: OneHot, NonZero, Compress.
+// Ops that select elements by their values: OneHot, NonZero, Compress.
 
 // OneHot
 
@@ -61,7 +61,7 @@ void oneHotKernel(const KernelContext& ctx) {
                 for (std::int64_t i = begin * inner; i < end * inner; ++i) {
                     auto at = element::cast<std::int64_t>(indices.as<const I>()[i]);
                     if (at < 0) at += depth;
-                    // An index out of range leaves nothing on.
+                    // An index out of range leaves all elements off.
                     if (at >= 0 && at < depth) out.as<T>()[(i / inner * depth + at) * inner + i % inner] = on;
                 }
             });
@@ -90,7 +90,7 @@ std::int64_t countNonZero(const TensorView& view) {
     return count;
 }
 
-/// Row-major positions of the elements that are not 0.
+/// Row-major indices of the nonzero elements.
 std::vector<std::int64_t> nonZeroPlaces(const TensorView& view) {
     std::vector<std::int64_t> out;
     withElements(view, [&](std::int64_t at, bool set) {

@@ -32,8 +32,8 @@ void inferReshape(InferContext& ctx) {
     const bool allowZero = ctx.attributes().flag("allowzero");
     const std::string wantedText = fmt::format("[{}]", fmt::join(*wanted, ", "));
 
-    // Sizes that are copied from the input stand on both sides and cancel; so a -1 is known even where a
-    // copied size is not.
+    // Sizes copied from the input occur on both sides and cancel out, so -1 can be resolved even if a copied
+    // size is unknown.
     Shape result(*wanted);
     std::int64_t inferred = -1;
     std::int64_t given = 1;
@@ -102,7 +102,7 @@ void inferReshape(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(result)});
 }
 
-/// perm, or the reversed order where it is absent. Checked.
+/// The checked `perm`, or the reversed order if it is absent.
 std::vector<int> permutationOf(const InferContext& ctx, int rank) {
     std::vector<int> perm(static_cast<std::size_t>(rank));
     if (!ctx.attributes().has("perm")) {

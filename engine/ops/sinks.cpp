@@ -10,11 +10,11 @@ namespace {
 void inferSink(InferContext&) {}
 
 void inferSave(InferContext& ctx) {
-    // Throws for a path that the project's folder does not allow; the file itself need not exist.
+    // Throws if the path is outside the project's folder. The file need not exist.
     if (ctx.files()) (void)ctx.files()->fingerprint(ctx.attributes().text("path"));
 }
 
-/// The executor keeps the tensor; there is nothing to do.
+/// The executor keeps the tensor, so the kernel does nothing.
 void probeKernel(const KernelContext&) {}
 
 void saveKernel(const KernelContext& ctx) {

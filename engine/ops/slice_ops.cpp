@@ -15,15 +15,15 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-/// Which elements of an axis Slice takes.
+/// The elements of an axis that Slice selects.
 struct AxisSlice {
     std::int64_t start = 0;
     std::int64_t step = 1;
     std::int64_t count = 0;
 };
 
-/// Ends beyond the axis are cut to it; a negative step walks down. Unlike in NumPy a start before the axis is
-/// its first element even then (ONNX Slice-13).
+/// An end beyond the axis is clamped; a negative step counts down. Unlike in NumPy, a start before the axis
+/// is clamped to the first element for negative steps, too (ONNX Slice-13).
 AxisSlice sliceOf(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
     if (start < 0) start += size;
     if (end < 0) end += size;
@@ -43,7 +43,8 @@ AxisSlice sliceOf(std::int64_t size, std::int64_t start, std::int64_t end, std::
 
 enum SlicePort { kData, kStarts, kEnds, kAxes, kSteps };
 
-/// The four lists of a Slice; `fail(port, sentence)` refuses one. Absent axes are the first ones.
+/// The four lists of a Slice. Calls fail(port, sentence) for an invalid one. The default axes are the first
+/// ones.
 struct SliceLists {
     List starts;
     List ends;
@@ -123,7 +124,7 @@ void sliceKernel(const KernelContext& ctx) { sliceViews(ctx, copyElements); }
 
 // Split
 
-/// The parts of an axis of `size`, which is known. `fail(sentence)` refuses the list.
+/// The parts of an axis of known `size`. Calls fail(sentence) for an invalid list.
 template <class Fail>
 List partsOf(const std::optional<List>& split, std::int64_t size, int axis, std::int64_t outputs,
              const Fail& fail) {
@@ -172,7 +173,7 @@ void inferSplit(InferContext& ctx) {
     if (ctx.isDeferred(1) || (size == kUnknownDim && !split))
         parts.assign(static_cast<std::size_t>(outputs), kUnknownDim);
     else if (size == kUnknownDim)
-        // Any size may turn out to be their sum.
+        // An unknown size may equal their sum.
         for (std::int64_t part : *split) parts.push_back(part < 0 ? kUnknownDim : part);
     else
         parts = partsOf(split, size, axis, outputs, refuse);

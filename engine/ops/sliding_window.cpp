@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxAxis = std::int64_t{1} << 48;
 
 [[noreturn]] void refuse(const std::string& sentence) { throw InferError("attribute", -1, sentence); }
 
-/// An attribute with an entry an axis, `standard` where it is absent.
+/// An attribute with one entry per axis; `standard` if it is absent.
 std::vector<std::int64_t> entries(const Attributes& attributes, const char* name, std::size_t count,
                                   std::int64_t standard) {
     if (!attributes.has(name)) return std::vector<std::int64_t>(count, standard);
@@ -41,7 +41,7 @@ bool ceils(const Attributes& attributes) {
     return attributes.has("ceil_mode") && attributes.flag("ceil_mode");
 }
 
-/// Positions of a window over `in` elements and its padding.
+/// The number of positions of a window over `in` elements and the padding.
 std::int64_t positions(const WindowAxis& axis, bool roundUp) {
     const std::int64_t room = axis.in + axis.padBegin + axis.padEnd - axis.reach();
     if (room < 0)
@@ -51,7 +51,7 @@ std::int64_t positions(const WindowAxis& axis, bool roundUp) {
                         "size can't be greater than actual input size",
                         axis.in + axis.padBegin + axis.padEnd, axis.reach()));
     std::int64_t out = room / axis.stride + 1;
-    // A window more where the last one would leave elements over, unless it began in the padding at the end.
+    // ceil_mode adds a window for the remaining elements unless it would start in the padding at the end.
     if (roundUp && room % axis.stride != 0 && out * axis.stride < axis.in + axis.padBegin) ++out;
     return out;
 }
@@ -140,7 +140,7 @@ Window transposedWindow(const Attributes& attributes, const Shape& x,
     const auto added = entries(attributes, "output_padding", rank, 0);
     std::vector<std::int64_t> wanted;
     if (attributes.has("output_shape")) wanted = attributes.integers("output_shape");
-    // Some exporters write the batch and the channels too.
+    // Some exporters include the batch and channel axes.
     if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
     if (!wanted.empty() && wanted.size() != rank)
         refuse(fmt::format("attribute \"output_shape\" must have {} entries, but is [{}]", rank,
@@ -171,8 +171,7 @@ Window transposedWindow(const Attributes& attributes, const Shape& x,
         if (!wanted.empty() || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
             if (wanted.empty()) axis.in = axis.out * axis.stride;
             const std::int64_t pad = std::max<std::int64_t>(full - axis.in, 0);
-            // By ONNX's formula the odd element is at the end for SAME_UPPER, at the beginning for the
-            // others.
+            // By ONNX's formula, SAME_UPPER puts the odd element at the end and SAME_LOWER at the beginning.
             axis.padBegin = autoPad == "SAME_UPPER" ? pad / 2 : pad - pad / 2;
             axis.padEnd = pad - axis.padBegin;
         } else {

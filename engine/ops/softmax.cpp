@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-/// Neighbouring columns that one pass takes along: as many as fit in a few cache lines.
+/// The number of adjacent columns per pass: as many as fit in a few cache lines.
 constexpr std::int64_t kColumnBlock = 64;
 
 void inferAlongAxis(InferContext& ctx) {
@@ -23,15 +23,15 @@ void inferAlongAxis(InferContext& ctx) {
     ctx.output(0, self);
 }
 
-/// Sequences of `length` elements that are `stride` apart, `columns` of them side by side. `in` and `out` may
-/// be the same memory.
+/// Sequences of `length` elements `stride` apart, with `columns` of them side by side. `in` and `out` may be
+/// the same memory.
 template <class T> struct Columns {
     const T* in;
     T* out;
     std::int64_t length, stride, columns;
 };
 
-/// The largest element of each column. A NaN is passed over: it makes its column's exponentials NaN anyway.
+/// The largest element of each column, ignoring NaN, since a NaN makes the column's exponentials NaN anyway.
 template <class T> std::array<T, kColumnBlock> largestOf(const Columns<T>& c) {
     std::array<T, kColumnBlock> largest;
     std::fill_n(largest.begin(), c.columns, -std::numeric_limits<T>::infinity());
@@ -43,7 +43,7 @@ template <class T> std::array<T, kColumnBlock> largestOf(const Columns<T>& c) {
     return largest;
 }
 
-/// The largest element is taken off first, so that no exponential overflows.
+/// Subtracts the largest element first, so that no exponential overflows.
 struct Softmax {
     template <class T> void operator()(const Columns<T>& c) const {
         const auto largest = largestOf(c);
@@ -86,7 +86,7 @@ struct LogSoftmax {
     }
 };
 
-/// The first of the largest, which a NaN is; as ArgMax.
+/// The first of the largest elements; NaN is the largest, as in ArgMax.
 struct Hardmax {
     template <class T> void operator()(const Columns<T>& c) const {
         for (std::int64_t k = 0; k < c.columns; ++k) {
@@ -119,7 +119,7 @@ template <class F> void alongAxis(TensorView in, const TensorView& out, std::int
     const std::int64_t blocks = (inner + kColumnBlock - 1) / kColumnBlock;
     withFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
-        // An exponential is worth about ten plain operations.
+        // The cost of an exponential is about ten plain operations.
         parallelRanges(outer * blocks, 10 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t column = i % blocks * kColumnBlock;

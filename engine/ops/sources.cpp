@@ -32,10 +32,10 @@ void inferFile(InferContext& ctx) {
     ctx.output(0, ctx.files()->typeOf(ctx.attributes().text("path")));
 }
 
-/// How many values a Constant lists; a lone number counts as one.
+/// The number of values of a Constant; a single number counts as one.
 std::size_t constantCount(const Attributes& attributes) { return attributes.numbers("value").size(); }
 
-/// Whether a Constant's value is written as a number rather than as a list.
+/// Whether a Constant's value is a number rather than a list.
 bool isLoneNumber(const Attributes& attributes) {
     const AttributeValue& value = *attributes.find("value");
     return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value) ||
@@ -61,8 +61,8 @@ void inferConstant(InferContext& ctx) {
     ctx.output(0, {dtype, std::move(shape)});
 }
 
-/// What an integer Arange counts with. A double holds whole numbers exactly up to 2^53 only, so one that was
-/// written as an integer is read as one.
+/// The integers of an Arange. A double is exact only up to 2^53, so values written as integers are read as
+/// integers.
 std::int64_t wholeNumber(const Attributes& attributes, std::string_view name) {
     if (const auto* i = std::get_if<std::int64_t>(attributes.find(name))) return *i;
     const double value = attributes.number(name);
@@ -75,7 +75,7 @@ std::int64_t wholeNumber(const Attributes& attributes, std::string_view name) {
     return static_cast<std::int64_t>(value);
 }
 
-/// Elements of start, start + delta, … before limit, which may be more than 63 bits count.
+/// The number of elements of start, start + delta, … before limit, which may exceed 63 bits.
 std::uint64_t countOfIntegers(std::int64_t start, std::int64_t limit, std::int64_t delta) {
     const bool up = delta > 0;
     if (up ? start >= limit : start <= limit) return 0;
@@ -138,7 +138,7 @@ void fullKernel(const KernelContext& ctx) {
     const AttributeValue& value = *ctx.attributes.find("value");
     withAny(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        // An integer that is written as one keeps all its digits.
+        // An integer literal keeps all its digits.
         const auto* integer = std::get_if<std::int64_t>(&value);
         const T element =
             integer ? element::cast<T>(*integer) : element::cast<T>(ctx.attributes.number("value"));

@@ -5,7 +5,7 @@
 
 namespace twb {
 
-// Kernels for the ops of makeUnary: F (ops/element_functions.h) on each element, by dtype.
+// The kernels of makeUnary's ops by dtype: apply F (ops/element_functions.h) to each element.
 
 template <class F> void unaryFloatKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {

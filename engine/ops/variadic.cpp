@@ -29,8 +29,8 @@ Cost variadicCost(std::span<const TensorType> inputs, std::span<const TensorType
     return streamingCost(inputs, outputs, static_cast<double>(inputs.size()));
 }
 
-/// Folds all inputs into the output, first to last. Without an inPlace: the first pass writes the output
-/// while later ones still read their inputs.
+/// Folds all inputs into the output in order. inPlace is not set, because the first pass writes the output
+/// before later passes read their inputs.
 template <class T, class F> void fold(const KernelContext& ctx, const F& f) {
     const TensorView& out = ctx.outputs[0];
     const TensorView* held = nullptr;

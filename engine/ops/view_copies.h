@@ -9,7 +9,7 @@ namespace twb {
 /// Copies between views of one dtype and shape: copyElements on the host, a launch on a GPU.
 using CopyViews = std::function<void(const TensorView& from, const TensorView& to)>;
 
-// The ops that only copy views, with either way of copying.
+// The ops that only copy views, written for either kind of copy.
 
 void reshapeViews(const KernelContext& ctx, const CopyViews& copy);
 void transposeViews(const KernelContext& ctx, const CopyViews& copy);

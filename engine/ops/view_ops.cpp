@@ -12,13 +12,13 @@
 namespace twb {
 namespace {
 
-// Ops that give the same elements, or some of them repeatedly, in another shape; and those that tell a shape.
+// Ops that give the same elements, possibly repeated, in another shape, and ops that return a shape.
 
 Shape unknownShape(int rank) {
     return Shape(std::vector<std::int64_t>(static_cast<std::size_t>(rank), kUnknownDim));
 }
 
-/// Which axes of [start, end) Shape tells.
+/// The axes [start, end) that Shape returns.
 std::pair<int, int> rangeOfShape(const Attributes& attributes, int rank) {
     const auto clamped = [rank](std::int64_t axis) {
         return static_cast<int>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
@@ -43,7 +43,7 @@ void sizeKernel(const KernelContext& ctx) {
     *ctx.outputs[0].as<std::int64_t>() = ctx.inputs[0].elementCount();
 }
 
-/// Looking at a shape reads no element.
+/// Reading a shape reads no element.
 Cost shapeCost(std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {
     return streamingCost({}, outputs, 0);
 }
@@ -239,8 +239,8 @@ void tileViews(const KernelContext& ctx, const CopyViews& copy) {
     const TensorView& in = ctx.inputs[0];
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
-    // Each axis becomes two, the repetitions and the elements; those of size 1 are left out, so that no
-    // tensor that fits into memory has too many.
+    // Each axis becomes two: repetitions and elements. Axes of size 1 are left out, so that the number of
+    // axes stays within the limit for every tensor that fits into memory.
     TensorView from{in.data, in.dtype, {}, {}};
     std::vector<std::int64_t> dims;
     const auto axis = [&](std::int64_t size, std::int64_t stride) {

@@ -10,11 +10,10 @@
 
 namespace twb {
 
-// What lies under each position of a window, folded to one value, for tensors that lie row-major or channels
-// last.
+// Folds the elements under each window position to one value, for row-major and channels-last tensors.
 
-/// Planes of a tensor whose elements lie `lanes` side by side: those of all channels where it lies channels
-/// last, else one.
+/// The planes of a tensor; `lanes` elements are interleaved: all channels if it is channels-last, otherwise
+/// one.
 struct PlaneLayout {
     std::int64_t planes = 1;
     std::int64_t lanes = 1;
@@ -22,9 +21,9 @@ struct PlaneLayout {
         : planes(channelsLast ? shape[0] : shape[0] * shape[1]), lanes(channelsLast ? shape[1] : 1) {}
 };
 
-/// Folds what lies under every window: first along the outer axes, for whole rows of the input at a time,
-/// then along the innermost one. Calls store(first output element, position of the row, folded values) for
-/// each row of the result, in parallel. `add` takes an element in, `merge` another folded value.
+/// Folds the elements under each window, first along the outer axes for whole rows of the input, then along
+/// the innermost axis. Calls store(first output element, position of the row, folded values) for each row of
+/// the result, in parallel. `add` adds an element, `merge` another folded value.
 template <class T, class Folded, class Add, class Merge, class Store>
 void foldRows(const Window& window, PlaneLayout layout, const T* x, Folded start, const Add& add,
               const Merge& merge, const Store& store) {
@@ -39,7 +38,7 @@ void foldRows(const Window& window, PlaneLayout layout, const T* x, Folded start
     const std::int64_t in = window.inCount() * lanes;
     const std::int64_t rowsOfPlane = window.outCount() / last.out;
     const std::int64_t rows = layout.planes * rowsOfPlane;
-    // Taps before and behind these lie in the padding wherever the window stands.
+    // Taps outside this range are in the padding at every window position.
     const std::int64_t firstTap =
         std::max<std::int64_t>(0, (last.padBegin - (last.out - 1) * last.stride) / last.dilation);
     const std::int64_t endTap = std::min(last.kernel, (last.in - 1 + last.padBegin) / last.dilation + 1);
@@ -79,7 +78,7 @@ void foldRows(const Window& window, PlaneLayout layout, const T* x, Folded start
     });
 }
 
-/// The input of a pooling as foldRows takes it: as output 0 lies.
+/// The input of a pooling for foldRows, copied to the layout of output 0 if necessary.
 class PooledInput {
 public:
     explicit PooledInput(const KernelContext& ctx)

@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-/// A count that a shape can have. Fails or throws by `refuse` otherwise.
+/// A number of elements that a shape can have. Calls `refuse` for all others.
 template <class Refuse> std::int64_t sizeFrom(double value, const char* what, const Refuse& refuse) {
     if (!(value >= 0) || value > 0x1p53) refuse(fmt::format("{} must be 0 or more, but is {}", what, value));
     return static_cast<std::int64_t>(value);
@@ -30,7 +30,7 @@ void inferWindow(InferContext& ctx) {
     ctx.output(0, {dtypeOf(ctx.attributes(), "output_datatype"), Shape{size}});
 }
 
-/// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N); N is one less for a symmetric window.
+/// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N), where N is one less for a symmetric window.
 void fillWindow(const KernelContext& ctx, double a0, double a1, double a2) {
     const TensorView& out = ctx.outputs[0];
     const std::int64_t size = out.elementCount();
