@@ -16,14 +16,14 @@
 
 namespace twb::test {
 
-/// How a run of the program ended.
+/// The exit of a run of the program.
 struct Ended {
-    int exit = -1; ///< -1: it crashed or hung
+    int exit = -1; ///< -1: crash or timeout
     QString out;
     QString err;
 };
 
-/// A folder of its own in which the real `twb` runs.
+/// A temporary folder in which the real `twb` runs.
 class Program {
 public:
     static QString path() { return QStringLiteral(TWB_BINARY_DIR "/bin/twb"); }
@@ -101,7 +101,7 @@ inline GraphMaker smallGraph() {
     return maker;
 }
 
-/// The same with the Mul on cuda:0: a transfer there and one back. Without the first To it is a mismatch.
+/// The same with Mul on cuda:0: a transfer there and one back. Without the first To there is a mismatch.
 inline GraphMaker crossingGraph(bool withTo = true) {
     GraphMaker maker;
     const NodeId base = maker.node("Full", "base", "cpu", {{"shape", Integers{2, 2}}, {"value", 3.0}});
@@ -113,7 +113,7 @@ inline GraphMaker crossingGraph(bool withTo = true) {
     return maker;
 }
 
-/// A matrix product of some milliseconds: many iterations of it outlast any test.
+/// A matrix product of some milliseconds; many iterations of it run longer than any test.
 inline GraphMaker longGraph() {
     GraphMaker maker;
     const NodeId a = maker.node("RandomNormal", "a", "cpu", {{"shape", Integers{600, 600}}});

@@ -89,7 +89,7 @@ private Q_SLOTS:
         QVERIFY(again.out.contains("4 runs: 0 finished now, 2 before, 2 failed"));
         QCOMPARE(twb.read("out/a__base.value=1.json"), before);
 
-        // Another value, another option or another graph is another run.
+        // A run with another value, another option or another graph counts as a new run.
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
         QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
         again =
@@ -101,7 +101,7 @@ private Q_SLOTS:
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
         QVERIFY(again.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
 
-        // A report that was cut off does not count.
+        // A truncated report does not count as a finished run.
         twb.write("out/a__base.value=2.json", before.left(before.size() / 2));
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
         QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
@@ -165,7 +165,7 @@ private Q_SLOTS:
         QVERIFY(twb.exists("out/net.json"));
         QVERIFY(twb.exists("out/y-net.json"));
         QVERIFY(twb.exists("out/graph-odd-name.json"));
-        QCOMPARE(twb.json("out/summary.json").at("count"), 3); // x/net.twb once
+        QCOMPARE(twb.json("out/summary.json").at("count"), 3); // counted once, although it is listed twice
     }
 
     void ctrlCKeepsWhatIsFinished() {
@@ -188,7 +188,7 @@ private Q_SLOTS:
         QCOMPARE(twb.json("out/summary.json").at("count"), 1);
     }
 
-    /// A crash, or the kernel's answer to a full memory, ends one run and no more.
+    /// A crash, or the kernel's out-of-memory kill, ends only one run.
     void aCrashLeavesTheOthers() {
         const Program twb;
         twb.save("a_long.twb", longGraph());

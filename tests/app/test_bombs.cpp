@@ -9,13 +9,13 @@ using namespace twb::test;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true; // it reserves terabytes of addresses: no limit can be set on them
+constexpr bool kSanitized = true; // reserves terabytes of address space, so it cannot be limited
 #else
 constexpr bool kSanitized = false;
 #endif
 
-/// twb with 4 GiB of addresses and 10 s of CPU time: a run that tries to take more fails instead of filling
-/// the machine or working on.
+/// twb with 4 GiB of address space and 10 s of CPU time, so that a run that would need more fails instead of
+/// filling the machine.
 Ended runLimited(const Program& twb, const QStringList& arguments) {
     if (kSanitized) return twb.run(arguments);
     QProcess process;
@@ -26,7 +26,7 @@ Ended runLimited(const Program& twb, const QStringList& arguments) {
     return Program::wait(process);
 }
 
-/// One node whose inputs are given, some of them absurd.
+/// One node with the given inputs, some of them absurd.
 class Bomb {
 public:
     explicit Bomb(const char* op) {
@@ -50,7 +50,7 @@ public:
         return *this;
     }
 
-    /// With `late`, the last input is multiplied by a "one" that is only known when the graph runs.
+    /// With `late`, the last input is multiplied by a "one" whose value is known only at run time.
     QByteArray bytes(bool late) {
         onnx::GraphProto& graph = *m_model.mutable_graph();
         if (late) {
@@ -100,7 +100,7 @@ constexpr std::int64_t kTera = 1'000'000'000'000;
 
 } // namespace
 
-/// A few bytes that ask for a world of memory.
+/// Files of a few bytes that ask for huge amounts of memory or time.
 class TestBombs : public QObject {
     Q_OBJECT
 
@@ -184,7 +184,7 @@ private Q_SLOTS:
         QVERIFY2(ran.err.contains("\"bomb\""), qPrintable(ran.err));
     }
 
-    /// A cycle is an error of the graph: it opens, so that it can be mended.
+    /// A cycle is an error of the graph: the file opens, so that it can be fixed.
     void aModelThatGoesInCircles() {
         const Program twb;
         onnx::ModelProto model;

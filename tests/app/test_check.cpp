@@ -53,7 +53,7 @@ private Q_SLOTS:
         QVERIFY(ended.out.endsWith("4 graphs, 1 error, 0 warnings, 2 not checked\n"));
     }
 
-    /// "--" ends the options: what follows are files, whatever they are called.
+    /// "--" ends the options; all arguments after it are files.
     void filesNamedLikeOptionsAndCommands() {
         const Program twb;
         for (const char* name : {"a.twb", "-odd.twb", "--json", "run"}) twb.save(name, smallGraph());

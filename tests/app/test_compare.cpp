@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A report of the crossing graph on a simulated H200; then changed by `edit`.
+/// A report of the crossing graph on a simulated H200, changed by `edit`.
 template <class Edit> void saveReport(const Program& twb, const QString& name, const Edit& edit) {
     twb.save(QStringLiteral("g.twb"), crossingGraph());
     const Ended ended = twb.run({"run", "g.twb", "--quiet", "--iterations", "30", "--report", "r.json",
@@ -22,7 +22,7 @@ template <class Edit> void saveReport(const Program& twb, const QString& name, c
 
 void asItIs(json&) {}
 
-/// The cases of a JUnit file, as "name outcome".
+/// The test cases of a JUnit file, as "name outcome".
 QStringList casesIn(const QByteArray& xml) {
     QXmlStreamReader reader(xml);
     QStringList out;
@@ -119,7 +119,7 @@ private Q_SLOTS:
                  qPrintable(said));
     }
 
-    /// A modelled time says nothing of a measured one.
+    /// A modelled time is not compared with a measured one.
     void modelledAndMeasuredAreNotCompared() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);
@@ -155,7 +155,7 @@ private Q_SLOTS:
         saveReport(twb, QStringLiteral("c.json"), measured(1.5, 1.6));
         QVERIFY(twb.run({"compare", "a.json", "b.json"}).out.contains("measured, within noise"));
         QVERIFY(twb.run({"compare", "a.json", "c.json"}).out.contains("+50.0 % measured"));
-        // A limit is a limit, but what it is worth is said.
+        // The limit applies, but the message says that the difference is within noise.
         const Ended ended = twb.run({"compare", "a.json", "b.json", "--fail-if-time-grows", "10%"});
         QCOMPARE(ended.exit, 1);
         QVERIFY2(ended.err.contains("; single iterations differ by as much"), qPrintable(ended.err));
@@ -178,7 +178,8 @@ private Q_SLOTS:
              {QStringList{"compare", "a.json", "a.json"}, QStringList{"report", "a.json", "-o", "a.html"}}) {
             const Ended ended = twb.run(arguments);
             QCOMPARE(ended.exit, 4);
-            QVERIFY2(ended.err.contains("a.json") && ended.err.contains("is not a report from twb run --report"),
+            QVERIFY2(ended.err.contains("a.json") &&
+                         ended.err.contains("is not a report from twb run --report"),
                      qPrintable(ended.err));
         }
         QVERIFY(!twb.exists(QStringLiteral("a.html")));

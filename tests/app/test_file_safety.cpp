@@ -13,7 +13,7 @@ using namespace twb::test;
 
 namespace {
 
-/// y = Relu(x + w), with a w that is too large for a Constant.
+/// y = Relu(x + w), with w too large for a Constant.
 onnx::ModelProto largeModel(float value) {
     onnx::ModelProto model = smallModel();
     auto& weight = *model.mutable_graph()->mutable_initializer(0);
@@ -35,7 +35,7 @@ QByteArray bytesOf(const onnx::ModelProto& model) {
     return QByteArray::fromStdString(model.SerializeAsString());
 }
 
-/// Every file of the folder, links as what they lead to.
+/// Every file of the folder with its content; links are followed.
 QHash<QString, QByteArray> snapshot(const Program& twb) {
     QHash<QString, QByteArray> out;
     QDirIterator entry(twb.file(QString()), QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
@@ -47,7 +47,7 @@ QHash<QString, QByteArray> snapshot(const Program& twb) {
     return out;
 }
 
-/// A project that reads a tensor, a model, a report, a profile, a file of another program, and links to them.
+/// A project that reads a tensor, a model, a report, a profile, another program's file, and links to them.
 void prepare(const Program& twb) {
     twb.write("A.onnx", bytesOf(largeModel(1)));
     twb.write("notes.txt", "somebody's notes");
@@ -70,7 +70,7 @@ void prepare(const Program& twb) {
 
 } // namespace
 
-/// No command destroys a file that its command line does not say is to be replaced.
+/// No command replaces a file unless its command line says so.
 class TestFileSafety : public QObject {
     Q_OBJECT
 
@@ -95,7 +95,7 @@ private Q_SLOTS:
         row("fix e.twb -o e.twb");
         row("fix e.twb -o soft.twb");
         row("fix e.twb -o notes.txt");
-        row("fix e.twb -o folder/e.twb"); // where w.npy would be missing
+        row("fix e.twb -o folder/e.twb"); // the name that w.npy would get
         row("place e.twb -o hard.twb");
         row("place e.twb -o r.json");
         row("place e.twb -o folder/e.twb");
@@ -163,7 +163,7 @@ private Q_SLOTS:
         QVERIFY(QFileInfo(twb.file("soft.twb")).isSymLink());
     }
 
-    /// The file beside the project is named by nobody, so an existing one is never replaced.
+    /// The command line does not name the file beside the project, so an existing one is never replaced.
     void importTakesAFreeNameForItsTensors() {
         const Program twb;
         twb.write("A.onnx", bytesOf(largeModel(1)));
@@ -174,12 +174,12 @@ private Q_SLOTS:
         QCOMPARE(twb.read("p.safetensors"), "somebody's tensors");
         QCOMPARE(twb.run({"run", "p.twb", "--quiet", "--output", "w=before.npy"}).exit, 0);
 
-        // The same model again: its tensors are there.
+        // Importing the same model again finds its tensors in place.
         const auto before = snapshot(twb);
         QCOMPARE(twb.run({"import", "A.onnx", "-o", "p.twb"}).exit, 0);
         QVERIFY(snapshot(twb) == before);
 
-        // Another one: a project that shares the old tensors keeps them.
+        // Importing another model leaves the tensors of a project that shares them.
         twb.write("q.twb", twb.read("p.twb"));
         twb.write("A.onnx", bytesOf(largeModel(2)));
         const Ended other = twb.run({"import", "A.onnx", "-o", "p.twb"});
@@ -190,8 +190,8 @@ private Q_SLOTS:
         QCOMPARE(twb.tensor("q.npy"), twb.tensor("before.npy"));
     }
 
-    /// A limit on the size of files stands in for a full disk: of 16 KiB for tensors of 20 kB, and of 40 KiB,
-    /// into which the tensors go but not the project.
+    /// A file size limit stands in for a full disk: 16 KiB for 20 kB of tensors, and 40 KiB, enough for the
+    /// tensors but not for the project.
     void aFailedImportLeavesEverythingAsItWas_data() {
         QTest::addColumn<int>("limitKiB");
         QTest::newRow("tensors") << 16;
@@ -231,7 +231,7 @@ private Q_SLOTS:
         QCOMPARE(snapshot(twb).size(), 1);
     }
 
-    /// A batch that was killed before its end is known as one.
+    /// A batch that was killed is recognised as incomplete.
     void aBatchKnowsItsOwnFolder() {
         const Program twb;
         twb.save("a.twb", smallGraph());

@@ -15,7 +15,7 @@ namespace {
 
 const QString kOdd = QStringLiteral("a \"quoted\" </script><b>\n\\ 😀 & 'more'");
 
-/// As the crossing graph, with names that every format must escape.
+/// The crossing graph, with names that every format must escape.
 GraphMaker oddGraph() {
     GraphMaker maker;
     const std::string odd = kOdd.toStdString();
@@ -27,7 +27,7 @@ GraphMaker oddGraph() {
     return maker;
 }
 
-/// What a simulated run of it leaves in `twb`: r.json, t.json, r.html, out.txt, and batch's folder.
+/// Runs it on a simulated device and leaves r.json, t.json, r.html, out.txt and the batch's folder in `twb`.
 void runSimulated(const Program& twb) {
     twb.save(QStringLiteral("g.twb"), oddGraph());
     const Ended ended = twb.run({"run", "g.twb", "--iterations", "40", "--report", "r.json", "--trace",
@@ -40,8 +40,8 @@ void runSimulated(const Program& twb) {
     QVERIFY(twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"}).exit == 0);
 }
 
-/// One that runs, one with nodes that had better stand elsewhere, one whose move costs copies, one with a
-/// mismatch; and where they are compared, two reports.
+/// A graph that runs, one with better placements, one whose placement costs copies, one with a mismatch; for
+/// compare, two reports.
 void saveForCommands(const Program& twb, const QString& command) {
     twb.save(QStringLiteral("g.twb"), oddGraph());
     GraphMaker moves;
@@ -76,7 +76,7 @@ void saveForCommands(const Program& twb, const QString& command) {
                     .exit == 0);
 }
 
-/// Every object below `value` that has a "*_ms" of its own, or a rate.
+/// Visits every object below `value` that has a "*_ms" member or a rate.
 void visit(const json& value, const QString& place,
            const std::function<void(const json&, const QString&)>& see) {
     if (value.is_object()) see(value, place);
@@ -93,12 +93,12 @@ bool hasFigure(const json& object) {
 
 } // namespace
 
-/// No figure of a simulated device passes for a measured one, and figures that belong together agree.
+/// No time of a simulated device may look measured, and related figures must agree.
 class TestHonesty : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    /// Beside each time of a row there is "modelled", or it is one that the row's place says of.
+    /// Every row with a time has "modelled", or inherits it from its position in the report.
     void reportsLabelEveryRow() {
         const Program twb;
         runSimulated(twb);
@@ -106,7 +106,7 @@ private Q_SLOTS:
         int modelled = 0;
         visit(report, {}, [&](const json& object, const QString& place) {
             if (!hasFigure(object)) return;
-            // The root has "clock"; a slice has its step's and its stream's.
+            // The root has "clock"; a slice inherits from its step and its stream.
             if (place.isEmpty()) {
                 QCOMPARE(object.at("clock"), "modelled");
                 return;
@@ -126,7 +126,8 @@ private Q_SLOTS:
             QCOMPARE(step.at("modelled"), step.at("device") == "cuda:0");
     }
 
-    /// Each row of a table, of the summary and of the page's tables with a simulated device's time says so.
+    /// Each row with a time of a simulated device is labelled in the tables, in the summary and on the report
+    /// page.
     void tablesAndPagesLabelEveryRow() {
         const Program twb;
         runSimulated(twb);
@@ -168,8 +169,8 @@ private Q_SLOTS:
         QVERIFY(page.contains(QStringLiteral("one iteration, median, modelled")));
     }
 
-    /// What the commands print: a line with a time or a rate says what kind it is, and no figure of a
-    /// simulated device is without the word.
+    /// Each printed line with a time or a rate is labelled, and no time of a simulated device lacks the word
+    /// "modelled".
     void everyLineSaysWhatItsTimesAre_data() {
         QTest::addColumn<QStringList>("command");
         const QString map = QStringLiteral("--device-map");
@@ -205,7 +206,7 @@ private Q_SLOTS:
         QVERIFY2(lines > 0, qPrintable(ended.out));
     }
 
-    /// Beside a time, or in what holds it, there is "modelled"; of a pair of them both.
+    /// Each time has "modelled" beside it or in the enclosing object; a pair of times has one for each.
     void everyTimeInJsonSaysWhatItIs_data() {
         QTest::addColumn<QStringList>("command");
         const auto row = [&](const char* name, const QStringList& command) {
@@ -244,7 +245,7 @@ private Q_SLOTS:
         QVERIFY(labelled > 0);
     }
 
-    /// A module has no figures: what it takes elsewhere is not known.
+    /// A module has no times: its time on another device is unknown.
     void modulesClaimNothing() {
         const Program twb;
         runSimulated(twb);
@@ -261,7 +262,7 @@ private Q_SLOTS:
         QCOMPARE(page.count(QStringLiteral("</script>")), 1);
         QVERIFY(page.contains(QStringLiteral("a &quot;quoted&quot; &lt;/script&gt;&lt;b&gt;")));
         QVERIFY(page.contains(QStringLiteral("😀 &amp; &#39;more&#39;")));
-        // The pictures are well-formed by themselves.
+        // The pictures are well-formed XML documents of their own.
         auto picture = QRegularExpression(QStringLiteral("<svg.*?</svg>"),
                                           QRegularExpression::DotMatchesEverythingOption)
                            .globalMatch(page);
@@ -273,11 +274,11 @@ private Q_SLOTS:
             ++pictures;
         }
         QCOMPARE(pictures, 3);
-        // Nothing is fetched from elsewhere.
+        // The page fetches nothing from the network.
         QVERIFY(!page.contains(QRegularExpression(QStringLiteral("(src|href)=|url\\(|@import|https?://"))));
     }
 
-    /// Chrome's trace format: integer pid and tid, X events of a track nested or apart, names whole.
+    /// Chrome's trace format: integer pid and tid, X events of a track nested or disjoint, complete names.
     void tracesAreValid() {
         const Program twb;
         runSimulated(twb);
@@ -309,7 +310,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Bytes are those of the edge, times the iterations; times are those of the timeline.
+    /// Bytes are the edge's bytes times the iterations; times are those of the timeline.
     void theLedgerAgreesWithTheTrace() {
         const Program twb;
         runSimulated(twb);

@@ -21,7 +21,7 @@ QString problem(const std::string& schema, const nlohmann::json& value) {
 
 } // namespace
 
-/// The published schemas of what the commands print, against what they print.
+/// Validates the commands' JSON output against the published schemas.
 class TestJsonSchemas : public QObject {
     Q_OBJECT
 
@@ -53,7 +53,7 @@ private Q_SLOTS:
             const nlohmann::json out = twb.json(QLatin1String(folder) + QStringLiteral("/summary.json"));
             QVERIFY(out.at("runs").size() >= 2);
             QCOMPARE(problem("batch", out), QString());
-            // A second time what is there is taken as it is.
+            // The second batch reuses the existing reports.
             twb.run({"batch", "g.twb", "--set", "base.value=1,2,inf", "--report", "swept", "--quiet"});
         }
     }
@@ -96,7 +96,7 @@ private Q_SLOTS:
         QCOMPARE(problem("predict", predict), QString());
     }
 
-    /// Of each schema and each key that it demands: without it, or with another type, it is found.
+    /// For each required key of each schema: the validator reports if the key is missing or has another type.
     void whatBreaksOneIsFound() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), crossingGraph());

@@ -43,7 +43,7 @@ private Q_SLOTS:
             QVERIFY2(ended.err.contains("cuda:0 must be a real GPU in this run: " + none),
                      qPrintable(ended.err));
         }
-        // As it is on this machine: a GPU, or a reason.
+        // The result depends on this machine: a GPU, or a reason why there is none.
         qunsetenv("TWB_CUDA_PLUGIN");
         const auto json = parsed(m_twb.run({"devices", "--json"}).out);
         QCOMPARE(json.at("cuda").at("present"), json.at("cuda").at("message") == "");

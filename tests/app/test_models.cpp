@@ -42,7 +42,7 @@ private Q_SLOTS:
         QCOMPARE(checked.exit, 3);
         QVERIFY2(checked.out.contains("unknown op \"NeverHeardOf\" of opset 17 (node \"NeverHeardOf_y\")"),
                  qPrintable(checked.out));
-        // All else runs up to it.
+        // Everything that does not depend on the placeholder runs.
         const Ended ran = twb.run({"run", "a.twb", "--output", "layer1/add=sum.npy"});
         QCOMPARE(ran.exit, 3);
         QVERIFY2(ran.err.contains("a.twb: 2 of 5 nodes did not run: placeholders and their consumers"),

@@ -32,7 +32,7 @@ private Q_SLOTS:
         QVERIFY(json["iteration_ms"].toDouble() <= json["iteration_ms_with_to_on_each"].toDouble());
     }
 
-    /// The sum of a mended file is the one that was claimed, also when nothing is left to be mended.
+    /// The predicted time of a fixed file is the one that `fix` printed, even if nothing is left to fix.
     void fixClaimsWhatPredictSays() {
         GraphMaker g;
         const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{512, 512}}});

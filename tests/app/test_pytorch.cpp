@@ -32,7 +32,7 @@ Analysis analyzed(const Graph& graph, const TensorFiles* files) {
     return analyze(graph, devices, graph.info().policy, files);
 }
 
-/// The example; one with an error after its lesson's fix.
+/// The example, with the lesson's fix applied if it has an error.
 Graph mended(const fs::path& path) {
     Graph graph = loadProject(path);
     const auto files = makeProjectFiles(path.parent_path());
@@ -50,7 +50,7 @@ std::int64_t copiesOf(const Graph& graph, const TensorFiles* files) {
     return explicitOnes + static_cast<std::int64_t>(analyzed(graph, files).implicitCopies.size());
 }
 
-/// What the module does each time, without the functions that load and show.
+/// The module's classes and functions without those that load inputs and print.
 QString working(const QByteArray& module) {
     const QString text = QString::fromUtf8(module);
     const auto start = text.indexOf(QRegularExpression(QStringLiteral("\n(class \\w+\\(nn|def graph)")));
@@ -75,7 +75,7 @@ private Q_SLOTS:
         m_hasTorch = Program::wait(process).exit == 0;
     }
 
-    /// Each is exported and runs under PyTorch with cuda:0 on the cpu, all in one interpreter.
+    /// Every example is exported and runs under PyTorch with cuda:0 mapped to cpu, all in one interpreter.
     void everyExampleGivesItsNumbers() {
         if (!m_hasTorch) QSKIP("skipped: PyTorch is not installed (Debian: python3-torch)");
         const Program twb;
@@ -102,7 +102,7 @@ private Q_SLOTS:
         python.start(kPython, {QStringLiteral("all.py")});
         const Ended ran = Program::wait(python, 120000);
         QVERIFY2(ran.exit == 0, qPrintable(ran.err));
-        // Whatever the window offers as an example or a lesson is among them.
+        // Contains every example and lesson that the window offers.
         QStringList offered;
         for (QDirIterator all(QString::fromStdString(kExamples.string()), {QStringLiteral("*.twb")},
                               QDir::Files, QDirIterator::Subdirectories);
@@ -130,17 +130,18 @@ private Q_SLOTS:
                                             .arg(probe, name)
                                             .arg(got[i])
                                             .arg(wanted[i])));
-                // It is printed, too, once an iteration or once in the end.
+                // Its value is also printed, once per iteration or once at the end.
                 QVERIFY2(ran.out.contains(probe), qPrintable(probe));
                 ++compared;
             }
-            QVERIFY2(compared > 0, qPrintable(name)); // an example that shows nothing
+            QVERIFY2(compared > 0, qPrintable(name)); // every example has a Probe
             const QDir written(twb.file(stem + QStringLiteral(".out")));
-            QCOMPARE(int(written.entryList({QStringLiteral("*.npy")}).size()), compared); // and nothing else
+            QCOMPARE(int(written.entryList({QStringLiteral("*.npy")}).size()),
+                     compared); // no other files are written
         }
     }
 
-    /// Also of one that only a module reads: whoever calls the module brings another value.
+    /// This includes an Input that only a module reads: the caller of the module passes another value.
     void anInputIsAnArgument() {
         GraphMaker maker;
         const NodeId x = maker.node("Input", "x", "cpu", {{"shape", std::vector<std::int64_t>{2, 3}}});
@@ -204,7 +205,7 @@ private Q_SLOTS:
         QVERIFY(twb.exists(QStringLiteral("g_tensors.safetensors")));
     }
 
-    /// Two frames that wait for each other cannot be functions; their nodes still come in order.
+    /// Two modules that depend on each other cannot be functions; their nodes are still emitted in order.
     void framesThatWaitForEachOtherAreTakenApart() {
         GraphMaker maker;
         const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}});

@@ -29,7 +29,7 @@ GraphMaker failingGraph() {
 
 } // namespace
 
-/// The published schemas, against what the program writes. Every key must be described.
+/// Validates the program's reports against the published schemas. Every key must be described.
 class TestReportSchema : public QObject {
     Q_OBJECT
 

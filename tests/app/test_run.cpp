@@ -21,11 +21,11 @@ nlohmann::json probeOf(const nlohmann::json& report, const std::string& name) {
     return nullptr;
 }
 
-/// What a process has computed so far, by /proc.
+/// The CPU time of a process so far, from /proc.
 double cpuSeconds(qint64 process) {
     QFile file(QStringLiteral("/proc/%1/stat").arg(process));
     if (!file.open(QIODevice::ReadOnly)) return 0;
-    const QByteArray all = file.readAll(); // its second field, the name in brackets, may have spaces
+    const QByteArray all = file.readAll(); // the second field, a name in parentheses, may contain spaces
     const QList<QByteArray> fields = all.mid(all.lastIndexOf(')') + 2).split(' ');
     return (fields.value(11).toDouble() + fields.value(12).toDouble()) / double(::sysconf(_SC_CLK_TCK));
 }
@@ -282,8 +282,8 @@ private Q_SLOTS:
         QVERIFY(!twb.exists("o.npy"));
     }
 
-    /// Found by a newcomer: a simulated device of 141 GB took the machine's memory until the system killed
-    /// it.
+    /// Once, a simulated device of 141 GB took all of the machine's memory until the system killed the
+    /// program.
     void whatIsSimulatedMustFitIntoThisMachine() {
         const std::int64_t elements = static_cast<std::int64_t>(systemMemoryBytes()) / 4 / 10 * 11;
         if (elements * 4 > 141'000'000'000) QSKIP("this machine holds all that the simulated device does");
@@ -315,7 +315,7 @@ private Q_SLOTS:
         process.start(Program::path(), {"run", "a.twb", "--iterations", "1000000000", "--output", "b=o.npy",
                                         "--report", "r.json"});
         QVERIFY(process.waitForStarted());
-        // By then it has computed for far longer than it takes to start: iterations have ended.
+        // After that much CPU time, well beyond the start-up, some iterations have ended.
         QTRY_VERIFY_WITH_TIMEOUT(cpuSeconds(process.processId()) > 0.5, 60000);
         QCOMPARE(process.state(), QProcess::Running);
         ::kill(static_cast<pid_t>(process.processId()), signal);
@@ -330,7 +330,7 @@ private Q_SLOTS:
         QCOMPARE(left, (QStringList{"a.twb", "o.npy", "r.json"}));
     }
 
-    /// Found by a newcomer: nothing was said for as long as the kernel ran on.
+    /// Once, the program printed nothing while a long kernel ran.
     void ctrlCSaysWhatItWaitsFor() {
         const Program twb;
         GraphMaker maker;
@@ -347,7 +347,7 @@ private Q_SLOTS:
         process.setWorkingDirectory(twb.file(""));
         process.start(Program::path(), {"run", "a.twb", "--output", "a=o.npy"});
         QVERIFY(process.waitForStarted());
-        QTRY_VERIFY_WITH_TIMEOUT(twb.exists("alive.npy"), 60000); // then the product begins
+        QTRY_VERIFY_WITH_TIMEOUT(twb.exists("alive.npy"), 60000); // only then does the product start
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         process.setReadChannel(QProcess::StandardError);
         QVERIFY(process.waitForReadyRead());

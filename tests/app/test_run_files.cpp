@@ -7,7 +7,7 @@
 using namespace twb;
 using namespace twb::test;
 
-/// What a run reads and what it writes.
+/// The files that a run reads and writes.
 class TestRunFiles : public QObject {
     Q_OBJECT
 
@@ -34,7 +34,7 @@ private Q_SLOTS:
         maker.node("Probe", "q", "cpu", {}, {other});
         twb.save("inner/a.twb", maker);
         QCOMPARE(twb.run({"run", "inner/a.twb"}).exit, 3);
-        // Not even when the user names that file for another node.
+        // This holds even if the user names that file for another node.
         QCOMPARE(twb.run({"run", "inner/a.twb", "--input", "z=outside.npy"}).exit, 3);
         const Ended ended = twb.run({"check", "inner/a.twb"});
         QVERIFY2(ended.out.contains("run twb with --allow-outside"), qPrintable(ended.out));
@@ -124,7 +124,7 @@ private Q_SLOTS:
         QCOMPARE(Program::wait(process).exit, 4);
     }
 
-    /// Found by a newcomer: the rename that makes writing atomic put files in the place of devices.
+    /// Once, the rename of an atomic write replaced a device by a regular file.
     void devicesAndPipesStayWhatTheyAre() {
         const Program twb;
         twb.save("a.twb", smallGraph());
@@ -136,7 +136,7 @@ private Q_SLOTS:
         QProcess reader;
         reader.start("cat", {pipe});
         QVERIFY(reader.waitForStarted());
-        bool written = false; // once it is, nobody reads the pipe any more
+        bool written = false; // after that the pipe has no reader
         QTRY_VERIFY(written ||
                     (written = twb.run({"run", "a.twb", "--quiet", "--report", "pipe"}).exit == 0));
         QVERIFY(reader.waitForFinished());

@@ -76,8 +76,8 @@ private Q_SLOTS:
         for (const QString& path : pages())
             QTest::newRow(qPrintable(QDir(QStringLiteral(TWB_SOURCE_DIR)).relativeFilePath(path))) << path;
     }
-    /// The calls of a page run in order, in a copy of the examples. A call with `$` is followed by its
-    /// output: it may find errors in the graph if the page shows them, and its first line must be the page's.
+    /// The calls of a page run in order, in a copy of the examples. If a call begins with `$`, its output
+    /// follows: it may contain the errors that the page shows, and its first line must be the page's.
     void everyCallInTheDocumentationWorks() {
         QFETCH(QString, path);
         const Program twb;
@@ -128,7 +128,7 @@ private Q_SLOTS:
         const QStringList map{"--device-map", "cuda:1=simulated:t4"};
         const Ended run = twb.run(QStringList{"run", "a.twb"} + map);
         QCOMPARE(run.exit, 0);
-        // Beside what stands in for cuda:0, and why.
+        // The other line names the hardware that simulates cuda:0, and why.
         const QStringList said = run.err.split('\n', Qt::SkipEmptyParts);
         QCOMPARE(said.size(), 2);
         QCOMPARE(said[0] + "\n", "twb: " + remark);

@@ -22,7 +22,7 @@ KernelRunner gpuKernels() {
     };
 }
 
-/// The largest error that both kernels may have together.
+/// The sum of both kernels' tolerances.
 Tolerance between(const Op& op, DType dtype) {
     Tolerance tolerance = op.tolerance;
     tolerance.rtol *= 2;
@@ -31,7 +31,7 @@ Tolerance between(const Op& op, DType dtype) {
     return tolerance;
 }
 
-/// What a launch gives, or the sentence in which it is refused.
+/// The result of a launch, or the message of its error.
 struct Outcome {
     std::vector<Tensor> outputs;
     QString refusal;
@@ -51,7 +51,7 @@ Outcome outcomeOf(const Op& op, const Case& made, KernelRunner runner) {
 
 } // namespace
 
-/// Every GPU kernel, as the host's compiler made it, against the CPU's.
+/// Compares every GPU kernel, compiled for the host, with the CPU kernel.
 class TestCudaKernels : public QObject {
     Q_OBJECT
 
@@ -80,8 +80,8 @@ private Q_SLOTS:
         }
     }
 
-    /// Source and target dense along different axes, of sizes round those of the squares that are turned,
-    /// with and without gaps, which change where packs may lie.
+    /// Source and target are dense along different axes. Sizes are around the tile size; rows are with and
+    /// without gaps, which change the alignment of packs.
     void transposedCopies() {
         HostQueue queue("Transpose");
         for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64})
@@ -110,7 +110,7 @@ private Q_SLOTS:
             }
     }
 
-    /// A chain that has no kernel of its own.
+    /// A chain whose kernel is not compiled yet.
     void chainsRunOpByOp() {
         const auto member = [](const char* op, std::vector<std::size_t> operands) {
             return OpChain::Member{op, completeAttributes(*findOp(op), {}), std::move(operands)};

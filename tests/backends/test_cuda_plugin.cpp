@@ -28,7 +28,7 @@ bool hasDriver() {
 
 } // namespace
 
-/// Each way in which there can be no GPU is one sentence of its own.
+/// Each reason for a missing GPU has its own message.
 class TestCudaPlugin : public QObject {
     Q_OBJECT
 

@@ -15,7 +15,7 @@ using namespace twb::test;
 
 namespace {
 
-/// What the graph's probes see, by their names.
+/// The tensors of the graph's Probes, by name.
 std::map<std::string, std::vector<double>> probesOf(const Graph& graph, const DeviceMap& map) {
     std::map<std::string, PortRef> sources;
     std::set<PortRef> keep;
@@ -31,7 +31,7 @@ std::map<std::string, std::vector<double>> probesOf(const Graph& graph, const De
 
 } // namespace
 
-/// The graphs of tests/gpu.sh, by the GPU's kernels on the host: what they give on the cpu.
+/// Runs the graphs of tests/gpu.sh with the GPU's kernels on the host and compares them with the cpu.
 class TestGpuGraphs : public QObject {
     Q_OBJECT
 
@@ -48,7 +48,7 @@ private Q_SLOTS:
     void giveWhatTheCpuGives() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);
-        if (inBlocks) emulateBlocks(); // for good: the rows after it, too
+        if (inBlocks) emulateBlocks(); // permanently, and so do all rows after it
         const Graph graph =
             loadProject(std::filesystem::path(TWB_SOURCE_DIR) / "tests/gpu" / (file.toStdString() + ".twb"));
         const auto wanted = probesOf(graph, simulatedMap());

@@ -35,7 +35,7 @@ void append(const KernelContext& c) {
     list[++list[0]] = static_cast<std::int32_t>(c.attributes.integer("n"));
 }
 
-std::atomic<int> team{0}; ///< threads that work at once in a kernel
+std::atomic<int> team{0}; ///< number of threads in a kernel at once
 void countTeam(const KernelContext&) {
     std::set<std::thread::id> seen;
     std::mutex mutex;
@@ -91,7 +91,7 @@ private Q_SLOTS:
 void TestHostStream::worksInOrderBeyondItsRing() {
     const MeasuredDurations durations;
     HostStream stream(durations);
-    constexpr int launches = 20000; // several times the ring
+    constexpr int launches = 20000; // several times the ring's capacity
     std::vector<std::int32_t> list(launches + 1, 0);
     std::vector<Attributes> attributes(launches);
     std::vector<Launch> all(launches, launchOf(append));
@@ -113,7 +113,7 @@ void TestHostStream::waitsForTheRecordBeforeTheWait() {
     HostStream a(durations);
     HostStream b(durations);
     HostEvent event;
-    b.wait(event); // never recorded: nothing to wait for
+    b.wait(event); // never recorded, so there is nothing to wait for
     counter = 0;
     isHeld = true;
     const Launch sleeping = launchOf(held);
@@ -136,7 +136,7 @@ void TestHostStream::waitsForTheRecordBeforeTheWait() {
 }
 
 void TestHostStream::pingPong() {
-    // Two streams that hand a value to and fro: each reads what the other wrote, thousands of times.
+    // Two streams pass a value back and forth: each reads the other's result, thousands of times.
     const MeasuredDurations durations;
     HostStream a(durations);
     HostStream b(durations);
@@ -163,7 +163,7 @@ void TestHostStream::pingPong() {
 void TestHostStream::anEmptyTensorIsThere() {
     const MeasuredDurations durations;
     HostStream stream(durations);
-    // Without memory, which an empty tensor has none of; the second input is not connected.
+    // An empty tensor has no memory; the second input is not connected.
     const std::array<TensorView, 2> inputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}},
                                            TensorView{}};
     const std::array<TensorView, 1> outputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}}};
@@ -206,7 +206,8 @@ void TestHostStream::theVirtualClockTakesWhatTheProfileSays() {
     const auto compute = backend->createStream(QueueKind::compute);
     LaunchTiming timing;
     Launch launch = launchOf(slow);
-    launch.cost = {5e6, 1e3, DType::f32}; // 5 µs of arithmetic after 2 µs of launch, however slow the host is
+    launch.cost = {5e6, 1e3,
+                   DType::f32}; // 5 µs of arithmetic after 2 µs of launch, independent of the host's speed
     launch.timing = &timing;
     compute->launch(launch);
     compute->synchronize();
@@ -234,7 +235,7 @@ void TestHostStream::waitingMovesTheVirtualClock() {
     const auto b = backend->createStream(QueueKind::compute);
     const auto event = backend->createEvent();
     Launch launch = launchOf(count);
-    launch.cost = {98e6, 0, DType::f32}; // 100 µs with the launch
+    launch.cost = {98e6, 0, DType::f32}; // 100 µs including the launch
     LaunchTiming first;
     LaunchTiming second;
     launch.timing = &first;
@@ -291,7 +292,7 @@ void TestHostStream::allocatorReusesAndRefuses() {
                  e.what());
     }
     QVERIFY_EXCEPTION_THROWN(allocator.allocate(SIZE_MAX, MemoryKind::device), Error);
-    // What is simulated lies in this machine's memory, also when it is not written to yet.
+    // Simulated memory is host memory and counts even before it is written.
     CachingAllocator roomy(Device::cuda(1), MemoryKind::device, std::size_t{1} << 50);
     std::vector<BufferPtr> held;
     try {
@@ -299,8 +300,7 @@ void TestHostStream::allocatorReusesAndRefuses() {
         QFAIL("more was given out than the machine has");
     } catch (const Error& e) {
         QCOMPARE(e.code(), ErrorCode::outOfMemory);
-        QVERIFY2(QString::fromUtf8(e.what()).contains(QStringLiteral("in the host's memory")),
-                 e.what());
+        QVERIFY2(QString::fromUtf8(e.what()).contains(QStringLiteral("in the host's memory")), e.what());
     }
     // A buffer may outlive its allocator.
     BufferPtr orphan;
@@ -335,13 +335,13 @@ void TestHostStream::memorySpacesAreApart() {
     const BufferPtr buffer = backend->memory().allocate(100, MemoryKind::device);
     const Tensor tensor(buffer, {DType::f32, {25}});
     QVERIFY_EXCEPTION_THROWN((void)tensor.values<float>(),
-                             Error); // device memory is not read through the host's door
+                             Error); // device memory is not accessible as host memory
     QCOMPARE(backend->memory().stats().used, std::size_t{128});
     QCOMPARE(cpuBackend()->info().simulated, false);
     QCOMPARE(backend->info().simulated, true);
 }
 
-/// A kernel holds the turn while it runs, and a copy waits for it.
+/// A kernel holds the mutex while it runs; a copy waits for it.
 void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
     const MeasuredDurations durations;
     HostStream stream(durations);
@@ -353,7 +353,7 @@ void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
     const std::array<TensorView, 1> in{TensorView{static_cast<void*>(shown.data()), DType::i64, Shape{}, {}}};
     const std::array<TensorView, 1> out{TensorView{&isFree, DType::i32, Shape{}, {}}};
     Launch look = launchOf([](const KernelContext& c) {
-        std::thread([&] { // a thread must not try a mutex that it holds
+        std::thread([&] { // a thread must not call try_lock on a mutex that it holds
             std::mutex& held = **c.inputs[0].as<std::mutex*>();
             *c.outputs[0].as<std::int32_t>() = held.try_lock() ? 1 : 0;
         })
@@ -381,7 +381,7 @@ void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
     held.unlock();
     stream.synchronize();
     QCOMPARE(to, 7);
-    QVERIFY(timing.start >= before); // the wait is not part of its time
+    QVERIFY(timing.start >= before); // the wait does not count as the step's time
 }
 
 void TestHostStream::kernelsShareAsManyThreadsAsWereAskedFor() {

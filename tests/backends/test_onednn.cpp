@@ -14,10 +14,10 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A tensor of a batch, channels and two axes, in the layout asked for.
+/// A tensor with a batch axis, a channel axis and two more, in the given layout.
 struct Image {
     Tensor dense;
-    Tensor last; ///< the same, channels last
+    Tensor last; ///< the same, channels-last
     bool channelsLast = false;
 
     Image(Dice& dice, DType dtype, const Shape& shape, bool channelsLast)
@@ -40,7 +40,7 @@ private:
 };
 
 QString differenceOf(const Image& got, const std::vector<double>& expected) {
-    // bf16 keeps 8 digits of 2.
+    // bf16 has 8 significant bits.
     const Tolerance tolerance =
         got.dense.dtype() == DType::bf16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-5, 1e-5};
     const auto values = got.values();
@@ -52,7 +52,7 @@ QString differenceOf(const Image& got, const std::vector<double>& expected) {
 
 } // namespace
 
-/// The same numbers as the definitions, in each layout; and nothing done where oneDNN would give others.
+/// The results follow the definitions in each layout, and oneDNN is not used where its results would differ.
 class TestOneDnn : public QObject {
     Q_OBJECT
 
@@ -129,7 +129,7 @@ void TestOneDnn::pooling() {
     if (served == 0) QSKIP("oneDNN has no pooling for this machine");
 }
 
-/// oneDNN's maximum passes over NaN, and makes the lowest number of −∞.
+/// oneDNN's maximum ignores NaN and turns −∞ into the lowest finite number.
 void TestOneDnn::maximumOfSpecialValues() {
     WindowAxis axis{.in = 4, .out = 2, .kernel = 2, .stride = 2};
     const Window window{{axis, axis}};

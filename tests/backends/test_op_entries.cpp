@@ -13,7 +13,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Ops that an export to PyTorch refuses, since no function of PyTorch computes the same.
+/// Ops that the export to PyTorch refuses, because no function of PyTorch is equivalent.
 const std::set<std::string> kWithoutPyTorch{
     "Bernoulli",         "DeformConv",     "Imputer",         "LabelEncoder", "LinearClassifier",
     "LinearRegressor",   "MaxRoiPool",     "MelWeightMatrix", "Multinomial",  "NonMaxSuppression",
@@ -22,7 +22,7 @@ const std::set<std::string> kWithoutPyTorch{
 
 } // namespace
 
-/// What an op has beside its entry in the table, in folders that know more than the table does.
+/// Checks what an op needs beside its table entry, in folders that depend on the table.
 class TestOpEntries : public QObject {
     Q_OBJECT
 

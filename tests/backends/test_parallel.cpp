@@ -22,7 +22,7 @@ private Q_SLOTS:
         for (const auto& count : visits) QCOMPARE(count.load(), 1);
     }
 
-    /// An exception that leaves an OpenMP region by itself ends the program.
+    /// An exception that leaves an OpenMP region would terminate the program.
     void anExceptionComesOutOfTheRegion_data() {
         QTest::addColumn<bool>("everywhere");
         QTest::newRow("one range") << false;
@@ -37,7 +37,7 @@ private Q_SLOTS:
                                                             throw std::bad_alloc();
                                                     }),
                                      std::bad_alloc);
-        // The threads work on.
+        // The threads can be used again.
         std::atomic<std::int64_t> sum{0};
         parallelRanges(1000, 1'000'000'000, 1,
                        [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });

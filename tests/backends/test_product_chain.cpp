@@ -14,7 +14,7 @@ using namespace twb::test;
 
 namespace {
 
-/// A chain's members, one after the other, each by its own host kernel.
+/// Runs the members of a chain one by one, each with its own host kernel.
 Tensor oneByOne(const OpChain& chain, const std::vector<Tensor>& inputs) {
     std::vector<Tensor> known = inputs;
     for (const OpChain::Member& member : chain.members) {
@@ -45,7 +45,7 @@ Tensor some(Dice& dice, DType dtype, const Shape& shape) {
     return inLayout(dice.tensor(dtype, shape, -2, 2), dice.layout());
 }
 
-/// An activation at the chain's end, where `choice` says so.
+/// Adds an activation at the end, depending on `choice`.
 void addActivation(OpChain& chain, int choice) {
     const std::size_t last = chain.inputs + chain.members.size() - 1;
     if (choice / 4 == 1) chain.members.push_back(member("Relu", {}, {last}));
@@ -53,7 +53,7 @@ void addActivation(OpChain& chain, int choice) {
         chain.members.push_back(member("Gelu", {{"approximate", std::string("tanh")}}, {last}));
 }
 
-/// A product, and, as `choice` says, a row and an activation behind it.
+/// A product, optionally with a row and an activation, depending on `choice`.
 struct Made {
     OpChain chain;
     std::vector<Tensor> inputs;
@@ -86,7 +86,7 @@ struct Made {
     }
 };
 
-/// A convolution, and, as `choice` says, a bias, an image and an activation behind it.
+/// A convolution, optionally with a bias, an image and an activation, depending on `choice`.
 struct Convolution {
     OpChain chain;
     std::vector<Tensor> inputs;
@@ -96,7 +96,7 @@ struct Convolution {
         const std::int64_t groups = dice.integer(1, 3);
         const std::int64_t ofGroup = dice.integer(1, 2);
         const std::int64_t channels = groups * dice.integer(1, 2);
-        // Planes of a whole number of packs, and others.
+        // Planes whose size is a multiple of the pack size, and others.
         const std::int64_t height = dice.one(2) ? 8 : dice.integer(1, 5);
         const std::int64_t width = dice.one(2) ? 4 : dice.integer(1, 7);
         inputs = {some(dice, dtype, {2, groups * ofGroup, height, width}),
@@ -118,12 +118,12 @@ struct Convolution {
     }
 };
 
-/// Chains of each kind that M makes, together and one by one; counts them.
+/// Compares chains of each kind that M makes with their ops run one by one; counts the chains.
 template <class M> void compareAll(const char* op, DType dtype, cuda::Ended byLibrary, int& compared) {
     Tolerance tolerance = findOp(op)->tolerance;
     tolerance.rtol *= 2;
     tolerance.atol = 1e-5;
-    // Each rounding in between may take a bit of sums of about 16.
+    // Each intermediate rounding may cost one bit of sums of about 16.
     if (isHalfWidth(dtype)) {
         const double bit = dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
         tolerance.rtol += 2 * bit;
@@ -133,7 +133,7 @@ template <class M> void compareAll(const char* op, DType dtype, cuda::Ended byLi
         for (std::uint32_t seed = 0; seed < 24; ++seed) {
             Dice dice(seed);
             const M made(dice, dtype, choice);
-            if (made.chain.members.size() < 2) continue; // a product alone is no chain
+            if (made.chain.members.size() < 2) continue; // a product alone is not a chain
             const Tensor wanted = oneByOne(made.chain, made.inputs);
             const Tensor got = together(made.chain, made.inputs, wanted.type(), byLibrary);
             const QString problem = difference(got, wanted.shape(), valuesOf(wanted), tolerance);
@@ -148,14 +148,15 @@ template <class M> void compareAll(const char* op, DType dtype, cuda::Ended byLi
 
 } // namespace
 
-/// Products with what ends them, by the GPU's code as the host's compiler made it, against their ops.
+/// Compares products with an epilogue, in the GPU's code compiled for the host, with their ops.
 class TestProductChain : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
     void givesWhatTheOpsGive() {
         int compared = 0;
-        // However much of the end the library does; of f16 and bf16 its stand-in does nothing.
+        // For each part of the epilogue that the library may do. For f16 and bf16, the library's stand-in
+        // does none.
         const std::vector<std::pair<DType, cuda::Ended>> ways{{DType::f32, cuda::Ended::none},
                                                               {DType::f32, cuda::Ended::row},
                                                               {DType::f32, cuda::Ended::all},

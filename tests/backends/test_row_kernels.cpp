@@ -17,7 +17,7 @@ using namespace twb::test;
 
 namespace {
 
-/// NaN behind all numbers, as in NumPy.
+/// NaN sorts after all numbers, as in NumPy.
 bool isBefore(double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; }
 
 template <class T> void keysAreInOrder(const std::vector<T>& values) {
@@ -74,7 +74,7 @@ void compare(std::string_view op, const Attributes& attributes, const std::vecto
 
 } // namespace
 
-/// What GPU kernels do with rows that are longer than one team's share, and the keys by which they sort.
+/// GPU kernels on rows that exceed one team's share, and their sort keys.
 class TestRowKernels : public QObject {
     Q_OBJECT
 
@@ -86,7 +86,7 @@ private Q_SLOTS:
         keysAreInOrder(integers<std::int32_t>());
         keysAreInOrder(std::vector<std::uint8_t>{0, 1, 127, 128, 255});
         keysAreInOrder(std::vector<std::uint32_t>{0, 1, 0x7fffffff, 0x80000000, 0xffffffff});
-        // Beyond what a double tells apart.
+        // Integers that doubles cannot tell apart.
         const std::vector<std::int64_t> wide = integers<std::int64_t>();
         for (std::size_t i = 1; i < wide.size(); ++i)
             QVERIFY(wide[i - 1] < wide[i] && cuda::keyOf(wide[i - 1]) < cuda::keyOf(wide[i]));
@@ -124,7 +124,7 @@ private Q_SLOTS:
             {"axis", std::int64_t{axis}}, {"reverse", reverse}, {"exclusive", exclusive}};
         for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
             Dice dice(static_cast<std::uint32_t>(dtype));
-            // By blocks, and where rows lie side by side by single threads; a last part that is not whole.
+            // Sums by blocks, and by single threads where rows are interleaved. The last block is partial.
             for (const Shape& shape : {axis == 1 ? Shape{3, 9001} : Shape{9001, 3},
                                        axis == 1 ? Shape{3, 4096} : Shape{1025, 32}}) {
                 const Tensor in = inLayout(dice.tensor(dtype, shape, -4, 4), dice.layout());
@@ -138,7 +138,7 @@ private Q_SLOTS:
         Dice dice(7);
         for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::i8, DType::i64})
             for (const bool largest : {true, false}) {
-                // Few different values, so that many are equal.
+                // Few distinct values, so that many are equal.
                 const Tensor in = dice.tensor(dtype, {2, 3000, 2}, -20, 20);
                 compare("TopK", {{"axis", std::int64_t{1}}, {"K", std::int64_t{1000}}, {"largest", largest}},
                         {in}, {});
@@ -151,7 +151,7 @@ private Q_SLOTS:
             Dice dice(seed);
             const std::int64_t count = dice.integer(200, 600);
             const Tensor boxes = dice.tensor(DType::f32, {2, count, 4}, 0, 1);
-            // Scores of one digit: many are equal, and the first of these counts.
+            // Scores with one digit: many are equal, and the first of them wins.
             const Tensor scores = Tensor::onHost({DType::f32, {2, 3, count}});
             for (float& score : scores.values<float>())
                 score = static_cast<float>(dice.integer(0, 9)) / 10.0F;

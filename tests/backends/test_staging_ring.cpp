@@ -17,7 +17,7 @@ using namespace twb;
 
 namespace {
 
-/// A device that copies late: each copy is done some time after it was queued.
+/// A device that completes each copy some time after it was queued.
 class LateQueue final : public CopyQueue {
 public:
     explicit LateQueue(std::size_t chunks) : m_marks(chunks, 0), m_thread([this] { work(); }) {}
@@ -48,7 +48,7 @@ public:
         m_changed.wait(lock, [&] { return m_done == m_queued; });
     }
 
-    bool forgetsMarks = false; ///< what a ring that reuses its chunks too early would do
+    bool forgetsMarks = false; ///< the effect of a ring that reuses its chunks too early
     int copiesLeft = 1 << 30;
 
 private:
@@ -149,7 +149,7 @@ private Q_SLOTS:
         }
     }
 
-    /// A copy that nobody wants any more stops between two chunks.
+    /// A cancelled copy stops between two chunks.
     void stopsWhenToldTo() {
         Fixture f(kChunk * 20);
         f.queue.copiesLeft = 3;
@@ -160,7 +160,7 @@ private Q_SLOTS:
         QCOMPARE(f.device[4 * kChunk], static_cast<unsigned char>(0));
     }
 
-    /// The first test would notice a chunk that is filled anew before its copy is done.
+    /// Shows that the first test would detect a chunk refilled before its copy is done.
     void reuseThatIsTooEarlyShows() {
         Fixture there(20'000);
         there.queue.forgetsMarks = true;

@@ -17,7 +17,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Both kernels' errors together.
+/// The sum of both kernels' tolerances.
 Tolerance between(std::string_view op, DType dtype) {
     Tolerance tolerance = findOp(op)->tolerance;
     tolerance.rtol *= 2;
@@ -37,7 +37,7 @@ void compare(std::string_view op, const Attributes& attributes, const std::vecto
     }
 }
 
-/// Few different numbers, eighths, so that sums are exact; `special`: an infinity or a NaN among them.
+/// A few distinct multiples of 1/8, so that sums are exact; `special` adds an infinity or a NaN.
 Tensor numbers(Dice& dice, DType dtype, const Shape& shape, double special = 0) {
     std::vector<double> values(static_cast<std::size_t>(shape.elementCount()));
     for (double& value : values)
@@ -47,7 +47,7 @@ Tensor numbers(Dice& dice, DType dtype, const Shape& shape, double special = 0) 
     return tensorOf(dtype, shape, values);
 }
 
-/// Each thread's share of many sums in a row, by which a team that does not wait is found out.
+/// Each thread's prefix sum, several times in a row, which detects a missing barrier.
 struct SumOften {
     std::int64_t* wrong;
     template <class Group> void operator()(const Group& team, std::int64_t row) const {
@@ -72,7 +72,7 @@ struct SumOften {
 
 } // namespace
 
-/// What kernels do with teams of a GPU's size.
+/// The collective operations of kernels, with teams as large as a GPU's.
 class TestTeams : public QObject {
     Q_OBJECT
 
@@ -87,7 +87,7 @@ private Q_SLOTS:
         QCOMPARE(wrong, std::int64_t{0});
     }
 
-    /// A sum that takes its own element off again has lost what came before it.
+    /// An exclusive sum computed by subtracting the element would lose small earlier terms.
     void sumsBeforeAnElementKnowNothingOfIt() {
         const auto sums = [](const std::vector<double>& values, bool isExclusive) {
             const Tensor in = tensorOf(DType::f64, {static_cast<std::int64_t>(values.size())}, values);
@@ -120,7 +120,7 @@ private Q_SLOTS:
         for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::i32, DType::i64}) {
             if (!ofIntegers && !isFloating(dtype)) continue;
             Dice dice(static_cast<std::uint32_t>(dtype));
-            // Of the odd lengths' rows most begin where no pack of elements does.
+            // With odd lengths, most rows start unaligned to packs.
             for (const std::int64_t length : {1, 31, 32, 33, 1000, 1025, 5001})
                 for (const std::int64_t rows : {1, 3, 20}) {
                     const bool isLast = !op.startsWith("Reduce") || dice.one(2);
@@ -149,7 +149,7 @@ private Q_SLOTS:
         }
     }
 
-    /// So few results that what is behind one is cut into pieces; from places where no pack begins, too.
+    /// So few results that each is split into pieces, some of which start unaligned to packs.
     void piecesOfOneResult() {
         for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::i8, DType::i64}) {
             Dice dice(static_cast<std::uint32_t>(dtype));

@@ -1,6 +1,6 @@
-// Frames of the canvas on the raster paint engine, as a window of 1600×1000 paints them: all in view and at
-// 100 %. The budget of a frame is 16.7 ms at the 95th percentile for 10,000 nodes with their edges; that of
-// the window's memory, what the rules found included, 2 KiB a node beyond the graph's.
+// Frames of the canvas on the raster paint engine, as painted by a window of 1600×1000: zoomed to fit and at
+// 100 %. The budget is 16.7 ms per frame at the 95th percentile for 10,000 nodes with their edges, and 2 KiB
+// per node for the window's memory, including the diagnostics, in addition to the graph's.
 #include "bench/cpu_time.h"
 #include "graph/delta.h"
 #include "profile/profiles.h"
@@ -20,7 +20,7 @@ using namespace twb;
 
 namespace {
 
-/// What this process has of the heap.
+/// The heap memory in use by this process.
 double heapBytes() {
     const auto info = mallinfo2();
     return static_cast<double>(info.uordblks + info.hblkhd);
@@ -31,13 +31,13 @@ struct Percentiles {
     double p95 = 0;
 };
 
-/// Paints the canvas as it moves by a pixel each frame.
+/// Paints the canvas while it moves by one pixel per frame.
 Percentiles frames(CanvasWidget& canvas, int count) {
     QImage image(canvas.size(), QImage::Format_ARGB32_Premultiplied);
     std::vector<double> times;
     canvas.render(&image);
     for (int i = 0; i < count; ++i) {
-        // centerOn means the middle of what the lane headers leave free.
+        // centerOn refers to the middle of the area beside the lane headers.
         const double step = (headerWidthFor(canvas.width()) / 2 + (i % 2 ? 1 : -1)) / canvas.zoom();
         canvas.centerOn(canvas.viewport().center() + QPointF(step, 0));
         const double start = cpuMs();
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
                                                                  "resources" / "devices");
     fmt::print("{:>8} {:>8} {:>24} {:>12} {:>12}\n", "nodes", "edges", "view", "median ms", "p95 ms");
     bool isWithin = true;
-    bool isSmall = true; // of small graphs, what a window has anyway is most of it
+    bool isSmall = true; // for small graphs, a window's fixed memory dominates
     for (const int count : {1000, 10000, 100000}) {
         Document document(profiles);
         CanvasWidget canvas(document);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
         while (canvas.zoom() > 0.5) canvas.zoomOut();
         report(fmt::format("{:.0f} %", canvas.zoom() * 100), 60);
 
-        // With the words of all cards that the frames above have shown.
+        // Includes the text layouts of all cards shown in the frames above.
         const double kiB = 1024.0 * count;
         const double window = (heapBytes() - withGraph) / kiB;
         fmt::print("{:>8} {:>8} {:>24} {:>12.2f} {:>12.2f}\n", count, document.graph().edgeCount(),
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
         since = cpuMs();
         scene.update({document.graph(), document.analysis(), document.devices()}, move);
         print("one node moved", since);
-        // The whole of an edit: the graph, the rules, the canvas that follows.
+        // The whole edit: graph, diagnostics and canvas update.
         since = cpuMs();
         document.apply(move);
         print("moved in the document", since);

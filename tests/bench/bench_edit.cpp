@@ -1,7 +1,6 @@
-// What an edit costs the whole window: the graph, the rules, and everything that follows them; and, beside
-// it, what is laid out and painted until the next frame is there. Of connect, disconnect and undo the budget
-// is 2 ms at 100,000 nodes. `bench_edit [NODES] [NAME]`: only the edits whose names contain it, over and
-// over, for a profiler.
+// The time that an edit takes in the whole window: graph, diagnostics and all views; and, separately, layout
+// and painting until the next frame. The budget of connect, disconnect and undo is 2 ms at 100,000 nodes.
+// `bench_edit [NODES] [NAME]` repeats only the edits whose names contain NAME, for a profiler.
 #include "bench/cpu_time.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
@@ -55,8 +54,8 @@ int main(int argc, char** argv) {
             builder.change(node);
         };
     };
-    // The last card of all, so that nothing loses its type but itself; and one in the middle, before those
-    // whose types hang on it.
+    // The very last card, so that only its own type changes, and one in the middle, on which many types
+    // depend.
     const NodeId last = document.graph().nodes().lastId();
     const NodeId middle{value(last) / 2};
     const auto edgeInto = [&](NodeId id) { return Edge{*document.graph().inputs(id)[0], {id, 0}}; };

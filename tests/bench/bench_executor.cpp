@@ -1,6 +1,5 @@
 // ns per step of the executor with timing on: a chain and a tree of 10,000 empty steps on one stream. A good
-// task library needs 58 ns (chain) and 154 ns (tree) a task on two cores; the aim is to be under 150 for
-// both.
+// task library needs 58 ns (chain) and 154 ns (tree) per task on two cores; the budget is 150 ns for both.
 #include "backends/device_map.h"
 #include "runtime/executor.h"
 #include "runtime/memory_plan.h"
@@ -13,7 +12,7 @@ using namespace twb;
 
 void nothing(const KernelContext&) {}
 
-/// Steps of one scalar each; step i reads what inputsOf(i) says.
+/// Steps of one scalar each; step i reads the steps of inputsOf(i).
 template <class Inputs> std::shared_ptr<const Plan> emptySteps(std::uint32_t count, Inputs&& inputsOf) {
     static const Op op = [] {
         Op o;
@@ -39,7 +38,7 @@ template <class Inputs> std::shared_ptr<const Plan> emptySteps(std::uint32_t cou
     return plan;
 }
 
-/// Counts what arrives: each step of each iteration with its times.
+/// Counts the records: each step of each iteration with its times.
 class Counter final : public RunObserver {
 public:
     void started(std::uint64_t, const Plan&) override {}
@@ -69,8 +68,8 @@ void chain(benchmark::State& state) {
 BENCHMARK(chain)->Arg(10'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 void tree(benchmark::State& state) {
-    // A binary tree summed from its leaves: node i of the heap reads 2i+1 and 2i+2, the steps run leaves
-    // first.
+    // A binary tree summed from its leaves: node i of the heap reads 2i+1 and 2i+2; the steps run from the
+    // leaves to the root.
     const auto count = static_cast<std::uint32_t>(state.range(0));
     run(state, emptySteps(count, [count](std::uint32_t i) {
             const std::uint32_t heap = count - 1 - i;

@@ -1,7 +1,7 @@
-// What the CUDA backend makes of a GPU, against what CUDA itself does in the same process: a line for each
-// figure as it is known, and JSON where a path is given. A figure that cannot be had is a line that says why.
-// Exits with 5 and a sentence where there is no GPU, with 1 where a figure could not be had.
-//   bench_gpu [OUT.json]
+// Compares the CUDA backend's performance with plain CUDA in the same process: one line per figure as soon as
+// it is known, and JSON if a path is given. A figure that cannot be measured has a line with the reason.
+// Exits with 5 and a message if there is no GPU, with 1 if a figure could not be measured. bench_gpu
+// [OUT.json]
 
 #include "backends/cuda_plugin.h"
 #include "backends/kept_failure.h"
@@ -36,7 +36,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// The best of a few tries of `once`, in seconds: what the machine can do, without what disturbed it.
+/// The best of a few runs of `once`, in seconds, which excludes disturbances.
 double best(const std::function<void()>& once) {
     once();
     double least = 1e9;
@@ -48,7 +48,7 @@ double best(const std::function<void()>& once) {
     return least;
 }
 
-/// What a ratio should be.
+/// The target of a ratio.
 struct Aim {
     enum class Kind { none, atLeast, atMost } kind = Kind::none;
     double ratio = 0;
@@ -63,7 +63,7 @@ struct Aim {
 Aim atLeast(double ratio) { return {Aim::Kind::atLeast, ratio}; }
 Aim atMost(double ratio) { return {Aim::Kind::atMost, ratio}; }
 
-/// A comparison: of rates ours to theirs, of times theirs to ours, but for overlap, where less is better.
+/// A comparison: our rate over theirs, or their time over ours; for overlap, lower is better.
 struct Row {
     std::string what;
     std::string size;
@@ -86,7 +86,7 @@ void checkLt(cublasStatus_t status) {
                     fmt::format("cuBLASLt reports {} by itself", cublasGetStatusName(status)));
 }
 
-/// A square product with a row added and an activation behind it, by cuBLASLt and nothing else.
+/// A square product with a row and an activation, by cuBLASLt alone.
 class BareProduct {
 public:
     BareProduct(const Launch& launch, std::int64_t n, cublasLtEpilogue_t epilogue, cudaStream_t stream)
@@ -152,7 +152,7 @@ public:
         cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking);
         cublasCreate(&m_blas);
         cublasSetStream(m_blas, m_stream);
-        // As precise as ours.
+        // With the same precision as the backend.
         cublasSetMathMode(m_blas,
                           static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
                                                     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
@@ -196,7 +196,7 @@ public:
     const std::vector<std::string>& failures() const { return m_failures; }
 
 private:
-    /// One that fails takes no other with it.
+    /// The failure of one benchmark does not affect the others.
     void attempt(const std::function<void()>& measure) {
         try {
             measure();
@@ -238,8 +238,7 @@ private:
              theirs / ours, isPinned && bytes >= 1 << 20 ? atLeast(0.95) : Aim{}});
     }
 
-    /// Launches of one op, one behind the other, in seconds each: as a run repeats them, as a CUDA graph, or
-    /// each by itself.
+    /// Seconds per launch of one op, launched back to back: as in a run, as a CUDA graph, or individually.
     double launches(Launch launch, int times, bool asGraph = true) {
         launch.guard = &m_guard;
         const std::vector<const Launch*> stretch(static_cast<std::size_t>(times), &launch);
@@ -289,7 +288,7 @@ private:
         if (n == 1024) row(", each launched by itself", launches(op.launch(), kTimes, false), {});
     }
 
-    /// A product, a row that is added to it and an activation, in one launch.
+    /// A product, the addition of a row and an activation, in one launch.
     void endedProduct(DType dtype, std::int64_t n, const char* activation) {
         const bool isGelu = std::string_view(activation) == "Gelu";
         const auto attributes = [](const char* op, const Attributes& given) {
@@ -327,7 +326,7 @@ private:
              fmt::format("{:.1f} TFLOP/s", flops / theirs), theirs / ours, atLeast(0.97)});
     }
 
-    /// What an op that only streams moves, against a copy of its first input within the device.
+    /// The bandwidth of a memory-bound op, compared with a copy of its first input on the device.
     void streaming(const char* what, const char* name, const std::vector<TensorType>& inputs,
                    const Attributes& attributes) {
         const TensorType& type = inputs[0];
@@ -351,7 +350,7 @@ private:
              type.shape.toString(), formatRate(moved), formatRate(copied), moved / copied, atLeast(0.85)});
     }
 
-    /// Iterations of a small network, as CUDA graphs against step by step.
+    /// Iterations of a small network: CUDA graphs compared with individual steps.
     void repeated(int layers) {
         constexpr std::int64_t kIterations = 1000;
         const auto normal = [](std::vector<std::int64_t> shape) {
@@ -373,7 +372,7 @@ private:
              atLeast(1)});
     }
 
-    /// Copies to the device beside products, against the longer of both alone.
+    /// Copies to the device in parallel with products, compared with the longer of both alone.
     void overlap() {
         if (!LoneOp::isSupported(m_gpu, "MatMul", DType::f32)) return;
         constexpr int kTimes = 10;
@@ -407,7 +406,7 @@ private:
              formatMs(longer * 1e9), both / longer, atMost(1.1)});
     }
 
-    /// ns of an iteration, the least of a few runs.
+    /// ns per iteration, the minimum of a few runs.
     static double iterationNs(const std::shared_ptr<const Plan>& plan, std::int64_t iterations,
                               bool asGraphs) {
         std::int64_t least = 0;
@@ -429,7 +428,8 @@ private:
                        {.keep = {{end, 0}}});
     }
 
-    /// A run whose iterations copy a matrix to the GPU and multiply it there, against the longer of both.
+    /// A run whose iterations copy a matrix to the GPU and multiply it there, compared with the longer of
+    /// both.
     void pipeline() {
         const auto graph = [&](bool copies, bool computes) {
             test::GraphMaker g;

@@ -1,5 +1,6 @@
-// Validate and compile of 10,000 and 100,000 nodes: linear, and 100,000 within 1 s together. Open and save of
-// the same. What the rules take after one edit. A placement proposed for 2,000 nodes, within 2 s.
+// Times to validate and compile 10,000 and 100,000 nodes (linear, at most 1 s together for 100,000), to open
+// and save them, to update diagnostics after one edit, and to propose a placement for 2,000 nodes (at most 2
+// s).
 #include "formats/project.h"
 #include "placement/analysis.h"
 #include "placement/proposal.h"
@@ -31,7 +32,7 @@ void validate(benchmark::State& state) {
 BENCHMARK(validate)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
 void validateMismatches(benchmark::State& state) {
-    // Every To is gone: each crossing is an error with fixes.
+    // Without its To nodes, each crossing is an error with fixes.
     Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), false);
     Delta move;
     for (const Node& node : graph.nodes())
@@ -49,7 +50,7 @@ void validateMismatches(benchmark::State& state) {
 }
 BENCHMARK(validateMismatches)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-/// What the rules do after one edit in the middle of the graph, and after it is undone.
+/// Diagnostics after one edit in the middle of the graph, and after its undo.
 enum Edit : std::int64_t { attribute, lane, disconnect };
 void revalidate(benchmark::State& state) {
     Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
@@ -78,8 +79,8 @@ BENCHMARK(revalidate)
     ->ArgsProduct({{10'000, 100'000}, {attribute, lane, disconnect}})
     ->Unit(benchmark::kMillisecond);
 
-/// A network of products, sums and activations, each on one of two devices by chance: most of them would be
-/// better off elsewhere.
+/// A network of products, sums and activations on two devices at random, so that most nodes have a better
+/// device.
 Graph scattered(std::size_t nodes) {
     test::GraphMaker g;
     std::mt19937 random(3);

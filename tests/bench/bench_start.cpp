@@ -1,6 +1,5 @@
-// Whole processes, start to exit: `twb run` of the smallest graph (to be under 100 ms), `twb --version`, and,
-// where the window was built, the time to its first frame, taken as start to exit of a 1600×1000 screenshot
-// of the digits example.
+// Whole processes from start to exit: `twb run` of the smallest graph (budget 100 ms), `twb --version`, and,
+// if the window was built, its first frame, measured as a 1600×1000 screenshot of the digits example.
 #include "formats/project.h"
 #include "support/graphs.h"
 
@@ -17,7 +16,7 @@ extern char** environ;
 
 namespace {
 
-/// Milliseconds from spawn to exit; negative when the program failed.
+/// Milliseconds from spawn to exit; negative if the program failed.
 double once(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

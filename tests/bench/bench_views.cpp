@@ -1,7 +1,7 @@
-// The views of a run at their largest, driven by the mouse and the keyboard in the real window: the timeline
-// of 1,000,000 events, and the ledger of 10,000 edges, during a run and after it. Of each gesture the time of
-// the window's thread until what it changed is painted; the budget is 16.7 ms at the 95th percentile.
-// `bench_views [timeline|ledger]…`: both, unless said otherwise.
+// The largest views of a run, driven by mouse and keyboard in the real window: a timeline of 1,000,000 events
+// and a ledger of 10,000 edges, during a run and after it. For each gesture, the CPU time of the window's
+// thread until its changes are painted; the budget is 16.7 ms at the 95th percentile. `bench_views
+// [timeline|ledger]…`; default: both.
 #include "bench/watched_window.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
@@ -57,7 +57,7 @@ void press(QWidget& widget, int key, const QString& text = {}) {
     }
 }
 
-/// A chain that goes to cuda:0 and back again, so that all its streams have events.
+/// A chain that goes to cuda:0 and back, so that all streams have events.
 Graph chain() {
     test::GraphMaker g;
     NodeId last = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
@@ -70,7 +70,7 @@ Graph chain() {
     return g.graph();
 }
 
-/// In a row, each above the lane that its tensor goes to.
+/// In a row, each above the lane of its tensor's target.
 Graph transfers() {
     test::GraphMaker g;
     for (int i = 0; i < kEdges; ++i) {
@@ -132,7 +132,7 @@ bool benchTimeline(Watched& application, MainWindow& window) {
                     mouse(timeline, QEvent::MouseMove, middle + QPointF(9 * i, 3 * i), Qt::NoButton,
                           Qt::NoButton);
                 });
-            // Whatever stands there: a step, or many in one bar.
+            // The bar at that position, which shows one step or many.
             for (int i = 0; i < 4; ++i)
                 select.take([&] { click(timeline, {300.0 + 131 * i, 26 + 20.0 + 36 * (i % 2)}); });
         }
@@ -142,7 +142,7 @@ bool benchTimeline(Watched& application, MainWindow& window) {
     return isWithin;
 }
 
-/// Counts, of a run that is on, the time of all events of the window's thread from one frame to the next.
+/// During a run, the CPU time of all events of the window's thread from one frame to the next.
 Frames framesOfRun(Watched& application, MainWindow& window, const std::string& what) {
     Frames frames(application, what);
     window.runContinuously();
@@ -161,7 +161,7 @@ bool benchLedger(Watched& application, MainWindow& window) {
     window.bottom().showPage(QStringLiteral("transfers"));
     window.document().setGraph(transfers(), {}, {});
     settle(500);
-    window.canvas().zoom100(); // bench_canvas has the canvas from afar
+    window.canvas().zoom100(); // bench_canvas covers the canvas at low zoom
     settle(200);
     auto& whole = *window.findChild<QPushButton*>(QStringLiteral("wholeLedger"));
     auto& table = *window.findChild<LedgerView*>(QStringLiteral("ledgerTable"));

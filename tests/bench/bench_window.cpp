@@ -1,7 +1,7 @@
-// The window beside a long run: 200 tensors cross from the cpu to a simulated GPU in each of about 1,000
-// iterations a second. Budgets: the window's thread takes 15 % of a core, a frame 16.7 ms at the 95th
-// percentile, memory does not grow, and nothing is lost in the ledger. `bench_window [SECONDS] [PAGE]`: 60 of
-// them on "transfers", unless said otherwise.
+// The window beside a long run: 200 tensors go from the cpu to a simulated GPU in each of about 1,000
+// iterations a second. Budgets: 15 % of a core for the window's thread, 16.7 ms per frame at the 95th
+// percentile, no memory growth, and no lost entries in the ledger. `bench_window [SECONDS] [PAGE]`; defaults:
+// 60 and "transfers".
 #include "bench/watched_window.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
@@ -37,14 +37,14 @@ double wallSeconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-/// Of the process, in bytes.
+/// The resident memory of the process, in bytes.
 std::size_t resident() {
     std::size_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages >> pages;
     return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// `pace`: rows and columns of a product that every iteration waits for, which sets the rate; 0: none.
+/// `pace` is the size of a square product that limits the rate of iterations; 0: none.
 Graph transfers(std::int64_t pace) {
     test::GraphMaker g;
     for (int i = 0; i < kTransfers; ++i) {
@@ -62,7 +62,7 @@ Graph transfers(std::int64_t pace) {
     return g.graph();
 }
 
-/// Lets the window live for so long.
+/// Processes the window's events for this time.
 void live(double seconds) {
     QEventLoop loop;
     QTimer::singleShot(int(seconds * 1e3), &loop, &QEventLoop::quit);
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
         live(seconds / 6);
         fmt::print("{:>6.0f} s {:>10} iterations {:>8.1f} MB resident\n", seconds * part / 6,
                    window.runs().done(), double(resident()) / 1e6);
-        // By the third part every buffer that is bounded has met its bound.
+        // By the last third, every bounded buffer is full.
         if (part == 3) early = resident();
     }
     const double cpu = cpuMs() / 1e3 - cpuBefore;
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
     const Ledger& ledger = window.runs().figures()->ledger();
     for (std::size_t i = 0; i < ledger.rows().size(); ++i) {
         const LedgerRow& row = ledger.rows()[i];
-        // What is stopped may have two iterations under way, whose copies were made, too.
+        // After a stop, up to two more iterations may have made their copies.
         const bool isCounted = row.count >= iterations && row.count <= iterations + 2;
         isExact = isExact && isCounted && row.bytes == row.count * ledger.plan()->transfers[i].bytes;
     }

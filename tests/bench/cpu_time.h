@@ -4,7 +4,7 @@
 
 namespace twb {
 
-/// The processor's time of this thread in ms: a busy machine does not count.
+/// The CPU time of this thread in ms, which does not depend on other load.
 inline double cpuMs() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

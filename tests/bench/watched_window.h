@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-// What benchmarks of the real window have in common: its thread is watched while events reach it as they
-// would from a hand.
+// Shared by the benchmarks of the real window: measures the window's thread while it handles synthetic input
+// events.
 namespace twb::bench {
 
 inline constexpr double kFrameBudgetMs = 16.7; ///< at the 95th percentile
 
-/// Everything that is posted, painting included; Qt delays a window's update by up to 5 ms.
+/// Processes all posted events, including painting; Qt delays a window's update by up to 5 ms.
 inline void settle(int ms = 12) {
     QElapsedTimer timer;
     timer.start();
@@ -33,7 +33,7 @@ inline void settle(int ms = 12) {
     } while (timer.elapsed() < ms);
 }
 
-/// Adds up the processor's time of all events of the window's thread.
+/// Sums the CPU time of all events of the window's thread.
 class Watched : public QApplication {
 public:
     using QApplication::QApplication;
@@ -44,7 +44,7 @@ public:
         if (--m_depth == 0) m_sum += cpuMs() - start;
         return result;
     }
-    /// Since the last call.
+    /// The time since the last call.
     double takeMs() { return std::exchange(m_sum, 0.0); }
 
 private:
@@ -57,16 +57,16 @@ class Frames {
 public:
     Frames(Watched& application, std::string what) : m_application(application), m_what(std::move(what)) {}
     void take(const std::function<void()>& gesture) {
-        settle(); // what was before
+        settle(); // events pending from before
         const double start = cpuMs();
         gesture();
         const double handled = cpuMs() - start;
         m_application.takeMs();
-        settle(); // and is painted
+        settle(); // includes painting
         m_times.push_back(handled + m_application.takeMs());
     }
     void add(double ms) { m_times.push_back(ms); }
-    /// False where it is over the budget.
+    /// False if it exceeds the budget.
     bool report() {
         std::sort(m_times.begin(), m_times.end());
         if (m_times.empty()) return true;

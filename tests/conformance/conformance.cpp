@@ -4,14 +4,14 @@
 //   [--kernels cuda-host|cuda] [--pytorch FOLDER] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
-// it. With --kernels cuda the models run on a GPU, with --kernels cuda-host by the GPU's kernels as the
-// host's compiler made them; either way an op that has no such kernel is unsupported. A case is a folder with
-// model.onnx and test_data_set_*/{input,output}_*.pb; folders are searched for such. Shapes and dtypes must
-// be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), NaN where NaN is expected. A
-// case that compares nothing has failed. With --pytorch nothing runs: each set of each case is exported to
-// FOLDER/NAME-N.py, and what it must give to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --expect, the
-// cases that LIST names (a line each: name, then the reason) may fail; the exit code is 1 when any other
-// does, or when a listed one passes.
+// it. With --kernels cuda the models run on a GPU, with --kernels cuda-host with the GPU's kernels compiled for
+// the host; in both modes ops without such a kernel are unsupported. A case is a folder with model.onnx and
+// test_data_set_*/{input,output}_*.pb; the given folders are searched recursively. Shapes and dtypes must be
+// equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. A case
+// that compares nothing fails. With --pytorch nothing runs: each set of each case is exported to
+// FOLDER/NAME-N.py, and its expected outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --expect, the
+// cases in LIST (one per line: name, then the reason) may fail; the exit code is 1 if any other case fails or
+// a listed one passes.
 
 #include "backends/cuda_plugin.h"
 #include "core/error.h"
@@ -49,25 +49,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSkipped = 77; // what CTest is told
+constexpr int kSkipped = 77; // for CTest
 
 enum class Outcome { passed, failed, unsupported };
 
 struct How {
     Device device = Device::cpu();
     bool roundTrip = false;
-    bool gpuKernels = false; ///< the device has the GPU's kernels only
-    bool cudaHost = false;   ///< and they run on the host
-    fs::path pytorch{};      ///< where to export to instead of running
+    bool gpuKernels = false; ///< the device has only the GPU's kernels
+    bool cudaHost = false;   ///< and these run on the host
+    fs::path pytorch{};      ///< export to this folder instead of running
 };
 
 struct Verdict {
     Outcome outcome = Outcome::failed;
     std::string detail;
-    std::set<std::string> ops; ///< that the model has
+    std::set<std::string> ops; ///< of the model
 };
 
-/// What the workbench does not hold at all, as opposed to what it does wrongly.
+/// Features that the workbench does not support, as opposed to wrong results.
 struct Unsupported : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -80,7 +80,7 @@ template <class Message> Message parse(const fs::path& path) {
     return message;
 }
 
-/// The tensor of a data file. NumPy has no bfloat16: there the files hold its bits as uint16.
+/// The tensor of a data file. NumPy has no bfloat16, so files hold its bits as uint16.
 Tensor tensorFrom(const fs::path& path, const onnx::ValueInfoProto& value) {
     const auto proto = parse<onnx::TensorProto>(path);
     if (!dtypeOfOnnx(proto.data_type())) throw Unsupported(onnxTypeName(proto.data_type()) + " tensors");
@@ -96,7 +96,7 @@ void needTensor(const onnx::ValueInfoProto& value) {
         throw Unsupported(onnxTypeName(value.type().tensor_type().elem_type()) + " tensors");
 }
 
-/// ONNX's own checker, for the opsets that it knows.
+/// ONNX's own checker, for the opsets that it supports.
 void check(const fs::path& path) {
     const auto model = parse<onnx::ModelProto>(path);
     if (model.opset_import(0).version() <= 17) onnx::checker::check_model(model);
@@ -129,7 +129,7 @@ std::vector<fs::path> numbered(const fs::path& folder, const char* stem) {
     }
 }
 
-/// The inputs of a case, which were read as Files, as Inputs of their types.
+/// Turns the inputs of a case, which are imported as Files, into Inputs of their types.
 void giveBackInputs(ImportedModel& imported, const std::map<std::string, Tensor>& inputs) {
     DeltaBuilder builder(imported.graph, "inputs");
     for (Node node : imported.graph.nodes()) {
@@ -144,7 +144,7 @@ void giveBackInputs(ImportedModel& imported, const std::map<std::string, Tensor>
     imported.graph.apply(builder.take());
 }
 
-/// Puts the whole graph on another device; what comes out stays there.
+/// Moves the whole graph to another device; results stay there.
 void moveTo(Graph& graph, Device device) {
     DeltaBuilder builder(graph, "move");
     for (Lane lane : graph.lanesInOrder()) {
@@ -154,7 +154,7 @@ void moveTo(Graph& graph, Device device) {
     graph.apply(builder.take());
 }
 
-/// The module, and the outputs that the case wants of it.
+/// The module, and the outputs that the case expects.
 void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, const fs::path& set,
                const fs::path& module, int& compared) {
     try {
@@ -203,7 +203,7 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
             devices.set(device, test::makeCudaHostBackend(device), true);
         else
             devices = makeDeviceMap(imported.graph, {}, profiles, how.gpuKernels);
-        policy = Policy::implicit; // shapes are host values; their copies are the policy's
+        policy = Policy::implicit; // shapes are host values, which the policy copies
     }
     const auto files = makeMemoryFiles(imported.tensors);
     const Analysis analysis = analyze(imported.graph, devices, policy, files.get());

@@ -34,7 +34,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-/// What is done to a launch before it is exported.
+/// A modification of a launch before its export.
 enum class Variant { plain, empty, scalar, special, unknown };
 constexpr std::pair<Variant, const char*> kVariants[] = {{Variant::plain, "plain"},
                                                          {Variant::empty, "empty"},
@@ -53,7 +53,7 @@ Tensor zeros(DType dtype, const Shape& shape) {
     return tensorOf(dtype, shape, std::vector<double>(static_cast<std::size_t>(shape.elementCount())));
 }
 
-/// The inputs that have the shape of the first one, in another shape.
+/// The inputs with the shape of the first one, in another shape.
 void reshapeAll(Case& made, const Shape& to) {
     const Shape from = made.inputs[0].shape();
     for (Tensor& input : made.inputs) {
@@ -64,7 +64,7 @@ void reshapeAll(Case& made, const Shape& to) {
     }
 }
 
-/// False when the launch has no such variant.
+/// False if the launch has no such variant.
 bool vary(Case& made, Variant variant, const Op& op, Dice& dice) {
     for (Tensor& input : made.inputs) input = dense(input);
     if (variant == Variant::plain) return true;
@@ -127,12 +127,12 @@ Graph graphOf(const Op& op, const Case& made, bool hidesSize, MemoryFiles& files
     return maker.graph();
 }
 
-/// Exports cases and keeps what became of each.
+/// Exports cases and records the outcome of each.
 class Cases {
 public:
     Cases(fs::path folder, std::string filter) : m_folder(std::move(folder)), m_filter(std::move(filter)) {}
 
-    /// `readsAll`: every output has a Probe; else the first one alone.
+    /// `readsAll`: every output has a Probe; otherwise only the first one has.
     void add(const std::string& name, const Op& op, Case made, Variant variant, Dice& dice, bool readsAll) {
         if (name.find(m_filter) == std::string::npos || !vary(made, variant, op, dice)) return;
         std::vector<Tensor> outputs;
@@ -195,7 +195,7 @@ struct Named {
     std::vector<Tensor> inputs;
 };
 
-/// Launches that the case makers do not make.
+/// Launches that the case makers do not cover.
 void addNamedCases(Cases& cases) {
     Dice dice(1);
     const auto real = [&](const Shape& shape, DType dtype = DType::f32) {

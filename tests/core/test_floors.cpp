@@ -17,14 +17,14 @@ const QStringList kFloors{QStringLiteral("core"),     QStringLiteral("backends")
                           QStringLiteral("training"), QStringLiteral("profile"),   QStringLiteral("formats")};
 const QString kPlugin = QStringLiteral("cuda");
 
-/// Includes that break a rule and are known to: file, include.
+/// Known violations of the rule: file, include.
 const std::set<std::pair<QString, QString>> kKnown{
-    // The host's compiler builds the CUDA kernels for the tests alone, with the blocks that they emulate.
+    // Only the tests compile CUDA kernels for the host, with emulated blocks.
     {QStringLiteral("engine/backends/cuda/kernels/team.h"), QStringLiteral("support/emulated_blocks.h")},
 };
 
-/// The part of the house that a file of the source tree belongs to: a floor of the engine, the CUDA plugin,
-/// "widgets" or "app".
+/// The part of the source tree that a file belongs to: a floor of the engine, the CUDA plugin, "widgets" or
+/// "app".
 QString partOf(const QString& file) {
     if (file.startsWith(QLatin1String("engine/backends/cuda/"))) return kPlugin;
     const QStringList folders = file.split('/');
@@ -44,7 +44,7 @@ QString partIncluded(const QString& include) {
 bool mayInclude(const QString& from, const QString& to) {
     if (from == to || to.isEmpty()) return true;
     if (to == QLatin1String("tests") || to == QLatin1String("support")) return false;
-    if (to == kPlugin) return false; // it is opened at run time and linked by nobody
+    if (to == kPlugin) return false; // loaded at run time and never linked
     if (from == QLatin1String("app")) return true;
     if (from == QLatin1String("widgets")) return to != QLatin1String("app");
     const qsizetype above = from == kPlugin ? kFloors.indexOf(QLatin1String("ops")) : kFloors.indexOf(from);
@@ -53,7 +53,7 @@ bool mayInclude(const QString& from, const QString& to) {
 
 } // namespace
 
-/// Arrows go one way only: app, widgets, engine, and within the engine from each floor to those below it.
+/// Dependencies go one way only: app, widgets, engine, and within the engine from each floor to those below.
 class TestFloors : public QObject {
     Q_OBJECT
 

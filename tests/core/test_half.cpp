@@ -11,7 +11,7 @@ using namespace twb;
 class TestHalf : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    /// Every bit pattern is the float that IEEE 754 says, and comes back as itself.
+    /// Every bit pattern converts to the float defined by IEEE 754, and back to itself.
     void everyHalfComesBack() {
         for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
             Half h;
@@ -44,7 +44,7 @@ private Q_SLOTS:
                 QCOMPARE(BFloat16(value).bits, b.bits);
         }
     }
-    /// Halfway values go to the even neighbour, values beside them to the nearer one.
+    /// Halfway values round to even; values near them round to the nearer neighbour.
     void roundsToNearestEven() {
         for (std::uint32_t bits = 0; bits < 0x7bff; ++bits) {
             Half low;
@@ -57,7 +57,8 @@ private Q_SLOTS:
             QCOMPARE(Half(middle).bits, bits % 2 == 0 ? low.bits : high.bits);
             QCOMPARE(Half(std::nextafter(middle, 0.0F)).bits, low.bits);
             QCOMPARE(Half(std::nextafter(middle, 1e6F)).bits, high.bits);
-            // From double without rounding twice: a float would take these for the middle.
+            // Conversion from double must not round twice: via float, these values would become halfway
+            // values.
             QCOMPARE(Half(std::nextafter(static_cast<double>(middle), 0.0)).bits, low.bits);
             QCOMPARE(Half(std::nextafter(static_cast<double>(middle), 1e6)).bits, high.bits);
             QCOMPARE(Half(-std::nextafter(static_cast<double>(middle), 1e6)).bits,

@@ -19,7 +19,7 @@ private Q_SLOTS:
         QCOMPARE((Shape{std::int64_t{1} << 62}.elementCount()), std::int64_t{1} << 62);
     }
 
-    /// Strides are made of the sizes of an empty tensor, too.
+    /// An empty tensor has strides that follow from its sizes, too.
     void sizesThatOverflowAreErrors_data() {
         QTest::addColumn<QList<qint64>>("sizes");
         constexpr qint64 kHuge = qint64{1} << 62;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-// In the place of NVRTC and the driver, and of cuBLASLt: a chain's ops run their host kernels, one after the
-// other, as one piece of work on the fake's stream.
+// Replaces NVRTC, the driver and cuBLASLt: the ops of a chain run their host kernels in order, as one task of
+// the fake stream.
 
 namespace twb::cuda {
 namespace {

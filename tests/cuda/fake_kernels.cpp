@@ -11,12 +11,12 @@
 #include <mutex>
 #include <string>
 
-// In the place of the kernel table and of cuBLAS: every op runs its host kernel, queued on the fake's stream.
+// Replaces the kernel table and cuBLAS: every op queues its host kernel on the fake stream.
 
 namespace twb::cuda {
 namespace {
 
-/// The views of a launch, which are gone when it runs.
+/// A copy of a launch's views, which do not exist any more when it runs.
 struct Later {
     std::vector<TensorView> inputs;
     std::vector<TensorView> outputs;
@@ -33,7 +33,7 @@ void runHostKernel(const KernelCall& call) {
     later->outputs.assign(call.outputs.begin(), call.outputs.end());
     later->attributes = &call.attributes;
     later->op = findOp(call.queue.op());
-    // Integer division reports what it finds, as the real kernel does.
+    // Integer division reports division by zero, as the real kernel does.
     Fault* fault =
         later->op->name == "Div" && later->outputs[0].dtype == DType::i64 ? call.queue.fault() : nullptr;
     test::fake::enqueue(static_cast<cudaStream_t>(call.queue.stream()), [later, fault] {
@@ -51,9 +51,9 @@ void runHostKernel(const KernelCall& call) {
 const Kernel* findKernel(std::string_view op) {
     static std::mutex mutex;
     static std::map<std::string, Kernel, std::less<>> kernels;
-    if (op == "Erf" || !findOp(op)) return nullptr; // one that it lacks
+    if (op == "Erf" || !findOp(op)) return nullptr; // an op without a GPU kernel
     const std::scoped_lock lock(mutex);
-    // Written once: the streams' threads read what they were given without the lock.
+    // Written once, since the streams' threads read it without the lock.
     const Kernel any{[](std::span<const DType>) { return true; }, runHostKernel};
     return &kernels.try_emplace(std::string(op), any).first->second;
 }

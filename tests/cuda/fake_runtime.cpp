@@ -26,14 +26,14 @@ struct Allocation {
     int gpu = -1; ///< -1: page-locked host memory
 };
 
-/// One lock for everything: this is about order, not about speed.
+/// One lock for everything: the fake models order, not speed.
 struct World {
     std::mutex mutex;
     std::condition_variable changed;
     Machine machine;
     std::map<std::uintptr_t, Allocation> allocations;
     std::map<int, std::size_t> used;
-    std::map<int, std::size_t> kept; ///< freed, and still the pool's
+    std::map<int, std::size_t> kept; ///< freed, but still held by the pool
     bool broken = false;
     int pageableCopies = 0;
     int captures = 0;
@@ -48,7 +48,7 @@ World& world() {
 thread_local int currentGpu = 0;
 std::atomic<unsigned> contexts{0}; ///< a bit for each GPU
 
-/// As the real one: whoever asks for anything makes the context of its current GPU.
+/// As in CUDA, every call creates the context of the current GPU.
 void makeContext() { contexts |= 1U << static_cast<unsigned>(currentGpu); }
 thread_local cudaError_t lastError = cudaSuccess;
 
@@ -67,7 +67,7 @@ const Allocation* find(const void* memory) {
 
 } // namespace
 
-/// What a capture gathered, as often as it is launched.
+/// The work recorded by a capture, which each launch repeats.
 struct CUgraph_st {
     ~CUgraph_st() {
         const std::scoped_lock lock(world().mutex);
@@ -138,7 +138,7 @@ struct CUstream_st {
     std::deque<std::function<void()>> commands;
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
-    std::unique_ptr<CUgraph_st> captured; ///< null: it does what it is given
+    std::unique_ptr<CUgraph_st> captured; ///< null: no capture; work runs immediately
     bool isCaptureLost = false;
     std::thread thread;
 };
@@ -148,13 +148,13 @@ namespace {
 thread_local CUstream_st* capturing = nullptr; ///< by this thread
 thread_local cudaStreamCaptureMode captureMode = cudaStreamCaptureModeThreadLocal;
 
-/// What may not be done while `stream` captures.
+/// Calls that are not allowed while `stream` captures.
 bool losesCapture(CUstream_st* stream) {
     if (stream->captured) stream->isCaptureLost = true;
     return stream->captured != nullptr;
 }
 
-/// What the thread that captures may not do, whatever stream it is of.
+/// Calls that the capturing thread must not make on any stream.
 bool losesCapture() {
     if (!capturing || captureMode == cudaStreamCaptureModeRelaxed) return false;
     return losesCapture(capturing);
@@ -168,7 +168,7 @@ void start(const Machine& machine) {
     const std::scoped_lock lock(world().mutex);
     world().machine = machine;
     world().broken = false;
-    // What a broken GPU no longer freed.
+    // Allocations that a broken GPU did not free.
     for (const auto& [address, allocation] : world().allocations)
         std::free(reinterpret_cast<void*>(address)); // NOLINT(performance-no-int-to-ptr)
     world().allocations.clear();
@@ -311,7 +311,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     makeContext();
     if (losesCapture(stream))
-        return say(cudaErrorStreamCaptureUnsupported); // an order within the graph, which nobody reads
+        return say(cudaErrorStreamCaptureUnsupported); // such an event only orders work within the graph and
+                                                       // has no time
     std::uint64_t number = 0;
     {
         const std::scoped_lock lock(world().mutex);
@@ -398,7 +399,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t p
     return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-    if (stream->captured) { // it stays the graph's
+    if (stream->captured) { // the graph still owns it
         stream->push([memory] {
             const std::scoped_lock lock(world().mutex);
             std::memset(memory, 0xdd, find(memory)->bytes);

@@ -7,46 +7,47 @@
 
 namespace twb::test::fake {
 
-/// A stand-in for the CUDA runtime, linked in its place: streams are threads that do each command some time
-/// after it was queued, GPUs have host memory of their own. What the real one punishes only sometimes shows
-/// here: memory is overwritten when it is freed, copies from or to pageable memory are counted, and a capture
-/// is lost to whatever the real one might not allow in it.
+/// A stand-in for the CUDA runtime, linked in its place. Streams are threads that run each command some time
+/// after it was queued; GPUs have host memory of their own. Errors that the real runtime reveals only
+/// sometimes always show: freed memory is overwritten, copies from or to pageable memory are counted, and a
+/// capture fails on every call that may be illegal during it.
 struct Machine {
     int gpus = 2;
     int driver = CUDART_VERSION; ///< 0: none
     std::size_t memoryBytes = std::size_t{64} << 20;
-    int mostDelayUs = 0;      ///< before each command, at random
-    double eventScale = 1;    ///< what events measure of the time that goes by
-    bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing: what a missing wait leads to
-    bool noCompiler = false;  ///< chains of ops get no kernels
+    int mostDelayUs = 0;      ///< a random delay before each command
+    double eventScale = 1;    ///< factor of the times that events measure
+    bool forgetWaits = false; ///< cudaStreamWaitEvent does nothing, as if a wait were missing
+    bool noCompiler = false;  ///< no kernels are compiled for chains of ops
     enum class Graphs { work, failToCapture, failToBeMade, failToLaunch } graphs = Graphs::work;
 };
 
-/// Sets the machine up; no stream may be there.
+/// Initialises the fake machine. No streams may exist.
 void start(const Machine& machine);
 
-/// Queues work of a kernel. What it throws breaks the GPU, as an illegal access does.
+/// Queues a kernel's work. An exception in it breaks the GPU, as an illegal access does.
 void enqueue(cudaStream_t stream, std::function<void()> work);
 
-/// Copies so far whose host side was not page-locked.
+/// The number of copies so far with pageable host memory.
 int pageableCopies();
-/// Kernels launched so far that might round to TF32.
+/// The number of launches so far that may round to TF32.
 int tf32Launches();
-/// CUDA graphs captured, and how often one was launched, since start().
+/// The number of captured CUDA graphs, and of their launches, since start().
 int captures();
 int graphLaunches();
-/// What start() was given.
+/// The machine passed to start().
 const Machine& machine();
-/// Products launched so far with what ends them.
+/// The number of products launched so far with their epilogue.
 int productLaunches();
-/// Chains of pointwise ops launched so far, and those whose ops were launched one by one in their place.
+/// The number of chains of pointwise ops launched so far as one kernel, and of those whose ops were launched
+/// one by one.
 int chainLaunches();
 int chainsOneByOne();
-/// Chains' kernels asked for so far.
+/// The number of chain kernels requested so far.
 int chainsPrepared();
-/// Whether a GPU has a context since start(), which takes memory of it.
+/// Whether a GPU has had a context, which takes device memory, since start().
 bool hasContext(int gpu);
-/// Allocations of GPU and page-locked memory that were not freed.
+/// The number of allocations of GPU and page-locked memory that are not freed.
 std::size_t liveAllocations();
 
 } // namespace twb::test::fake

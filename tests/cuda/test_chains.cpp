@@ -29,7 +29,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Several sources as one, with the headers once and a kernel name of each one's own.
+/// Combines several sources: the headers once, and a distinct kernel name for each.
 class Sources {
 public:
     Sources() : m_text(cuda::chainHeaders()) {}
@@ -47,15 +47,15 @@ private:
     int m_count = 0;
 };
 
-/// What the host's compiler made of them.
+/// The source compiled for the host.
 class HostChains {
 public:
     explicit HostChains(const Sources& sources) {
         const std::string source = m_folder.filePath("chains.cpp").toStdString();
         std::ofstream(source) << sources.text();
         QProcess compiler;
-        // As written: the GPU's compiler contracts a · b + c unless it is told not to, which the tolerances
-        // allow.
+        // Compiled without contraction of a · b + c, which the GPU's compiler does; the tolerances allow for
+        // it.
         compiler.start(QStringLiteral(TWB_CXX),
                        {"-std=c++20", "-O0", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared",
                         "-fPIC", "-o", m_folder.filePath("chains.so"), QString::fromStdString(source)});
@@ -81,7 +81,7 @@ private:
     void* m_library = nullptr;
 };
 
-/// An op alone; it has two operands where it takes two.
+/// A chain of a single op, with two operands if the op is binary.
 OpChain chainOf(const Op& op) {
     const bool isBinary = op.inputs.size() > 1 || op.isVariadic();
     OpChain chain{isBinary ? std::size_t{2} : 1, {{op.name, completeAttributes(op, {}), {0}}}};
@@ -89,7 +89,7 @@ OpChain chainOf(const Op& op) {
     return chain;
 }
 
-/// Of those that chains have.
+/// The chain members among the ops.
 std::vector<DType> dtypesOf(const Op& op) {
     std::vector<DType> out;
     for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
@@ -97,7 +97,7 @@ std::vector<DType> dtypesOf(const Op& op) {
     return out;
 }
 
-/// The ops that chains may have.
+/// The ops that chains may contain.
 std::vector<const Op*> chainOps() {
     std::vector<const Op*> out;
     for (const Op& op : opTable()) {
@@ -105,7 +105,7 @@ std::vector<const Op*> chainOps() {
         try {
             if (cuda::isChainMember(op.name.c_str(), completeAttributes(op, {}), DType::f32))
                 out.push_back(&op);
-        } catch (const InferError&) { // it needs attributes, which members do not
+        } catch (const InferError&) { // requires attributes, which members do not have
         }
     }
     return out;
@@ -117,7 +117,7 @@ Tolerance twice(const Op& op, DType dtype) {
     return out;
 }
 
-/// Elementwise ops after each other on cuda:0, as (name, op) of the one before and maybe `other`.
+/// Consecutive elementwise ops on cuda:0. Each reads the previous op and, if binary, `other`.
 struct Line {
     GraphMaker g;
     NodeId last, other;
@@ -152,8 +152,8 @@ using Labels = std::vector<std::string>;
 
 } // namespace
 
-/// Chains of pointwise ops: which steps become one, what the one gives, and the source that a GPU's compiler
-/// is given for it.
+/// Chains of pointwise ops: the steps that are fused, their results, and the source passed to the GPU's
+/// compiler.
 class TestChains : public QObject {
     Q_OBJECT
 
@@ -171,7 +171,7 @@ private Q_SLOTS:
         QCOMPARE(step.node, end);
         QCOMPARE(step.members.size(), std::size_t{3});
         QCOMPARE(step.inputs.size(), std::size_t{2});
-        // Each input and the result once: what lies between is never stored.
+        // Memory traffic is each input and the result once; intermediate values are not stored.
         QCOMPARE(step.cost.bytes, 4.0 * (15 + 5 + 15));
         const int before = fake::chainLaunches();
         const int preparedBefore = fake::chainsPrepared();
@@ -185,13 +185,13 @@ private Q_SLOTS:
         QVERIFY(fused.status == RunStatus::finished && plain.status == RunStatus::finished);
         QCOMPARE(floats(fused, end, map), floats(plain, end, map));
         QVERIFY(!floats(fused, end, map).empty());
-        // One record for the step, none for each of its ops.
+        // The step has one record; its ops have none.
         QCOMPARE(std::count_if(recorder.records.begin(), recorder.records.end(),
                                [&](const StepRecord& record) { return record.step == step.index; }),
                  std::ptrdiff_t{3});
     }
 
-    /// Not in the first iteration, which would then be no measure of those that follow.
+    /// Compilation does not count in the first iteration, which predicts the following ones.
     void kernelsAreMadeBeforeTheIterations() {
         class Watch final : public RunObserver {
         public:
@@ -210,13 +210,13 @@ private Q_SLOTS:
         const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
         const int before = fake::chainsPrepared();
         const RunResult made = runToEnd(plan, {.iterations = 2}, &watch);
-        QCOMPARE(watch.preparedAtFirst, before + 1); // when the setup is over
+        QCOMPARE(watch.preparedAtFirst, before + 1); // at the end of the setup
         QVERIFY(made.prepareNs > 0 && made.status == RunStatus::finished);
         const auto oneByOne = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
         QCOMPARE(runToEnd(oneByOne, {}).prepareNs, std::int64_t{0});
     }
 
-    /// The compiler is asked once, not for each chain.
+    /// The compiler runs once for several chains.
     void aKernelThatCannotBeMadeLeavesTheOpsToTheirOwn() {
         const DeviceMap map = fakeGpu(true);
         Line line;
@@ -252,7 +252,7 @@ private Q_SLOTS:
         QCOMPARE(runner->problem(), std::string());
         fake::start({.gpus = 1, .noCompiler = true});
         const int asked = fake::chainsPrepared();
-        runner->prepare(relu, DType::f32); // is there already
+        runner->prepare(relu, DType::f32); // already compiled
         QCOMPARE(runner->problem(), std::string());
         runner->prepare(relu, DType::f64);
         QCOMPARE(runner->problem(), std::string("the compiler is gone"));
@@ -260,7 +260,7 @@ private Q_SLOTS:
         QCOMPARE(fake::chainsPrepared(), asked + 1);
     }
 
-    /// What an NVRTC newer than the driver makes, the driver may refuse.
+    /// A driver may reject the output of a newer NVRTC.
     void nvrtcIsOneThatTheDriverUnderstands() {
         const std::string own = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
         const auto older = cuda::nvrtcFiles(12040);
@@ -300,7 +300,7 @@ private Q_SLOTS:
     void whatEndsAChain() {
         const DeviceMap map = fakeGpu();
         {
-            Line line; // somebody looks
+            Line line; // an observed result
             const NodeId seen = line.add("Neg", "a");
             line.add("Relu", "b");
             const NodeId end = line.add("Exp", "c");
@@ -309,7 +309,7 @@ private Q_SLOTS:
             QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keepAll = true})), (Labels{"a", "b", "c"}));
         }
         {
-            Line line; // several read it
+            Line line; // a result with several consumers
             const NodeId shared = line.add("Neg", "a");
             const NodeId left = line.g.node("Exp", "left", "cuda:0", {}, {shared});
             const NodeId right = line.g.node("Tanh", "right", "cuda:0", {}, {shared});
@@ -327,7 +327,7 @@ private Q_SLOTS:
                      (Labels{"a", "soft", "b, c"}));
         }
         {
-            Line line; // a smaller result would be worked out again for each row
+            Line line; // a smaller result, which would be recomputed for each row
             const NodeId small = line.g.node("Neg", "small", "cuda:0", {}, {line.other});
             const NodeId end = line.g.node("Add", "sum", "cuda:0", {}, {line.last, small});
             QCOMPARE(labelsOf(*planOf(line.g.graph(), map, {.keep = {{end, 0}}})), (Labels{"small", "sum"}));
@@ -356,7 +356,7 @@ private Q_SLOTS:
         QVERIFY(runToEnd(plan, {}).status == RunStatus::finished);
     }
 
-    /// Every op and dtype, by the host's compiler, against the op's own kernel.
+    /// Compares every op and dtype, compiled for the host, with the op's own kernel.
     void sourcesGiveWhatTheOpsGive() {
         const std::vector<const Op*> ops = chainOps();
         QVERIFY2(ops.size() >= 40, qPrintable(QString::number(ops.size())));
@@ -386,7 +386,7 @@ private Q_SLOTS:
             }
     }
 
-    /// Packs and single elements, of inputs that lie as packs, are repeated or lie apart.
+    /// Packs and single elements: inputs that are aligned, broadcast, or strided.
     void elementsAreReachedInEveryLayout() {
         constexpr std::array dtypes{DType::f16, DType::f32, DType::f64};
         const Op& add = *findOp("Add");
@@ -421,7 +421,7 @@ private Q_SLOTS:
         QVERIFY(oneByOne > 20);
     }
 
-    /// A result that does not lie where a pack may is written element by element.
+    /// A result that is not aligned for packs is written element by element.
     void resultsNeedNotBeAligned() {
         Sources sources;
         sources.add(chainOf(*findOp("Neg")), DType::f32);
@@ -459,7 +459,7 @@ private Q_SLOTS:
         for (const Op* op : chainOps())
             for (const DType dtype : dtypesOf(*op)) sources.add(chainOf(*op), dtype);
         QVERIFY(!cuda::compileForGpu(sources.text(), 75).empty());
-        // A GPU newer than NVRTC gets what its driver can translate.
+        // For a GPU newer than NVRTC, the source is compiled to PTX, which the driver translates.
         const OpChain one = chainOf(*findOp("Relu"));
         QVERIFY(cuda::compileForGpu(cuda::chainSource(one, DType::f32), 999).find(".target sm_") !=
                 std::string::npos);
@@ -471,13 +471,13 @@ private Q_SLOTS:
         chain.members[0].attributes.set("alpha", 0.3);
         Sources sources;
         sources.add(chain, DType::f64);
-        // (x0 + x1) · max(x0, 0): operands in any order, each as often as it is wanted.
+        // (x0 + x1) · max(x0, 0): operands in any order, each used any number of times.
         const OpChain tree{2,
                            {{"Add", completeAttributes(*findOp("Add"), {}), {0, 1}},
                             {"Relu", completeAttributes(*findOp("Relu"), {}), {0}},
                             {"Mul", completeAttributes(*findOp("Mul"), {}), {2, 3}}}};
         sources.add(tree, DType::f32);
-        // So long that the elements of a pack are worked out one after the other.
+        // So long that the elements of a pack are computed one after the other.
         OpChain line{1, {{"Neg", completeAttributes(*findOp("Neg"), {}), {0}}}};
         for (std::size_t m = 0; m < 30; ++m)
             line.members.push_back({"Neg", completeAttributes(*findOp("Neg"), {}), {m + 1}});
@@ -517,7 +517,7 @@ private Q_SLOTS:
         cuda::cacheCode("source", code);
         QCOMPARE(cuda::cachedCode("source"), std::optional(code));
         QVERIFY(!cuda::cachedCode("another"));
-        // A file that was cut short is not taken, and no half file is left beside it.
+        // A truncated file is ignored, and no partial file is left behind.
         std::vector<std::filesystem::path> files;
         for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path().toStdString()))
             if (entry.is_regular_file()) files.push_back(entry.path());

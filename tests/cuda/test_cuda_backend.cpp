@@ -44,7 +44,7 @@ void sleepAWhile(const KernelContext&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(sleepMs));
 }
 
-/// What a graph of this seed makes on the cpu alone, and its plan for `map`.
+/// The result of this seed's graph on cpu alone, and the graph's plan for `map`.
 struct RandomRun {
     RandomRun(unsigned seed, const DeviceMap& map) {
         const auto [onCpu, same] = graphOnRandomLanes(seed, true);
@@ -60,8 +60,8 @@ struct RandomRun {
 
 } // namespace
 
-/// The CUDA backend as it is, over a stand-in for the CUDA runtime: order, memory, failures, times. What the
-/// real runtime and real kernels do is for a machine with a GPU.
+/// The real CUDA backend on a stand-in for the CUDA runtime: order, memory, failures, times. The real runtime
+/// and kernels are tested on machines with a GPU.
 class TestCudaBackend : public QObject {
     Q_OBJECT
 
@@ -143,7 +143,7 @@ private Q_SLOTS:
     }
 
     void eventsOrderStreamsOfAllKinds() {
-        // Four streams hand a number on: two of one GPU, one of another, one of the host.
+        // Four streams pass a number on: two of one GPU, one of another, one of the host.
         const auto found = gpus({.mostDelayUs = 100});
         std::vector<std::unique_ptr<Stream>> streams;
         std::vector<std::unique_ptr<Event>> events;
@@ -194,7 +194,7 @@ private Q_SLOTS:
         QCOMPARE(fake::pageableCopies(), 0);
     }
 
-    /// The test above would notice a GPU that does not wait.
+    /// Shows that the test above would detect a GPU that does not wait.
     void aMissingWaitShows() {
         int wrong = 0;
         for (unsigned seed = 0; seed < 10; ++seed) {
@@ -247,14 +247,14 @@ private Q_SLOTS:
         QVERIFY(runToEnd(plan, {.iterations = 2}).status == RunStatus::finished);
         QCOMPARE(fake::tf32Launches(), before);
         QVERIFY(runToEnd(plan, {.iterations = 2, .allowTf32 = true}).status == RunStatus::finished);
-        QCOMPARE(fake::tf32Launches(), before + 3); // the source once, the product twice
+        QCOMPARE(fake::tf32Launches(), before + 3); // one for the source, two for the product
     }
 
     void memoryRunsOut() {
         const auto found = gpus({.gpus = 1, .memoryBytes = 8 << 20});
         const DeviceMap map = mapOf(found);
         {
-            // Freed memory is the pool's, and is found again.
+            // Freed memory stays in the pool and is used again.
             const BufferPtr first = found[0]->memory().allocate(5 << 20, MemoryKind::device);
         }
         const BufferPtr second = found[0]->memory().allocate(6 << 20, MemoryKind::device);
@@ -316,12 +316,12 @@ private Q_SLOTS:
                                              "reports: an illegal memory access was encountered "
                                              "(cudaErrorIllegalAddress)")),
                  qPrintable(said));
-        // It stays so, without a hang and without a crash.
+        // The device stays broken, without a hang or a crash.
         const RunResult again = runToEnd(plan, {});
         QVERIFY(again.status == RunStatus::failed);
     }
 
-    /// Within one kernel, or the few short ones that lie before the GPU.
+    /// A cancel takes effect within one kernel, or within the few short ones already submitted to the GPU.
     void aCancelTakesEffectSoon_data() {
         QTest::addColumn<int>("kernelMs");
         QTest::addColumn<int>("kernelsBefore");
@@ -338,7 +338,7 @@ private Q_SLOTS:
         const auto found = gpus({.gpus = 1});
         Op& neg = const_cast<Op&>(*findOp("Neg"));
         const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
-        neg.kernel = sleepAWhile; // the profile thinks that it is over in microseconds
+        neg.kernel = sleepAWhile; // the profile predicts microseconds
         sleepMs = kernelMs;
         begun = 0;
         GraphMaker g;
@@ -352,7 +352,8 @@ private Q_SLOTS:
         executor.cancel();
         const int atCancel = begun;
         executor.wait();
-        // Counted, not timed: kernels take their time here, and the machine may be busy with other things.
+        // Counts launches instead of measuring time, since kernels take real time here and the machine may be
+        // busy.
         QVERIFY2(begun <= atCancel + mostAfter, qPrintable(QString::number(begun - atCancel)));
         QCOMPARE(recorder.result.status, RunStatus::cancelled);
     }

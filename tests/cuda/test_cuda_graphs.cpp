@@ -21,8 +21,8 @@ using namespace twb::test;
 
 namespace {
 
-/// What is too long for a graph is left out of it. On a busy host the stand-in's kernels may take that long:
-/// by its events they take less.
+/// Steps that take too long are left out of graphs. On a busy host the stand-in's kernels may take that long,
+/// so its events report shorter times.
 DeviceMap gpus(fake::Machine machine, double eventScale = 0.01) {
     machine.eventScale = eventScale;
     fake::start(machine);
@@ -33,9 +33,9 @@ DeviceMap gpus(fake::Machine machine, double eventScale = 0.01) {
 }
 
 constexpr int kIterations = 10;
-constexpr int kStepByStep = 2; ///< iterations before there is a graph
+constexpr int kStepByStep = 2; ///< iterations before a graph is captured
 
-/// Steps on cuda:0, each reading the one before, in i64 so that a division can report a fault.
+/// Steps on cuda:0, each reading the previous one, in i64 so that a division can report a fault.
 struct Line {
     GraphMaker g;
     NodeId last;
@@ -69,8 +69,8 @@ std::atomic<const void*> lastOperand{nullptr};
 
 } // namespace
 
-/// Stretches of a plan that repeats, as CUDA graphs: over a stand-in for the runtime that knows what a
-/// capture may not hold.
+/// The CUDA graphs of a repeated plan's stretches, on a stand-in for the runtime that rejects calls not
+/// allowed in a capture.
 class TestCudaGraphs : public QObject {
     Q_OBJECT
 
@@ -91,7 +91,7 @@ private Q_SLOTS:
         Recorder recorder;
         const RunResult result = runToEnd(plan, {.iterations = kIterations}, &recorder);
         QCOMPARE(result.status, RunStatus::finished);
-        // One graph for each of the two iterations that may be under way.
+        // One graph for each of the two iterations that may be in flight.
         QCOMPARE(fake::captures(), 2);
         QCOMPARE(fake::graphLaunches(), kIterations - kStepByStep);
         QCOMPARE(result.replayed.graphs, 2);
@@ -100,14 +100,14 @@ private Q_SLOTS:
         QCOMPARE(result.replayed.refused, 0);
         QCOMPARE(calls.load(), 5 * kIterations);
         QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, -7));
-        // Each step keeps times of its own, one behind the other.
+        // Each step has times of its own, in sequence.
         int steps = 0;
         std::int64_t end = 0;
         for (const StepRecord& record : recorder.records) {
             if (plan->steps[record.step].setup) continue;
             ++steps;
             QCOMPARE(record.state, StepState::done);
-            QVERIFY(record.startNs >= end - 1000); // CUDA tells the time as a float
+            QVERIFY(record.startNs >= end - 1000); // CUDA returns times as float
             QVERIFY(record.endNs >= record.startNs);
             end = record.endNs;
         }
@@ -115,7 +115,7 @@ private Q_SLOTS:
     }
 
     void theWholeRunIsOnlyALaunchEach() {
-        // Chains and products, too: once they were captured they are never issued again.
+        // Chains and products, too, are captured once and never issued again.
         const DeviceMap map = gpus({.gpus = 1});
         GraphMaker g;
         const Attributes square{{"shape", Ints{6, 6}}, {"seed", std::int64_t{3}}};
@@ -162,7 +162,7 @@ private Q_SLOTS:
         line.add("Div", "div", {three}); // reports a division by zero
         for (const char* name : {"c", "d"}) line.add("Neg", name);
         const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations});
-        QCOMPARE(result.replayed.graphs, 4); // before and behind it, for both iterations
+        QCOMPARE(result.replayed.graphs, 4); // before and after it, for both iterations
         QCOMPARE(result.replayed.launches, 8);
         QCOMPARE(result.replayed.replays, 2 * (kIterations - kStepByStep));
         QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 2));
@@ -184,7 +184,7 @@ private Q_SLOTS:
     }
 
     void hostScalarsAreTheGraphsOwn() {
-        // More of them than the ring for uploads has room for: it is overwritten before the next replay.
+        // More scalars than the upload ring holds, so that it is overwritten before the next replay.
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 20});
         Line line;
         std::int64_t sum = 7;
@@ -199,7 +199,7 @@ private Q_SLOTS:
         QCOMPARE(fake::pageableCopies(), 0);
     }
 
-    /// A kernel gets a copy of each host scalar on the GPU, however many operands come before it.
+    /// A kernel gets a device copy of each host scalar, however many operands precede it.
     void hostScalarsBeyondTheSixtyFourthAreCopiedToo() {
         const DeviceMap map = gpus({.gpus = 1});
         Op& max = const_cast<Op&>(*findOp("Max"));
@@ -236,7 +236,8 @@ private Q_SLOTS:
         Op& neg = const_cast<Op&>(*findOp("Neg"));
         const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
         neg.kernel = [](const KernelContext&) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20)); // a graph may take 25
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(20)); // within the limit of 25 ms for a graph
         };
         Line line;
         for (int i = 0; i < 4; ++i) line.add("Neg", fmt::format("n{}", i));
@@ -252,7 +253,8 @@ private Q_SLOTS:
         const auto restore = qScopeGuard([&neg, before = neg.kernel] { neg.kernel = before; });
         neg.kernel = [](const KernelContext&) {
             if (++calls <= 4)
-                std::this_thread::sleep_for(std::chrono::milliseconds(30)); // a graph may take 25
+                std::this_thread::sleep_for(
+                    std::chrono::milliseconds(30)); // within the limit of 25 ms for a graph
         };
         Line line;
         for (int i = 0; i < 4; ++i) line.add("Neg", fmt::format("n{}", i));
@@ -282,7 +284,7 @@ private Q_SLOTS:
             QCOMPARE(result.status, RunStatus::finished);
             QCOMPARE(result.iterations, kIterations);
             QCOMPARE(result.replayed.replays, 0);
-            QCOMPARE(result.replayed.refused, 2); // it is not tried again
+            QCOMPARE(result.replayed.refused, 2); // the capture is not tried again
             QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 7 + 15));
             for (const StepRecord& record : recorder.records) QCOMPARE(record.state, StepState::done);
         }

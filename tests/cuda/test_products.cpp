@@ -12,7 +12,7 @@ namespace {
 
 using Labels = std::vector<std::string>;
 
-/// Ops after each other on cuda:0, the first on x, which is 4 × 3.
+/// Consecutive ops on cuda:0; the first one reads x, which is 4 × 3.
 struct Line {
     GraphMaker g;
     NodeId x, last;
@@ -26,7 +26,7 @@ struct Line {
         return g.node("RandomNormal", name, "cuda:0",
                       {{"shape", shape}, {"dtype", dtype}, {"seed", std::int64_t(++m_seed)}});
     }
-    /// An op on what came last and on `others`.
+    /// Adds an op that reads the last result and `others`.
     NodeId add(const char* op, const char* name, const std::vector<NodeId>& others = {},
                const Attributes& attributes = {}) {
         std::vector<NodeId> inputs{last};
@@ -60,7 +60,7 @@ Labels labelsOf(const Line& line, const DeviceMap& map, std::set<PortRef> alsoKe
 
 } // namespace
 
-/// Products of matrices that are launched with what ends them: which steps become one, and what it gives.
+/// Products of matrices launched with their epilogue: the steps that are fused, and their result.
 class TestProducts : public QObject {
     Q_OBJECT
 
@@ -77,7 +77,8 @@ private Q_SLOTS:
         QCOMPARE(step.node, end);
         QCOMPARE(step.members.size(), std::size_t{2});
         QCOMPARE(step.inputs.size(), std::size_t{3});
-        // Factors, row and result once: what lies between is never stored, and no factor written over.
+        // Memory traffic is factors, row and result once; intermediate values are not stored and no factor is
+        // overwritten.
         QCOMPARE(step.cost.bytes, 4.0 * (12 + 15 + 5 + 20));
         QCOMPARE(step.inPlaceOf, kNone);
         const int products = fake::productLaunches();
@@ -98,14 +99,14 @@ private Q_SLOTS:
         const DeviceMap map = fakeGpu();
         const Attributes tanh{{"approximate", std::string("tanh")}};
         for (const std::string dtype : {"f32", "f16", "bf16"}) {
-            Line line(dtype); // the row by an Add of either order
+            Line line(dtype); // a row added from either side
             line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.last = line.g.node("Add", "add", "cuda:0", {}, {line.tensor("b", {5}), line.last});
             line.add("Gelu", "gelu", {}, tanh);
             QCOMPARE(labelsOf(line, map), (Labels{"product, add, gelu"}));
         }
         {
-            Line line; // a row alone, of a taller stack
+            Line line; // a row without an activation, on a taller stack
             line.last = line.tensor("stack", {2, 4, 3});
             line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Add", "add", {line.tensor("b", {1, 5})});
@@ -114,7 +115,7 @@ private Q_SLOTS:
             QCOMPARE(labelsOf(line, map), (Labels{"product, add", "exp, neg"}));
         }
         {
-            Line line; // nothing but the activation; what follows is a chain of its own
+            Line line; // only the activation; the following ops are a separate chain
             line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Relu", "relu");
             line.add("Relu", "again");
@@ -141,7 +142,7 @@ private Q_SLOTS:
         line.add("Conv", "conv 2", {line.tensor("w2", {4, 4, 1, 1})});
         line.add("Add", "add", {side});
         const NodeId end = line.add("Relu", "relu 2");
-        // Both convolutions meet in the Add: the first one takes it.
+        // Both convolutions feed the Add, which is fused with one of them.
         const auto plan = planOf(line.g.graph(), map, {.keep = {{end, 0}}});
         QCOMPARE(labelsOf(*plan), (Labels{"conv, relu", "conv 2", "side, add, relu 2"}));
         const auto apart = planOf(line.g.graph(), map, {.fuse = false, .keep = {{end, 0}}});
@@ -155,7 +156,7 @@ private Q_SLOTS:
 
     void whatEndsNoConvolution() {
         const DeviceMap map = fakeGpu();
-        Line line; // not of its result's shape
+        Line line; // not of the result's shape
         line.last = line.tensor("image", {2, 3, 6, 6});
         line.add("Conv", "conv", {line.tensor("w", {4, 3, 3, 3})});
         line.add("Add", "add", {line.tensor("b", {4, 1, 1})});
@@ -189,7 +190,7 @@ private Q_SLOTS:
     void whatDoesNot() {
         const DeviceMap map = fakeGpu();
         {
-            Line line; // somebody looks
+            Line line; // an observed result
             const NodeId seen = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Relu", "relu");
             QCOMPARE(labelsOf(line, map, {{seen, 0}}), (Labels{"product", "relu"}));
@@ -197,14 +198,14 @@ private Q_SLOTS:
             QCOMPARE(labelsOf(line, map), (Labels{"product", "relu", "probe"}));
         }
         {
-            Line line; // several read it
+            Line line; // a result with several consumers
             const NodeId product = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Relu", "relu");
             line.add("Add", "sum", {product});
             QCOMPARE(labelsOf(line, map), (Labels{"product", "relu, sum"}));
         }
         {
-            Line line("f64"); // a dtype that the library has no end for
+            Line line("f64"); // a dtype without an epilogue in the library
             line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Relu", "relu");
             QCOMPARE(labelsOf(line, map), (Labels{"product", "relu"}));
@@ -223,26 +224,26 @@ private Q_SLOTS:
             QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
         }
         {
-            Line line; // itself
+            Line line; // the product added to itself
             const NodeId product = line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Add", "add", {product});
             QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
         }
         {
-            Line line; // a row that makes the result another tensor
+            Line line; // a row that broadcasts the result to a larger shape
             line.add("MatMul", "product", {line.tensor("w", {3, 5})});
             line.add("Add", "add", {line.tensor("b", {1, 1, 5})});
             QCOMPARE(labelsOf(line, map), (Labels{"product", "add"}));
         }
         {
-            Line line; // a row of its own already
+            Line line; // the product already has a row
             line.add("Gemm", "fc", {line.tensor("w", {3, 5}), line.tensor("b", {5})});
             line.add("Add", "add", {line.tensor("other", {5})});
             line.add("Relu", "relu");
             QCOMPARE(labelsOf(line, map), (Labels{"fc", "add, relu"}));
         }
         {
-            Line line; // a matrix is added, or a part of a row
+            Line line; // a matrix is added, or a scaled row
             line.add("Gemm", "fc", {line.tensor("w", {3, 5}), line.tensor("c", {4, 5})});
             line.add("Relu", "relu");
             QCOMPARE(labelsOf(line, map), (Labels{"fc", "relu"}));
@@ -252,7 +253,7 @@ private Q_SLOTS:
             QCOMPARE(labelsOf(half, map), (Labels{"fc", "relu"}));
         }
         {
-            Line line; // a matrix for each of a batch
+            Line line; // one matrix per batch
             line.last = line.tensor("stack", {2, 4, 3});
             line.add("MatMul", "product", {line.tensor("w", {2, 3, 5})});
             line.add("Relu", "relu");

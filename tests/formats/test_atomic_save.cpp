@@ -23,7 +23,7 @@ class TestAtomicSave : public QObject {
 
     fs::path path(const char* name) const { return fs::path(m_folder.path().toStdString()) / name; }
 
-    /// A graph whose every part says `n`, so that a mixture of two would show.
+    /// A graph in which every part has the value `n`, so that a mixture of two saves would show.
     static Graph graph(int n) {
         Graph graph;
         Delta delta;
@@ -69,7 +69,7 @@ private Q_SLOTS:
                     if (::write(saved[1], "", 1) != 1) ::_exit(1);
                 }
             }
-            // A few saves, then somewhere within one.
+            // The kill comes after a few saves, at a random point within one.
             char done = 0;
             for (long left = random() % 4; left >= 0; --left)
                 QCOMPARE(::read(saved[0], &done, 1), ssize_t(1));
@@ -79,7 +79,7 @@ private Q_SLOTS:
             ::close(saved[1]);
             int status = 0;
             QCOMPARE(::waitpid(child, &status, 0), child);
-            QVERIFY(WIFSIGNALED(status)); // it was saving until then, not failing
+            QVERIFY(WIFSIGNALED(status)); // the process was still saving and had not failed
             const Graph after = loadProject(file);
             QVERIFY(after == graph(std::stoi(after.info().title)));
             seen.insert(after.info().title);
@@ -112,7 +112,7 @@ private Q_SLOTS:
     void aFailedWriteLeavesTheOldFile() {
         const fs::path file = path("full.twb");
         saveProject(graph(1), file);
-        // A limit on the size of files stands in for a full disk.
+        // A file size limit stands in for a full disk.
         const pid_t child = ::fork();
         QVERIFY(child >= 0);
         if (child == 0) {
@@ -172,7 +172,7 @@ private Q_SLOTS:
         };
         QVERIFY(refusal(path("none.twb")).contains(QLatin1String("none.twb cannot be read: No such file")));
         QVERIFY(refusal(m_folder.path().toStdString()).contains(QLatin1String("it is not a file")));
-        // Sparse: no disk is used.
+        // A sparse file, which uses no disk space.
         {
             QFile huge(QString::fromStdString(path("huge.twb").string()));
             QVERIFY(huge.open(QIODevice::WriteOnly));

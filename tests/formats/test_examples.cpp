@@ -44,7 +44,7 @@ struct Example {
         return compile(graph, analysis, devices, files, {0, graph.info().policy, false, {}});
     }
 
-    /// Runs two iterations and gives what the probes saw, by name.
+    /// Runs two iterations and returns the Probes' values by name.
     std::map<std::string, double> run() const {
         const auto compiled = plan();
         const RunResult result = runToEnd(compiled, {2, false});
@@ -108,7 +108,7 @@ private Q_SLOTS:
     void cardsStandApart() {
         QFETCH(QString, name);
         const Graph graph = loadProject(kExamples / name.toStdString());
-        // The least room that cards take; wide ones are 176.
+        // The minimum size of a card; wide cards are 176.
         const auto box = [](const Node& node) {
             return QRectF(node.position.x, node.position.y, node.op == "To" ? 112 : 144,
                           node.op == "To" ? 34 : 74);
@@ -146,10 +146,10 @@ private Q_SLOTS:
         Example example(name.toStdString());
         QCOMPARE(example.errors(), expected);
         if (!expected.isEmpty()) {
-            // The lesson's fix is a To on the wire.
+            // The lesson's fix inserts a To on the wire.
             const Fix& fix = test::insertToOf(example.analysis.diagnostics.front());
             QVERIFY(fix.price.isKnown);
-            QVERIFY(fix.price.bytes > 0 || fix.title.starts_with("read ")); // a copy that is there
+            QVERIFY(fix.price.bytes > 0 || fix.title.starts_with("read ")); // the fix reads an existing copy
             example.apply(toDelta(example.graph, fix));
             QCOMPARE(example.errors(), QStringList());
         }

@@ -12,7 +12,7 @@
 using namespace twb;
 namespace fs = std::filesystem;
 
-/// Files are checked after they were opened, so that nothing changes between the check and the use.
+/// Files are checked after opening, so that nothing can change between the check and the use.
 class TestFileBounds : public QObject {
     Q_OBJECT
 
@@ -26,7 +26,7 @@ private Q_SLOTS:
         writeNpy(root() / "outside/t.npy", Tensor::of<float>({1}, {2}).view());
     }
 
-    /// `project/t` leads by turns to a folder of the project and to one outside of it.
+    /// `project/t` alternates between a folder inside the project and one outside.
     void aLinkThatChangesLeadsNowhere() {
         const auto files = makeProjectFiles(root() / "project");
         fs::create_directory_symlink("real", root() / "project/t");
@@ -50,7 +50,7 @@ private Q_SLOTS:
             } catch (const Error&) {
                 ++refused;
             }
-            if (i % 10 != 0) continue; // a write waits for the disk
+            if (i % 10 != 0) continue; // writes are slow, so only a tenth of the rounds has one
             try {
                 files->write("t/w.npy", tensor.view());
             } catch (const Error&) {

@@ -20,7 +20,7 @@ std::map<NodeId, LaneId> allTo(const Graph& graph, LaneId lane) {
 
 } // namespace
 
-/// Where the nodes of imported models stand, and what their fixes do.
+/// The placement of imported models, and the effects of the fixes offered for them.
 class TestImportedPlacement : public QObject {
     Q_OBJECT
 
@@ -35,7 +35,7 @@ private Q_SLOTS:
         if (analysis.hasErrors()) QFAIL(analysis.diagnostics.front().message.c_str());
     }
 
-    /// As model.to("cuda"): no errors, and nothing that the host reads is copied in an iteration but what is
+    /// As with model.to("cuda"), there are no errors. The only copies in an iteration are of host values
     /// computed from a tensor on the GPU.
     void aModelThatIsMovedHasNoErrors() {
         Graph graph = m_model.graph;
@@ -56,14 +56,14 @@ private Q_SLOTS:
         }
         QCOMPARE(copies, 3); // one for the Shape of each block
         QCOMPARE(onGpu, 6);
-        // And back again.
+        // The same move in the other direction.
         DeltaBuilder back(graph, "back");
         moveToLanes(back, allTo(graph, graph.lanes().begin()->id));
         graph.apply(back.take());
         QVERIFY(!errors(graph));
     }
 
-    /// One card is moved as all of them are: its shape stays where the host reads it.
+    /// Moving a single card follows the same rule: its shape stays on the host, which reads it.
     void aCardLeavesItsShapeOnTheHost() {
         const Node* reshape = m_model.graph.findByName("/0/Reshape");
         QVERIFY(reshape);
@@ -76,7 +76,7 @@ private Q_SLOTS:
             if (d.node == reshape->id) QVERIFY(d.port != 1);
     }
 
-    /// What nothing else is moved with goes where it is sent.
+    /// A shape that is moved alone goes to the chosen lane.
     void aShapeAloneIsMoved() {
         Graph graph = m_model.graph;
         const NodeId shape = graph.sourceOf({graph.findByName("/0/Reshape")->id, 1})->node;
@@ -84,7 +84,7 @@ private Q_SLOTS:
         QVERIFY(moveToLanes(builder, {{shape, m_gpu}}) == std::set<NodeId>{shape});
     }
 
-    /// Faults that chance makes: every fix that is offered mends, and makes nothing else.
+    /// Random faults: every offered fix removes its problem and adds none.
     void everyOfferedFixMends() {
         m_model = parseOnnx(TransformerModel(1).bytes(), "transformer.onnx");
         m_files = makeMemoryFiles(m_model.tensors);

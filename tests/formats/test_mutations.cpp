@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Bytes and words that break parsers.
+/// Bytes and words that often break parsers.
 constexpr std::array<std::string_view, 24> kPieces{"{",
                                                    "}",
                                                    "[",
@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 24> kPieces{"{",
                                                    "-0.0",
                                                    "\n"};
 
-/// What no example has.
+/// Values that no example has.
 const std::string kWithDots =
     test::with("[0, 100, 280, 0]}", R"([0, 100, 280, 0]}, "routes": {"2:0": [[1, 40, 8], [1, 80, 60.5]]})");
 
@@ -87,7 +87,7 @@ public:
     std::size_t pick(std::size_t below) { return m_random() % below; }
 
 private:
-    /// Changes one digit of the next number: ids, ports, lanes and positions that are nearly right.
+    /// Changes one digit of the next number, which makes ids, ports, lanes and positions slightly wrong.
     void number(std::string& text, std::size_t from) {
         const std::size_t digit = text.find_first_of("0123456789", from);
         if (digit != std::string::npos) text[digit] = static_cast<char>('0' + pick(10));
@@ -100,7 +100,7 @@ std::vector<std::string> examples() {
     std::vector<fs::path> paths;
     for (const auto& entry : fs::directory_iterator(fs::path(TWB_SOURCE_DIR) / "resources/examples"))
         if (entry.path().extension() == ".twb") paths.push_back(entry.path());
-    std::sort(paths.begin(), paths.end()); // the same mutations wherever the test runs
+    std::sort(paths.begin(), paths.end()); // the same mutations on every machine
     std::vector<std::string> texts;
     for (const fs::path& path : paths) texts.push_back(readFile(path, 1 << 20));
     texts.push_back(kWithDots);
@@ -109,7 +109,8 @@ std::vector<std::string> examples() {
 
 } // namespace
 
-/// Thousands of damaged files, the same ones in each run: none may crash, hang or break a promise.
+/// Thousands of damaged files, the same in each run: the parser must not crash, hang or return an invalid
+/// value.
 class TestMutations : public QObject {
     Q_OBJECT
 
@@ -123,7 +124,7 @@ private Q_SLOTS:
             sound += fuzz::project(
                 mutator.mutate(texts[mutator.pick(texts.size())], texts[mutator.pick(texts.size())]));
         qInfo("%d of %d damaged projects still are one", sound, kRounds);
-        // Both ways out were taken often, or the test shows nothing.
+        // Both outcomes must occur often; otherwise the test shows nothing.
         QVERIFY(sound > kRounds / 50);
         QVERIFY(sound < kRounds / 2);
     }

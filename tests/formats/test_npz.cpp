@@ -31,11 +31,11 @@ QByteArray npy(const TensorType& type, const QByteArray& data) {
     return QByteArray::fromStdString(makeNpyHeader(type, "test")) + data;
 }
 
-/// An entry of an archive that is written byte by byte, true or not.
+/// One entry of an archive, written byte by byte, valid or not.
 struct Entry {
     QByteArray name;
     QByteArray packed;
-    std::uint64_t size = 0; ///< as it is claimed
+    std::uint64_t size = 0; ///< the size in the header
     int method = 0;
     int flags = 0;
     std::uint32_t crc = 0;
@@ -54,14 +54,14 @@ Entry stored(const QByteArray& name, const QByteArray& bytes) {
     return {name, bytes, static_cast<std::uint64_t>(bytes.size()), 0, 0, crcOf(bytes)};
 }
 
-/// What deflate makes of `bytes`; qCompress adds six bytes before and four after it.
+/// The deflated `bytes`. qCompress adds six bytes before and four after them.
 Entry deflated(const QByteArray& name, const QByteArray& bytes) {
     const QByteArray zlib = qCompress(bytes);
     return {name,        zlib.mid(6, zlib.size() - 10), static_cast<std::uint64_t>(bytes.size()), 8, 0,
             crcOf(bytes)};
 }
 
-/// Sizes are in ZIP64's extra field.
+/// Sizes are stored in the ZIP64 extra field.
 QByteArray zipOf(const std::vector<Entry>& entries) {
     QByteArray out;
     QByteArray directory;
@@ -84,7 +84,7 @@ QByteArray zipOf(const std::vector<Entry>& entries) {
 
 const TensorType kFour{DType::f32, Shape{4}};
 
-/// A header of version 1.0 that promises what makeNpyHeader would not write.
+/// A .npy header of version 1.0 that makeNpyHeader would not write.
 QByteArray headerOf(const QByteArray& dictionary) {
     return QByteArray("\x93NUMPY\x01\x00", 8) + number(static_cast<std::uint64_t>(dictionary.size()), 2) +
            dictionary;
@@ -148,7 +148,7 @@ private Q_SLOTS:
     }
 
     void numpyReadsWhatWasWritten() {
-        // Its entries of NumPy's stay as they are, packed and not.
+        // Entries written by NumPy remain unchanged, compressed or not.
         for (const char* file : {"numpy_stored.npz", "numpy_deflated.npz"}) {
             fs::copy_file(fs::path(TWB_SOURCE_DIR) / "tests/data" / file, path(file),
                           fs::copy_options::overwrite_existing);
@@ -215,8 +215,9 @@ private Q_SLOTS:
                     all->typeOf("lone.npz");
                 }).endsWith("lone.npz: it has 2 tensors, a, b; name one of them: lone.npz#a"));
         QVERIFY(refusal([&] { all->typeOf("lone.npz#c"); }).endsWith("it has no tensor \"c\"; it has a, b"));
-        QVERIFY(
-            refusal([&] { all->write("lone.npz", tensor.view()); }).contains("name the tensor to write: lone.npz#"));
+        QVERIFY(refusal([&] {
+                    all->write("lone.npz", tensor.view());
+                }).contains("name the tensor to write: lone.npz#"));
         QVERIFY(refusal([&] { all->typeOf("../lone.npz#a"); }).contains("is outside the project's folder"));
         QVERIFY(refusal([&] { all->write("../lone.npz#a", tensor.view()); }).contains("is outside"));
         for (const char* name : {"lone.npz#/etc/x", "lone.npz#../x", "lone.npz#a/../../x"})
@@ -246,7 +247,7 @@ private Q_SLOTS:
             QCOMPARE(valuesIn(*archive, fmt::format("t{}", i)), std::vector<double>{double(i)});
         all->write(base + "#t3", Tensor::of<float>({2}, {1, 2}).view());
         QCOMPARE(openTensorArchive(path(base.c_str()))->names().size(), std::size_t(16));
-        // Nothing temporary is left, and what was no archive is left alone.
+        // No temporary file is left, and a file that is not an archive remains unchanged.
         for (const auto& entry : fs::directory_iterator(m_folder.path().toStdString()))
             QVERIFY(entry.path().extension() != ".tmp");
         put(base.c_str(), "not an archive");

@@ -7,7 +7,7 @@
 using namespace twb;
 using namespace twb::test;
 
-/// Ops of other domains than ONNX's default one.
+/// Ops of domains other than ONNX's default one.
 class TestOnnxDomains : public QObject {
     Q_OBJECT
 

@@ -16,8 +16,8 @@
 using namespace twb;
 using namespace twb::test;
 
-/// What the export writes is a valid model, or the export says why there is none. With TWB_KEEP_MODELS in the
-/// environment the models are left in that folder, for tests/conformance/exports.py.
+/// The export writes a valid model, or says why it cannot. TWB_KEEP_MODELS in the environment names a folder
+/// for the models, which tests/conformance/exports.py reads.
 class TestOnnxExport : public QObject {
     Q_OBJECT
 
@@ -32,7 +32,7 @@ private Q_SLOTS:
 
 namespace {
 
-/// An op of each opset from which it is, so that a model needs at least that one.
+/// One op per opset, to force the model to have at least that opset.
 const std::pair<const char*, int> kCompanions[] = {{nullptr, 17}, {"Mish", 18}, {"Gelu", 20}, {"Swish", 24}};
 
 onnx::ModelProto modelOf(const Graph& graph, const TensorFiles* files = nullptr) {
@@ -56,7 +56,7 @@ const onnx::AttributeProto* attributeOf(const onnx::NodeProto& node, const std::
     return nullptr;
 }
 
-/// One node of an op with its inputs, and Probes of the outputs that `read` has.
+/// One node of an op with its inputs, and Probes of the outputs listed in `read`.
 struct OpGraph {
     GraphMaker maker;
     MemoryFiles files;

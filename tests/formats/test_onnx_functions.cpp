@@ -21,7 +21,7 @@ onnx::NodeProto node(const std::string& domain, const std::string& op, const std
     return out;
 }
 
-/// Two(x) = Leaky(Leaky(x)), Leaky(x; alpha = 0.25) = LeakyRelu(x), called on the sum of the small model.
+/// Two(x) = Leaky(Leaky(x)), Leaky(x; alpha = 0.25) = LeakyRelu(x), applied to the sum of the small model.
 onnx::ModelProto modelWithFunctions() {
     onnx::ModelProto model = smallModel();
     auto& import = *model.add_opset_import();
@@ -93,7 +93,7 @@ private Q_SLOTS:
             QVERIFY(relu->frame != FrameId::none);
             alphas.emplace_back(name, relu->attributes.number("alpha"));
         }
-        // What the call says goes before the function's default.
+        // An attribute of the call overrides the function's default.
         QCOMPARE(alphas[0].second, 0.25);
         QCOMPARE(alphas[1].second, 0.5);
         QCOMPARE(graph.sourceOf({graph.findByName("block2/first/relu")->id, 0})->node,

@@ -94,7 +94,7 @@ void TestOnnxImport::unknownOpsArePlaceholders() {
     QCOMPARE(imported.graph.edgeCount(), std::size_t{4});
 }
 
-/// Found by the fuzzer: such an attribute was saved under another name than it was read by.
+/// Found by the fuzzer: such an attribute was saved under a name that the reader did not expect.
 void TestOnnxImport::namesThatAreNoTextBecomeOne() {
     onnx::ModelProto model = smallModel();
     onnx::AttributeProto& attribute = *model.mutable_graph()->mutable_node(1)->add_attribute();
@@ -191,7 +191,7 @@ void TestOnnxImport::refusesBrokenModels() {
     }
 }
 
-/// Cut anywhere, a model is refused or read: nothing else.
+/// A model truncated at any byte is either rejected or read.
 void TestOnnxImport::bodiesMayBeNestedDeeply() {
     onnx::ModelProto model = smallModel();
     onnx::NodeProto innermost;

@@ -17,7 +17,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Texts with everything that JSON, UTF-8 and diffs find hard.
+/// Strings that are difficult for JSON, UTF-8 and diffs.
 const std::vector<std::string> kTexts{"images",       "",           "fc1.weight", "a \"quoted\" name",
                                       "back\\slash",  "two\nlines", "tab\there",  "Größe 中文 🙂",
                                       "\x01\x1f\x7f", "null",       "12",         "</script>"};
@@ -204,7 +204,7 @@ private Q_SLOTS:
         QVERIFY(get("e") == AttributeValue(100.0));
     }
 
-    /// Found by the fuzzer of models, whose scales may be an empty list of numbers.
+    /// Found by fuzzing models: their scales may be an empty list of numbers.
     void emptyListsOfAnyKindSurvive() {
         test::GraphMaker g;
         g.node("Constant", "a", "cpu", {{"value", std::vector<double>{}}});
@@ -212,7 +212,7 @@ private Q_SLOTS:
         QVERIFY(parseProject(toProjectText(g.graph()), "memory") == g.graph());
     }
 
-    /// "nan" is a number where the op wants one, and a file's name where it wants a text.
+    /// "nan" is a number for a numeric attribute and a string for a string attribute.
     void theOpSaysWhetherNanIsANumber() {
         test::GraphMaker g;
         const double infinity = std::numeric_limits<double>::infinity();
@@ -226,7 +226,7 @@ private Q_SLOTS:
         QVERIFY(back == g.graph());
     }
 
-    /// A hand may have written the op behind its attributes.
+    /// A hand-written file may have the op after its attributes.
     void theOpMayComeLast() {
         const std::string node = R"("attributes": {"path": "inf"}, "name": "a", "lane": 1, "op": "File"})";
         const std::string text =
@@ -279,7 +279,7 @@ private Q_SLOTS:
     }
 
     void keysMayStandInAnyOrder() {
-        const nlohmann::json sorted = nlohmann::json::parse(kSmall); // sorts keys
+        const nlohmann::json sorted = nlohmann::json::parse(kSmall); // nlohmann::json sorts keys
         QVERIFY(parseProject(sorted.dump(), "memory") == parseProject(kSmall, "memory"));
     }
 
@@ -329,12 +329,13 @@ private Q_SLOTS:
             }
             graph.apply(nodes);
         }
-        // A quadratic step would take hours, and the suite's time limit would end it.
+        // A quadratic step would take hours and exceed the suite's time limit.
         QVERIFY(parseProject(toProjectText(graph), "memory") == graph);
     }
 
     void adversarialOrderIsNotSlow() {
-        // Descending ids and one output that feeds all nodes, in the worst order; as above.
+        // Descending ids and one output that feeds all nodes, which is the worst order; with the same time
+        // limit.
         constexpr int kNodes = 1'000'000;
         std::string text = "{\"format\": \"tensor-workbench\", \"version\": 1, \"lanes\": [{\"id\": 1, "
                            "\"device\": \"cpu\"}],"

@@ -11,7 +11,7 @@ using namespace twb::test;
 
 namespace {
 
-/// The message of parsing `text`, empty when it was read.
+/// The error message of parsing `text`; empty if it could be read.
 QString refusal(const std::string& text) {
     try {
         parseProject(text, "bad.twb");
@@ -24,7 +24,7 @@ QString refusal(const std::string& text) {
 
 } // namespace
 
-/// What is no project, or a damaged one.
+/// Texts that are not projects, and damaged projects.
 class TestProjectRefusals : public QObject {
     Q_OBJECT
 

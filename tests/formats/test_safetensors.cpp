@@ -96,7 +96,8 @@ void TestSafetensors::aFileThatShrinksIsAnError() {
         }
     };
     QVERIFY(isRead());
-    for (const off_t left : {size - 1, size / 2, off_t(1), off_t(0)}) { // in a last page, and without one
+    for (const off_t left :
+         {size - 1, size / 2, off_t(1), off_t(0)}) { // within the last page, and without any page
         QCOMPARE(::truncate(name.c_str(), left), 0);
         QVERIFY(!isRead());
     }

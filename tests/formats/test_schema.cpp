@@ -66,7 +66,7 @@ private Q_SLOTS:
         QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
     }
 
-    /// What one of the two refuses, the other does too.
+    /// The schema and the reader reject the same files.
     void itRefusesWhatTheReaderRefuses_data() {
         QTest::addColumn<QString>("pointer");
         QTest::addColumn<QString>("value");

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-// What the fuzzers and the mutation test ask of the parsers: any bytes give a sentence or a value, and a
-// value holds what it promises. A broken promise aborts.
+// The contract that the fuzzers and the mutation test check for the parsers: any bytes give an error message
+// or a value, and every value is valid. A violation aborts.
 
 namespace twb::fuzz {
 
@@ -25,7 +25,7 @@ inline void require(bool holds, const char* promise) {
     std::abort();
 }
 
-/// Whether the bytes were a project.
+/// True if the bytes are a project.
 inline bool project(std::string_view bytes) {
     Graph graph;
     try {
@@ -43,7 +43,7 @@ inline bool project(std::string_view bytes) {
     return true;
 }
 
-/// Whether the bytes were a .npy header's dictionary.
+/// True if the bytes are a .npy header's dictionary.
 inline bool npyHeader(std::string_view bytes) {
     NpyHeader header;
     try {
@@ -59,7 +59,7 @@ inline bool npyHeader(std::string_view bytes) {
     return true;
 }
 
-/// Whether the bytes, which are put into `file`, were a .npz file all of whose tensors can be read.
+/// True if the bytes, written to `file`, are a .npz file all of whose tensors can be read.
 inline bool npz(std::string_view bytes, const std::filesystem::path& file) {
     std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bool whole = true;
@@ -87,7 +87,7 @@ inline bool npz(std::string_view bytes, const std::filesystem::path& file) {
     return whole;
 }
 
-/// Whether the bytes were an ONNX model.
+/// True if the bytes are an ONNX model.
 inline bool onnxModel(std::string_view bytes) {
     ImportedModel model;
     try {

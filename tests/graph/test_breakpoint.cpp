@@ -51,7 +51,7 @@ private Q_SLOTS:
             QVERIFY2(!Breakpoint::parse(text), text);
     }
 
-    /// One text for one set of them, in whatever order they came.
+    /// Each set of breakpoints has one canonical text, whatever their order.
     void severalHaveOneText() {
         const std::string canonical = "before; input max > 3; after; off nan or inf; min < 0; min < 1";
         const auto all = parseBreakpoints(canonical);
@@ -60,7 +60,8 @@ private Q_SLOTS:
         QCOMPARE(
             toString(*parseBreakpoints("min < 1; min < 0; off nan or inf; after; input max > 3; before")),
             canonical);
-        QCOMPARE(toString(*parseBreakpoints("after; off after")), std::string("off after")); // the last word
+        QCOMPARE(toString(*parseBreakpoints("after; off after")),
+                 std::string("off after")); // the last one wins
         QCOMPARE(toString({}), std::string());
         for (const char* text : {"", "; after", "after;", "after; ", "after;before", "after, before"})
             QVERIFY2(!parseBreakpoints(text), text);
@@ -82,7 +83,7 @@ private Q_SLOTS:
             QTest::addRow("%s of %d", text, int(values.size()))
                 << QString::fromLatin1(text) << values << QString::fromLatin1(found);
         };
-        row("after", {kNan}, ""); // it does not look
+        row("after", {kNan}, ""); // "after" does not check values
         row("nan or inf", {1, 2}, "");
         row("nan or inf", {1, kNan, kInf, kNan}, "2 NaN, 1 inf");
         row("max > 3", {1, 3}, "");
@@ -98,7 +99,7 @@ private Q_SLOTS:
         row("inf == 1", {-kInf}, "inf is 1");
         row("input max >= 3", {1, 3}, "max of an input is 3");
         row("input max > 3", {1, 3}, "");
-        row("max < 3", {kNan}, ""); // of no finite element there is no max
+        row("max < 3", {kNan}, ""); // without a finite element there is no maximum
         row("max < 3", {}, "");
     }
     void theOutputDecides() {

@@ -20,7 +20,7 @@ private Q_SLOTS:
 
 namespace {
 
-/// The composite on a cpu lane, fed with ones of [5, inputs] where its first Gemm is open.
+/// The composite on a cpu lane; its first Gemm, which has no input yet, gets ones of [5, inputs].
 Graph withInput(const Fragment& fragment, std::int64_t inputs) {
     Graph graph;
     DeltaBuilder builder(graph, "test");
@@ -67,7 +67,7 @@ void TestComposites::linearIsALayer() {
     QVERIFY2(!analysis.hasErrors(),
              analysis.diagnostics.empty() ? "" : analysis.diagnostics[0].message.c_str());
     QCOMPARE(outputOf(analysis, graph, "linear")->shape, (Shape{5, 3}));
-    QCOMPARE(outputOf(analysis, graph, "linear.weight")->shape, (Shape{3, 7})); // as PyTorch stores it
+    QCOMPARE(outputOf(analysis, graph, "linear.weight")->shape, (Shape{3, 7})); // in PyTorch's layout
 }
 
 void TestComposites::mlpIsAModuleOfModules() {

@@ -13,7 +13,7 @@ private Q_SLOTS:
         QCOMPARE(name(Severity::error), "error");
     }
 
-    /// The text that the design promises to people and to their search engines.
+    /// The text equals PyTorch's message, so that users can search for it.
     void mismatchReadsAsInTheDesign() {
         Diagnostic d;
         d.code = "device-mismatch";

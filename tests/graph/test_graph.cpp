@@ -46,7 +46,7 @@ void TestGraph::tableKeepsOrderAndSharesPages() {
             oracle[id] = step;
         }
         if (step % 500) continue;
-        // The copy taken before is what it was: a write never reaches a shared page.
+        // The earlier copy is unchanged: a write never changes a shared page.
         QCOMPARE(before.size(), had.size());
         auto expected = had.begin();
         for (const Lane& lane : before) {
@@ -169,7 +169,7 @@ void TestGraph::refusesWhatBreaksAnInvariant() {
     QVERIFY(graph == before);
 }
 
-/// Whatever a change did before its last part was refused is taken back.
+/// If the last part of a delta is rejected, all its earlier changes are undone.
 void TestGraph::aChangeThatFailsLateLeavesNothing() {
     std::mt19937_64 random(3);
     Graph graph;

@@ -19,7 +19,7 @@ bool overlap(const Position& a, const LayoutBox& boxA, const Position& b, const 
            b.y < a.y + boxA.height;
 }
 
-/// A chain with a way around every third box, as residual networks have it.
+/// A chain with a bypass around every third box, as in residual networks.
 std::vector<LayoutLink> residual(std::size_t count) {
     std::vector<LayoutLink> links;
     for (std::size_t i = 1; i < count; ++i) links.push_back({i - 1, i});
@@ -78,14 +78,14 @@ private Q_SLOTS:
 
     void aChainOfUnequalCardsIsStraight() {
         std::vector<LayoutBox> boxes(3, cardBox());
-        boxes[1].height = 74 + 44; // two rows under its ports
+        boxes[1].height = 74 + 44; // two rows below its ports
         const auto at = layeredLayout(boxes, std::vector<LayoutLink>{{0, 1}, {1, 2}});
         QCOMPARE(at[0].y, at[1].y);
         QCOMPARE(at[1].y, at[2].y);
     }
 
     void groupsKeepApart() {
-        // Two branches, each in a group of its own, within a third.
+        // Two branches, each in its own group, within a third group.
         std::vector<LayoutBox> boxes{cardBox(), cardBox(0), cardBox(0), cardBox(1), cardBox(1), cardBox()};
         const std::vector<LayoutLink> links{{0, 1}, {1, 2}, {0, 3}, {3, 4}, {2, 5}, {4, 5}};
         const auto at = layeredLayout(boxes, links, std::vector<int>{2, 2, -1});
@@ -120,7 +120,7 @@ private Q_SLOTS:
             boxes.push_back(cardBox(int(parents.size()) - 1));
         }
         const auto links = residual(boxes.size());
-        // The processor's time: a machine that has other things to do does not count.
+        // CPU time, so that other load on the machine does not count.
         const std::clock_t start = std::clock();
         const auto at = layeredLayout(boxes, links, parents);
         const auto spent = 1000 * (std::clock() - start) / CLOCKS_PER_SEC;
@@ -133,7 +133,7 @@ private Q_SLOTS:
             for (std::size_t j = i + 1; j < std::min(at.size(), i + 12); ++j)
                 QVERIFY(!overlap(at[i], boxes[i], at[j], boxes[j]));
         }
-        // A window shows it: no strip.
+        // The layout fits a window; it is not a long strip.
         QVERIFY2(width < 5 * height, qPrintable(QStringLiteral("%1 x %2").arg(width).arg(height)));
     }
 
@@ -164,18 +164,18 @@ private Q_SLOTS:
     void onlySourcesWithOneReaderFold() {
         Parameters p;
         QCOMPARE(foldTarget(p.graph, p.weight), (std::optional<PortRef>{{p.gemm, 1}}));
-        QVERIFY(!foldTarget(p.graph, p.x)); // an input of the model is no parameter
+        QVERIFY(!foldTarget(p.graph, p.x)); // an input of the model is not a parameter
         QVERIFY(!foldTarget(p.graph, p.shared));
         QVERIFY(!foldTarget(p.graph, p.gemm));
         QVERIFY(!foldTarget(p.graph, p.relu));
-        // The op's name folds what it reads.
+        // Folding the op folds its parameters.
         const Delta delta = fold(p.graph, {p.gemm});
         QCOMPARE(delta.nodes.size(), std::size_t{2});
         p.graph.apply(delta);
         QCOMPARE(foldedIn(p.graph, p.gemm), (std::vector<NodeId>{p.weight, p.bias}));
         QCOMPARE(cardOf(p.graph, p.bias), p.gemm);
         QVERIFY(cardSizeOf(p.graph, *p.graph.find(p.gemm)).height > card::height);
-        // Without its reader it is a card again, whatever it says.
+        // Without a consumer it becomes a card again, although it is marked as folded.
         DeltaBuilder builder(p.graph, "cut");
         builder.disconnect({{p.bias, 0}, {p.gemm, 2}});
         p.graph.apply(builder.take());
@@ -236,7 +236,7 @@ private Q_SLOTS:
         astray.lane = p.cuda;
         mistake.change(astray);
         p.graph.apply(mistake.take());
-        sendTo(p.cpu); // a mistake goes with its reader to the cpu
+        sendTo(p.cpu); // a wrongly placed shape moves to the cpu with its consumer
         QCOMPARE(p.graph.find(shape)->lane, p.cpu);
     }
 };

@@ -29,7 +29,7 @@ private Q_SLOTS:
             QTest::newRow(name) << QString::fromUtf8(name) << QString::fromUtf8(path);
         };
         row("/layer1/0/conv1/Conv", "layer1|0|conv1|Conv");
-        row("/layer1/layer1.0/conv1/Conv", "layer1|0|conv1|Conv"); // as torch.onnx writes it
+        row("/layer1/layer1.0/conv1/Conv", "layer1|0|conv1|Conv"); // as written by torch.onnx
         row("/features/features.1/features.1.conv/features.1.conv.0/Conv", "features|1|conv|0|Conv");
         row("/encoder/layers.0/self_attn/MatMul", "encoder|layers|0|self_attn|MatMul");
         row("layer1.0.conv1.weight", "layer1|0|conv1|weight");
@@ -53,7 +53,7 @@ private Q_SLOTS:
         const NodeId x = add(builder, lane, "Input", "x");
         const NodeId conv1 = add(builder, lane, "Gemm", "/layer1/layer1.0/conv1/Gemm");
         const NodeId weight = add(builder, lane, "Ones", "layer1.0.conv1.weight");
-        const NodeId relu = add(builder, lane, "Relu", "Relu_3"); // its name tells of no module
+        const NodeId relu = add(builder, lane, "Relu", "Relu_3"); // its name has no module
         const NodeId conv2 = add(builder, lane, "Gemm", "/layer1/layer1.0/conv2/Gemm");
         const NodeId next = add(builder, lane, "Relu", "/layer1/layer1.1/relu/Relu");
         const NodeId out = add(builder, lane, "Probe", "y");
@@ -67,7 +67,7 @@ private Q_SLOTS:
         graph.apply(fold(graph, {weight}));
         graph.apply(frameModules(graph));
 
-        QCOMPARE(graph.frames().size(), std::size_t{2}); // conv1 and layer1.1 hold one card each
+        QCOMPARE(graph.frames().size(), std::size_t{2}); // conv1 and layer1.1 have one card each
         const Frame& layer = *graph.frames().begin();
         const Frame& block = *graph.find(graph.find(conv1)->frame);
         QCOMPARE(layer.title, "layer1");

@@ -14,11 +14,11 @@ private Q_SLOTS:
         QCOMPARE(inputFor("Relu", f32), std::optional<EntryPort>({0, 0}));
         QVERIFY(!inputFor("Relu", boolean));
         QCOMPARE(inputFor("Where", boolean), std::optional<EntryPort>({0, 0}));
-        QVERIFY(!inputFor("Ones", f32)); // a source
+        QVERIFY(!inputFor("Ones", f32)); // a source has no inputs
         QVERIFY(!inputFor("no such op", f32));
         QCOMPARE(outputFor("Equal", boolean), std::optional<EntryPort>({0, 0}));
         QVERIFY(!outputFor("Equal", f32));
-        QVERIFY(!outputFor("Save", allTypes())); // a sink
+        QVERIFY(!outputFor("Save", allTypes())); // a sink has no outputs
     }
 
     void theOpenPortsOfAComposite() {
@@ -26,10 +26,10 @@ private Q_SLOTS:
         const auto in = inputFor("Linear", f32);
         const auto out = outputFor("Linear", f32);
         QVERIFY(in && out);
-        QCOMPARE(in->node, out->node); // its Gemm; weight and bias are its own affair
+        QCOMPARE(in->node, out->node); // the module's Gemm; weight and bias are internal
         QCOMPARE(in->port, 0);
         QVERIFY(!inputFor("Linear", DTypeSet(DType::boolean)));
-        // Of several layers the first and the last.
+        // A module of several layers takes input at its first one and gives output at its last one.
         QVERIFY(inputFor("MLP", f32)->node < outputFor("MLP", f32)->node);
     }
 
@@ -44,7 +44,7 @@ private Q_SLOTS:
             QVERIFY(!accepts(&op, -1, DType::f32));
             if (!op.isVariadic()) QVERIFY(!accepts(&op, int(op.inputs.size()), DType::f32));
         }
-        QVERIFY(accepts(nullptr, 7, DType::boolean)); // nobody knows better
+        QVERIFY(accepts(nullptr, 7, DType::boolean)); // unknown ops accept everything
     }
 
     void connectedInputsAreTaken() {

@@ -192,7 +192,8 @@ private Q_SLOTS:
             QCOMPARE(dots[i].position.x, led.dots[i].position.x + 10);
             QCOMPARE(dots[i].position.y, led.dots[i].position.y + 20);
         }
-        // Elsewhere they go to the lanes of the same devices, even one on which no node of the copy stands.
+        // In another graph they go to the lanes of the same devices, even if no copied node is on such a
+        // lane.
         GraphMaker elsewhere;
         elsewhere.node("Zeros", "z", "cuda:0");
         Graph other = elsewhere.graph();
@@ -224,7 +225,7 @@ private Q_SLOTS:
         Node node;
         node.op = "Relu";
         node.lane = onCpu ? led.cpu : led.cuda;
-        node.position = {x - 112, 3}; // its middle is at x
+        node.position = {x - 112, 3}; // its centre is at x
         const NodeId put = builder.addNode(node);
         putInto(builder, led.first(), {put, 0}, {put, 0});
         graph.apply(builder.take());
@@ -252,7 +253,7 @@ private Q_SLOTS:
         const std::vector<Dot>& after = graph.dots(Led::into(led.b));
         all.insert(all.end(), after.begin(), after.end());
         QVERIFY(all == led.dots);
-        // A To that is there already brings the tensor: what led to it goes.
+        // If a To already provides the tensor, the dots on the wire to it are removed.
         DeltaBuilder builder(graph, "one more");
         Node reader;
         reader.op = "Relu";
@@ -274,7 +275,7 @@ private Q_SLOTS:
         const Led led;
         Graph graph = led.graph;
         graph.apply(moveToDevice(graph, {led.b}, Device::cpu()));
-        QVERIFY(graph.dots(Led::into(led.b)) == led.dots); // one end of the wire stayed
+        QVERIFY(graph.dots(Led::into(led.b)) == led.dots); // one end of the wire did not move
         graph = led.graph;
         graph.apply(moveToDevice(graph, {led.a, led.b, led.c}, Device::cpu()));
         for (const Dot& dot : graph.dots(Led::into(led.b))) QVERIFY(dot.lane == led.cpu);

@@ -75,7 +75,7 @@ void TestAttention::attention() {
         const std::int64_t mode = dice.integer(0, 3);
         Tensor mask;
         if (dice.one(2)) {
-            // May speak of the first keys only, and repeat along any axis before.
+            // The mask may cover only the first keys, and may broadcast along all axes before the last.
             std::vector<std::int64_t> dims{dice.one(2) ? B : 1, dice.one(2) ? heads : 1, dice.one(2) ? Sq : 1,
                                            dice.one(4) ? dice.integer(1, total) : total};
             dims.erase(dims.begin(), dims.begin() + dice.integer(0, 2));
@@ -129,7 +129,7 @@ void TestAttention::attention() {
                         weights.push_back(score + bias);
                         most = std::max(most, weights.back());
                     }
-                    const bool hidesAll = most == -kInf; // then the row is 0
+                    const bool hidesAll = most == -kInf; // all keys are hidden, so the row is 0
                     for (double& weight : weights) sum += weight = hidesAll ? 0 : std::exp(weight - most);
                     for (std::int64_t j = 0; j < total; ++j) {
                         weights[at(j)] /= hidesAll ? 1 : sum;
@@ -165,7 +165,7 @@ void TestAttention::attention() {
     }
 }
 
-/// A query that attends no key gets zeros, as in ONNX from version 1.23 of its documents.
+/// A query that attends no key gives zeros, as in ONNX's specification since version 1.23.
 void TestAttention::hidesAll() {
     const Tensor x = tensorOf(DType::f32, {1, 1, 1, 1}, {1});
     QCOMPARE(runOp("Attention", {}, {x, x, x, tensorOf(DType::boolean, {1, 1}, {0})})[0].at(0), 0.0);

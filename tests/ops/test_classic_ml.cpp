@@ -18,7 +18,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i32, DType::i64};
 
-/// [C] or [N, C]; sizes of 0 come up.
+/// [C] or [N, C]; sizes may be 0.
 Shape rowsShape(Dice& dice, std::int64_t columns) {
     return dice.one(3) ? Shape{columns} : Shape{dice.integer(0, 5), columns};
 }
@@ -86,7 +86,7 @@ void TestClassicMl::binarizerAtTheEdges() {
     QCOMPARE(above(wide, -0x1p64), (Numbers{1, 1, 1}));
     QCOMPARE(above(wide, -kInf), (Numbers{1, 1, 1}));
     for (double none : {0x1p63, kInf, kNaN}) QCOMPARE(above(wide, none), (Numbers{0, 0, 0}));
-    // An attribute is an f32 in ONNX: 0.1 is not above itself.
+    // Attributes are f32 in ONNX, so f32 0.1 is not greater than 0.1.
     QCOMPARE(above(tensorOf(DType::f32, {1}, {0.1}), 0.1), Numbers{0});
 }
 
@@ -329,7 +329,7 @@ void TestClassicMl::labelEncoder() {
                 const QString wrong = difference(y, shape, expected, {});
                 QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
             }
-    // A NaN is a key, and the two zeros are one.
+    // NaN may be a key, and both zeros are the same key.
     QCOMPARE(
         valuesOf(runOp("LabelEncoder", {{"keys_floats", Numbers{kNaN, 0.0}}, {"values_int64s", List{7, 8}}},
                        {tensorOf(DType::f32, {3}, {kNaN, 0.0, -0.0})})[0]),
@@ -355,12 +355,12 @@ void TestClassicMl::linear() {
             const Numbers in = valuesOf(x);
             Numbers coefficients = reals(dice, targets * features);
             Numbers intercepts = dice.one(3) ? Numbers{} : reals(dice, targets);
-            if (how == "PROBIT") { // whose scores are probabilities
+            if (how == "PROBIT") { // its scores are probabilities
                 std::fill(coefficients.begin(), coefficients.end(), 0.0);
                 intercepts.resize(static_cast<std::size_t>(targets));
                 for (double& p : intercepts) p = dice.real(0.01, 0.99);
             }
-            if (how == "SOFTMAX_ZERO" && !intercepts.empty()) { // a score of 0 comes up
+            if (how == "SOFTMAX_ZERO" && !intercepts.empty()) { // makes some scores 0
                 std::fill_n(coefficients.begin(), features, 0.0);
                 intercepts[0] = 0;
             }
@@ -403,7 +403,7 @@ void TestClassicMl::linear() {
                 QCOMPARE(y.dtype(), DType::f32);
                 QCOMPARE(y.shape(), (Shape{rows, targets}));
                 Numbers got = valuesOf(y);
-                if (how == "PROBIT") // back through the normal distribution
+                if (how == "PROBIT") // invert the normal quantile
                     for (double& score : got) score = std::erfc(-score / std::sqrt(2.0)) / 2;
                 for (std::size_t i = 0; i < got.size(); ++i)
                     QVERIFY2(std::abs(got[i] - expected[i]) <= 1e-6 + 1e-6 * std::abs(expected[i]),
@@ -423,7 +423,7 @@ void TestClassicMl::probitAtTheEdges() {
     QCOMPARE(probit(1), kInf);
     QCOMPARE(probit(0.5), 0.0);
     QVERIFY(std::isnan(probit(-0.1)) && std::isnan(probit(1.1)) && std::isnan(probit(kNaN)));
-    // Of the tables: Φ(−1.959963984540054) = 0.025, Φ(−37.0471) = 1e-300.
+    // Tabulated values: Φ(−1.959963984540054) = 0.025, Φ(−37.0471) = 1e-300.
     QVERIFY(std::abs(probit(0.025) + 1.959963984540054) < 1e-6);
     QVERIFY(std::abs(probit(0.975) - 1.959963984540054) < 1e-6);
     QVERIFY(std::abs(probit(1e-300) + 37.0471) < 1e-3);

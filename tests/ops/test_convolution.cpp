@@ -12,7 +12,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-/// The attributes of a convolution, spelt out: one entry a spatial axis.
+/// The attributes of a convolution in full: one entry per spatial axis.
 struct Setting {
     Integers kernel, strides, dilations, padBegin, padEnd;
     std::int64_t groups = 1;
@@ -24,7 +24,7 @@ struct Setting {
     }
 };
 
-/// Calls visit(place, index) for every place of a grid, row-major.
+/// Calls visit(place, index) for every position of a grid, row-major.
 template <class Visit> void overGrid(const Integers& sizes, const Visit& visit) {
     std::int64_t count = 1;
     for (std::int64_t size : sizes) count *= size;
@@ -45,7 +45,7 @@ std::int64_t productOf(const Integers& sizes) {
     return count;
 }
 
-/// Calls meet(position, tap, element) for all that fall on one another; `element` is -1 in the padding.
+/// Calls meet(position, tap, element) for each combination; `element` is -1 in the padding.
 template <class Meet>
 void overWindow(const Setting& s, const Integers& in, const Integers& out, const Meet& meet) {
     overGrid(out, [&](const Integers& position, std::int64_t o) {
@@ -62,7 +62,7 @@ void overWindow(const Setting& s, const Integers& in, const Integers& out, const
 }
 
 struct Sizes {
-    std::int64_t batch, inChannels, outChannels; ///< channels of one group
+    std::int64_t batch, inChannels, outChannels; ///< channels per group
     Integers in, out;
 };
 
@@ -89,7 +89,7 @@ std::vector<double> convolved(const Setting& s, const Sizes& z, const std::vecto
     return y;
 }
 
-/// Spreads x, which has the sizes `out`, over the sizes `in`.
+/// Scatters x, which has the sizes `out`, over the sizes `in`.
 std::vector<double> spread(const Setting& s, const Sizes& z, const std::vector<double>& x,
                            const std::vector<double>& w, const std::vector<double>& bias) {
     const std::int64_t in = productOf(z.in);
@@ -120,7 +120,7 @@ Shape planes(std::int64_t batch, std::int64_t channels, const Integers& sizes) {
     return Shape(dims);
 }
 
-/// A convolution that fits: random kernel and padding, at least one position along each axis.
+/// A random convolution that fits: kernel and padding with at least one position along each axis.
 void throwDice(Dice& dice, int rank, Setting& s, Sizes& z) {
     s = {};
     z = {dice.integer(1, 2), dice.integer(1, 5), dice.integer(1, 5), {}, {}};
@@ -238,7 +238,7 @@ void TestConvolution::transpose() {
     }
 }
 
-/// Of the sizes that networks have, in both ways that oneDNN is asked.
+/// Sizes that occur in networks, for both of the ways in which oneDNN is called.
 void TestConvolution::largeOnes() {
     Dice dice(53);
     struct Case {
@@ -292,7 +292,7 @@ void TestConvolution::outputShapes() {
     QCOMPARE(shape({{"output_shape", Integers{1, 2, 10, 8}}}), (Shape{1, 2, 10, 8}));
     QCOMPARE(shape({{"auto_pad", std::string("SAME_UPPER")}}), (Shape{1, 2, 9, 6}));
     QCOMPARE(shape({{"pads", Integers{1, 2, 1, 2}}}), (Shape{1, 2, 7, 3}));
-    // Elements beyond the last window hold the bias alone.
+    // Elements beyond the last window are the bias alone.
     const Tensor y = runOp("ConvTranspose", {{"output_shape", Integers{5}}, {"strides", Integers{2}}},
                            {tensorOf(DType::f32, {1, 1, 2}, {1, 2}), tensorOf(DType::f32, {1, 1, 2}, {1, 10}),
                             tensorOf(DType::f32, {1}, {100})})[0];
@@ -381,7 +381,7 @@ void TestConvolution::empty() {
         const Tensor w = none({3, 2, 2, 2});
         QCOMPARE(runOp("Conv", {}, {none({0, 2, 5, 5}), w})[0].shape(), (Shape{0, 3, 4, 4}));
         const Tensor bias = tensorOf(type, {3}, {1, 2, 3});
-        // Without channels there is nothing to add up but the bias.
+        // Without input channels, the result is the bias.
         const Tensor y = runOp("Conv", {}, {none({1, 0, 2, 2}), none({3, 0, 2, 2}), bias})[0];
         QCOMPARE(valuesOf(y), (std::vector<double>{1, 2, 3}));
         QCOMPARE(runOp("ConvTranspose", {}, {none({0, 3, 5, 5}), w})[0].shape(), (Shape{0, 2, 6, 6}));
@@ -451,7 +451,7 @@ void TestConvolution::refuses() {
     QVERIFY2(error.contains(says), qPrintable(error));
 }
 
-/// A step's memory holds what was made of weights that stay; others are read at every launch.
+/// The step's memory keeps the packed form of constant weights; other weights are packed at every launch.
 void TestConvolution::constantWeightsArePackedOnce() {
     Dice dice(7);
     const Shape in{2, 16, 9, 9};
@@ -482,7 +482,7 @@ void TestConvolution::constantWeightsArePackedOnce() {
     launch(first, constant);
     QCOMPARE(differs(first), QString());
     QVERIFY(constant.state);
-    // Whoever calls weights constant and changes them gets what they were.
+    // Weights declared constant are not read again, so a change has no effect.
     launch(second, constant);
     QCOMPARE(differs(first), QString());
     StepMemory changing;

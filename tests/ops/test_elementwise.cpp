@@ -199,7 +199,7 @@ void TestElementwise::specialValues_data() {
     const auto row = [](const char* op, std::vector<double> expected) {
         QTest::addRow("%s", op) << QString(op) << expected;
     };
-    // Of NaN, ∞, −∞, 0, −0, 0.5, 1.5, 2.5.
+    // The inputs are NaN, ∞, −∞, 0, −0, 0.5, 1.5, 2.5.
     const double e = std::exp(1.0);
     row("Floor", {kNaN, kInf, -kInf, 0, 0, 0, 1, 2});
     row("Ceil", {kNaN, kInf, -kInf, 0, 0, 1, 2, 3});

@@ -11,7 +11,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Indices into an axis of `size`, negative ones too.
+/// Indices into an axis of `size`, including negative ones.
 Tensor indices(Dice& dice, const Shape& shape, std::int64_t size, DType dtype = DType::i64) {
     std::vector<double> values(static_cast<std::size_t>(shape.elementCount()));
     for (double& value : values) value = static_cast<double>(dice.integer(-size, size - 1));
@@ -23,7 +23,7 @@ std::int64_t indexAt(const Tensor& indices, const Place& place, std::int64_t siz
     return i < 0 ? i + size : i;
 }
 
-/// At least one element along each of at least one axis.
+/// At least one axis, with at least one element along each.
 Shape solid(Dice& dice, int maxRank) {
     std::vector<std::int64_t> dims(static_cast<std::size_t>(dice.integer(1, maxRank)));
     for (std::int64_t& size : dims) size = dice.integer(1, 5);
@@ -218,7 +218,7 @@ void TestIndexing::scatterElements() {
                                                  shape, expected, findOp("ScatterElements")->tolerance);
                 QVERIFY2(wrong.isEmpty(), qPrintable(QString(reduction) + ": " + wrong));
             }
-    // Many lines, in parallel; the last of several updates stays.
+    // Many lines, in parallel; the last of several updates wins.
     const Tensor data = dice.tensor(DType::f32, {400, 500}, 0, 1);
     const Tensor at = indices(dice, {400, 600}, 500);
     const Tensor updates = dice.tensor(DType::f32, {400, 600}, 0, 1);
@@ -308,7 +308,7 @@ void TestIndexing::scatterErrors() {
     QCOMPARE(error("ScatterND", {2, kUnknownDim}, {2, 5}), QString());
 }
 
-/// What only the run knows is an error then, and nothing is read or written outside.
+/// Indices known only at run time are then errors, and no memory outside is accessed.
 void TestIndexing::outOfRange() {
     const Tensor data = tensorOf(DType::f32, {5, 2}, std::vector<double>(10, 1));
     const auto says = [&](const char* op, const std::vector<Tensor>& inputs, const QString& words) {
@@ -415,7 +415,7 @@ void TestIndexing::range() {
         QCOMPARE(run(dtype, 5, 9, -1), (std::vector<double>{}));
     }
     QCOMPARE(run(DType::f64, 0, 1, 0.25), (std::vector<double>{0, 0.25, 0.5, 0.75}));
-    // The attributes stand in for what is not connected.
+    // The attributes replace unconnected inputs.
     QCOMPARE(
         valuesOf(runOp("Range", {{"start", std::int64_t{2}}}, {Tensor{}, tensorOf(DType::i64, {}, {5})})[0]),
         (std::vector<double>{2, 3, 4}));

@@ -15,7 +15,7 @@ TensorType f64(Shape shape) { return {DType::f64, std::move(shape)}; }
 TensorType i64(Shape shape) { return {DType::i64, std::move(shape)}; }
 using Types = std::vector<TensorType>;
 
-/// Adds rows of an op, its attributes and inputs, and what comes of them.
+/// Adds rows with an op, its attributes, its inputs and the expected result.
 auto rows(const char* outcome) {
     QTest::addColumn<QString>("op");
     QTest::addColumn<Attributes>("attributes");
@@ -283,7 +283,7 @@ void TestInfer::errorsNameThePort() {
     QCOMPARE(portOf("MatMul", {f32({}), f32({2, 2})}), 0);
 }
 
-/// Every op refuses every dtype that its ports do not list, and takes every one that they do.
+/// Every op rejects every dtype that its ports do not list, and accepts every one that they do.
 void TestInfer::unsupportedDtypesAreRefused() {
     int refused = 0;
     for (const Op& op : opTable()) {
@@ -325,7 +325,7 @@ void TestInfer::oneDtypeForOneVariable() {
             std::size_t first = 0;
             while (op.inputs[first].typeVariable != op.inputs[at].typeVariable) ++first;
             if (first == at || op.inputs[at].types.size() < 2) continue;
-            // The first dtype that a port takes, and another one for the port that is to be refused.
+            // The first dtype that a port accepts, or another one for the port that must be rejected.
             const auto accepted = [&](const PortSpec& spec, int skip) {
                 for (DType dtype : kAllDTypes)
                     if (spec.types.contains(dtype) && skip-- == 0) return dtype;
@@ -350,7 +350,7 @@ void TestInfer::missingInputs() {
 
 void TestInfer::hostValues() {
     const Tensor data = Tensor::onHost(f32({2, 3, 4}));
-    // The edge wins over the attribute.
+    // The edge takes precedence over the attribute.
     const Attributes other{{"shape", List{24}}, {"allowzero", false}};
     QCOMPARE(inferTypes("Reshape", other, {data, listOf({4, -1})})[0].toString(), std::string("f32 4×6"));
     QCOMPARE(inferTypes("Reshape", {}, {data, inLayout(listOf({4, -1}), Layout::reversed)})[0].toString(),
@@ -362,7 +362,7 @@ void TestInfer::hostValues() {
              std::string("f32 ?×?×?"));
     QCOMPARE(inferTypes("ReduceSum", {{"keepdims", false}}, {data, listOf({1})}, nullptr, true)[0].toString(),
              std::string("f32 ?×?"));
-    // A list that is empty holds no secret.
+    // The length of an empty list determines its value.
     QCOMPARE(inferTypes("ReduceSum", {}, {data, listOf({})}, nullptr, true)[0].toString(),
              std::string("f32 1×1×1"));
 }

@@ -9,7 +9,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Element by element over the broadcast batch, by definition of NumPy's matmul.
+/// Element by element over the broadcast batch, by NumPy's definition of matmul.
 std::vector<double> exactMatMul(const Tensor& a, const Tensor& b, const Shape& result) {
     const Shape& sa = a.shape();
     const Shape& sb = b.shape();
@@ -179,7 +179,7 @@ void TestLinearAlgebra::gemm() {
                 }
             const Attributes attributes{
                 {"alpha", alpha}, {"beta", beta}, {"transA", transA}, {"transB", transB}};
-            // An input that is left out may be missing or be an empty view.
+            // An input may be left out or be an empty view.
             const std::vector<Tensor> inputs =
                 c || dice.one(2) ? std::vector<Tensor>{a, b, c} : std::vector<Tensor>{a, b};
             const QString wrong =
@@ -215,14 +215,14 @@ void TestLinearAlgebra::nanAndBeta() {
     const Tensor a = tensorOf(DType::f32, {1, 2}, {1, nan});
     const Tensor b = tensorOf(DType::f32, {2, 1}, {1, 0});
     QVERIFY(std::isnan(runOp("MatMul", {}, {a, b})[0].at(0)));
-    // As in PyTorch, a beta of 0 leaves C unread.
+    // As in PyTorch, C is not read if beta is 0.
     const Tensor ones = tensorOf(DType::f32, {1, 1}, {1});
     const Tensor c = tensorOf(DType::f32, {1, 1}, {nan});
     QCOMPARE(runOp("Gemm", {{"beta", 0.0}}, {ones, ones, c})[0].at(0), 1.0);
     QVERIFY(std::isnan(runOp("Gemm", {}, {ones, ones, c})[0].at(0)));
 }
 
-/// Stride 0, which BLAS does not know.
+/// Stride 0, which BLAS does not support.
 void TestLinearAlgebra::repeatedOperands() {
     Dice dice(14);
     for (DType dtype : kTypes) {
@@ -241,7 +241,7 @@ void TestLinearAlgebra::repeatedOperands() {
     }
 }
 
-/// Of L·U, the rows of which are turned around: as large as more than one thread takes on together.
+/// The product L·U with its rows reversed, large enough for several threads.
 void TestLinearAlgebra::largeDeterminants() {
     Dice dice(19);
     for (const std::int64_t n : {32, 33, 50, 71}) {
@@ -271,7 +271,7 @@ void TestLinearAlgebra::largeDeterminants() {
         const Tensor y = runOp("Det", {}, {x})[0];
         for (std::size_t i = 0; i < 2; ++i)
             QVERIFY2(std::abs(valuesOf(y)[i] / expected[i] - 1) < 1e-9, qPrintable(QString::number(n)));
-        // A row of zeros in the first, and a NaN in the second.
+        // The first matrix has a row of zeros, the second one a NaN.
         for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) values[c] = 0;
         values[values.size() - 1] = std::numeric_limits<double>::quiet_NaN();
         const std::vector<double> special = valuesOf(runOp("Det", {}, {x})[0]);

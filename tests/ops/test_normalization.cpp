@@ -31,7 +31,7 @@ std::pair<double, double> moments(const Tensor& x, const Integers& places) {
             static_cast<double>(squares / static_cast<long double>(places.size()))};
 }
 
-/// What the elements of a group have in common, by groupOf(index).
+/// A statistic of each group, for the grouping groupOf(index).
 template <class GroupOf> std::vector<Integers> groupsBy(const Tensor& x, const GroupOf& groupOf) {
     std::vector<Integers> groups;
     for (std::int64_t i = 0; i < x.elementCount(); ++i) {
@@ -130,7 +130,7 @@ void TestNormalization::batchTraining() {
             const Shape shape{dice.integer(2, 4), dice.integer(1, 4), dice.integer(1, 5), dice.integer(1, 5)};
             const std::int64_t channels = shape[1];
             const Tensor x = dice.tensor(type, shape, -2, 2);
-            // Parameters may be of another dtype than the input.
+            // Parameters may have another dtype than the input.
             const Tensor scale = dice.tensor(DType::f32, {channels}, 0.5, 2);
             const Tensor bias = dice.tensor(DType::f32, {channels}, -1, 1);
             const Tensor mean = dice.tensor(DType::f64, {channels}, -1, 1);
@@ -261,7 +261,7 @@ void TestNormalization::rmsOfTwoDtypes() {
     QCOMPARE(y.dtype(), DType::f64);
     QVERIFY(std::abs(y.at(1) - 8 / std::sqrt(12.5)) < 1e-6);
     QCOMPARE(runOp("RMSNormalization", {}, {x, tensorOf(DType::f16, {2}, {1, 2})})[0].dtype(), DType::f16);
-    // stash_type 16 asks for bf16.
+    // stash_type 16 is bf16.
     const auto outputs = runOp("LayerNormalization", {{"stash_type", std::int64_t{16}}},
                                {x, tensorOf(DType::f32, {2}, {1, 1})});
     QCOMPARE(outputs[1].dtype(), DType::bf16);
@@ -300,7 +300,7 @@ void TestNormalization::slices() {
             const auto [m, v] = moments(x, group);
             for (std::int64_t i : group) y[at(i)] = (x.at(i) - m) / (std::sqrt(v) + 1e-9);
         }
-        // One element has no deviation: 0 / 1e-9 is 0.
+        // The deviation of a single element is 0, and 0 / 1e-9 is 0.
         check("MeanVarianceNormalization", {{"axes", axes}}, {inLayout(x, dice.layout())}, y, 10);
 
         const std::int64_t axis = dice.integer(-shape.rank(), shape.rank() - 1);
@@ -317,8 +317,8 @@ void TestNormalization::slices() {
     QCOMPARE(valuesOf(runOp("LpNormalization", {}, {tensorOf(type, {2, 2}, {0, 0, 3, 4})})[0])[0], 0.0);
 }
 
-/// Rows that a team holds, that it goes over more than once, and that are cut into pieces; on boundaries of
-/// packs and off them.
+/// Rows that fit into a team, rows that need several passes, and rows split into pieces; aligned to packs and
+/// not.
 void TestNormalization::softmaxOfRows() {
     QFETCH(int, dtype);
     const auto type = static_cast<DType>(dtype);
@@ -355,7 +355,7 @@ void TestNormalization::softmaxOfRows() {
         }
 }
 
-/// A piece of nothing but −∞ has no shares, and takes nothing from the others; a NaN anywhere is everywhere.
+/// A piece with only −∞ contributes nothing; a single NaN makes all results NaN.
 void TestNormalization::softmaxOfPieces() {
     const double infinity = std::numeric_limits<double>::infinity();
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -398,7 +398,7 @@ void TestNormalization::lrn() {
     }
 }
 
-/// Rows as softmaxOfRows has them, and factors that broadcast along a row.
+/// Rows as in softmaxOfRows, with factors that broadcast along a row.
 void TestNormalization::longRows() {
     QFETCH(int, dtype);
     const auto type = static_cast<DType>(dtype);
@@ -442,7 +442,7 @@ void TestNormalization::longRows() {
     }
 }
 
-/// The training's moments, by planes and by channels that lie last; more elements of a channel than a piece.
+/// The moments in training, for row-major and channels-last tensors, with channels larger than a piece.
 void TestNormalization::channelsOfPlanes() {
     Dice dice(80);
     for (const Shape& shape : {Shape{3, 2, 9, 8}, Shape{2, 1, 200, 201}, Shape{5, 3, 7}, Shape{2000, 3}})
@@ -470,7 +470,7 @@ void TestNormalization::channelsOfPlanes() {
         }
 }
 
-/// Sums of f32, and what 1 over them is, that f32 does not hold.
+/// Norms, or their reciprocals, that exceed the range of f32.
 void TestNormalization::normsOutOfRange() {
     for (const double size : {3e38, 1e-44})
         for (const std::int64_t p : {1, 2}) {
@@ -479,7 +479,7 @@ void TestNormalization::normsOutOfRange() {
         }
 }
 
-/// In f32, the squares of numbers far from 0 would hide how they differ.
+/// In f32, the squares of numbers far from 0 would lose their differences.
 void TestNormalization::longRowsStayExact() {
     const Tensor x = Tensor::onHost({DType::f32, {1, 20000}});
     std::span<float> values = x.values<float>();

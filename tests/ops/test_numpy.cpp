@@ -47,7 +47,7 @@ Attributes attributesFrom(const json& object) {
 
 } // namespace
 
-/// What NumPy says, made by tests/data/make_numpy_cases.py.
+/// NumPy's results, recorded by tests/data/make_numpy_cases.py.
 class TestNumpy : public QObject {
     Q_OBJECT
 

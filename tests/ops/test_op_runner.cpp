@@ -7,7 +7,7 @@
 using namespace twb;
 using namespace twb::test;
 
-/// The op tests are worth what their runner notices.
+/// Shows that the runner of the op tests detects errors.
 class TestOpRunner : public QObject {
     Q_OBJECT
 
@@ -50,7 +50,7 @@ void TestOpRunner::differencesAreSeen() {
     QVERIFY(!difference(got, {3}, {1, nan, -inf}, {1, 1}).isEmpty());
     QVERIFY(!difference(got, {3}, {1, nan, 1e300}, {1, 1}).isEmpty());
     QVERIFY(!difference(got, {1, 3}, {1, nan, inf}, {}).isEmpty());
-    // f64 must be much nearer than f32.
+    // f64 results must be much more precise than f32 results.
     QVERIFY(!difference(tensorOf(DType::f64, {}, {1}), {}, {1.05}, {0.1, 0}).isEmpty());
 }
 

@@ -44,14 +44,14 @@ void TestOpTable::namesAreUnique() {
 }
 
 void TestOpTable::everyEntryIsComplete() {
-    constexpr int kNewestOpset = 24; // one op came with it, but others of it are not known
+    constexpr int kNewestOpset = 24; // the opset of Swish; its other changes are not supported
     for (const Op& op : opTable()) {
         const char* name = op.name.c_str();
         QVERIFY2(!op.name.empty() && !op.category.empty(), name);
         QVERIFY2(!op.doc.empty() && op.doc.find('\n') == std::string::npos, name);
         QVERIFY2(op.infer, name);
         QVERIFY2(op.opset >= 0 && op.opset <= kNewestOpset, name);
-        // To becomes copies and a Cast, and the executor itself sees to bodies; everything else runs.
+        // To becomes copies and a Cast, and the executor runs bodies; all other ops have kernels.
         const bool isRun =
             op.role != OpRole::transfer && op.role != OpRole::control && op.role != OpRole::state;
         QVERIFY2((op.kernel != nullptr) == isRun, name);
@@ -143,7 +143,7 @@ void TestOpTable::fillsInDefaults() {
     QCOMPARE(complete.number("beta"), 1.0);
     QVERIFY(!complete.flag("transA"));
     QVERIFY(!completeAttributes(*findOp("ReduceSum"), {}).has("axes"));
-    // An empty list may come as one of any kind.
+    // An empty list is valid for every kind of list.
     for (const AttributeValue& empty :
          {AttributeValue(std::vector<double>{}), AttributeValue(std::vector<std::string>{}),
           AttributeValue(std::vector<std::int64_t>{})})
@@ -222,7 +222,7 @@ void TestOpTable::costs() {
     QCOMPARE(cost("Add", {{DType::f64, {2}}, {DType::f64, {2}}}, {{DType::f64, {2}}}).dtype, DType::f64);
     QCOMPARE(cost("Zeros", {}, {a}).bytes, 4.0 * 360 * 64);
     QCOMPARE(cost("Reshape", {a}, {a}, {{"shape", std::vector<std::int64_t>{360, 64}}}).flops, 0.0);
-    // Sizes that no machine has are priced, not wrapped.
+    // The cost of sizes beyond every machine is computed without overflow.
     const TensorType huge{DType::f32, {std::int64_t{1} << 40, std::int64_t{1} << 40}};
     QCOMPARE(cost("Relu", {huge}, {huge}).flops, 0x1p80);
     for (const Op& op : opTable())

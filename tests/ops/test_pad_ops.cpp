@@ -36,7 +36,7 @@ void TestPadOps::pad() {
                     before.push_back(low);
                     after.push_back(high);
                     axes.push_back(dice.one(2) ? axis : axis - shape.rank());
-                    // One element after the other is put at the ends.
+                    // Elements are added at the ends one by one.
                     if (low < 0) list.erase(list.begin(), list.begin() - low);
                     if (high < 0) list.erase(list.end() + high, list.end());
                     const List base = list;
@@ -138,7 +138,7 @@ void TestPadOps::centerCropPad() {
                 difference(runOp("CenterCropPad", {}, {in, listOf(wanted)})[0], result, expected, {});
             QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         }
-    // ONNX's own example: 20 × 8 × 3 to 10 × 9 along the first two axes.
+    // ONNX's example: 20 × 8 × 3 to 10 × 9 along the first two axes.
     QCOMPARE(inferTypes("CenterCropPad", {{"shape", List{10, 9}}, {"axes", List{0, -2}}},
                         {{DType::f32, {20, 8, 3}}})[0]
                  .shape,

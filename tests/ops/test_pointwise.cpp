@@ -158,7 +158,7 @@ void TestPointwise::large_data() {
     for (Layout layout : kLayouts) QTest::addRow("layout %d", static_cast<int>(layout)) << layout;
 }
 
-/// Large enough for the loops to run in parallel.
+/// Large enough to run in parallel.
 void TestPointwise::large() {
     QFETCH(Layout, layout);
     Dice dice(7);
@@ -212,7 +212,7 @@ void TestPointwise::integerDivision() {
             QVERIFY(QString(error.what()).contains("integer division by zero"));
         }
     }
-    // Nothing is divided here.
+    // Without elements, nothing is divided.
     const Tensor none = Tensor::onHost({DType::i32, Shape{0}});
     QCOMPARE(runOp("Div", {}, {none, Tensor::of<std::int32_t>({}, {0})})[0].elementCount(), 0);
 }
@@ -253,7 +253,7 @@ void TestPointwise::power() {
     }
 }
 
-/// Zeros of both signs, infinities and NaN, what over- and underflows, and exponents of any size.
+/// Zeros of both signs, infinities, NaN, overflow and underflow, and exponents of any size.
 void TestPointwise::wholePowersOfFloats() {
     const std::vector<double> bases{0.0, -0.0, 1, -1, 1.5, -2, 0.3, 1.0001, 3e38, 1e-40, kInf, -kInf, kNaN};
     for (const std::int64_t exponent :
@@ -285,7 +285,7 @@ void TestPointwise::equalOfEveryType() {
         QCOMPARE(out.dtype(), DType::boolean);
         QCOMPARE(valuesOf(out), (std::vector<double>{1, 1, 0, 0}));
     }
-    // As doubles these would be the same.
+    // Integers that are equal when converted to double.
     const Tensor a = Tensor::of<std::int64_t>({1}, {(std::int64_t{1} << 53) + 1});
     const Tensor b = Tensor::of<std::int64_t>({1}, {std::int64_t{1} << 53});
     QCOMPARE(runOp("Equal", {}, {a, b})[0].at(0), 0.0);
@@ -313,7 +313,7 @@ void TestPointwise::where() {
         }
 }
 
-/// A file may hold bools that are neither 0 nor 1.
+/// Files may contain bools other than 0 and 1.
 void TestPointwise::boolBytesOfAnyValue() {
     const Tensor odd = Tensor::onHost({DType::boolean, Shape{4}});
     const unsigned char bytes[] = {0, 1, 2, 255};
@@ -334,7 +334,7 @@ void TestPointwise::specialValues_data() {
     const auto row = [](const char* op, std::vector<double> expected) {
         QTest::addRow("%s", op) << QString(op) << expected;
     };
-    // Of NaN, ∞, −∞, 0, −0.
+    // The inputs are NaN, ∞, −∞, 0, −0.
     row("Neg", {kNaN, -kInf, kInf, -0.0, 0.0});
     row("Abs", {kNaN, kInf, kInf, 0, 0});
     row("Relu", {kNaN, kInf, 0, 0, 0});
@@ -359,7 +359,7 @@ void TestPointwise::specialValues() {
     }
 }
 
-/// The planner hands an input's buffer to the output where the table allows it.
+/// The planner reuses an input's buffer for the output if the table allows it.
 void TestPointwise::inPlace() {
     int tested = 0;
     for (const Op& op : opTable()) {
@@ -378,7 +378,7 @@ void TestPointwise::inPlace() {
             if (op.name == "Reshape") attributes.set("shape", std::vector<std::int64_t>{1001, 40});
             if (op.name == "Mod") attributes.set("fmod", true);
             if (op.name == "Unsqueeze") attributes.set("axes", std::int64_t{0});
-            // Ops that ask more of their inputs are tested in place by their own suites.
+            // Ops with stricter inputs are tested in place by their own suites.
             if (!inferError([&] { inferTypes(op.name, attributes, inputs); }).isEmpty()) continue;
             ++tested;
             const Tensor expected = Tensor::onHost(inferTypes(op.name, attributes, inputs)[0]);
@@ -389,7 +389,7 @@ void TestPointwise::inPlace() {
             out.strides = denseStrides(out.shape);
             for (TensorView to : {expected.view(), out})
                 op.kernel({views, std::span(&to, 1), completeAttributes(op, attributes), nullptr});
-            // By bytes: what is NaN must be it again.
+            // Compares bytes, since NaN must stay NaN.
             QVERIFY2(std::memcmp(out.data, expected.data(), static_cast<std::size_t>(expected.byteCount())) ==
                          0,
                      op.name.c_str());

@@ -15,7 +15,7 @@ using Integers = std::vector<std::int64_t>;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A pooling's attributes, spelt out: one entry a spatial axis.
+/// The attributes of a pooling in full: one entry per spatial axis.
 struct Setting {
     Integers kernel, strides, dilations, padBegin, padEnd, in, out;
     bool ceil = false;
@@ -42,7 +42,7 @@ Setting throwDice(Dice& dice, int rank) {
         s.padBegin.push_back(dice.integer(0, s.kernel.back() / 2));
         s.padEnd.push_back(dice.integer(0, s.kernel.back() / 2));
         s.in.push_back(dice.integer(reach, rank > 2 ? 5 : 9));
-        // By PyTorch's rule: every window begins before the padding at the end.
+        // PyTorch's rule: every window starts before the padding at the end.
         std::int64_t out = 0;
         while (out * s.strides.back() < s.in.back() + s.padBegin.back() &&
                (s.ceil ? out == 0 || (out - 1) * s.strides.back() + reach <
@@ -69,7 +69,7 @@ std::int64_t productOf(const Integers& sizes) {
     return count;
 }
 
-/// What lies under one position: offsets in the plane, and how many taps lie within the padding, too.
+/// The elements under one position: their offsets in the plane, and the number of taps including the padding.
 struct Under {
     Integers offsets;
     std::int64_t padded = 0;
@@ -176,7 +176,7 @@ void TestPooling::windows() {
                                          findOp(op.toStdString())->tolerance);
         QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         if (op != "MaxPool") continue;
-        // Where nobody asks for indices, it goes another way.
+        // Without the output Indices, the kernel takes another path.
         const Op& maxPool = *findOp("MaxPool");
         const Tensor alone = Tensor::onHost(y.type());
         const std::vector<TensorView> inputs{x.view()};
@@ -215,7 +215,7 @@ void TestPooling::indices() {
             QCOMPARE(x.at(at), outputs[0].at(i));
         }
     }
-    // Of equal ones the first.
+    // Of equal elements, the first one counts.
     const Tensor same = tensorOf(DType::f32, {1, 1, 4}, {2, 2, 2, 2});
     QCOMPARE(valuesOf(runOp("MaxPool", {{"kernel_shape", Integers{3}}}, {same})[1]),
              (std::vector<double>{0, 1}));
@@ -240,7 +240,7 @@ void TestPooling::nan() {
     QVERIFY(std::isnan(y.at(0)) && std::isnan(y.at(1)));
     QCOMPARE(y.at(2), 3.0);
     QVERIFY(std::isnan(runOp("GlobalMaxPool", {}, {x})[0].at(0)));
-    // Without indices, f32 and bf16 go to a library that passes over NaN and knows no −∞.
+    // Without indices, f32 and bf16 use a library that ignores NaN and does not support −∞.
     for (DType dtype : {DType::f32, DType::bf16}) {
         const Tensor z = tensorOf(dtype, {1, 1, 1, 6}, {1, kNaN, -kInf, -kInf, -kInf, 2});
         const Tensor most =
@@ -295,7 +295,7 @@ void TestPooling::global() {
     }
 }
 
-/// What MaxPool took comes back to where it was.
+/// Unpooling puts MaxPool's elements back to their positions.
 void TestPooling::unpool() {
     Dice dice(64);
     for (DType type : {DType::f32, DType::f64, DType::f16})
@@ -314,7 +314,7 @@ void TestPooling::unpool() {
             const QString wrong = difference(back, x.shape(), expected, {});
             QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         }
-    // ONNX's example: indices count in the shape that follows from the window, the result may be larger.
+    // ONNX's example: indices refer to the shape given by the window, and the result may be larger.
     const Tensor y = runOp("MaxUnpool", {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}},
                            {tensorOf(DType::f32, {1, 1, 2, 2}, {5, 6, 7, 8}),
                             tensorOf(DType::i64, {1, 1, 2, 2}, {5, 7, 13, 15}),
@@ -350,7 +350,7 @@ void TestPooling::roiAlign() {
             std::vector<double> corners;
             std::vector<double> images;
             for (std::int64_t r = 0; r < regions; ++r) {
-                // Quarters, which every dtype holds.
+                // Multiples of 1/4, which every dtype represents exactly.
                 const double left = static_cast<double>(dice.integer(-4, 4 * width)) / 4;
                 const double top = static_cast<double>(dice.integer(-4, 4 * height)) / 4;
                 corners.insert(corners.end(), {left, top, left + static_cast<double>(dice.integer(0, 20)) / 4,
@@ -436,7 +436,7 @@ void TestPooling::roiAlignRefuses() {
     QVERIFY_EXCEPTION_THROWN(run({0, 0, 1, 1}, -1), Error);
     QVERIFY_EXCEPTION_THROWN(run({0, kNaN, 1, 1}, 0), Error);
     QVERIFY_EXCEPTION_THROWN(run({0, 0, kInf, 1}, 0), Error);
-    // A region of many samples, nearly all outside the image, takes no time.
+    // A region with many samples, nearly all outside the image, is handled quickly.
     QCOMPARE(run({0, 0, 1e9F, 1e9F}, 0).size(), std::size_t{1});
 }
 
@@ -448,7 +448,7 @@ void TestPooling::maxRoiPool() {
     };
     QCOMPARE(run({0, 0, 0, 3, 2}), (std::vector<double>{6, 8, 10, 12}));
     QCOMPARE(run({0, 1, 1, 1, 1}), (std::vector<double>{6, 6, 6, 6}));
-    // Outside the image there is nothing.
+    // Outside the image there are no elements.
     QCOMPARE(run({0, 9, 9, 10, 10}), (std::vector<double>{0, 0, 0, 0}));
     QVERIFY_EXCEPTION_THROWN(run({1, 0, 0, 1, 1}), Error);
     QVERIFY_EXCEPTION_THROWN(run({0, kNaN, 0, 1, 1}), Error);

@@ -15,7 +15,7 @@ double highest(DType dtype) {
     return dtype == DType::i8 ? 127 : dtype == DType::u8 ? 255 : dtype == DType::i16 ? 32767 : 65535;
 }
 
-/// Which scale element `i` of x has; scales as ONNX's documents lay them.
+/// The index of the scale of x's element `i`, by ONNX's layout of scales.
 std::int64_t scaleOf(std::int64_t i, const Shape& x, const Shape& scale, int axis, std::int64_t block) {
     if (scale.elementCount() == 1 && block == 0) return 0;
     std::int64_t at = 0;
@@ -69,7 +69,7 @@ void TestQuantize::roundTrips() {
                     scaleShape = Shape{shape[axis]};
                 }
             }
-            // Powers of two divide without rounding, so that the oracle rounds where the kernel does.
+            // Division by powers of two is exact, so the oracle rounds exactly where the kernel does.
             Tensor scale = dice.tensor(DType::i32, scaleShape, -3, 3);
             std::vector<double> scales = valuesOf(scale);
             for (double& s : scales) s = std::ldexp(1.0, static_cast<int>(s));
@@ -121,7 +121,7 @@ void TestQuantize::dynamic() {
         return runOp("DynamicQuantizeLinear", {},
                      {tensorOf(DType::f32, {static_cast<std::int64_t>(values.size())}, values)});
     };
-    // The example of ONNX's document.
+    // The example in ONNX's specification.
     auto out = run({0, 2, -3, -2.5, 1.34, 0.5});
     QCOMPARE(valuesOf(out[0]), (std::vector<double>{153, 255, 0, 26, 221, 179}));
     QCOMPARE(out[1].at(0), double(5.0F / 255.0F));

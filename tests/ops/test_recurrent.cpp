@@ -17,7 +17,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// One launch, in the words of ONNX's equations: a unit at a time, a step at a time.
+/// ONNX's equations for one launch, one unit and one step at a time.
 struct Layer {
     std::string op;
     std::int64_t length = 1, batch = 1, input = 1, hidden = 1, directions = 1;
@@ -206,7 +206,7 @@ void TestRecurrent::layers() {
     }
 }
 
-/// Each by its formula, through an RNN that only multiplies by 1.
+/// Tests each activation's formula with an RNN whose weights are 1.
 void TestRecurrent::activations() {
     const auto run = [](const char* name, const Numbers& alpha, const Numbers& beta, double x) {
         Attributes attributes{{"activations", Texts{name}}};

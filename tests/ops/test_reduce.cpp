@@ -18,7 +18,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// The elements behind each result, in order; `isReduced` by axis.
+/// The elements of each result, in order; `isReduced` by axis.
 std::vector<std::vector<double>> groups(const Tensor& in, const std::vector<bool>& isReduced) {
     const Shape& shape = in.shape();
     std::int64_t results = 1;
@@ -81,7 +81,7 @@ double exact(const std::string& op, DType dtype, const std::vector<double>& valu
     if (op == "ReduceLogSumExp" || op == "ReduceLogSum") {
         const double logarithm = std::log(sumOf(mapped));
         if (isFloating(dtype)) return logarithm;
-        // As a cast does it: what does not fit is the nearest that does.
+        // Saturates as a cast does.
         const double most = dtype == DType::i32 ? 0x1p31 : 0x1p63;
         return std::isnan(logarithm) ? 0 : std::max(-most, std::trunc(logarithm));
     }
@@ -136,7 +136,7 @@ void TestReduce::reductions() {
     Dice dice(21);
     for (int round = 0; round < 200; ++round) {
         const Shape shape = dice.shape(5, 6);
-        // Products that i32 holds, and sums that have a logarithm.
+        // Values whose products fit into i32, or whose sums have a logarithm.
         const bool isProduct = opName == "ReduceProd";
         const double low = isProduct ? -1 : opName == "ReduceLogSum" ? 1 : -20;
         const Tensor in = inLayout(dice.tensor(type, shape, low, isProduct ? 1 : 20), dice.layout());
@@ -169,7 +169,7 @@ void TestReduce::reductions() {
             QVERIFY_EXCEPTION_THROWN(runOp(opName, attributes, inputs), Error);
             continue;
         }
-        // The rounding of a sum grows with what was added up, not with what is left of it.
+        // A sum's rounding error grows with its terms, not with its result.
         Tolerance tolerance = isFloating(type) ? findOp(opName)->tolerance : Tolerance{};
         tolerance.atol *= opName == "ReduceSumSquare" ? 400 : 20;
         const QString wrong = difference(runOp(opName, attributes, inputs)[0],
@@ -178,7 +178,7 @@ void TestReduce::reductions() {
     }
 }
 
-/// Beyond a chunk, in parallel, along rows and along columns.
+/// Larger than a chunk, in parallel, along rows and along columns.
 void TestReduce::largeLayouts() {
     Dice dice(22);
     const Shape shapes[] = {{100000}, {9000, 5}, {5, 9000}, {300, 200}, {3, 70, 400}, {2, 5000, 13}};
@@ -202,7 +202,7 @@ void TestReduce::largeLayouts() {
             }
 }
 
-/// Bit for bit, whatever shares the work.
+/// Bit by bit, whatever the number of threads.
 void TestReduce::independentOfThreads() {
 #ifdef _OPENMP
     Dice dice(23);
@@ -253,7 +253,7 @@ void TestReduce::emptyMeans() {
     }
 }
 
-/// In f32 alone, a million times 0.1 would be off in the third digit.
+/// In f32, the sum of a million times 0.1 would be wrong in the third digit.
 void TestReduce::longSumsStayExact() {
     const Tensor in = Tensor::onHost({DType::f32, Shape{1000000}});
     for (float& value : in.values<float>()) value = 0.1F;
@@ -266,7 +266,7 @@ void TestReduce::longSumsStayExact() {
 void TestReduce::integersWrap() {
     const Tensor in = Tensor::of<std::int32_t>({2}, {std::numeric_limits<std::int32_t>::max(), 1});
     QCOMPARE(runOp("ReduceSum", {}, {in})[0].at(0), -2147483648.0);
-    // The mean does not: it is taken in 64 bits.
+    // The mean does not wrap, since it is computed in 64 bits.
     QCOMPARE(runOp("ReduceMean", {}, {in})[0].at(0), 1073741824.0);
     const Tensor negative = Tensor::of<std::int64_t>({2}, {-3, -4});
     QCOMPARE(runOp("ReduceMean", {}, {negative})[0].at(0), -3.0);

@@ -14,7 +14,7 @@ using Integers = std::vector<std::int64_t>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A row resized by ONNX's formulas, an element at a time.
+/// A row resized by ONNX's formulas, one element at a time.
 struct Row {
     std::string mode = "nearest", transformation = "half_pixel", rounding = "round_prefer_floor";
     double scale = 1, a = -0.75;
@@ -120,7 +120,8 @@ void TestResize::rows() {
             row.scale = static_cast<double>(out) / static_cast<double>(n);
             inputs[3] = tensorOf(DType::i64, {1}, {static_cast<double>(out)});
         } else {
-            // Quarters, which f32 holds, so that the oracle's places are the op's.
+            // Multiples of 1/4, which f32 represents exactly, so that oracle and op compute the same
+            // positions.
             row.scale = std::max(0.25, static_cast<double>(dice.integer(1, 12)) / 4);
             out = static_cast<std::int64_t>(std::floor(static_cast<double>(n) * row.scale));
             inputs[2] = tensorOf(DType::f32, {1}, {row.scale});
@@ -133,7 +134,7 @@ void TestResize::rows() {
     }
 }
 
-/// One axis after the other, in whatever order.
+/// Resizes one axis after the other; the order does not matter.
 void TestResize::severalAxes() {
     Dice dice(102);
     for (const char* mode : {"nearest", "linear", "cubic"})
@@ -183,7 +184,7 @@ void TestResize::everyDtype() {
                                          {tensorOf(type, {2}, {4, 8})})[0]);
         QCOMPARE(y, (Numbers{4, 5, 7, 8}));
     }
-    // A cubic reaches beyond its elements; integers end at their own bounds.
+    // Cubic interpolation exceeds the range of its elements; integers saturate.
     const Numbers y = valuesOf(runOp("Resize", {{"scales", Numbers{4}}, {"mode", std::string("cubic")}},
                                      {tensorOf(DType::u8, {4}, {0, 255, 255, 0})})[0]);
     QVERIFY(*std::max_element(y.begin(), y.end()) == 255 && *std::min_element(y.begin(), y.end()) == 0);
@@ -231,7 +232,7 @@ void TestResize::shapes() {
                         true)[0]
                  .shape,
              (Shape{1, 3, kUnknownDim, 4}));
-    // Empty lists, as older models have them, ask for nothing.
+    // Empty lists, as in older models, count as absent.
     const Tensor none = Tensor::onHost({DType::f32, {0}});
     QCOMPARE(inferTypes("Resize", {}, {x, none, none, tensorOf(DType::i64, {4}, {1, 3, 2, 2})})[0].shape,
              (Shape{1, 3, 2, 2}));

@@ -16,7 +16,7 @@ using Integers = std::vector<std::int64_t>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// An image plane, with something around it.
+/// An image plane with its padding.
 struct Plane {
     const Tensor& x;
     std::int64_t base, height, width;
@@ -55,7 +55,7 @@ struct Plane {
             v = std::nearbyint(v);
             u = std::nearbyint(u);
         }
-        if (mode != "cubic") { // which moves its elements, not the place between them
+        if (mode != "cubic") { // cubic pads the elements instead of the coordinate
             v = moved(v, width);
             u = moved(u, height);
         }
@@ -139,13 +139,13 @@ void TestSampling::gridSampleAlongOneAndThreeAxes() {
     QCOMPARE(valuesOf(runOp("GridSample", corners, {line, tensorOf(DType::f32, {1, 3, 1}, {-1, 0.5, 1})})[0]),
              (Numbers{0, 15, 20}));
     const Tensor cube = tensorOf(DType::f32, {1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
-    // x is along the last axis.
+    // x is the coordinate along the last axis.
     QCOMPARE(valuesOf(runOp("GridSample", corners,
                             {cube, tensorOf(DType::f32, {1, 1, 1, 2, 3}, {1, -1, -1, 0, 0, 0})})[0]),
              (Numbers{1, 3.5}));
 }
 
-/// Integers are cut, and what is no place is outside.
+/// Integers are truncated, and NaN counts as outside.
 void TestSampling::gridSampleOfAnything() {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const double inf = std::numeric_limits<double>::infinity();

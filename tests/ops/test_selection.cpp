@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Few different values, so that equal ones come up.
+/// Few distinct values, so that some are equal.
 Tensor few(Dice& dice, DType dtype, const Shape& shape) {
     std::vector<double> values(static_cast<std::size_t>(shape.elementCount()));
     for (double& value : values)
@@ -368,7 +368,7 @@ void TestSelection::uniqueSlices() {
 void TestSelection::uniqueNaN() {
     const Tensor in = tensorOf(DType::f32, {6}, {kNaN, 2, kNaN, 1, -0.0, 0.0});
     const auto out = runOp("Unique", {}, {in});
-    // As in NumPy, all NaN are one, the last one.
+    // As in NumPy, all NaN are equal and come last.
     QVERIFY(difference(out[0], {4}, {0, 1, 2, kNaN}, {}).isEmpty());
     QCOMPARE(out[3].toIntegers(), (List{2, 1, 1, 2}));
     const auto some = runOp("Unique", {}, {in}, nullptr, {true, false, false, true});
@@ -436,7 +436,8 @@ void TestSelection::nonMaxSuppressionEdges() {
     const auto run = [&](const Attributes& attributes) {
         return runOp("NonMaxSuppression", attributes, {boxes, scores})[0].toIntegers();
     };
-    // None without a number; of equal boxes with equal scores the first; no score that is no number.
+    // The default number of boxes is 0. Of equal boxes with equal scores, the first one is kept. NaN scores
+    // are ignored.
     QCOMPARE(run({}), List{});
     const Attributes ten{{"max_output_boxes_per_class", std::int64_t{10}}};
     QCOMPARE(run(ten), (List{0, 0, 0}));

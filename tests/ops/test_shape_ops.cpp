@@ -15,7 +15,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 using List = std::vector<std::int64_t>;
 
-/// One dtype of each size, and those whose bits mean something else.
+/// One dtype of each size, and the dtypes with a special bit pattern.
 const DType kTypes[] = {DType::u8, DType::i16, DType::f32, DType::f64, DType::i64, DType::boolean};
 
 } // namespace
@@ -91,7 +91,7 @@ void TestShapeOps::transpose() {
         }
 }
 
-/// Tiles that are cut off at the edges, in parallel.
+/// Partial tiles at the edges, in parallel.
 void TestShapeOps::transposeLarge() {
     Dice dice(44);
     for (DType dtype : kTypes)
@@ -173,7 +173,7 @@ void TestShapeOps::castAll_data() {
                         << static_cast<int>(from) << static_cast<int>(to);
 }
 
-/// Values that every dtype holds.
+/// Values that every dtype represents exactly.
 void TestShapeOps::castAll() {
     QFETCH(int, from);
     QFETCH(int, to);
@@ -213,7 +213,7 @@ void TestShapeOps::castFloatsToIntegers() {
         QCOMPARE(values[7], std::int64_t{0});
         QCOMPARE(valuesOf(to("u8")), (std::vector<double>{1, 0, 255, 0, 255, 0, 255, 0}));
     }
-    // The largest double below 2^63 fits; 2^63 itself does not.
+    // The largest double below 2^63 fits; 2^63 does not.
     const Tensor edge = tensorOf(DType::f64, {2}, {0x1.fffffffffffffp62, 0x1p63});
     const Tensor out = runOp("Cast", {{"to", std::string("i64")}}, {edge})[0];
     QCOMPARE(static_cast<const std::int64_t*>(out.data())[0], std::int64_t{0x7ffffffffffffc00});
@@ -221,7 +221,7 @@ void TestShapeOps::castFloatsToIntegers() {
 }
 
 void TestShapeOps::castIntegersToNarrower() {
-    // ONNX's own example: 200 (int16) becomes -56 (int8).
+    // ONNX's example: 200 (int16) becomes -56 (int8).
     QCOMPARE(runOp("Cast", {{"to", std::string("i8")}}, {tensorOf(DType::i16, {}, {200})})[0].at(0), -56.0);
     QCOMPARE(runOp("Cast", {{"to", std::string("u32")}}, {tensorOf(DType::i32, {}, {-1})})[0].at(0),
              4294967295.0);
@@ -241,7 +241,7 @@ void TestShapeOps::castToBool() {
     QCOMPARE(runOp("Cast", {{"to", std::string("f32")}}, {tensorOf(DType::f64, {}, {1e300})})[0].at(0), kInf);
 }
 
-/// Nothing computes with f16 yet, but it can be reshaped, transposed, joined and chosen.
+/// Ops that only move elements accept f16.
 void TestShapeOps::halfPrecisionIsMoved() {
     const Tensor in = Tensor::onHost({DType::f16, Shape{2, 3}});
     auto* bits = static_cast<std::uint16_t*>(in.data());

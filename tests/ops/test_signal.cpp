@@ -49,7 +49,7 @@ void TestSignal::windows() {
                        {4.0 / 46, 25.0 / 46, 1, 25.0 / 46}, {1e-6, 1e-7})
                 .isEmpty());
     QCOMPARE(window("HannWindow", {{"size", std::int64_t{1}}, {"periodic", false}}).at(0), 1.0);
-    // Of one period, its first element: 0.5 − 0.5 and 25/46 − 21/46.
+    // A window of size 1 is the first element of a period: 0.5 − 0.5 and 25/46 − 21/46.
     QCOMPARE(window("HannWindow", {{"size", std::int64_t{1}}}).at(0), 0.0);
     QVERIFY(difference(window("HammingWindow", {{"size", std::int64_t{1}}}), {1}, {4.0 / 46}, {1e-6, 1e-7})
                 .isEmpty());
@@ -70,9 +70,9 @@ void TestSignal::windows() {
 void TestSignal::mel() {
     const Tensor out = runOp("MelWeightMatrix", {}, {})[0];
     QCOMPARE(out.shape(), (Shape{9, 8}));
-    // Each band is a triangle of height 1 at most.
+    // Each band is a triangle with a height of at most 1.
     for (std::int64_t i = 0; i < 72; ++i) QVERIFY(out.at(i) >= 0 && out.at(i) <= 1);
-    // No band leaves the spectrum, whatever the frequencies are.
+    // No band exceeds the spectrum, whatever the frequencies are.
     runOp("MelWeightMatrix", {{"sample_rate", std::int64_t{1}}, {"upper_edge_hertz", 1e300}}, {});
     runOp("MelWeightMatrix", {{"sample_rate", std::int64_t{0}}, {"lower_edge_hertz", -900.0}}, {});
 }

@@ -107,7 +107,7 @@ void TestSources::filled() {
     QVERIFY(std::isnan(run("Full", {{"value", std::numeric_limits<double>::quiet_NaN()}}).at(5)));
     QCOMPARE(run("Full", {{"value", 2.9}, {"dtype", std::string("i64")}}).at(0), 2.0);
     QCOMPARE(run("Full", {{"value", 1e300}}).at(0), kInf);
-    // What an integer cannot hold is refused, as in PyTorch.
+    // A value that the integer dtype cannot represent is rejected, as in PyTorch.
     for (const char* op : {"Full", "Constant", "ConstantOfShape"})
         for (const auto& [dtype, value] : std::initializer_list<std::pair<const char*, AttributeValue>>{
                  {"i8", std::int64_t{300}},
@@ -178,7 +178,7 @@ void TestSources::arangeOfIntegers() {
     QCOMPARE(of(0, 0, 1), List{});
 }
 
-/// The documented formula, written down once more.
+/// The documented formula, implemented independently.
 void TestSources::randomFormula() {
     const std::uint64_t seed = 0x123456789abcdef0;
     const Attributes attributes{{"shape", List{3, 5}}, {"seed", static_cast<std::int64_t>(seed)}};
@@ -208,7 +208,7 @@ void TestSources::randomIsSeededAndSplitable() {
     for (const char* op : {"RandomNormal", "RandomUniform"}) {
         const std::vector<double> all = valuesOf(run(op, large));
         QVERIFY(all == valuesOf(run(op, large)));
-        // Element i does not depend on how many there are.
+        // Element i does not depend on the number of elements.
         QVERIFY(valuesOf(run(op, small)) == std::vector<double>(all.begin(), all.begin() + 7));
         QVERIFY(valuesOf(run(op, small)) != valuesOf(run(op, other)));
 #ifdef _OPENMP
@@ -233,7 +233,7 @@ void TestSources::randomDistribution() {
         return std::pair(sum / n, squares / n - sum / n * (sum / n));
     };
     const AttributeValue shape = List{200000};
-    // Five standard errors: a right generator fails once in a million seeds, and the seed is fixed.
+    // Five standard errors: a correct generator fails for one in a million seeds, and the seed is fixed.
     const auto [mean, variance] =
         moments(run("RandomNormal", {{"shape", shape}, {"mean", 3.0}, {"scale", 2.0}}));
     QVERIFY(std::abs(mean - 3) < 5 * 2 / std::sqrt(200000.0));

@@ -250,7 +250,7 @@ void TestTrainingOps::multinomial() {
     QVERIFY(std::abs(counts[0][1] / 20000 - 0.8) < 0.02);
     QCOMPARE(counts[0][2], 0.0);
     for (double count : counts[1]) QVERIFY(std::abs(count / 20000 - 1.0 / 3) < 0.02);
-    // The same draws on every device, of as many classes as more than one thread goes over.
+    // All devices draw the same samples, also with enough classes for several threads.
     Dice dice(9);
     const Tensor many = dice.tensor(DType::f32, {2, 3001}, -4, 4);
     const Attributes drawn{{"sample_size", std::int64_t{500}}};

@@ -57,7 +57,7 @@ void TestViewOps::squeezeAndUnsqueeze() {
         for (int round = 0; round < 20; ++round) {
             const Shape shape = dice.shape(4, 4);
             const Tensor in = any(dice, dtype, shape);
-            // Axes are put in at random places and taken out again.
+            // Axes are inserted at random positions and removed again.
             const std::int64_t more = dice.integer(0, 3);
             const std::int64_t rank = shape.rank() + more;
             List axes;
@@ -261,9 +261,9 @@ void TestViewOps::sliceEdges() {
     QCOMPARE(slice(kMost, kLeast, -2), (std::vector<double>{4, 2, 0}));
     QCOMPARE(slice(kLeast, kMost, kMost), (std::vector<double>{0}));
     QCOMPARE(slice(kMost, kLeast, kLeast), (std::vector<double>{4}));
-    // ONNX moves a start before the axis to its first element, whatever the direction.
+    // ONNX clamps a start before the axis to its first element, whatever the direction.
     QCOMPARE(slice(-100, kLeast, -1), (std::vector<double>{0}));
-    // Without axes the lists are those of the first ones; without steps each is 1.
+    // Without `axes`, the lists apply to the first axes; without `steps`, each step is 1.
     QCOMPARE(valuesOf(runOp("Slice", {{"starts", List{1}}, {"ends", List{2}}}, {counting({3, 2})})[0]),
              (std::vector<double>{2, 3}));
 }
@@ -325,7 +325,7 @@ void TestViewOps::split() {
     QCOMPARE(sizes(5, 4), (List{2, 2, 1, 0}));
     QCOMPARE(sizes(0, 2), (List{0, 0}));
     QCOMPARE(sizes(kUnknownDim, 2), (List{kUnknownDim, kUnknownDim}));
-    // Nobody asked for the first part.
+    // The first output has no consumer.
     const auto out = runOp("Split", {}, {counting({4})}, nullptr, {false, true});
     QCOMPARE(valuesOf(out[1]), (std::vector<double>{2, 3}));
 }

@@ -76,7 +76,7 @@ void TestAnalysis::aCleanGraphHasNothingToSay() {
 
 void TestAnalysis::typesAndOrder() {
     GraphMaker g;
-    const NodeId relu = g.node("Relu", "r"); // before its input in id order
+    const NodeId relu = g.node("Relu", "r"); // has a smaller id than its input
     const NodeId a = g.node("Zeros", "a", "cpu", {{"shape", Ints{2, 3}}});
     g.connect(a, relu, 0);
     const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
@@ -110,7 +110,7 @@ void TestAnalysis::deviceMismatchInTheWordsOfPyTorch() {
     QVERIFY(d.operands[1].origin.empty());
     QCOMPARE(insertToOf(d).title, std::string("insert To(cuda:0) on images -> fc1"));
     QCOMPARE(insertToOf(d).price.bytes, std::uint64_t{92160});
-    QCOMPARE(insertToOf(d).price.ns, 10'000 + 92160 / 5.0); // latency and 5 GB/s pageable
+    QCOMPARE(insertToOf(d).price.ns, 10'000 + 92160 / 5.0); // latency and 5 GB/s from pageable memory
     QVERIFY(insertToOf(d).price.modelled);
 }
 
@@ -137,7 +137,7 @@ void TestAnalysis::fixesMendAndArePriced() {
         graph.apply(delta.inverse());
         QVERIFY(graph == before);
     }
-    // Moved to cpu, m needs a copy of b.
+    // If m moves to cpu, b must be copied.
     QCOMPARE(fixes[2].title, std::string("move m to cpu"));
     QCOMPARE(fixes[2].price.bytes, std::uint64_t{256});
 }
@@ -163,7 +163,7 @@ void TestAnalysis::zeroDimensionalScalars_data() {
     QTest::addColumn<QString>("otherDevice");
     QTest::addColumn<bool>("selfScalar");
     QTest::addColumn<bool>("otherScalar");
-    QTest::addColumn<int>("errors"); // for the op on cuda:0, by PyTorch 2's rules
+    QTest::addColumn<int>("errors"); // errors of the op on cuda:0, by PyTorch 2's rules
     QTest::newRow("cuda + cpu scalar") << "Add"
                                        << "cuda:0"
                                        << "cpu" << false << true << 0;
@@ -236,7 +236,7 @@ void TestAnalysis::implicitPolicyMakesOneCopyForEachDestination() {
 }
 
 void TestAnalysis::everyMismatchAtOnce() {
-    // Twenty independent faults: all are found, and nothing else.
+    // Twenty independent faults give exactly twenty errors.
     GraphMaker g;
     std::set<std::uint64_t> faulty;
     for (int i = 0; i < 20; ++i) {
@@ -257,7 +257,7 @@ void TestAnalysis::aWrongDeviceDoesNotHideAWrongShape() {
     const NodeId m = g.node("MatMul", "m", "cuda:0", {}, {a, b});
     const NodeId c = g.node("Zeros", "c", "cuda:0", {{"shape", Ints{7, 7}}});
     const NodeId d = g.node("Relu", "d", "cpu", {}, {c});
-    g.node("MatMul", "after", "cpu", {}, {d, a}); // 7×7 by 2×3: wrong behind a device that is wrong
+    g.node("MatMul", "after", "cpu", {}, {d, a}); // 7×7 by 2×3: a shape error behind a device error
     QVERIFY(value(m));
     auto codes = codesOf(analyze(g.graph(), simulatedMap(), Policy::strict, nullptr));
     std::sort(codes.begin(), codes.end());
@@ -272,7 +272,7 @@ void TestAnalysis::cycles() {
     g.connect(b, a, 0);
     const NodeId self = g.node("Relu", "self");
     g.connect(self, self, 0);
-    g.node("Relu", "behind", "cpu", {}, {b}); // not on a cycle: no error of its own
+    g.node("Relu", "behind", "cpu", {}, {b}); // not part of a cycle, so it has no error of its own
     const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
     QCOMPARE(codesOf(analysis), (std::vector<std::string>{"cycle", "cycle"}));
     QVERIFY(QString::fromStdString(analysis.diagnostics[0].message).contains(QStringLiteral("a -> b -> a")) ||
@@ -389,7 +389,7 @@ void TestAnalysis::everyWrongInputOfANode() {
     QVERIFY(by[relu].empty());
     QCOMPARE(by[gap].size(), std::size_t{2});
     QCOMPARE(analysis.errorCount(), std::size_t{6});
-    // Each mismatch brings the Cast that mends it.
+    // Each mismatch offers the Cast that fixes it.
     Graph graph = g.graph();
     for (const Diagnostic& d : analysis.diagnostics)
         if (d.code == "dtype-mismatch") graph.apply(toDelta(graph, d.fixes.at(0)));
@@ -470,7 +470,7 @@ void TestAnalysis::priceOfATransfer() {
     QCOMPARE(priceOfTransfer(type, Device::cpu(), Device::cuda(0), true, map).ns, 10'000 + 1e6 / 10);
     QCOMPARE(priceOfTransfer(type, Device::cuda(0), Device::cpu(), false, map).ns, 10'000 + 1e6 / 5);
     QCOMPARE(priceOfTransfer(type, Device::cpu(), Device::cpu(), false, map).ns, 0.0);
-    // No peer link: staged through the host, twice the way.
+    // Without a peer link, the copy is staged through the host and takes twice the time.
     QCOMPARE(priceOfTransfer(type, Device::cuda(0), Device::cuda(1), true, map).ns, 2 * (10'000 + 1e6 / 10));
     QVERIFY(!priceOfTransfer({DType::f32, {kUnknownDim}}, Device::cpu(), Device::cuda(0), true, map).isKnown);
 }

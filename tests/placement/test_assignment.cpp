@@ -19,7 +19,7 @@ std::uint32_t below(std::mt19937_64& random, std::size_t count) {
     return static_cast<std::uint32_t>(random() % count);
 }
 
-/// Items that read tensors of items before them, as in a network.
+/// Items that read tensors of earlier items, as in a network.
 AssignmentProblem randomProblem(std::mt19937_64& random, std::size_t items, std::uint32_t places) {
     AssignmentProblem problem;
     problem.places = places;
@@ -45,7 +45,7 @@ AssignmentProblem randomProblem(std::mt19937_64& random, std::size_t items, std:
     return problem;
 }
 
-/// By trying everything.
+/// The minimum over all assignments.
 double leastNs(const AssignmentProblem& problem) {
     double least = std::numeric_limits<double>::infinity();
     std::vector<int> at(problem.items.size(), 0);
@@ -66,7 +66,7 @@ void checkIsAllowed(const AssignmentProblem& problem, const Assignment& found) {
     QCOMPARE(found.ns, problem.nsOf(found.at));
 }
 
-constexpr double kRounding = 0.1; // ns: a picosecond an item and a tensor
+constexpr double kRounding = 0.1; // ns: costs are rounded to a picosecond per item and tensor
 
 } // namespace
 
@@ -127,18 +127,18 @@ private Q_SLOTS:
             QVERIFY(std::abs(found.ns - least) < kRounding);
             tight += found.ns > free + kRounding;
         }
-        QVERIFY(tight > 10); // else nothing was tested
+        QVERIFY(tight > 10); // otherwise the test shows nothing
     }
 
-    /// With more than kExactItems items swaps decide: how near to the best they come is seen on problems of
-    /// which the rest is fixed, so that the best is known.
+    /// With more than kExactItems items the solver improves by swaps. The test compares them with the exact
+    /// minimum, using extra items that do not affect it.
     void swapsComeNear() {
         std::mt19937_64 random(4);
         double worst = 1;
         for (int round = 0; round < 60; ++round) {
             AssignmentProblem problem = randomProblem(random, 9, 3);
             const double least = leastNs(problem);
-            // Items that cost nothing anywhere take the search beyond what it tries by itself.
+            // Items that cost nothing anywhere bring the problem above the limit of the exact search.
             for (std::size_t i = 0; i <= kExactItems; ++i) {
                 auto& item = problem.items.emplace_back();
                 item.allowed = 7;

@@ -15,7 +15,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// x becomes x + step, three times.
+/// A Loop that computes x = x + step three times.
 struct Counter {
     GraphMaker g;
     NodeId zero, step, x, sum, loop;
@@ -42,7 +42,7 @@ Graph changed(const Graph& graph, NodeId id, const std::function<void(Node&)>& h
     return out;
 }
 
-/// The one error of a graph, with all that it says.
+/// The only error of a graph, with its full text.
 QString theError(const Graph& graph) {
     const Analysis analysis = analysisOf(graph);
     if (analysis.errorCount() != 1) return QStringLiteral("%1 errors").arg(analysis.errorCount());
@@ -127,7 +127,7 @@ private Q_SLOTS:
                  qPrintable(error));
         const Fix vary = analysisOf(graph).diagnostics[0].fixes.at(0);
         graph.apply(toDelta(graph, vary));
-        // Now its sizes are known at run time only, and what is added to it must still fit.
+        // The sizes are now known only at run time; operands added to x must still match.
         const Analysis after = analysisOf(graph);
         QVERIFY(!after.hasErrors());
         QVERIFY(!after.typeOf({c.loop, 0})->isKnown());
@@ -163,7 +163,7 @@ private Q_SLOTS:
         const LaneId gpu = c.g.lane("cuda:0");
         Graph graph = changed(c.g.graph(), c.sum, [&](Node& node) { node.lane = gpu; });
         Analysis analysis = analysisOf(graph);
-        QVERIFY(analysis.errorCount() >= 3); // both operands, and what the loop is given back
+        QVERIFY(analysis.errorCount() >= 3); // both operands and the loop's carried result
         for (int round = 0; round < 4 && analysis.hasErrors(); ++round) {
             graph.apply(toDelta(graph, analysis.diagnostics[0].fixes.at(0)));
             analysis = analysisOf(graph);
@@ -173,7 +173,8 @@ private Q_SLOTS:
         const FrameId frame = graph.find(c.x)->frame;
         for (const Node& node : graph.nodes()) {
             if (node.op != "To") continue;
-            const bool outside = graph.inputs(node.id)[0]->node == c.step; // copied once, not in each run
+            const bool outside =
+                graph.inputs(node.id)[0]->node == c.step; // copied once, not in each iteration of the body
             QCOMPARE(node.frame == frame, !outside);
         }
     }
@@ -229,7 +230,7 @@ private Q_SLOTS:
         QVERIFY(!analysisOf(graph).hasErrors());
         const Frame* body = graph.find(graph.find(added[2])->frame);
         QVERIFY(body->owner == added[4] && body->body == "body");
-        // Without its owner a body is a module.
+        // Copied without its owner, a body becomes a module.
         QVERIFY(copyOf(c.g.graph(), {c.x, c.sum}).frames.at(0).owner == NodeId::none);
     }
 };

@@ -14,15 +14,15 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Blocks that each read a weight of their own and what the one before made, all on one device. A fault in a
-/// block is known to be a fault of that block alone.
+/// Blocks that each read a weight of their own and the previous block's result, all on one device, so that a
+/// fault in one block affects only that block.
 struct Planted {
     explicit Planted(std::mt19937_64& random, int faults) {
         constexpr int kBlocks = 24;
         NodeId at = g.node("RandomNormal", "x", "cuda:0", {{"shape", Ints{16, 16}}});
         std::set<int> where;
         while (static_cast<int>(where.size()) < faults) {
-            // Not next to each other: then two faults would look like one.
+            // Not in adjacent blocks, where two faults would look like one.
             const int block = static_cast<int>(random() % kBlocks);
             if (!where.contains(block - 1) && !where.contains(block + 1)) where.insert(block);
             if (++m_tries > 10'000) break;
@@ -31,8 +31,8 @@ struct Planted {
             const std::string n = std::to_string(i);
             const int kind = where.contains(i) ? 1 + static_cast<int>(random() % 4) : 0;
             const int readers = 2 + static_cast<int>(random() % 4);
-            // 1: the weight stands on the host. 2: one op does. 3: the weight is f64. 4: it has the wrong
-            // shape.
+            // 1: the weight is on the host. 2: one op is on the host. 3: the weight is f64. 4: the weight has
+            // a wrong shape.
             const NodeId weight = g.node("RandomNormal", "w" + n, kind == 1 ? "cpu" : "cuda:0",
                                          {{"shape", kind == 4 ? Ints{3, 16} : Ints{16, 16}},
                                           {"dtype", std::string(kind == 3 ? "f64" : "f32")}});
@@ -41,7 +41,7 @@ struct Planted {
                 sums.push_back(g.node("MatMul", "m" + n + "." + std::to_string(r),
                                       kind == 2 && r == 0 ? "cpu" : "cuda:0", {}, {at, weight}));
             if (kind != 0) expected.push_back({kind == 2 ? sums[0] : weight, kind, readers});
-            // The next block reads a product that is right, so that faults do not hide each other.
+            // The next block reads a valid product, so that faults do not hide each other.
             at = g.node("Relu", "r" + n, "cuda:0", {},
                         {kind == 3 || kind == 4
                              ? g.node("RandomNormal", "y" + n, "cuda:0", {{"shape", Ints{16, 16}}})
@@ -67,7 +67,7 @@ class TestCauses : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    /// Faults of known causes, from 1 to 20 a graph: each is found, with all that it broke, and nothing else.
+    /// Graphs with 1 to 20 faults of known causes: each cause is found with all its errors, and no other.
     void plantedFaults() {
         const DeviceMap devices = simulatedMap();
         std::mt19937_64 random(21);
@@ -90,7 +90,7 @@ private Q_SLOTS:
                 ++planted;
                 const auto found = byNode.find(fault.node);
                 QVERIFY2(found != byNode.end(), labelOfFault(graph, fault).c_str());
-                // An op on the host: two operands that are elsewhere, and one reader.
+                // An op on the host has two operands and one consumer on the other device.
                 QCOMPARE(found->second->diagnostics.size(),
                          static_cast<std::size_t>(fault.kind == 2 ? 3 : fault.readers));
             }
@@ -117,7 +117,7 @@ private Q_SLOTS:
             graph.apply(toDelta(graph, remedy.fixes, remedy.title));
             QVERIFY(!analyze(graph, devices, Policy::strict, nullptr).hasErrors());
         }
-        // One To serves all of them, and is paid once.
+        // One To serves all consumers, and its cost counts once.
         QCOMPARE(causes[0].remedies[1].price.bytes, std::uint64_t{256});
     }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// One operand: where it is, and whether it is 0-dimensional.
+/// One operand: its device, and whether it is 0-dimensional.
 struct Given {
     const char* device;
     bool isScalar;
@@ -25,7 +25,7 @@ constexpr std::array kGiven{Given{"cpu", false},   Given{"cpu", true},     Given
 struct TestedOp {
     const char* name;
     int inputs;
-    bool elementwise; ///< goes through PyTorch's TensorIterator
+    bool elementwise; ///< uses PyTorch's TensorIterator
     bool takesScalars;
 };
 
@@ -34,10 +34,10 @@ constexpr std::array kOps{TestedOp{"Add", 2, true, true},      TestedOp{"Mul", 2
                           TestedOp{"Less", 2, true, true},     TestedOp{"Where", 3, true, true},
                           TestedOp{"MatMul", 2, false, false}, TestedOp{"Gemm", 3, false, false}};
 
-/// Whether PyTorch computes it on `lane`: the operands' common device is that of the first one that is no
-/// 0-dimensional CPU tensor (the first one's where all are), the others must be there, too, or, in what goes
-/// through TensorIterator, be 0-dimensional and on the CPU (ATen/TensorIterator.cpp, compute_types). All
-/// other functions take no such tensors (ATen/core/adaption.cpp, common_device_check).
+/// Whether PyTorch accepts the operands for an op on `lane`. The common device is that of the first operand
+/// that is not a 0-dimensional CPU tensor (or of the first operand if all are). The other operands must be on
+/// it or, in ops that use TensorIterator, be 0-dimensional CPU tensors (ATen/TensorIterator.cpp,
+/// compute_types). All other functions accept no such tensors (ATen/core/adaption.cpp, common_device_check).
 bool pytorchAccepts(const TestedOp& op, const std::vector<Given>& operands, std::string_view lane) {
     const auto isHostScalar = [&](const Given& o) {
         return op.elementwise && o.isScalar && std::string_view(o.device) == "cpu";
@@ -48,7 +48,7 @@ bool pytorchAccepts(const TestedOp& op, const std::vector<Given>& operands, std:
             common = o.device;
             break;
         }
-    if (common != lane) return false; // here the lane says where an op runs; there its operands do
+    if (common != lane) return false; // the lane decides where an op runs here; in PyTorch its operands do
     return std::all_of(operands.begin(), operands.end(),
                        [&](const Given& o) { return o.device == common || isHostScalar(o); });
 }
@@ -59,7 +59,7 @@ class TestDeviceRule : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    /// Every op of the table, on every lane, with every choice of operands.
+    /// Tests every op of the table on every lane with every combination of operands.
     void verdictsArePyTorchs() {
         const DeviceMap devices = simulatedMap(2);
         int accepted = 0;

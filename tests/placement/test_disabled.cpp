@@ -33,7 +33,7 @@ Graph disabled(Graph graph, const std::vector<NodeId>& nodes) {
 
 Analysis analysisOf(const Graph& graph) { return analyze(graph, simulatedMap(2), Policy::strict, nullptr); }
 
-/// What is said of disabled nodes, one a line.
+/// The diagnostics of disabled nodes, one per line.
 QString saidOf(const Analysis& analysis) {
     QStringList out;
     for (const Diagnostic& d : analysis.diagnostics)
@@ -47,7 +47,7 @@ std::vector<float> resultOf(const Graph& graph, NodeId node) {
     return result.status == RunStatus::finished ? floats(result, node, map) : std::vector<float>();
 }
 
-/// x -> relu -> gemm (2x3 to 2x4) -> out, with a Probe; other beside them.
+/// x -> relu -> gemm (2x3 to 2x4) -> out, with a Probe; other is independent.
 struct Network {
     GraphMaker g;
     NodeId x, negative, relu, weight, gemm, out, probe, other;
@@ -81,7 +81,7 @@ private Q_SLOTS:
         QVERIFY(analysis.find(n.gemm)->fine && !analysis.find(n.relu)->fine);
         QCOMPARE(resultOf(n.g.graph(), n.gemm), (std::vector<float>{0, 0, 0, 0, 6, 6, 6, 6}));
         QCOMPARE(resultOf(graph, n.gemm), (std::vector<float>{-3, -3, -3, -3, 6, 6, 6, 6}));
-        // Whoever asks for its result sees what passes through it.
+        // The result of a disabled node is its input.
         QCOMPARE(resultOf(graph, n.relu), (std::vector<float>{-2, -1, 0, 1, 2, 3}));
         const auto plan = planOf(graph, simulatedMap());
         QVERIFY(plan->stepsOf(n.relu).empty());
@@ -179,7 +179,7 @@ private Q_SLOTS:
         const Diagnostic& d = analysis.diagnostics[0];
         QCOMPARE(d.code, std::string("device-mismatch"));
         QVERIFY(d.edge == std::optional<Edge>({{to, 0}, {relu, 0}}));
-        // The tensor is to blame, not what it passes through, and every fix mends.
+        // The cause is the tensor, not the disabled node, and every fix removes the error.
         const auto causes = causesOf(graph, analysis, simulatedMap(2));
         QVERIFY2(causes[0].sentence.starts_with("x is on cpu"), causes[0].sentence.c_str());
         for (const Fix& fix : d.fixes) {
@@ -187,7 +187,7 @@ private Q_SLOTS:
             mended.apply(toDelta(graph, fix));
             QVERIFY2(!analysisOf(mended).hasErrors(), fix.title.c_str());
         }
-        // The copy of the implicit policy belongs to that wire, too.
+        // The implicit policy's copy belongs to that wire, too.
         const Analysis implicit = analyze(graph, simulatedMap(), Policy::implicit, nullptr);
         QCOMPARE(implicit.implicitCopies.size(), std::size_t(1));
         QVERIFY(implicit.implicitCopies[0].edges == (std::vector<Edge>{{{to, 0}, {relu, 0}}}));
@@ -218,7 +218,7 @@ private Q_SLOTS:
         }
     }
 
-    /// A graph with disabled nodes is the graph that has none, its wires led around them.
+    /// A graph with disabled nodes is equivalent to the graph without them whose wires bypass them.
     void asIfTheWireWentAround() {
         for (std::uint64_t seed = 1; seed <= 60; ++seed) {
             std::mt19937_64 random(seed);

@@ -13,7 +13,7 @@ namespace {
 
 using Choices = std::map<NodeId, std::set<Device>>;
 
-/// The nodes at the ends of mismatched edges, and where each may go.
+/// The nodes at the ends of mismatched edges, and their possible devices.
 Choices choicesOf(const Analysis& analysis) {
     Choices choices;
     for (const Diagnostic& d : analysis.diagnostics) {
@@ -26,7 +26,7 @@ Choices choicesOf(const Analysis& analysis) {
     return choices;
 }
 
-/// By trying every choice for them.
+/// The minimum over all assignments of these nodes.
 double leastNs(const Graph& graph, const DeviceMap& devices, const Choices& choices) {
     std::vector<std::pair<NodeId, std::vector<Device>>> open;
     for (const auto& [node, set] : choices) open.push_back({node, {set.begin(), set.end()}});
@@ -88,7 +88,7 @@ private Q_SLOTS:
         QVERIFY(mended > 20 && moves > 20);
     }
 
-    /// What is claimed of the mended graph is what its plan is predicted to take, step by step.
+    /// The time claimed for the fixed graph is the sum of its plan's predicted steps.
     void theClaimIsWhatThePlanTakes_data() {
         QTest::addColumn<int>("gpus");
         QTest::newRow("cpu and one GPU") << 1;
@@ -119,7 +119,7 @@ private Q_SLOTS:
             mended += !set.fixes.empty();
             merged += std::any_of(set.fixes.begin(), set.fixes.end(),
                                   [](const Fix& fix) { return fix.kind == Fix::Kind::removeNode; });
-            // Of a clean graph the sum is that of all its steps.
+            // For a graph without errors, the time is the sum of all its steps.
             const FixSet none = minimalFixSet(clean, after, devices, nullptr);
             QVERIFY(none.fixes.empty() && none.isExact);
             QVERIFY(std::abs(none.ns - sum) < 1);
@@ -127,7 +127,7 @@ private Q_SLOTS:
         QVERIFY(mended > 200 && merged > 50);
     }
 
-    /// Two To nodes of one tensor are two copies, and one is enough.
+    /// Two To nodes of the same tensor are two copies, of which one is redundant.
     void oneToForATensorAndADevice() {
         GraphMaker g;
         const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{512, 512}}});
@@ -161,13 +161,13 @@ private Q_SLOTS:
                                  Error);
     }
 
-    /// All 4,096 of them, each analysed, mended and compiled.
+    /// Tries all 4,096 assignments; each is analysed, fixed and compiled.
     void twelveNodesThatMayMove() {
         const DeviceMap devices = simulatedMap(1);
         const std::vector<std::string> names{"cpu", "cuda:0"};
         std::mt19937_64 random(12);
         int tried = 0;
-        int better = 0; // than a To on each edge
+        int better = 0; // than one To per edge
         while (tried < 3) {
             RandomNetwork network(random, 11, names);
             const Graph& graph = network.g.graph();
@@ -182,7 +182,7 @@ private Q_SLOTS:
                      qPrintable(QStringLiteral("%1, not %2").arg(set.ns).arg(least)));
             better += set.ns < set.insertingNs - 1;
         }
-        QVERIFY(better > 0); // else every set was the obvious one
+        QVERIFY(better > 0); // otherwise inserting To nodes was always optimal
     }
 
     void whatIsPinnedStays() {
@@ -199,7 +199,7 @@ private Q_SLOTS:
                 out.insert(fix.kind);
             return out;
         };
-        QVERIFY(kinds() == std::set<Fix::Kind>{Fix::Kind::moveNode}); // x may be created there
+        QVERIFY(kinds() == std::set<Fix::Kind>{Fix::Kind::moveNode}); // x can be created there
         DeltaBuilder builder(graph, "pin");
         for (Node node : graph.nodes()) {
             node.pinned = true;

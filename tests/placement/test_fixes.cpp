@@ -20,8 +20,8 @@ class TestFixes : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    /// Whatever fix of a graph is taken: its problem is gone, no other one has come, and none was cheaper
-    /// than those listed before it.
+    /// Every fix of a graph removes its problem, adds no other, and is not cheaper than those listed before
+    /// it.
     void everyOfferedFixMends_data() {
         QTest::addColumn<int>("gpus");
         QTest::newRow("cpu and one GPU") << 1;
@@ -42,7 +42,7 @@ private Q_SLOTS:
         QVERIFY(applied > 1000);
     }
 
-    /// What the host reads costs nothing to create there, so that this is offered first.
+    /// A shape that the host reads costs nothing to create there, so this fix comes first.
     void aShapeOnAGpuIsCreatedOnTheHost() {
         GraphMaker g;
         const NodeId x = g.node("Zeros", "x", "cuda:0", {{"shape", Ints{4, 4}}});
@@ -61,7 +61,7 @@ private Q_SLOTS:
         QCOMPARE(causes.front().remedies.front().fixes.front().kind, Fix::Kind::moveNode);
     }
 
-    /// A layer on a GPU whose parameters stayed on the host: creating them there is free.
+    /// For a layer on a GPU whose parameters are on the host, creating them on the GPU is free.
     void parametersAreCreatedWhereTheLayerIs() {
         GraphMaker g;
         NodeId at = g.node("Zeros", "x", "cuda:0", {{"shape", Ints{8, 8}}});
@@ -83,7 +83,7 @@ private Q_SLOTS:
         QVERIFY(analyze(mended, devices, Policy::strict, nullptr).diagnostics.empty());
     }
 
-    /// A tensor that came from the host is read there again instead of being copied back.
+    /// A tensor copied from the host is read from its original there instead of being copied back.
     void whatIsThereAlreadyIsRead() {
         GraphMaker g;
         const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", Ints{8}}});
@@ -97,10 +97,11 @@ private Q_SLOTS:
         Graph mended = g.graph();
         mended.apply(mend(mended, analysis, devices, {first}, first.title));
         QVERIFY(mended.sourceOf({relu, 0}) == PortRef({x, 0}));
-        QVERIFY(!mended.find(copy)); // nobody reads it any more
+        QVERIFY(!mended.find(copy)); // without consumers
     }
 
-    /// A To stands right of what it reads and left of what reads it, and covers no other card.
+    /// A To is placed to the right of its producer and to the left of its consumers, and covers no other
+    /// card.
     void aToStandsBetweenItsEnds_data() {
         QTest::addColumn<double>("source");
         QTest::addColumn<double>("reader");
@@ -135,7 +136,7 @@ private Q_SLOTS:
             const double width = card::maxWidth;
             QVERIFY(left(to) >= left(x) + width);
             QVERIFY(left(y) >= left(to) + width);
-            QCOMPARE(left(z) - left(y), 250.0); // what is behind goes along
+            QCOMPARE(left(z) - left(y), 250.0); // the cards to its right move along
             QCOMPARE(left(x), source);
         }
     }

@@ -31,7 +31,7 @@ private Q_SLOTS:
         const NodeId c = g.node("Neg", "c", "cpu", {}, {back});
         const DeviceMap devices = oneGpu(g.graph());
         const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
-        // From any of its wires the same.
+        // The journey is the same from any of its wires.
         for (const NodeId from : {x, to, back}) {
             const std::vector<Residence> journey = journeyOf(g.graph(), analysis, {from, 0});
             QCOMPARE(journey.size(), std::size_t(3));
@@ -44,7 +44,7 @@ private Q_SLOTS:
             QCOMPARE(journey[2].device, Device::cpu());
             QCOMPARE(journey[2].readers, std::vector{c});
         }
-        // What an op makes of it is another tensor.
+        // The result of an op is a new tensor.
         QCOMPARE(journeyOf(g.graph(), analysis, {a, 0}).size(), std::size_t(1));
     }
 

@@ -23,7 +23,7 @@ std::vector<Diagnostic> lintsOf(const Graph& graph, std::string_view code) {
     return out;
 }
 
-/// The graph after the first fix of the only such lint; it has none of that code then.
+/// The graph after the first fix of the only such lint; the lint must be gone.
 Graph mended(const Graph& graph, std::string_view code) {
     const auto lints = lintsOf(graph, code);
     Graph out = graph;
@@ -65,7 +65,7 @@ private Q_SLOTS:
         const NodeId there = g.node("To", "there", "cuda:0", {}, {a});
         const NodeId b = g.node("MatMul", "b", "cuda:0", {}, {there, there});
         g.node("To", "back", "cpu", {}, {b});
-        // Nor where a dtype changes on the way.
+        // The same holds if a dtype changes on the way.
         const NodeId half = g.node("To", "half", "cuda:0", {{"dtype", std::string("f16")}}, {a});
         g.node("To", "half back", "cpu", {}, {half});
         QVERIFY(lintsOf(g.graph(), "ping-pong").empty());
@@ -88,7 +88,7 @@ private Q_SLOTS:
         GraphMaker g;
         const NodeId a = g.node("Relu", "a", "cuda:0", {}, {random(g, "x", "cuda:0")});
         const NodeId to = g.node("To", "to", "cpu", {{"non_blocking", true}}, {a});
-        QVERIFY(lintsOf(g.graph(), "read-before-complete").empty()); // nobody reads it
+        QVERIFY(lintsOf(g.graph(), "read-before-complete").empty()); // without consumers
         g.node("Relu", "b", "cpu", {}, {to});
         const auto lints = lintsOf(g.graph(), "read-before-complete");
         QCOMPARE(lints.size(), std::size_t{1});
@@ -107,7 +107,7 @@ private Q_SLOTS:
         const Graph graph = mended(g.graph(), "transfer-in-iteration");
         QCOMPARE(graph.deviceOf(*graph.find(x)), Device::cuda(0));
         QVERIFY(lintsOf(graph, "transfer-in-iteration").empty());
-        // Read on the host, too, it has to be there.
+        // If the host reads it, too, it must be there.
         g.node("Relu", "b", "cpu", {}, {x});
         QVERIFY(lintsOf(g.graph(), "transfer-in-iteration").empty());
     }

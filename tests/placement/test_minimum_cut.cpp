@@ -11,7 +11,7 @@ using namespace twb;
 
 namespace {
 
-/// Random costs of a few vertices, and what every way to divide them costs.
+/// Random costs of a few vertices, and the cost of every partition.
 struct Costs {
     struct Term {
         int one, other;

@@ -14,7 +14,7 @@ PlacementProposal propose(const Graph& graph, const DeviceMap& devices) {
     return proposePlacement(graph, analyze(graph, devices, Policy::strict, nullptr), devices, nullptr);
 }
 
-/// By trying every device for every node of a graph without To nodes.
+/// The minimum over all devices of every node, for a graph without To nodes.
 double leastNs(const Graph& graph, const DeviceMap& devices) {
     std::vector<NodeId> nodes;
     for (const Node& node : graph.nodes()) nodes.push_back(node.id);
@@ -75,7 +75,7 @@ private Q_SLOTS:
         QVERIFY(moves > 40);
     }
 
-    /// Two branches, one on each device, of which the sum says that they belong together.
+    /// Two branches, one per device. The sum of costs alone would put both on one device.
     void whatOverlapsStaysApart() {
         const DeviceMap devices = simulatedMap();
         std::mt19937_64 random(14);
@@ -143,7 +143,7 @@ private Q_SLOTS:
                  proposal.moves[0].reason.c_str());
         Graph placed = g.graph();
         placed.apply(proposal.delta);
-        QVERIFY(!placed.find(down) && !placed.find(up)); // they would copy nothing
+        QVERIFY(!placed.find(down) && !placed.find(up)); // nothing would be copied
         QVERIFY(placed.sourceOf({b, 0}) == PortRef({relu, 0}));
     }
 
@@ -180,7 +180,7 @@ private Q_SLOTS:
         const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
         const auto plan = compile(g.graph(), analysis, devices, nullptr, {});
         const Prediction p = predict(*plan);
-        // A chain: everything is on the critical path.
+        // In a chain, every node is on the critical path.
         QCOMPARE(p.criticalPath.size(), std::size_t{2});
         QVERIFY(std::abs(p.latencyNs - sumNs(g.graph(), devices)) < 1e-6);
         QVERIFY(std::abs(p.critical.compute + p.critical.transfer + p.critical.overhead - p.latencyNs) <

@@ -14,7 +14,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Empty, or what does not hold of the order that an analysis promises.
+/// A violation of the order that an analysis guarantees; empty if there is none.
 std::string disorder(const Analysis& analysis) {
     for (const NodeFacts& facts : analysis.nodes) {
         if (&facts != analysis.find(facts.id)) return "the index is wrong";
@@ -33,7 +33,7 @@ std::string disorder(const Analysis& analysis) {
     return {};
 }
 
-/// Values that the host knows flow into shapes here, and copies go to and fro.
+/// A graph in which host values determine shapes and tensors go back and forth between devices.
 Graph networkWithShapes() {
     GraphMaker g;
     const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{4, 6}}});
@@ -52,15 +52,14 @@ Graph networkWithShapes() {
     return g.graph();
 }
 
-/// Of three kinds: with values that the host knows; clean, with its copies as To nodes; with mismatches all
-/// over.
+/// One of three kinds: with host values; without errors, with copies as To nodes; with mismatches everywhere.
 Graph startOf(std::uint64_t kind, std::mt19937_64& random) {
     if (kind == 0) return networkWithShapes();
     Graph graph = RandomNetwork(random, 14, {"cpu", "cuda:0", "cuda:1"}).g.graph();
     return kind == 1 ? withTos(std::move(graph), simulatedMap(2)) : graph;
 }
 
-/// Small edits where the rules look farthest: attributes, devices, names, wires.
+/// A small edit with far-reaching effects on the rules: attributes, devices, names, wires.
 Delta sharpDelta(const Graph& graph, std::mt19937_64& random) {
     DeltaBuilder builder(graph, "sharp");
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -120,7 +119,7 @@ Delta sharpDelta(const Graph& graph, std::mt19937_64& random) {
     return builder.take();
 }
 
-/// One node changed, and its analysis brought up to date.
+/// Changes one node and updates the analysis.
 template <class How>
 void edit(Graph& graph, Analysis& analysis, const DeviceMap& devices, const How& how, NodeId id) {
     DeltaBuilder builder(graph, "edit");
@@ -199,7 +198,7 @@ private Q_SLOTS:
             QVERIFY2(seen[code] > 10, code);
     }
 
-    /// A way there and back over three devices is told of at its end, three wires from where it begins.
+    /// A ping-pong over three devices is reported at its end, three wires after its start.
     void aWayThereAndBackIsFollowed() {
         const DeviceMap devices = simulatedMap(2);
         GraphMaker g;
@@ -223,7 +222,7 @@ private Q_SLOTS:
         QVERIFY(!hasPingPong());
     }
 
-    /// Two chains with an error at each wire; one becomes the other's input, and all its ranks move.
+    /// Two chains with an error at each wire. Connecting one to the other changes all its ranks.
     void whatComesLaterIsSaidLater() {
         const DeviceMap devices = simulatedMap();
         GraphMaker g;
@@ -233,7 +232,7 @@ private Q_SLOTS:
             const NodeId made = g.node("Ones", "made", "cpu", {{"shape", Ints{8}}});
             NodeId last = sums[chain] = g.node("Add", "sum", "cpu", {}, {made, made});
             for (int i = 0; i < 10;
-                 ++i) { // by their second inputs: the first lead back to what decided a device
+                 ++i) { // through their second inputs, since the op's device follows the first
                 const char* device = i % 2 ? "cpu" : "cuda:0";
                 const NodeId near = g.node("Ones", "near", device, {{"shape", Ints{8}}});
                 last = g.node("Add", "add", device, {}, {near, last});
@@ -252,7 +251,7 @@ private Q_SLOTS:
         QCOMPARE(disorder(now), std::string());
     }
 
-    /// The one mismatch of a long chain is told anew when its far end, where the tensor was made, changes.
+    /// The one mismatch of a long chain gets a new message when the chain's source changes.
     void whatIsFarIsToldAnew() {
         const DeviceMap devices = simulatedMap();
         GraphMaker g;

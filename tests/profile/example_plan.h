@@ -7,8 +7,7 @@
 namespace twb::test {
 
 /// "images" is made on cpu before the iterations; each iteration copies it to a simulated cuda:0, where "fc1"
-/// reads it and "relu" works in place of fc1's result, which is kept. Steps: 0 images, 1 the copy, 2 fc1, 3
-/// relu.
+/// reads it and "relu" overwrites fc1's result, which is kept. Steps: 0 images, 1 the copy, 2 fc1, 3 relu.
 inline std::shared_ptr<Plan> examplePlan() {
     auto plan = std::make_shared<Plan>();
     DeviceProfile profile;
@@ -68,7 +67,7 @@ inline std::shared_ptr<Plan> examplePlan() {
     return plan;
 }
 
-/// Two iterations of it.
+/// Records of two iterations.
 inline std::vector<StepRecord> exampleRecords() {
     const auto done = [](std::uint32_t step, std::uint32_t iteration, std::int64_t start, std::int64_t end,
                          std::uint64_t bytes = 0) {

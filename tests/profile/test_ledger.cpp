@@ -11,7 +11,7 @@ using namespace twb;
 
 namespace {
 
-/// Two transfers and one op; step 0 and 2 are copies.
+/// Two transfers and one op; steps 0 and 2 are copies.
 std::shared_ptr<const Plan> plan() {
     auto p = std::make_shared<Plan>();
     p->transfers.resize(2);

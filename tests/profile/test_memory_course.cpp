@@ -10,7 +10,7 @@ StepRecord done(std::uint32_t step, std::uint32_t iteration, std::int64_t start,
     return {step, iteration, StepState::done, start, end, 0, 0};
 }
 
-/// The setup and one iteration: images on the cpu; its copy, fc1 and relu, in fc1's place, on cuda:0.
+/// The setup and one iteration: images on the cpu; its copy, fc1 and relu (in place of fc1) on cuda:0.
 const std::vector<StepRecord> kRecords{done(0, 0, 0, 1500), done(1, 1, 5000, 7560), done(2, 1, 7560, 8000),
                                        done(3, 1, 8000, 8400)};
 
@@ -22,7 +22,7 @@ class TestMemoryCourse : public QObject {
 private Q_SLOTS:
     void tensorsLiveFromTheirMakerToTheirLastReader() {
         const std::vector<LiveTensor> tensors = liveTensors(*test::examplePlan(), kRecords);
-        QCOMPARE(tensors.size(), std::size_t(3)); // relu's takes over fc1's
+        QCOMPARE(tensors.size(), std::size_t(3)); // relu's takes the place of fc1's
         QCOMPARE(tensors[0].producer, 0U);
         QCOMPARE(tensors[0].endNs, kToTheEnd); // made before the iterations
         QCOMPARE(tensors[1].producer, 1U);
@@ -39,7 +39,7 @@ private Q_SLOTS:
         const MemoryCourse& cpu = courses[courses[0].device.isCpu() ? 0 : 1];
         const MemoryCourse& gpu = courses[courses[0].device.isCpu() ? 1 : 0];
         QCOMPARE(cpu.peakBytes, 2560U);
-        QCOMPARE(cpu.peakNs, 5000); // from before the iteration on
+        QCOMPARE(cpu.peakNs, 5000); // since before the iteration
         QCOMPARE(gpu.startNs, 5000);
         QCOMPARE(gpu.endNs, 8400);
         QCOMPARE(gpu.peakBytes, 3840U);

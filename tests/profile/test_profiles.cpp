@@ -66,7 +66,7 @@ private Q_SLOTS:
         QCOMPARE(h200.memoryGBps, 4800.0);
         QCOMPARE(h200.memoryBytes, std::uint64_t(141'000'000'000));
         QCOMPARE(h200.link, std::string("PCIe 5.0 x16"));
-        // A thousand by thousand matrix of f32 over the link: latency plus 4 MB at its rate.
+        // A 1000×1000 f32 matrix over the link: latency plus 4 MB at the link's bandwidth.
         const double ns = h200.copyNs(4e6, CopyDirection::hostToDevice, MemoryKind::pinned);
         QCOMPARE(ns, h200.linkLatencyUs * 1e3 + 4e6 / h200.linkPinnedGBps);
     }
@@ -101,7 +101,7 @@ private Q_SLOTS:
                 QVERIFY2(isEstimate || namesDocument || source.starts_with("0: "),
                          (p.id + ": " + figure).c_str());
             }
-            // What no datasheet gives must not look as if one did.
+            // Figures without a datasheet must be marked as estimates.
             for (const char* figure : {"launch_us", "link_pinned_gb_per_s", "link_pageable_gb_per_s",
                                        "link_latency_us", "pageable_latency_us"})
                 QVERIFY2(p.sources.at(figure).starts_with("estimate: "), figure);
@@ -308,7 +308,7 @@ private Q_SLOTS:
         const DeviceMap map = makeDeviceMap(graph, {{Device::cuda(1), "t4"}}, library);
         QCOMPARE(map.remark(Device::cuda(0)),
                  std::string("cuda:0 is a simulated NVIDIA H200 here: TWB_CUDA_PLUGIN=none disables GPUs"));
-        QCOMPARE(map.remark(Device::cuda(1)), std::string()); // somebody wanted it so
+        QCOMPARE(map.remark(Device::cuda(1)), std::string()); // simulated by request
         QCOMPARE(map.remark(Device::cpu()), std::string());
     }
 

@@ -80,7 +80,7 @@ private Q_SLOTS:
         graph.apply(builder.take());
         m_report.graph = &graph;
         QVERIFY(page().contains(QStringLiteral("<h1>Digits &lt;of&gt; 1998</h1>")));
-        m_report.date.clear(); // of a report that an older program wrote
+        m_report.date.clear(); // as in a report of an older version
         QVERIFY(!page().contains(QStringLiteral("UTC")));
     }
 

@@ -25,7 +25,7 @@ std::vector<QPointF> pointsOf(const std::string& svg) {
         for (qsizetype i = 0; i + 1 < numbers.size(); i += 2)
             curve.emplace_back(numbers[i].toDouble(), numbers[i + 1].toDouble());
         for (int i = 0; i <= 2000; ++i) {
-            // De Casteljau's: a line, or a curve of two or three bends.
+            // De Casteljau's algorithm for a line or a curve with one or two control points.
             std::vector<QPointF> points = curve;
             while (points.size() > 1) {
                 for (std::size_t k = 0; k + 1 < points.size(); ++k)
@@ -38,7 +38,7 @@ std::vector<QPointF> pointsOf(const std::string& svg) {
     return out;
 }
 
-/// How many of the cards, its own included, a wire passes behind.
+/// The number of cards, including its own, that a wire passes behind.
 int crossed(const std::vector<PictureCard>& cards, const std::vector<QPointF>& wire) {
     return int(std::count_if(cards.begin(), cards.end(), [&](const PictureCard& card) {
         const QRectF inside = QRectF(card.x, card.y, card.width, card.height).adjusted(1, 1, -1, -1);

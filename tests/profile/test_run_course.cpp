@@ -12,8 +12,8 @@ StepRecord done(std::uint32_t step, std::uint32_t iteration, std::int64_t start,
     return {step, iteration, StepState::done, start, end, 0, step == 1 ? 2560U : 0U};
 }
 
-/// images (setup, cpu) → To (copy) → fc1 → relu (both cuda:0 compute), whose launches take 1 µs; the copy
-/// waits for the relu of the iteration before, whose memory it writes.
+/// images (setup, cpu) → To (copy) → fc1 → relu (both cuda:0 compute), with launches of 1 µs. The copy waits
+/// for the previous iteration's relu, whose memory it overwrites.
 std::shared_ptr<Plan> plan() {
     const auto plan = test::examplePlan();
     plan->steps[2].waits = {1};
@@ -34,7 +34,7 @@ private Q_SLOTS:
         const RunCourse course = courseOf(*plan(), records);
         QCOMPARE(course.after, (std::vector<std::uint32_t>{kNone, kNone, 1, 2, 3, 4, 5}));
         QCOMPARE(course.before, (std::vector<std::uint32_t>{kNone, kNone, kNone, 2, 1, 3, 5}));
-        // Of the last iteration alone: the copy, fc1, relu.
+        // The last iteration only: the copy, fc1, relu.
         QCOMPARE(course.critical, (std::vector<std::uint32_t>{4, 5, 6}));
         QCOMPARE(course.transferNs, 1400.0);
         QCOMPARE(course.waitNs, 100.0);
@@ -42,18 +42,18 @@ private Q_SLOTS:
         QCOMPARE(course.computeNs + course.overheadNs, 850.0);
     }
 
-    /// A copy that ends long before it is needed is no part of the path.
+    /// A copy that ends long before its result is needed is not on the path.
     void whatEndsEarlyIsNotCritical() {
         const auto slow = plan();
         const std::vector<StepRecord> records{
             done(0, 0, 0, 100),    done(1, 0, 100, 200),   done(2, 0, 200, 900),  done(1, 1, 200, 300),
             done(3, 0, 900, 1000), done(2, 1, 1000, 1800), done(3, 1, 1800, 1900)};
-        // As they are reported: iteration by iteration.
+        // In the order of the reports: iteration by iteration.
         std::vector<StepRecord> ordered = records;
         std::stable_sort(ordered.begin(), ordered.end(),
                          [](const auto& a, const auto& b) { return a.iteration < b.iteration; });
         const RunCourse course = courseOf(*slow, ordered);
-        // Of iteration 1: fc1 and relu; before them the stream was busy with iteration 0.
+        // Iteration 1: fc1 and relu; before them the stream was busy with iteration 0.
         QCOMPARE(course.critical.size(), std::size_t(2));
         QCOMPARE(ordered[course.critical[0]].step, 2U);
         QCOMPARE(course.transferNs, 0.0);

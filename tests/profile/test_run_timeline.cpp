@@ -40,7 +40,7 @@ private Q_SLOTS:
         QCOMPARE(timeline.leftOut(), 0U);
     }
 
-    /// A cancel finds two iterations under way: what they had begun is none of a whole one.
+    /// A cancel interrupts two iterations; their steps do not count as a complete iteration.
     void aCancelledIterationIsNone() {
         const auto cancelled = [](std::uint32_t step, std::uint32_t iteration) {
             return StepRecord{step, iteration, StepState::cancelled, 0, 0, {}, 0};
@@ -56,7 +56,7 @@ private Q_SLOTS:
         QCOMPARE(timeline.iterations().quantile(0), 2999.0);
         QCOMPARE(timeline.last().size(), 3U);
         for (const StepRecord& record : timeline.last()) QCOMPARE(record.iteration, 1U);
-        // One that is cancelled before a whole one was there.
+        // A run that is cancelled before its first iteration is complete.
         RunTimeline nothing(test::examplePlan());
         nothing.add(third);
         nothing.finish();
@@ -64,8 +64,8 @@ private Q_SLOTS:
         QVERIFY(nothing.last().empty());
     }
 
-    /// Step 1 copies; steps 2 and 3 compute. The copies of each iteration meet the computation of its
-    /// neighbours.
+    /// Step 1 copies; steps 2 and 3 compute. The copies of each iteration overlap with the computation of the
+    /// next or previous one.
     void overlapCountsEachMomentOnce() {
         RunTimeline timeline(test::examplePlan());
         const std::vector<StepRecord> first{done(1, 0, 0, 100), done(2, 0, 100, 250), done(3, 0, 150, 260)};
@@ -74,8 +74,8 @@ private Q_SLOTS:
         const std::vector<StepRecord> third{done(1, 2, 350, 410), done(2, 2, 410, 500), done(3, 2, 500, 510)};
         for (const auto& records : {first, second, third}) timeline.add(records);
         timeline.finish();
-        // 0–100: nothing. 100–200: all of it, though two steps compute from 150 on. 240–300: 240–260 and
-        // 260–300.
+        // 0–100: no overlap. 100–200: full overlap, although two steps compute from 150 on. 240–300: 240–260
+        // and 260–300.
         QCOMPARE(timeline.overlapNs()[0], 160);
     }
 
@@ -96,8 +96,8 @@ private Q_SLOTS:
         QVERIFY(std::abs(*figures.ofPeakPercent - 100) < 1); // 2560 bytes in 2560 ns over a link of 1 GB/s
         // "relu" of iteration 0 runs from 5000 to 5001, beside the second copy.
         QVERIFY(std::abs(*figures.overlapPercent - 100 * 1.0 / 5120) < 1e-9);
-        QVERIFY(!figures.queueWaitNs);  // nobody knows
-        QVERIFY(!figures.errorPercent); // modelled
+        QVERIFY(!figures.queueWaitNs);  // unknown
+        QVERIFY(!figures.errorPercent); // not defined for modelled times
         plan->transfers[0].modelled = false;
         plan->transfers[0].predictedNs = 1280;
         StepRecord waited = done(1, 2, 9000, 11560);
@@ -110,7 +110,7 @@ private Q_SLOTS:
         QVERIFY(!figuresOf(report)[0].overlapPercent);
         plan->transfers[0].source = Device::cuda(0);
         QVERIFY(figuresOf(report)[0].direction == CopyDirection::peer);
-        QVERIFY(!figuresOf(report)[0].linkPeakGBps); // that profile has no link between devices
+        QVERIFY(!figuresOf(report)[0].linkPeakGBps); // the profile has no link between GPUs
     }
 };
 

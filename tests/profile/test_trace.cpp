@@ -48,7 +48,7 @@ private Q_SLOTS:
             QVERIFY(slice.at("pid").is_number_integer());
             QVERIFY(slice.at("tid").is_number_integer());
             const std::pair<int, int> track{slice.at("pid"), slice.at("tid")};
-            // On one track, in order, and none within another's time.
+            // In order on one track, without overlap.
             QVERIFY(ns(slice.at("ts")) >= end[track]);
             end[track] = ns(slice.at("ts")) + ns(slice.at("dur"));
         }
@@ -99,7 +99,7 @@ private Q_SLOTS:
         const auto starts = events(trace, "s");
         const auto steps = events(trace, "t");
         const auto ends = events(trace, "f");
-        QCOMPARE(starts.size(), 2U); // one an iteration
+        QCOMPARE(starts.size(), 2U); // one per iteration
         QCOMPARE(steps.size(), 2U);
         QCOMPARE(ends.size(), 2U);
         for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -110,7 +110,7 @@ private Q_SLOTS:
             QVERIFY(ns(starts[i].at("ts")) <= ns(steps[i].at("ts")));
             QVERIFY(ns(steps[i].at("ts")) <= ns(ends[i].at("ts")));
             QCOMPARE(ends[i].at("bp"), "e");
-            // Each end lies in a slice of its own track.
+            // Each end of an arrow is within a slice of its track.
             for (const json& end : {starts[i], steps[i], ends[i]}) {
                 const auto slices = events(trace, "X");
                 QVERIFY(std::any_of(slices.begin(), slices.end(), [&](const json& slice) {
@@ -129,13 +129,13 @@ private Q_SLOTS:
         std::vector<std::pair<std::int64_t, std::uint64_t>> cuda;
         for (const MemorySample& sample : samples) {
             if (sample.device.isCpu()) {
-                QCOMPARE(sample.ns, 0); // made before the iterations: stays
+                QCOMPARE(sample.ns, 0); // made before the iterations, so it stays
                 QCOMPARE(sample.bytes, 2560U);
             } else {
                 cuda.emplace_back(sample.ns, sample.bytes);
             }
         }
-        // The copy (2560 B) lives until fc1 has read it; fc1's result (1280 B), which relu takes over, is
+        // The copy (2560 B) lives until fc1 has read it; fc1's result (1280 B), which relu overwrites, is
         // kept.
         const std::vector<std::pair<std::int64_t, std::uint64_t>> wanted{
             {2000, 2560}, {4560, 3840}, {5000, 3840}, {8000, 1280}};

@@ -31,7 +31,7 @@ private Q_SLOTS:
         QCOMPARE(series.durationNs(1), 2999);
     }
 
-    /// However long the run: bounded, and nothing of it is lost.
+    /// The series is bounded for any length of the run, and its totals are complete.
     void aLongRunKeepsItsSums() {
         const auto plan = test::examplePlan();
         TransferSeries series(plan);

@@ -21,7 +21,7 @@ inline std::shared_ptr<const Plan> planOf(const Graph& graph, const DeviceMap& m
     return compile(graph, analyze(graph, map, options.policy, files.get()), map, files, options);
 }
 
-/// Keeps everything that a run says.
+/// Records all notifications of a run.
 class Recorder final : public RunObserver {
 public:
     void started(std::uint64_t run, const Plan&) override { starts.push_back(run); }
@@ -43,7 +43,7 @@ inline const Step& stepNamed(const Plan& plan, std::string_view label) {
     qFatal("no step %s", std::string(label).c_str());
 }
 
-/// A result's values; none when the run has no such result.
+/// The values of a result; empty if the run does not have it.
 inline std::vector<float> floats(const RunResult& result, NodeId node, const DeviceMap& map) {
     const Tensor* tensor = result.tensor({node, 0});
     if (!tensor) return {};

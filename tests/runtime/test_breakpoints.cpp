@@ -15,7 +15,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Records what a run says, and hands its stops to the test's thread.
+/// Records all notifications of a run and passes its stops to the test's thread.
 class Stopper final : public RunObserver {
 public:
     AtStop answer = AtStop::wait;
@@ -117,7 +117,7 @@ void TestBreakpoints::itStopsBeforeAndAfterANode() {
             QCOMPARE(first.states[first.step], StepState::done);
             QCOMPARE(first.states[stepNamed(*line.plan, "root").index], StepState::pending);
             QCOMPARE(values(executor.tensorAtStop({line.doubled, 0})), std::vector<float>(4, 2));
-            QVERIFY(!executor.tensorAtStop({line.home, 0})); // not yet in this iteration
+            QVERIFY(!executor.tensorAtStop({line.home, 0})); // not computed yet in this iteration
             QVERIFY(executor.isRunning());
             executor.proceed();
             const RunStop second = stopper.waitFor(2 * i + 1);
@@ -152,7 +152,7 @@ void TestBreakpoints::stepsGoFromOneToTheNext() {
         QVERIFY(stop.after);
         seen.push_back(line.label(stop) + " " + std::to_string(stop.iteration));
     }
-    // The second time the breakpoint before it is no stop of its own: a step stops after it.
+    // In iteration 1, the breakpoint before "root" adds no stop, since single-stepping stops there anyway.
     QCOMPARE(seen.size(), std::size_t(4));
     QCOMPARE(seen[0], std::string("root 0"));
     QCOMPARE(seen[1], std::string("minus 0"));
@@ -179,11 +179,11 @@ void TestBreakpoints::aConditionDecides() {
     QCOMPARE(stopsOf("nan or inf")[0].found, std::string("0 NaN, 3 inf"));
     QCOMPARE(stopsOf("inf == 3").size(), std::size_t(3));
     QCOMPARE(stopsOf("inf > 3").size(), std::size_t(0));
-    QCOMPARE(stopsOf("max < 0").size(), std::size_t(0)); // nothing finite
+    QCOMPARE(stopsOf("max < 0").size(), std::size_t(0)); // not finite
     QCOMPARE(stopsOf("off nan or inf").size(), std::size_t(0));
 }
 
-/// Before the step, by what it is about to read: on whatever device that lies.
+/// A breakpoint before a step checks the tensor to be read, on any device.
 void TestBreakpoints::anInputDecides() {
     const Line line;
     const auto stopsOf = [&](NodeId node, const char* text) {
@@ -199,13 +199,15 @@ void TestBreakpoints::anInputDecides() {
     QCOMPARE(stops[0].states[stops[0].step], StepState::pending);
     QCOMPARE(stops[0].found, std::string("max of an input is 2"));
     QCOMPARE(stopsOf(line.root, "input max > 2").size(), std::size_t(0));
-    QCOMPARE(stopsOf(line.doubled, "input min == 1").size(), std::size_t(3)); // a source's, on cuda:0
-    QCOMPARE(stopsOf(line.home, "input mean == 2").size(), std::size_t(3));   // of a copy
-    QCOMPARE(stopsOf(line.x, "input max > 0").size(), std::size_t(0));        // it has none
+    QCOMPARE(stopsOf(line.doubled, "input min == 1").size(),
+             std::size_t(3)); // the result of a source on cuda:0
+    QCOMPARE(stopsOf(line.home, "input mean == 2").size(), std::size_t(3)); // the result of a copy
+    QCOMPARE(stopsOf(line.x, "input max > 0").size(), std::size_t(0));      // it has none
     QCOMPARE(stopsOf(line.root, "off input max > 1.5").size(), std::size_t(0));
 }
 
-/// Of an If or a Loop the condition and what it begins with are, and not what is read inside from outside.
+/// The inputs of an If or Loop are its condition and initial values, not the outer tensors that its body
+/// reads.
 void TestBreakpoints::whatABodyReadsIsNoInput() {
     using Ints = std::vector<std::int64_t>;
     GraphMaker g;
@@ -228,7 +230,7 @@ void TestBreakpoints::whatABodyReadsIsNoInput() {
     QCOMPARE(stopsOf("input max == 1"), std::size_t(2));
 }
 
-/// Before it once, after it once, whichever of them holds; what was found is told.
+/// There is at most one stop before a step and one after it; the stop reports the condition that holds.
 void TestBreakpoints::severalAtOneNode() {
     const Line line;
     const auto stopsOf = [&](const char* text) {
@@ -284,7 +286,7 @@ void TestBreakpoints::inALoopEachTimeCounts() {
     executor.wait();
     QCOMPARE(stopper.stops.size(), std::size_t(6));
     QCOMPARE(stopper.result.status, RunStatus::finished);
-    // A condition decides each time anew; of the loop itself there is one stop an iteration.
+    // A condition is checked in every iteration of the body; the loop itself stops once per iteration.
     Stopper counter;
     counter.answer = AtStop::goOn;
     runToEnd(plan, {.iterations = 2, .breakpoints = {{more, at("max >= 4")}, {loop, at("after")}}}, &counter);
@@ -302,12 +304,12 @@ void TestBreakpoints::cancelAtAStopEndsAtOnce() {
         executor.start(line.plan, {.iterations = 5, .breakpoints = {{line.doubled, at("after")}}}, stopper);
         stopper.waitFor(0);
         executor.cancel();
-        executor.wait(); // or the test hangs
+        executor.wait(); // otherwise the test hangs
         QCOMPARE(stopper.result.status, RunStatus::cancelled);
         QCOMPARE(stopper.result.iterations, std::int64_t(0));
         executor.start(line.plan, {.iterations = 5, .breakpoints = {{line.doubled, at("after")}}}, stopper);
         stopper.waitFor(1);
-    } // so does the end of the executor
+    } // destroying the executor cancels the run
     QCOMPARE(stopper.result.status, RunStatus::cancelled);
     QCOMPARE(stopper.stops.size(), std::size_t(2));
 }
@@ -323,9 +325,9 @@ void TestBreakpoints::theObserverMayEndTheRun() {
     QCOMPARE(stopper.stops[0].found, std::string("max is 1.41421"));
 }
 
-/// On the host's clock: neither the step before a stop, nor the step after it, nor a copy's time in the
-/// queue, nor the whole, includes the time of the stops. The run's figures and the stops fit into the time
-/// around them only if no stop is counted twice, however busy the machine is.
+/// Times on the host's clock: the step before a stop, the step after it, a copy's queue wait and the total
+/// all exclude the time of the stops. The run's times and the stops fit into the wall time around them only
+/// if no stop is counted twice, however busy the machine is.
 void TestBreakpoints::theWaitIsInNoFigure() {
     GraphMaker g;
     const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{64}}});
@@ -340,7 +342,8 @@ void TestBreakpoints::theWaitIsInNoFigure() {
     constexpr std::int64_t kLook = 50'000'000;
     for (std::size_t n = 0; n < 4; ++n) {
         stopper.waitFor(n);
-        std::this_thread::sleep_for(std::chrono::nanoseconds(kLook)); // the user looks around
+        std::this_thread::sleep_for(
+            std::chrono::nanoseconds(kLook)); // stands for the user's time at the stop
         executor.proceed();
     }
     executor.wait();

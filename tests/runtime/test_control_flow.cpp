@@ -20,7 +20,7 @@ Attributes integer(std::int64_t value) {
 }
 Attributes index(std::int64_t i) { return {{"index", i}}; }
 
-/// A Loop that carries `initial` through `times` runs of x * factor.
+/// A Loop that computes x = x * factor `times` times, starting from `initial`.
 struct Power {
     GraphMaker g;
     NodeId initial, x, factor, product, loop;
@@ -120,7 +120,8 @@ void TestControlFlow::aLoopCarriesValues() {
     const RunResult result = runToEnd(plan, {.iterations = 4}, &recorder);
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(floats(result, power.loop, map), (std::vector<float>{32, 32, 32, 32}));
-    QCOMPARE(floats(result, power.product, map), (std::vector<float>{32, 32, 32, 32})); // the last time's
+    QCOMPARE(floats(result, power.product, map),
+             (std::vector<float>{32, 32, 32, 32})); // the last iteration's
     const std::uint32_t product = stepNamed(*plan, "product").index;
     const auto ran =
         std::count_if(recorder.records.begin(), recorder.records.end(), [&](const StepRecord& r) {
@@ -197,7 +198,7 @@ void TestControlFlow::sizesMayVary() {
     QCOMPARE(floats(run(g, map, 3), after, map), (std::vector<float>{-7, -7, -7, -7}));
 }
 
-/// `sum` reads a value of unknown size, but has a known size itself: its readers are bound to its memory
+/// `sum` reads a value of unknown size but has a known size itself, so its consumers are bound to its memory
 /// before the body runs.
 void TestControlFlow::readersOfKnownSizeSeeEachIteration() {
     QFETCH(QString, device);
@@ -342,8 +343,8 @@ void TestControlFlow::aScanTakesSlices() {
 }
 
 void TestControlFlow::whatIsReadFromOutsideKeepsItsMemory() {
-    // Nothing is kept, so that memory is shared wherever it may be; what the body reads of the outside must
-    // outlive each of its runs.
+    // Only the end is kept, so that all other memory may be shared; outer tensors that the body reads must
+    // outlive all its iterations.
     GraphMaker g;
     const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", Ints{64}}});
     const NodeId outside = g.node("Neg", "outside", "cpu", {}, {ones});
@@ -417,7 +418,7 @@ void TestControlFlow::transfersInABodyAreCounted() {
 }
 
 void TestControlFlow::stepsAfterABodyAreNotCached() {
-    // What is carried is part of no signature: another M must give another result.
+    // Carried values are not part of a step's signature, so another M must give another result.
     Executor executor;
     const DeviceMap map = simulatedMap();
     for (const std::int64_t times : {3, 4}) {
@@ -437,7 +438,7 @@ void TestControlFlow::anErrorInABodyPoisonsItsOwner() {
     const NodeId one = g.node("Constant", "one", "cpu", integer(1));
     const NodeId i = g.node("Iteration", "i");
     const NodeId left = g.node("Sub", "left", "cpu", {}, {i, g.node("Constant", "two", "cpu", integer(2))});
-    const NodeId bad = g.node("Div", "bad", "cpu", {}, {one, left}); // 1 / 0 in the third run
+    const NodeId bad = g.node("Div", "bad", "cpu", {}, {one, left}); // 1 / 0 in the third iteration
     const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{10}}});
     g.connect(bad, loop, 3);
     g.body(loop, "body", {i, left, bad});
@@ -480,7 +481,7 @@ void TestControlFlow::anEndlessLoopCanBeCancelled() {
     Power power("cuda:0", 1);
     DeltaBuilder builder(power.g.graph(), "");
     Node loop = *power.g.graph().find(power.loop);
-    loop.attributes.erase("M"); // and nothing else ends it
+    loop.attributes.erase("M"); // without M, nothing ends the loop
     builder.change(loop);
     Graph graph = power.g.graph();
     graph.apply(builder.take());
@@ -500,7 +501,7 @@ void TestControlFlow::anEndlessLoopCanBeCancelled() {
     while (rounds < 3 && executor.isRunning()) std::this_thread::yield();
     QVERIFY(rounds >= 3);
     executor.cancel();
-    executor.wait(); // or the test hangs
+    executor.wait(); // otherwise the test hangs
     QCOMPARE(recorder.result.status, RunStatus::cancelled);
     QCOMPARE(recorder.result.states[stepNamed(*plan, "loop").index], StepState::cancelled);
 }

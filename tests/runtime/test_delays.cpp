@@ -25,7 +25,7 @@ DeviceMap hookedMap(const StepHooks& hooks) {
     return map;
 }
 
-/// Holds each step back for up to `mostUs`, and some not at all.
+/// Delays each step by up to `mostUs`, and some steps not at all.
 class RandomDelays {
 public:
     RandomDelays(unsigned seed, int mostUs) : m_random(seed), m_mostUs(mostUs) {}
@@ -43,10 +43,10 @@ private:
     unsigned m_mostUs;
 };
 
-/// Lets one step run only after another one has: what a plan's wait forbids.
+/// Delays one step until another one has run, which a plan's wait should prevent.
 class Overtaking {
 public:
-    /// In its first iteration `slow` waits until `quick` has run `times` times.
+    /// In its first iteration, `slow` waits until `quick` has run `times` times.
     void set(std::uint32_t slow, std::uint32_t quick, int times) {
         m_slow = slow;
         m_quick = quick;
@@ -54,7 +54,7 @@ public:
         m_slowRuns = m_quickRuns = 0;
         m_isOvertaken = false;
     }
-    /// Whether `quick` did run that often first.
+    /// Whether `quick` ran that often first.
     bool isOvertaken() const { return m_isOvertaken; }
 
     StepHooks hooks() {
@@ -65,7 +65,8 @@ private:
     void before(std::uint32_t step) {
         std::unique_lock lock(m_mutex);
         if (step != m_slow || m_slowRuns++ > 0) return;
-        // A plan that keeps the order in another way never gets there: then, and only then, time passes.
+        // If the plan enforces the order by other means, this waits for the timeout; otherwise it returns at
+        // once.
         m_isOvertaken = m_ran.wait_for(lock, std::chrono::seconds(5), [&] { return m_quickRuns >= m_times; });
     }
     void after(std::uint32_t step) {
@@ -81,7 +82,7 @@ private:
     bool m_isOvertaken = false;
 };
 
-// A pipeline whose iterations differ: the first step counts, the last one keeps what it read.
+// A pipeline whose iterations differ: the first step counts, the last one keeps its input.
 std::int32_t counted = 0;
 std::vector<float> seen;
 
@@ -100,7 +101,7 @@ void keepSeen(const KernelContext& context) {
     std::copy_n(in, context.inputs[0].elementCount(), context.outputs[0].as<float>());
 }
 
-/// cuda:0 → cpu → cuda:1 → cuda:2, an op on each, so that every step is on a stream of its own.
+/// cuda:0 → cpu → cuda:1 → cuda:2, with one op on each, so that every step is on its own stream.
 struct Pipeline {
     explicit Pipeline(const DeviceMap& map) {
         GraphMaker g;
@@ -138,7 +139,7 @@ const std::vector<float> kInOrder{1, 2, 3, 4, 5, 6};
 
 } // namespace
 
-/// The order of streams that a plan sets up holds however late each of them is.
+/// The plan's order across streams holds for any delays of the streams.
 class TestDelays : public QObject {
     Q_OBJECT
 
@@ -164,8 +165,8 @@ private Q_SLOTS:
         for (int i = 0; i < 10; ++i) QCOMPARE(pipeline.run(), kInOrder);
     }
 
-    /// The tests above would notice: without any one of its waits the plan computes another result, once the
-    /// step that waited overtakes the one that it waited for.
+    /// Shows that the tests above would detect a missing wait: without any one of its waits, the plan
+    /// computes another result if the waiting step overtakes the other.
     void everyMissingWaitShows() {
 #if defined(__SANITIZE_THREAD__)
         QSKIP("a missing wait leads to a race, which the thread sanitizer would report");

@@ -125,12 +125,13 @@ void TestExecutor::cancelTakesEffectSoon() {
     const std::int64_t atCancel = recorder.done;
     executor.wait();
     QCOMPARE(recorder.result.status, RunStatus::cancelled);
-    // Counted, not timed: the machine may be busy. At most two iterations are under way.
+    // Counts iterations instead of measuring time, since the machine may be busy. At most two iterations are
+    // in flight.
     QVERIFY(recorder.result.iterations >= 1);
     QVERIFY2(recorder.result.iterations <= atCancel + 2,
              qPrintable(QString::number(recorder.result.iterations - atCancel)));
     QVERIFY(!executor.isRunning());
-    // The executor is as good as new.
+    // The executor can be used again.
     Recorder again;
     executor.start(plan, {.iterations = 2}, again);
     executor.wait();
@@ -138,7 +139,7 @@ void TestExecutor::cancelTakesEffectSoon() {
     QCOMPARE(again.starts, (std::vector<std::uint64_t>{2}));
 }
 
-/// Two iterations are under way when a run is cancelled: the one that ends counts for all of its steps, the
+/// Two iterations are in flight when a run is cancelled: the one that ends counts for all its steps, the
 /// other for none.
 void TestExecutor::anInterruptedIterationCountsForNoStep() {
     GraphMaker g;
@@ -256,7 +257,7 @@ void TestExecutor::cacheKnowsWhatWasRounded() {
 }
 
 void TestExecutor::sizesKnownOnlyAtRunTime() {
-    // The shape is converted on its way from another device: only the run knows it.
+    // The shape is converted when it is copied from another device, so it is known only at run time.
     GraphMaker g;
     const NodeId data = g.node("Arange", "data", "cuda:0", {{"limit", 12.0}, {"dtype", std::string("f32")}});
     const NodeId raw = g.node("Constant", "raw", "cuda:0",
@@ -340,8 +341,8 @@ void TestExecutor::saveWritesOnceAfterTheLastIteration() {
     QCOMPARE(files->get("out.npy").at(3), -1.0);
 }
 
-/// A sink runs in the last iteration only: what it waits for then, others must wait for in all the iterations
-/// before.
+/// A sink runs in the last iteration only. In all other iterations, its waits must be taken over by other
+/// steps.
 void TestExecutor::aSinkDoesNotWaitForOthers() {
     GraphMaker g;
     const NodeId a = g.node("Ones", "a", "cpu", {{"shape", Ints{4}}});
@@ -380,7 +381,7 @@ void TestExecutor::whatDoesNotNeedAPlaceholderRuns() {
     QVERIFY(!result.tensor({after, 0}));
 }
 
-/// Whatever another run of the same devices has needed before.
+/// The peak does not include earlier runs on the same devices.
 void TestExecutor::thePeakIsThatOfTheRun() {
     const DeviceMap map = simulatedMap();
     const auto peakOf = [&](std::int64_t size, Device device) {

@@ -21,7 +21,7 @@ NodeId randomNode(GraphMaker& g, const std::string& name, const Ints& shape, std
     return g.node("RandomNormal", name, device, {{"shape", shape}, {"seed", seed}});
 }
 
-/// A convolution that changes no spatial size.
+/// A convolution that preserves spatial sizes.
 NodeId conv(GraphMaker& g, const std::string& name, NodeId x, std::int64_t ins, std::int64_t outs,
             std::int64_t kernel = 3, std::int64_t groups = 1, const std::string& device = "cpu") {
     const NodeId w = randomNode(g, name + ".weight", {outs, ins / groups, kernel, kernel},
@@ -34,7 +34,7 @@ NodeId asItIs(GraphMaker& g, NodeId x) {
     return g.node("MaxPool", "end", "cpu", {{"kernel_shape", Ints{1, 1}}}, {x});
 }
 
-/// Empty when a plan that may choose layouts gives `end` the values of one that may not.
+/// Compares the values of `end` between a plan with chosen layouts and one without; empty if equal.
 QString differenceOfLayouts(const GraphMaker& g, NodeId end, const DeviceMap& map) {
     const RunResult plain = runToEnd(planOf(g.graph(), map, {.keepAll = true}), {});
     const RunResult chosen = runToEnd(planOf(g.graph(), map, {.keep = {PortRef{end, 0}}}), {.iterations = 3});
@@ -46,7 +46,7 @@ QString differenceOfLayouts(const GraphMaker& g, NodeId end, const DeviceMap& ma
     double largest = 0;
     for (double value : values)
         if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    // Sums are made in another order.
+    // The order of summation differs.
     return difference(toHost(*got, map), wanted.shape(), values, {1e-4, 1e-6 * largest});
 }
 
@@ -94,8 +94,8 @@ void TestLayoutPlan::whatIsKeptOrCopiedStaysRowMajor() {
     const auto plan =
         planOf(g.graph(), simulatedMap(), {.keep = {PortRef{a, 0}, PortRef{flat, 0}, PortRef{away, 0}}});
     QVERIFY(!liesChannelsLast(*plan, a)); // kept
-    QVERIFY(!liesChannelsLast(*plan, b)); // goes to another device
-    QVERIFY(!liesChannelsLast(*plan, c)); // Flatten reads row-major
+    QVERIFY(!liesChannelsLast(*plan, b)); // copied to another device
+    QVERIFY(!liesChannelsLast(*plan, c)); // Flatten requires row-major
     QCOMPARE(differenceOfLayouts(g, flat, simulatedMap()), QString());
 }
 
@@ -106,7 +106,7 @@ void TestLayoutPlan::pointwiseOpsSeeTheSameElements_data() {
             QTest::newRow(op.name.c_str()) << QString::fromStdString(op.name);
 }
 
-/// Between two convolutions, every pointwise op gives what it gives of row-major tensors.
+/// Between two convolutions, every pointwise op gives the same result as on row-major tensors.
 void TestLayoutPlan::pointwiseOpsSeeTheSameElements() {
     QFETCH(QString, name);
     const Op& op = *findOp(name.toStdString());
@@ -116,7 +116,7 @@ void TestLayoutPlan::pointwiseOpsSeeTheSameElements() {
         if (port.hostValue || port.optional) break;
         const std::string own = "x" + std::to_string(inputs.size());
         const NodeId x = randomNode(g, own, {2, 3, 5, 4}, static_cast<std::int64_t>(inputs.size()) + 1);
-        // Inside of every function's domain.
+        // Values within every function's domain.
         const NodeId made =
             g.node("Sigmoid", own + " in 0 … 1", "cpu", {}, {conv(g, own + ".conv", x, 3, 8)});
         inputs.push_back(port.types.contains(DType::f32) ? made
@@ -190,7 +190,7 @@ void TestLayoutPlan::othersKeepTheirMeaning() {
 }
 
 void TestLayoutPlan::layoutsDoNotTakeEachOthersPlace() {
-    // "plain" is made in every iteration and read by nobody else, so that Add could take its memory.
+    // "plain" is computed in every iteration and has no other consumer, so Add could overwrite it.
     GraphMaker g;
     const NodeId x = randomNode(g, "x", {2, 8, 5, 4}, 1);
     const NodeId a = conv(g, "a", x, 8, 8);
@@ -214,7 +214,7 @@ void TestLayoutPlan::simulatedDevicesToo() {
     QCOMPARE(differenceOfLayouts(g, b, simulatedMap()), QString());
 }
 
-/// Packed weights end with their run: the next one, of the same executor, has the parameter's new content.
+/// Packed weights live until their run ends: the executor's next run uses the parameter's new content.
 void TestLayoutPlan::weightsAreThoseOfTheRun() {
     Executor executor;
     std::vector<std::vector<float>> results;

@@ -24,8 +24,8 @@ void TestMemoryPlan::sharedMemoryGivesTheSameNumbers_data() {
     for (int seed = 0; seed < 40; ++seed) QTest::addRow("seed %d", seed) << seed;
 }
 
-/// Random graphs on random lanes: with shared memory, in place, three iterations deep and across devices,
-/// every result must be bit for bit what a plain run on one cpu lane gives.
+/// Random graphs on random lanes: with shared memory, in-place ops, three iterations and several devices,
+/// every result must be bit by bit that of a plain run on one cpu lane.
 void TestMemoryPlan::sharedMemoryGivesTheSameNumbers() {
     QFETCH(int, seed);
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
@@ -44,13 +44,13 @@ void TestMemoryPlan::sharedMemoryGivesTheSameNumbers() {
     for (int i = 0; i < 60; ++i) {
         static const char* const unary[] = {"Relu", "Tanh", "Neg", "Sigmoid", "Transpose"};
         static const char* const binary[] = {"Add", "Sub", "Mul", "MatMul"};
-        // Mostly recent results, so that lives are short and memory is shared.
+        // Mostly recent results, so that lifetimes are short and memory is shared.
         const auto pick = [&] {
             const std::size_t back = random() % std::min<std::size_t>(nodes.size(), random() % 4 ? 5 : 40);
             return nodes[nodes.size() - 1 - back];
         };
-        // One after the other: the order of a call's arguments is the compiler's choice, and so would be the
-        // graph.
+        // Separate statements, since the order in which a call's arguments are evaluated is unspecified and
+        // would change the graph.
         const bool one = random() % 2 != 0;
         const char* const op = one ? unary[random() % 5] : binary[random() % 4];
         const NodeId first = pick();
@@ -74,7 +74,7 @@ void TestMemoryPlan::sharedMemoryGivesTheSameNumbers() {
 }
 
 void TestMemoryPlan::aChainTakesTurnsInTwoSlots() {
-    // MatMul cannot work in place: beside the source and the kept end, two slots take turns.
+    // MatMul cannot run in place: beside the source and the kept end, two slots alternate.
     GraphMaker g;
     const NodeId m = g.node("Ones", "m", "cuda:0", {{"shape", Ints{8, 8}}});
     NodeId at = m;
@@ -82,7 +82,7 @@ void TestMemoryPlan::aChainTakesTurnsInTwoSlots() {
     const auto matmuls = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{at, 0}}});
     QCOMPARE(matmuls->values.size(), std::size_t{13});
     QCOMPARE(matmuls->slots.size(), std::size_t{4});
-    // Relu can: all of them but the kept end share one, and each says whose it took.
+    // Relu can: all results but the kept end share one slot, and each step names the buffer that it reuses.
     GraphMaker r;
     NodeId end = r.node("Ones", "one", "cuda:0", {{"shape", Ints{8}}});
     for (int i = 0; i < 12; ++i) end = r.node("Relu", "r" + std::to_string(i), "cuda:0", {}, {end});
@@ -90,7 +90,7 @@ void TestMemoryPlan::aChainTakesTurnsInTwoSlots() {
     QCOMPARE(relus->slots.size(), std::size_t{3});
     QVERIFY(stepNamed(*relus, "r5").inPlaceOf != kNone);
     QVERIFY(stepNamed(*relus, "r0").inPlaceOf ==
-            kNone); // the source is made once and read in every iteration
+            kNone); // the source is computed once and read in every iteration
 }
 
 TWB_TEST_MAIN(TestMemoryPlan)

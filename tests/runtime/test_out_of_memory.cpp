@@ -12,7 +12,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Allocations until the first that fails; below zero: none fails.
+/// The number of allocations until the first failure; negative: none fails.
 std::atomic<std::int64_t> allocationsLeft{-1};
 std::atomic<bool> allFail{false};
 
@@ -43,7 +43,7 @@ void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std:
 
 namespace {
 
-/// From here on the allocation number `first` fails, or it and all that follow.
+/// From now on, allocation number `first` fails, or this one and all later ones.
 class FailingAllocations {
 public:
     FailingAllocations(std::int64_t first, bool all) {
@@ -55,7 +55,7 @@ public:
     FailingAllocations& operator=(const FailingAllocations&) = delete;
 };
 
-/// Keeps no more than the end.
+/// Keeps only the final result.
 class EndOnly final : public RunObserver {
 public:
     void started(std::uint64_t, const Plan&) override {}
@@ -129,7 +129,7 @@ private Q_SLOTS:
             if (!started || observer.result.status == RunStatus::finished) continue;
             ++failed;
             QCOMPARE(observer.result.status, RunStatus::failed);
-            if (all) continue; // there may be no memory for the sentence
+            if (all) continue; // there may be no memory for the message
             QVERIFY2(!observer.result.errors.empty(), qPrintable(QString::number(n)));
             const QString message = QString::fromStdString(observer.result.errors[0].message);
             QVERIFY2(message.contains(QStringLiteral("out of memory")), qPrintable(message));

@@ -21,7 +21,7 @@ QString stretchesIn(const Plan& plan) {
     return out.join(" | ");
 }
 
-/// Steps on cuda:0, each reading the one before.
+/// Steps on cuda:0, each reading the previous one.
 struct Line {
     GraphMaker g;
     NodeId last;
@@ -43,7 +43,7 @@ struct Line {
 
 } // namespace
 
-/// Which steps a GPU gets as one when a plan repeats.
+/// The steps of a repeated plan that are submitted to a GPU together.
 class TestStretches : public QObject {
     Q_OBJECT
 
@@ -76,7 +76,8 @@ private Q_SLOTS:
         line.g.node("To", "out", "cpu", {{"non_blocking", true}}, {seen});
         line.add("Exp", "c");
         line.add("Neg", "d");
-        QCOMPARE(line.stretches(), QString("c d")); // b may not write what is still being copied
+        QCOMPARE(line.stretches(),
+                 QString("c d")); // b must not overwrite a tensor that is still being copied
     }
 
     void aCopyInEndsOne() {
@@ -142,8 +143,8 @@ private Q_SLOTS:
         QCOMPARE(line.stretches(), QString());
     }
 
-    /// A stretch is submitted where its first step lies, before steps of other streams that lie between: the
-    /// values show that nobody comes too early.
+    /// A stretch is submitted at its first step, before intermediate steps of other streams; the values show
+    /// that no step runs too early.
     void valuesAreThoseOfOneByOne() {
         const DeviceMap map = simulatedMap(2);
         std::size_t stretches = 0;
@@ -157,7 +158,7 @@ private Q_SLOTS:
             QVERIFY(!floats(alone, last, map).empty());
             QVERIFY2(floats(together, last, map) == floats(alone, last, map),
                      qPrintable(QString::number(seed)));
-            QCOMPARE(together.replayed.graphs, 0); // a simulated GPU has none
+            QCOMPARE(together.replayed.graphs, 0); // simulated GPUs have none
         }
         QVERIFY2(stretches > 10, qPrintable(QString::number(stretches)));
     }

@@ -45,7 +45,7 @@ void TestTransfers::sourcesRunOnceAndTransfersEachIteration() {
         QCOMPARE(row.bytes, std::uint64_t{50 * 400});
     }
     QCOMPARE(ledger.totalBytes(), std::uint64_t{2 * 50 * 400});
-    // Since when a copy of what the setup made has waited has no answer.
+    // Copies of the setup's results have no defined queue wait.
     QCOMPARE(ledger.rows()[0].waited, std::uint64_t{0});
     QCOMPARE(ledger.rows()[1].waited, std::uint64_t{50});
 }

@@ -19,7 +19,7 @@ template <std::size_t I> const std::string& nameOf() {
     return name;
 }
 
-/// A host kernel knows nothing of the op it is launched for, so there is one for each of them.
+/// A host kernel does not know which op it is launched for, so each op has its own.
 template <std::size_t I> void runKernel(const KernelContext& context) {
     runCudaKernel(nameOf<I>().c_str(), context);
 }
@@ -29,7 +29,7 @@ constexpr std::array<HostKernel, sizeof...(I)> kernelsOf(std::index_sequence<I..
     return {runKernel<I>...};
 }
 
-/// The host kernel that runs the GPU's; null when there is none.
+/// The host kernel that runs the op's GPU kernel; null if there is none.
 HostKernel hostKernelOf(const std::string& op) {
     static constexpr auto kernels = kernelsOf(std::make_index_sequence<kMostKernels>());
     static const std::map<std::string, HostKernel> byOp = [] {
@@ -41,7 +41,7 @@ HostKernel hostKernelOf(const std::string& op) {
     return found == byOp.end() ? nullptr : found->second;
 }
 
-/// A host stream whose launches are those of the GPU's kernels.
+/// A host stream that launches the GPU's kernels.
 class CudaHostStream final : public Stream {
 public:
     explicit CudaHostStream(const DurationModel& durations) : m_host(durations) {}
@@ -50,7 +50,7 @@ public:
         mine = launch;
         if (const HostKernel kernel = hostKernelOf(launch.op)) mine.kernel = kernel;
         m_host.launch(mine);
-        m_host.synchronize(); // before the same launch may be submitted again
+        m_host.synchronize(); // the previous use must be done before the launch is submitted again
     }
     void copy(const Copy& copy) override { m_host.copy(copy); }
     void record(Event& event) override { m_host.record(event); }
@@ -89,7 +89,7 @@ public:
         return std::make_unique<CudaHostStream>(m_durations);
     }
     bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const override {
-        // Files are read on the host, and nothing is launched to look at a tensor.
+        // Files are read on the host, and observing a tensor launches nothing.
         const std::string name = op;
         if (name == "File" || name == "Probe") return host != nullptr;
         return hasCudaKernel(op, inputs);

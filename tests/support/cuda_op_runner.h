@@ -7,7 +7,7 @@
 
 namespace twb::test {
 
-/// runOp() by the GPU's kernel, as the host's compiler made it. There must be one.
+/// runOp() with the op's GPU kernel, compiled for the host. The kernel must exist.
 std::vector<Tensor> runOpByCuda(std::string_view op, const Attributes& attributes,
                                 const std::vector<Tensor>& inputs);
 

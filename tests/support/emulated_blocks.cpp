@@ -26,10 +26,10 @@ namespace {
 constexpr std::size_t kStack = std::size_t{128} << 10;
 constexpr unsigned kWarp = 32;
 
-/// A stack that something runs on, and what the sanitizers know it by.
+/// A fibre's stack, with its state for the sanitizers.
 class Fibre {
 public:
-    /// f(), once somebody switches here; it must end by a switch and never return.
+    /// Runs f() when switched to; f must end with a switch and never return.
     void start(std::byte* stack, void (*f)()) {
         getcontext(&m_context);
         m_stack = m_context.uc_stack.ss_sp = stack;
@@ -54,7 +54,7 @@ public:
         arrive(fake);
 #endif
     }
-    /// Said on a stack when it is switched to, the first time by whoever runs there.
+    /// Completes a switch on the new stack; on a fibre's first run, the fibre itself calls it.
     void arrive([[maybe_unused]] void* fake = nullptr) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_finish_switch_fiber(fake, &m_last->m_stack, &m_last->m_size);
@@ -65,7 +65,7 @@ private:
     ucontext_t m_context{};
     const void* m_stack = nullptr;
     std::size_t m_size = 0;
-    Fibre* m_last = nullptr; ///< who switched here
+    Fibre* m_last = nullptr; ///< the fibre that switched here
 #if defined(__SANITIZE_THREAD__)
     void* m_tsan = nullptr;
 #endif
@@ -80,7 +80,7 @@ struct Thread {
     unsigned shuffles = 0;
 };
 
-/// The block that this thread of the host runs.
+/// The block that this host thread runs.
 class Block {
 public:
     void run(dim3 size, const std::function<void()>& kernel) {
@@ -103,7 +103,7 @@ public:
         } while (release(0, m_count, At::blockBarrier));
     }
 
-    /// On a thread's stack: lets the others work until they are there too.
+    /// Called on a fibre: lets the others run until they reach the same barrier.
     void wait(At place) {
         m_running->at = place;
         Fibre& own = m_running->fibre;
@@ -111,7 +111,8 @@ public:
     }
     unsigned exchange(unsigned value, unsigned distance) {
         const unsigned warp = m_index - m_index % kWarp;
-        // Two places, in turn: a lane that is one exchange ahead leaves alone what others still read.
+        // Two slots in turn: a lane that is one exchange ahead does not overwrite values that others still
+        // read.
         const unsigned turn = m_running->shuffles++ % 2;
         m_lanes[turn][m_index] = value;
         const unsigned other = warp + ((m_index - warp) ^ distance);
@@ -124,7 +125,7 @@ public:
     }
 
 private:
-    /// Once for each block that it has a part in.
+    /// Once per block in which it takes part.
     void runThread() {
         m_running->fibre.arrive();
         for (;;) {
@@ -133,7 +134,7 @@ private:
         }
     }
 
-    /// As far as it comes without other warps.
+    /// Runs as far as possible without other warps.
     void runWarp(unsigned begin, unsigned end) {
         do {
             m_isReversed = m_order() % 2 == 0;
@@ -142,7 +143,7 @@ private:
             if (hasNext()) m_scheduler.switchTo(m_running->fibre);
         } while (release(begin, end, At::warpBarrier));
     }
-    /// Makes the next one run of those whose turn comes and that need not wait.
+    /// Runs the next ready fibre of those whose turn is still to come.
     bool hasNext() {
         while (m_begin < m_end) {
             m_index = m_isReversed ? --m_end : m_begin++;
@@ -153,7 +154,7 @@ private:
         return false;
     }
 
-    /// Lets threads go on that are all at a barrier. False: none of them is.
+    /// Releases threads that are all waiting at a barrier. False if none of them is.
     bool release(unsigned begin, unsigned end, At barrier) {
         const auto isThere = [&](unsigned i) { return m_threads[i]->at == barrier; };
         unsigned there = 0;
@@ -174,8 +175,8 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> m_stacks;
     Fibre m_scheduler;
     Thread* m_running = nullptr;
-    unsigned m_index = 0;            ///< the running one's
-    unsigned m_begin = 0, m_end = 0; ///< whose turn is still to come
+    unsigned m_index = 0;            ///< of the running fibre
+    unsigned m_begin = 0, m_end = 0; ///< those still to run
     bool m_isReversed = false;
     std::array<std::array<unsigned, 1024>, 2> m_lanes{};
     std::minstd_rand m_order; // NOLINT(bugprone-random-generator-seed): the same in each run
@@ -194,7 +195,7 @@ void runBlocks(unsigned blocks, dim3 threads, const std::function<void()>& kerne
     for (blockIdx = dim3(0, 0, 0); blockIdx.x < gridDim.x; ++blockIdx.x) {
         if (blockDim.x > 1)
             Block::own().run(threads, kernel);
-        else // nobody to wait for
+        else // no threads to wait for
             for (threadIdx = dim3(0, 0, 0); threadIdx.y < blockDim.y; ++threadIdx.y) kernel();
     }
 }

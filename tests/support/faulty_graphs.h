@@ -11,10 +11,10 @@
 
 namespace twb::test {
 
-/// A graph of square tensors on lanes that chance picks, so that most operands are on a wrong device, with
-/// all that fixes have to get right: To nodes (several of one tensor, with a dtype, pinned memory, pinned to
-/// their lane, unread), 0-dimensional operands, parameters that are folded, shapes that the host reads, some
-/// of them computed, one source read by the host and by ops, and Probes.
+/// A graph of square tensors on random lanes, so that most operands are on a wrong device, with all special
+/// cases of fixes: To nodes (several of one tensor, with a dtype, pinned memory, pinned to their lane,
+/// without consumers), 0-dimensional operands, folded parameters, shapes read by the host (constant or
+/// computed), one source read by the host and by ops, and Probes.
 inline Graph faultyGraph(std::mt19937_64& random, const std::vector<std::string>& devices) {
     using Ints = std::vector<std::int64_t>;
     constexpr std::int64_t size = 16;

@@ -14,7 +14,7 @@
 
 namespace twb::test {
 
-/// An error or warning, by what it is about.
+/// An error or warning, identified by its subject.
 using Trouble = std::tuple<std::string, NodeId, int>;
 
 inline std::map<Trouble, const Diagnostic*> troubles(const Analysis& analysis) {
@@ -24,8 +24,8 @@ inline std::map<Trouble, const Diagnostic*> troubles(const Analysis& analysis) {
     return out;
 }
 
-/// Applies each fix and each remedy that is offered for a graph, and each alone: the first sentence about one
-/// that leaves its problem, makes another one, or is cheaper than one before it. Empty: all are good.
+/// Applies each offered fix and remedy of a graph separately. Returns the first complaint about one that
+/// leaves its problem, adds another, or is cheaper than the one listed before it; empty if there is none.
 /// `applied` counts them.
 inline QString badFix(const Graph& graph, const DeviceMap& devices, std::size_t& applied,
                       const TensorFiles* files = nullptr) {

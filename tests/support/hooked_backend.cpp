@@ -9,7 +9,7 @@
 namespace twb::test {
 namespace {
 
-/// A hook and its step, as a launch finds them.
+/// A hook and its step, as passed to a launch.
 struct Call {
     const std::function<void(std::uint32_t)>* hook = nullptr;
     std::uint32_t step = 0;
@@ -22,7 +22,7 @@ void runHook(const KernelContext& context) {
     (*call->hook)(call->step);
 }
 
-/// Another backend's stream with the hooks in it.
+/// Wraps another backend's stream and calls the hooks.
 class HookedStream final : public Stream {
 public:
     HookedStream(std::unique_ptr<Stream> stream, const StepHooks& hooks)
@@ -58,7 +58,7 @@ private:
     }
 
     const StepHooks& m_hooks;
-    std::deque<Call> m_calls; ///< until the stream ends: after all of them
+    std::deque<Call> m_calls; ///< destroyed after the stream's last command
     std::unique_ptr<Stream> m_stream;
 };
 

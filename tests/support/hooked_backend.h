@@ -7,14 +7,14 @@
 
 namespace twb::test {
 
-/// Called on the stream of a step, so that what they do holds the stream back. From several threads at once.
+/// Called on a step's stream, which waits for them. They may run on several threads at once.
 struct StepHooks {
     std::function<void(std::uint32_t step)> before;
     std::function<void(std::uint32_t step)> after; ///< may be empty
 };
 
-/// A simulated accelerator, or the cpu, with hooks around its launches and copies: the test decides which
-/// step overtakes which, and only events keep the order.
+/// A simulated accelerator or the cpu, with hooks around its launches and copies. The test decides which step
+/// overtakes which, so only events keep the order.
 std::shared_ptr<Backend> makeHookedBackend(Device device, StepHooks hooks);
 
 } // namespace twb::test

@@ -1,4 +1,4 @@
-// In the place of cuDNN, where no test brings a stand-in for it.
+// Stands in for cuDNN in tests that have no fake of it.
 
 #include "backends/cuda/kernels/native_convolution.h"
 

@@ -1,4 +1,4 @@
-// What a GPU's libraries do for its kernels, in the tests' build of them.
+// The GPU libraries that kernels call, implemented for the tests' host build.
 
 #include "backends/cpu/gemm.h"
 #include "backends/cuda/kernels/gemm.h"
@@ -12,7 +12,7 @@
 namespace twb::cuda {
 namespace {
 
-/// The elements of a matrix, row-major, in what sums are kept in.
+/// The elements of a matrix, row-major, in the accumulator's type.
 template <class T>
 std::vector<decltype(widened(T{}))> elementsOf(const Matrices& matrices, std::int64_t batch,
                                                std::int64_t rows, std::int64_t columns) {
@@ -65,7 +65,7 @@ void multiply(Queue&, const Product& p) {
 Ended multiplyAndEnd(Queue& queue, const Product& p, const ProductEnd& end) {
     const auto* const host = dynamic_cast<const test::HostQueue*>(&queue);
     if (!host || host->endsProducts == Ended::none || p.dtype != DType::f32) return Ended::none;
-    // As the library: an end without an activation is all of it.
+    // As in the library, an epilogue without an activation is done completely.
     const bool activates = end.activation != Activation::none;
     const Ended done = activates ? host->endsProducts : Ended::all;
     if (done == Ended::row && !end.row) return Ended::none;

@@ -6,7 +6,7 @@
 namespace twb::test {
 
 void* HostQueue::allocate(std::size_t bytes) {
-    // What is not written shows: no kernel may count on zeros.
+    // Memory is filled with a pattern, so that a kernel that relies on zeros fails.
     void* const memory = ::operator new (bytes, std::align_val_t{256});
     std::memset(memory, 0xb5, bytes);
     return memory;

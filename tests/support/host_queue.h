@@ -20,7 +20,7 @@ public:
     void release(void* memory) noexcept override;
     void upload(void* target, const void* source, std::size_t bytes) override;
     cuda::Fault* fault() override { return &m_fault; }
-    /// The epilogue of a product, in place of the library's.
+    /// Implements a product's epilogue in place of the library.
     cuda::Ended endsProducts = cuda::Ended::none;
 
 private:

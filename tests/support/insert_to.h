@@ -7,7 +7,7 @@
 
 namespace twb::test {
 
-/// The fix of a device mismatch that copies the operand, whatever it costs beside the others.
+/// The fix of a device mismatch that copies the operand, whatever its cost compared with others.
 inline const Fix& insertToOf(const Diagnostic& d) {
     const auto fix = std::find_if(d.fixes.begin(), d.fixes.end(),
                                   [](const Fix& each) { return each.kind == Fix::Kind::insertTo; });

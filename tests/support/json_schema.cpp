@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// valijson knows draft 7, in which `prefixItems` and `items` of draft 2020-12 are `items` and
+/// valijson supports draft 7, where draft 2020-12's `prefixItems` and `items` are called `items` and
 /// `additionalItems`.
 void toDraft7(json& schema, bool closed) {
     if (!schema.is_object()) return;
@@ -41,7 +41,7 @@ std::string Schema::problem(const json& value) const {
     valijson::Validator validator(valijson::Validator::kStrongTypes);
     valijson::ValidationResults results;
     if (validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(value), &results)) return {};
-    // The errors of the parts come before those of the whole.
+    // The errors of members come before those of the object.
     valijson::ValidationResults::Error error;
     results.popError(error);
     return fmt::format("{}: {}", fmt::join(error.context, ""), error.description);

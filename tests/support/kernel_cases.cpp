@@ -79,7 +79,7 @@ Case castLike(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
-/// Of ops that reduce or go along an axis.
+/// For ops that reduce or work along an axis.
 Case alongAxis(Dice& dice, const Op& op, DType dtype) {
     std::vector<std::int64_t> dims(static_cast<std::size_t>(dice.integer(1, 4)));
     for (std::int64_t& size : dims) size = dice.integer(1, 6);
@@ -93,7 +93,7 @@ Case alongAxis(Dice& dice, const Op& op, DType dtype) {
 }
 
 Case reduction(Dice& dice, const Op&, DType dtype) {
-    // Now and then so many elements that they are reduced in pieces.
+    // Sometimes enough elements to be reduced in pieces.
     const Shape shape = dice.one(4) ? Shape{dice.integer(1, 3), dice.integer(4000, 20000)} : dice.shape(4, 5);
     std::vector<std::int64_t> axes;
     for (int axis = 0; axis < shape.rank(); ++axis)

@@ -137,7 +137,7 @@ Case optimizer(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
-/// One scale, or one for each place of the first axis.
+/// One scale, or one per index of the first axis.
 Case quantize(Dice& dice, const Op& op, DType dtype) {
     const Shape shape{dice.integer(1, 4), dice.integer(0, 5)};
     const Shape scales = dice.one(2) ? Shape{} : Shape{shape[0]};

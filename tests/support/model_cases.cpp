@@ -39,8 +39,8 @@ Case affineGrid(Dice& dice, const Op&, DType dtype) {
     return {{{"size", size}, {"align_corners", dice.one(2)}}, {wide(dice, dtype, Shape{2, axes, axes + 1})}};
 }
 
-/// Corners of regions of an image of 6 × 7, in whole elements so that halves do not fall one way or the
-/// other.
+/// Corners of regions in an image of 6 × 7. Coordinates are integers, so that no rounding of halves is
+/// ambiguous.
 Tensor regions(Dice& dice, DType dtype, std::int64_t count, bool namesImage) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ Case maxRoiPool(Dice& dice, const Op&, DType dtype) {
 }
 
 Case maxUnpool(Dice& dice, const Op&, DType dtype) {
-    // Places that are all different: whichever of two came last would win.
+    // Distinct positions, since the result for equal ones would depend on the order.
     const std::int64_t size = dice.integer(1, 3);
     Case out{{{"kernel_shape", List{2, 2}}, {"strides", List{2, 2}}},
              {wide(dice, dtype, Shape{1, 2, size, 2}), Tensor()}};
@@ -156,7 +156,7 @@ Case melWeights(Dice& dice, const Op&, DType dtype) {
             {}};
 }
 
-// Layers that carry a state along
+// Recurrent layers
 
 Case recurrent(Dice& dice, const Op& op, DType dtype) {
     static const char* const ways[] = {"forward", "reverse", "bidirectional"};
@@ -178,7 +178,7 @@ Case recurrent(Dice& dice, const Op& op, DType dtype) {
     if (dice.one(3)) return out;
     const Shape state = batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
     out.inputs.push_back(wide(dice, dtype, Shape{directions, 2 * gates * hidden}));
-    // Now and then one that is too long: both say so.
+    // Sometimes a length that is too large, which both kernels report.
     out.inputs.push_back(inLayout(
         dice.tensor(DType::i32, Shape{batch}, 0, static_cast<double>(length + (dice.one(8) ? 1 : 0))),
         dice.layout()));
@@ -211,7 +211,7 @@ Case einsum(Dice& dice, const Op&, DType dtype) {
     }
 }
 
-// Choices by value
+// Selection by value
 
 Case compress(Dice& dice, const Op&, DType dtype) {
     const Shape shape{dice.integer(1, 3), dice.integer(1, 9), 2};
@@ -222,7 +222,7 @@ Case compress(Dice& dice, const Op&, DType dtype) {
     return out;
 }
 
-/// Now and then so many elements that several teams look for those that are set.
+/// Sometimes enough elements for several teams to search.
 Case nonZero(Dice& dice, const Op&, DType dtype) {
     const Shape shape = dice.one(4) ? Shape{2, dice.integer(3000, 9000)} : dice.shape(4, 5);
     return {{}, {wide(dice, dtype, shape)}};
@@ -244,7 +244,7 @@ Case multinomial(Dice& dice, const Op&, DType dtype) {
             {wide(dice, dtype, Shape{dice.integer(1, 3), dice.integer(1, 6)})}};
 }
 
-// Models that are no networks
+// Classic models
 
 Case features(Dice& dice, const Op& op, DType dtype) {
     static const char* const norms[] = {"MAX", "L1", "L2"};
@@ -280,7 +280,7 @@ Case featureVectorizer(Dice& dice, const Op&, DType dtype) {
 
 Case arrayFeatureExtractor(Dice& dice, const Op&, DType dtype) {
     const std::int64_t columns = dice.integer(1, 5);
-    // Now and then one that is not there: both say so.
+    // Sometimes an index out of range, which both kernels report.
     const auto last = static_cast<double>(columns - (dice.one(8) ? 0 : 1));
     return {{},
             {wide(dice, dtype, Shape{dice.integer(1, 3), columns}),
@@ -327,7 +327,7 @@ Case labelEncoder(Dice& dice, const Op&, DType dtype) {
     return out;
 }
 
-/// Few different values, so that rows come up again.
+/// Few distinct values, so that rows repeat.
 Case unique(Dice& dice, const Op&, DType dtype) {
     Shape shape = dice.shape(3, 5);
     std::vector<double> values;

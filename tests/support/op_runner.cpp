@@ -17,7 +17,7 @@ template <class T> void store(const Tensor& tensor, const std::vector<double>& v
     for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
 }
 
-/// Where element `index` (row-major) lies, in elements from the view's start.
+/// The offset of element `index` (row-major) from the view's start, in elements.
 std::int64_t position(const Shape& shape, const Strides& strides, std::int64_t index) {
     std::int64_t at = 0;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -27,7 +27,7 @@ std::int64_t position(const Shape& shape, const Strides& strides, std::int64_t i
     return at;
 }
 
-/// Room for elements [low, high] of a view, sentinels everywhere.
+/// Storage for the elements [low, high] of a view, filled with sentinels.
 Tensor guarded(const TensorType& type, const Strides& strides) {
     std::int64_t low = 0;
     std::int64_t high = 0;
@@ -276,11 +276,11 @@ QString difference(const Tensor& got, const Shape& shape, const std::vector<doub
             .arg(QString::fromStdString(got.shape().toTorchString()),
                  QString::fromStdString(shape.toTorchString()));
     if (got.dtype() == DType::f64) {
-        // 2^-53 / 2^-24, with room for a last place or two.
+        // 2^-53 / 2^-24, with room for an error in the last digit or two.
         tolerance.rtol *= 4 * 0x1p-29;
         tolerance.atol *= 4 * 0x1p-29;
     }
-    // The result of f32 is rounded once more: half a last place, and half the spacing below the normal range.
+    // An f32 result is rounded once more: half a unit in the last place, and half the spacing of subnormals.
     if (got.dtype() == DType::f16) {
         tolerance.rtol += 0x1.01p-11;
         tolerance.atol += 0x1.01p-25;

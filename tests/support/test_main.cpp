@@ -9,9 +9,9 @@ namespace {
 std::atomic<int> warnings{0};
 QtMessageHandler testlibHandler = nullptr;
 
-/// Stands behind Qt Test's own handler, which passes on what no ignoreMessage() swallowed.
+/// Installed behind Qt Test's handler, which passes on all messages that ignoreMessage() did not match.
 void countWarnings(QtMsgType type, const QMessageLogContext& context, const QString& text) {
-    // What the offscreen platform cannot do for a window; nothing that a window of ours could do better.
+    // Limitations of the offscreen platform, which a window cannot avoid.
     const bool ofPlatform = text.startsWith(QLatin1String("This plugin does not support "));
     if ((type == QtWarningMsg || type == QtCriticalMsg) && !ofPlatform) ++warnings;
     if (testlibHandler)

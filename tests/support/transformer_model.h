@@ -8,9 +8,9 @@
 
 namespace twb::test {
 
-/// Blocks of what an exported transformer is made of: products with weights, and Reshape, Slice, Expand,
-/// Unsqueeze and ReduceSum whose shapes and axes are initializers, some of them shared, or are computed from
-/// the shape of a tensor. One initializer is read by the host and by an op.
+/// Blocks as in an exported transformer: products with weights, and Reshape, Slice, Expand, Unsqueeze and
+/// ReduceSum whose shapes and axes are initializers, some of them shared, or are computed from the shape of a
+/// tensor. One initializer is read by the host and by an op.
 class TransformerModel {
 public:
     explicit TransformerModel(int blocks) {
@@ -31,7 +31,7 @@ public:
         for (int i = 0; i < blocks; ++i) at = block(at, "/" + std::to_string(i));
         node("Reshape", "/out/Reshape", {at, "full"}, "y");
         value(*m_graph.add_output(), "y", {2, 4, 8});
-        // The host reads it as a shape, and an op as numbers.
+        // The host reads it as a shape, an op as numbers.
         node("Expand", "/factors/Expand", {"zero", "factors"}, "expanded");
         node("Add", "/factors/Add", {"factors", "factors"}, "sum");
         for (const auto& [name, shape] :

@@ -1,5 +1,5 @@
-// A plugin that works in the real program as somebody in a hurry would: answers what it offers, then adds op
-// after op by key events, and writes down what happened. For test_recovery, which kills it meanwhile.
+// A plugin that simulates a user in the real program: it answers the recovery dialog, then adds op after op
+// by key events, and logs its actions. test_recovery kills the program meanwhile.
 
 #include <QApplication>
 #include <QFile>
@@ -21,7 +21,7 @@ void press(QWidget& widget, Qt::Key key, const QString& text = {},
 
 class BusyHand : public QObject {
 public:
-    /// `orders`: the button to press of what is offered, and the file to write to.
+    /// `orders`: the button to press in the recovery dialog, and the file for the log.
     explicit BusyHand(const QString& orders)
         : m_button(orders.section(QLatin1Char('|'), 0, 0)), m_report(orders.section(QLatin1Char('|'), 1)) {
         connect(&m_timer, &QTimer::timeout, this, &BusyHand::work);
@@ -55,7 +55,7 @@ private:
         for (QWidget* window : QApplication::topLevelWidgets()) {
             auto* canvas = window->findChild<QWidget*>(QStringLiteral("canvas"));
             if (!canvas || !window->isVisible()) continue;
-            if (++m_looks < 10) return; // what is offered comes soon after the window
+            if (++m_looks < 10) return; // the dialog appears shortly after the window
             if (m_button == QLatin1String("Discard"))
                 window->close();
             else

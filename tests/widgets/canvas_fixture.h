@@ -58,7 +58,7 @@ struct SmallGraph {
     }
 };
 
-/// A document in a shown canvas of 1000×700 pixels at 100 %, driven by real mouse and key events.
+/// A document in a visible canvas of 1000×700 pixels at 100 %, driven by real mouse and key events.
 struct ShownCanvas {
     Document document{profiles()};
     CanvasWidget canvas{document};
@@ -87,7 +87,7 @@ struct ShownCanvas {
     void press(QPoint at, Qt::MouseButton button = Qt::LeftButton, Qt::KeyboardModifiers modifiers = {}) {
         QTest::mousePress(&canvas, button, modifiers, at);
     }
-    /// QTest::mouseMove carries no buttons, and a drag is a move with a button down.
+    /// QTest::mouseMove has no buttons, but a drag is a move with a pressed button.
     void moveTo(QPoint at, Qt::MouseButton button = Qt::LeftButton) {
         QMouseEvent event(QEvent::MouseMove, at, canvas.mapToGlobal(at), Qt::NoButton, button, {});
         QApplication::sendEvent(&canvas, &event);

@@ -11,14 +11,14 @@
 
 namespace twb::test {
 
-/// Works in the next dialog of a name, and then presses one of its buttons.
+/// Calls a function on the next dialog with the given name, then presses one of its buttons.
 class DialogAnswer : public QObject {
 public:
     DialogAnswer(
         const char* name, QDialogButtonBox::StandardButton button,
         std::function<void(QDialog&)> work = [](QDialog&) {})
         : m_name(QString::fromLatin1(name)), m_button(button), m_work(std::move(work)) {
-        // Queued: what it does may open another dialog, and a timer does not fire within itself.
+        // Queued, because the function may open another dialog, and a timer does not fire recursively.
         connect(&m_timer, &QTimer::timeout, this, &DialogAnswer::look, Qt::QueuedConnection);
         m_timer.start(5);
     }

@@ -9,7 +9,7 @@
 
 namespace twb::test {
 
-/// Fills in the next file dialog: its type, then its name.
+/// Fills in the next file dialog: first the type, then the name.
 class FileAnswer : public QObject {
 public:
     FileAnswer(QString type, QString path) : m_type(std::move(type)), m_path(std::move(path)) {
@@ -30,7 +30,7 @@ private:
                 m_answered = true;
             }
         auto* name = find<QLineEdit>(*dialog, "fileNameEdit");
-        name->setText(m_path); // typing opens a list of files over the dialog
+        name->setText(m_path); // typing opens a completion list over the dialog
         QTest::mouseClick(find<QDialogButtonBox>(*dialog, "buttonBox")->button(QDialogButtonBox::Save),
                           Qt::LeftButton);
     }

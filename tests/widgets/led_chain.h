@@ -8,7 +8,7 @@
 
 namespace twb::test {
 
-/// a -> sum -> relu -> out on the upper of three lanes, a lone Exp below; the wire into out is long.
+/// a -> sum -> relu -> out on the upper of three lanes, an unconnected Exp below; the wire into out is long.
 struct LedChain {
     Graph graph;
     LaneId cpu, cuda, last;
@@ -31,7 +31,7 @@ struct LedChain {
         graph.apply(builder.take());
     }
     Edge wire() const { return {{relu, 0}, {out, 0}}; }
-    /// With dots on the wire into out.
+    /// Adds dots to the wire into out.
     LedChain& with(std::vector<Dot> dots) {
         DeltaBuilder builder(graph, "dots");
         builder.setDots(wire().to, std::move(dots));

@@ -21,7 +21,7 @@
 namespace twb::test {
 namespace {
 
-/// type() knows no letters beyond Latin-1.
+/// type() supports only Latin-1 letters.
 void type(QWidget* widget, const QString& text) {
     for (const QChar letter : text)
         for (const QEvent::Type event : {QEvent::KeyPress, QEvent::KeyRelease}) {
@@ -33,7 +33,7 @@ void type(QWidget* widget, const QString& text) {
 } // namespace
 
 Monkey::Monkey(WindowHand& hand, std::uint64_t seed) : m_hand(hand), m_random(seed) {
-    // Queued, as an answer may open the next question, and a timer does not fire within itself.
+    // Queued, because an answer may open the next dialog, and a timer does not fire recursively.
     connect(&m_answers, &QTimer::timeout, this, &Monkey::answerWhatIsOpen, Qt::QueuedConnection);
     m_answers.start(1);
 }
@@ -80,7 +80,7 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
 
 QString Monkey::doSomething() {
     constexpr std::size_t kMany = 60;
-    // Where a popup goes away, a platform gives its window back what it had; the offscreen one does not.
+    // The offscreen platform does not reactivate a window when its popup closes.
     if (QApplication::activeWindow() != m_hand.window.get()) {
         m_hand.window->activateWindow();
         QCoreApplication::processEvents();
@@ -173,7 +173,7 @@ void Monkey::putDot() {
     if (oneIn(3)) return dragSomehow(at, anywhere(), kShift);
     m_hand.click(at);
     QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
-    answerSearch(); // where the wire is not shown, nothing was there
+    answerSearch(); // opens the search if no wire was drawn there
 }
 
 void Monkey::dragDot() {
@@ -182,7 +182,7 @@ void Monkey::dragDot() {
         m_hand.click(*dot, anyModifiers());
     else if (dot)
         dragSomehow(*dot, anywhere(), oneIn(8) ? anyModifiers() : kNone);
-    answerSearch(); // it may have been a port under the dot
+    answerSearch(); // the drag may have started at a port under the dot
 }
 
 void Monkey::doubleClick() {
@@ -197,10 +197,10 @@ void Monkey::dragNode() {
     const auto id = anyNode();
     if (!id) return;
     QPoint to = anywhere();
-    // Into a wire, now and then.
+    // Sometimes onto a wire.
     if (const auto edge = anyWire(); edge && oneIn(4)) to = m_hand.onWire(*edge);
     dragSomehow(somewhereOn(*id), to, oneIn(8) ? anyModifiers() : kNone);
-    answerSearch(); // it may have been a port that was dragged
+    answerSearch(); // the drag may have started at a port
 }
 
 void Monkey::connectPorts() {
@@ -253,7 +253,7 @@ void Monkey::answerSearch() {
     type(field, anyOp().left(2 + below(6)));
     for (int i = below(3); i > 0; --i) QTest::keyClick(field, Qt::Key_Down);
     QTest::keyClick(field, oneIn(4) ? Qt::Key_Escape : Qt::Key_Return);
-    // Nothing may be found, and then it stays open.
+    // Without a match, the search stays open.
     if (popup->isVisible()) QTest::keyClick(field, Qt::Key_Escape);
 }
 
@@ -419,7 +419,7 @@ void Monkey::zoomAndPan() {
 }
 
 void Monkey::save() {
-    // A search that is open takes all keys.
+    // An open search takes all keys.
     if (QWidget* popup = QApplication::activePopupWidget()) popup->close();
     m_hand.key(Qt::Key_S, kCtrl);
 }
@@ -440,7 +440,7 @@ void Monkey::runAndStop() {
     waitForRun(*m_hand.window);
 }
 
-/// What comes next is done to a graph that runs.
+/// The following gestures are done while the graph runs.
 void Monkey::runOnAndOn() {
     if (m_hand.window->runs().isRunning()) {
         m_hand.key(Qt::Key_F5, kShift);
@@ -467,7 +467,7 @@ void Monkey::answerWhatIsOpen() {
             return;
         }
         for (int i = below(24); i >= 0; --i) QTest::keyClick(menu, Qt::Key_Down);
-        QTest::keyClick(menu, Qt::Key_Return); // opens a submenu, or does it
+        QTest::keyClick(menu, Qt::Key_Return); // opens a submenu or triggers an action
         return;
     }
     auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());

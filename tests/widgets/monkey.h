@@ -9,13 +9,13 @@
 
 namespace twb::test {
 
-/// Works in the real window as nobody would: gestures, keys, menus and edits that a seed picks, by mouse and
-/// key events alone. Menus and dialogs that it opens it answers, too.
+/// Performs random gestures, keys, menu actions and edits in the real window, chosen by a seed, by mouse and
+/// key events only. It also answers the menus and dialogs that it opens.
 class Monkey : public QObject {
 public:
     Monkey(WindowHand& hand, std::uint64_t seed);
 
-    /// One of all that it can do. What it did, for the report.
+    /// Performs one random action. Returns its description for the report.
     QString doSomething();
 
 private:
@@ -26,21 +26,21 @@ private:
     };
     static const std::vector<Trick>& tricks();
 
-    // Chance.
+    // Random choices.
     int below(int bound) { return int(m_random() % std::uint64_t(bound)); }
     bool oneIn(int n) { return below(n) == 0; }
     QPoint anywhere();
     QPoint somewhereOn(NodeId id);
     std::optional<NodeId> anyNode();
-    /// The end of a wire that can be seen.
+    /// The visible end of a wire.
     std::optional<Edge> anyWire();
-    /// A dot that is shown.
+    /// A visible dot.
     std::optional<QPoint> anyDot();
     Qt::KeyboardModifiers anyModifiers();
     QString anyText();
     QString anyOp();
 
-    // Tricks.
+    // Actions.
     void clickNode();
     void clickAnywhere();
     void clickWire();
@@ -77,10 +77,10 @@ private:
     void runOnAndOn();
     void deleteSome();
 
-    /// A drag that may be given up by Esc, or disturbed by an undo, on the way.
+    /// A drag that may be cancelled by Esc, or disturbed by an undo.
     void dragSomehow(QPoint from, QPoint to, Qt::KeyboardModifiers modifiers = {});
     void answerSearch();
-    /// Of what is open at the moment: a menu, a question.
+    /// Answers the open menu or dialog.
     void answerWhatIsOpen();
 
     WindowHand& m_hand;

@@ -2,7 +2,7 @@
 
 #include <Qt>
 
-// What a Monkey picks from.
+// The tables from which a Monkey chooses.
 
 namespace twb::test {
 
@@ -17,7 +17,7 @@ inline constexpr Qt::KeyboardModifiers kShift = Qt::ShiftModifier;
 inline constexpr Qt::KeyboardModifiers kCtrlShift = Qt::ControlModifier | Qt::ShiftModifier;
 inline constexpr Qt::KeyboardModifiers kCtrlAlt = Qt::ControlModifier | Qt::AltModifier;
 
-/// What needs no answer.
+/// Keys that open no dialog.
 inline constexpr Press kPresses[] = {
     {Qt::Key_B, kNone},           {Qt::Key_B, kShift},
     {Qt::Key_Delete, kNone},      {Qt::Key_Delete, kCtrl},
@@ -55,7 +55,7 @@ inline constexpr Press kPresses[] = {
     {Qt::Key_Period, kNone},      {Qt::Key_Period, Qt::AltModifier},
 };
 
-/// Good, bad and on the edge; nothing that would want gigabytes.
+/// Valid, invalid and borderline values, none of which needs gigabytes.
 inline constexpr const char* kTexts[] = {"",
                                          "0",
                                          "1",

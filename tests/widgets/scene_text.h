@@ -7,7 +7,7 @@
 
 namespace twb::test {
 
-/// Everything that a scene says about where things are, in an order of its own.
+/// The positions of everything in a scene as text, in a canonical order.
 inline std::string textOf(const Scene& scene, const Graph& graph) {
     std::string text;
     const auto put = [&](const QRectF& r) {

@@ -9,7 +9,7 @@ using namespace twb::test;
 
 namespace {
 
-/// a, b -> sum -> relu on cpu; x -> act on cuda:0, which nothing leads to from there.
+/// a, b -> sum -> relu on cpu; x -> act on cuda:0, not connected to the others.
 struct TwoIslands {
     Graph graph;
     LaneId cpu, cuda;
@@ -65,7 +65,7 @@ private Q_SLOTS:
         hand.click(hand.middle(g.x));
         hand.key(Qt::Key_A, kControlShift);
         QCOMPARE(selected(), (std::set<NodeId>{g.x, g.act}));
-        // From a wire: its producer's side.
+        // For a wire: everything upstream.
         hand.click(hand.onWire({{g.sum, 0}, {g.relu, 0}}));
         hand.key(Qt::Key_U, Qt::ControlModifier);
         QCOMPARE(selected(), (std::set<NodeId>{g.a, g.b, g.sum}));
@@ -103,7 +103,7 @@ private Q_SLOTS:
         hand.document.undoStack().undo();
         hand.key(Qt::Key_M, kControlShift);
         QCOMPARE(rect(g.sum).center().y(), rect(g.relu).center().y());
-        // A second time there is nothing to do.
+        // The second time, nothing changes.
         const int steps = hand.undoSteps();
         hand.key(Qt::Key_M, kControlShift);
         QCOMPARE(hand.undoSteps(), steps);
@@ -125,7 +125,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_V, kControlShift);
         QVERIFY(hand.node(g.b).lane == g.cpu && hand.node(g.b).position.y == 200);
         QVERIFY(hand.node(g.relu).position.y > 40);
-        QCOMPARE(hand.node(g.act).position.y, 56.0); // two on a lane have one gap
+        QCOMPARE(hand.node(g.act).position.y, 56.0); // cards on a lane have the same gap
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
     }
@@ -168,7 +168,7 @@ private Q_SLOTS:
         QVERIFY(isAt(g.sum));
         hand.key(Qt::Key_Right);
         QVERIFY(isAt(g.relu));
-        hand.key(Qt::Key_Right); // there is nothing more
+        hand.key(Qt::Key_Right); // the last node
         QVERIFY(isAt(g.relu));
         hand.key(Qt::Key_Left);
         hand.key(Qt::Key_Left);
@@ -183,7 +183,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Right);
         QVERIFY(isAt(g.relu));
         QCOMPARE(hand.undoSteps(), 0);
-        // Nothing selected: the view moves.
+        // Without a selection, the view moves.
         hand.key(Qt::Key_Escape);
         const QPointF before = hand.canvas.viewport().topLeft();
         hand.key(Qt::Key_Right);
@@ -202,7 +202,7 @@ private Q_SLOTS:
         hand.canvas.zoomToFit();
         QVERIFY(hand.canvas.viewport() != view);
         hand.key(Qt::Key_B, Qt::ControlModifier);
-        hand.key(Qt::Key_4); // which nobody has set
+        hand.key(Qt::Key_4); // an unset bookmark
         QVERIFY(hand.canvas.viewport() != view);
         hand.key(Qt::Key_B, Qt::ControlModifier);
         hand.key(Qt::Key_3);
@@ -238,7 +238,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_P, Qt::ControlModifier);
         QVERIFY(field->hasFocus());
         QCOMPARE(field->placeholderText(), QStringLiteral("Go to a node"));
-        QTest::keyClicks(field, QStringLiteral("re")); // no action of that name comes before
+        QTest::keyClicks(field, QStringLiteral("re")); // no action matches this name
         QTest::keyClick(field, Qt::Key_Return);
         QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set<NodeId>{g.relu}; },
                                 2000));
@@ -275,20 +275,20 @@ private Q_SLOTS:
                 }
             return false;
         };
-        // To 96, which is on the grid; the other card's top is 3 higher.
+        // The drag goes to 96, which is on the grid; the other card's top is 3 higher.
         QImage shown = drag({40, -72});
         QCOMPARE(hand.node(moved).position.y, 93.0);
         QCOMPARE(hand.node(moved).position.x, 440.0);
         const int between = (hand.shape(still).rect.right() + hand.shape(moved).rect.left()) / 2;
         QVERIFY(isGuide(shown, hand.pixel({double(between), hand.shape(still).rect.top()})));
         hand.document.undoStack().undo();
-        // Sideways, against a card below.
+        // Horizontally, relative to a card below.
         shown = drag({300, 0});
         QCOMPARE(hand.node(moved).position.x, 703.0);
         QVERIFY(isGuide(
             shown, hand.pixel({hand.shape(third).rect.left(), 257 + hand.canvas.scene().lanes()[0].top})));
         hand.document.undoStack().undo();
-        // With Alt where the hand leaves it.
+        // With Alt, without snapping.
         drag({41, -73}, Qt::AltModifier);
         QVERIFY(std::abs(hand.node(moved).position.y - 95) < 0.6);
         QVERIFY(std::abs(hand.node(moved).position.x - 441) < 0.6);

@@ -71,7 +71,7 @@ private Q_SLOTS:
         QVERIFY(hand.shape(line.root).stops.present);
         QVERIFY(action(*hand.window, QStringLiteral("Stop after the node"))->isChecked());
         hand.key(Qt::Key_B, Qt::ShiftModifier);
-        QCOMPARE(stopsOf(hand, line.root), "before; after"); // beside each other
+        QCOMPARE(stopsOf(hand, line.root), "before; after"); // side by side
         hand.key(Qt::Key_B);
         QCOMPARE(stopsOf(hand, line.root), "before");
         hand.key(Qt::Key_B, Qt::ShiftModifier);
@@ -114,7 +114,7 @@ private Q_SLOTS:
         hand.document.select({});
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
-        // The node is selected, its tensor is there, and the rest of the iteration is still to come.
+        // The node is selected, its tensor is available, and the rest of the iteration has not run.
         QCOMPARE(hand.document.selection().nodes, (std::set{line.plus}));
         QCOMPARE(stateOf(hand, line.x), StepState::done);
         QCOMPARE(stateOf(hand, line.plus), StepState::done);
@@ -128,7 +128,7 @@ private Q_SLOTS:
         auto* step = find<QPushButton>(*hand.window, "step");
         QCOMPARE(run->text(), QStringLiteral("Continue"));
         QVERIFY(run->isEnabled() && step->isVisible());
-        // The window lives: a wire shows its tensor, and the graph can be edited.
+        // The window stays responsive: a wire shows its tensor, and the graph can be edited.
         hand.click(hand.middle(line.x));
         QCOMPARE(hand.document.selection().nodes, (std::set{line.x}));
         QVERIFY(hand.window->runs().tensor({line.x, 0}));
@@ -146,7 +146,7 @@ private Q_SLOTS:
         QVERIFY(waitForStop(hand));
         QVERIFY(status(hand).contains(QLatin1String("after plus, iteration 2")));
         hand.click(hand.middle(line.plus));
-        hand.key(Qt::Key_B); // no more of it
+        hand.key(Qt::Key_B); // removes the breakpoint
         QTest::mouseClick(run, Qt::LeftButton);
         QVERIFY(waitForRun(*hand.window));
         QCOMPARE(hand.window->runs().result()->status, RunStatus::finished);
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QVERIFY(hand.window->runs().result()->stoppedNs > 0);
         QCOMPARE(run->text(), QStringLiteral("Run"));
         QVERIFY(!step->isVisible());
-        QVERIFY(!hand.window->runs().state().stale); // a breakpoint changes no result
+        QVERIFY(!hand.window->runs().state().stale); // breakpoints do not change results
         QCOMPARE(hand.window->runs().figures()->ledger().rows()[0].count, std::uint64_t(3));
     }
 
@@ -178,7 +178,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_B, Qt::AltModifier | Qt::ShiftModifier);
         QVERIFY(answer.answered());
         QCOMPARE(stopsOf(hand, line.root), "max > 3");
-        hand.window->activateWindow(); // which a dialog offscreen does not give back
+        hand.window->activateWindow(); // an offscreen dialog does not reactivate its window
         QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
@@ -193,7 +193,7 @@ private Q_SLOTS:
         WindowHand hand(line.graph);
         hand.key(Qt::Key_8, Qt::AltModifier);
         auto* table = find<QTableView>(*hand.window, "breakpointTable");
-        QVERIFY(!table->isVisible()); // nothing to list
+        QVERIFY(!table->isVisible()); // the list is empty
         for (const NodeId id : {line.plus, line.root}) {
             hand.click(hand.middle(id));
             hand.key(Qt::Key_B);
@@ -202,18 +202,19 @@ private Q_SLOTS:
         QCOMPARE(table->model()->rowCount(), 2);
         QCOMPARE(table->model()->index(1, 0).data().toString(), QStringLiteral("root"));
         QCOMPARE(table->model()->index(1, 1).data().toString(), QStringLiteral("after the node"));
-        // A click on the box turns it off, and the run goes by.
+        // A click on the check box disables the breakpoint, and the run does not stop there.
         const QRect cell = table->visualRect(table->model()->index(0, 0));
         QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, QPoint(cell.left() + 10, cell.center().y()));
         QCOMPARE(stopsOf(hand, line.plus), "off after");
-        QCOMPARE(hand.document.selection().nodes, (std::set{line.root})); // as before: the row is made anew
+        QCOMPARE(hand.document.selection().nodes,
+                 (std::set{line.root})); // unchanged, although the row was rebuilt
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Disable breakpoint of plus"));
         QCOMPARE(table->model()->index(0, 3).data().toString(), QStringLiteral("off"));
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
         QCOMPARE(hand.document.selection().nodes, (std::set{line.root}));
         QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stopped here")));
-        // A row selects its node; Delete takes the breakpoint away, not the node.
+        // A row selects its node; Delete removes the breakpoint, not the node.
         clickRow(*table, 1);
         table->setFocus();
         QTest::keyClick(table, Qt::Key_Delete);
@@ -225,7 +226,8 @@ private Q_SLOTS:
         QCOMPARE(hand.window->runs().result()->status, RunStatus::finished);
     }
 
-    /// A row each: one is changed by a double click, off by its box, gone by Delete, and the others stay.
+    /// One row per breakpoint: a double click edits it, its check box disables it, Delete removes it, and the
+    /// others stay.
     void severalOfANodeAreRowsOfTheirOwn() {
         const Line line;
         WindowHand hand(line.graph);
@@ -279,7 +281,7 @@ private Q_SLOTS:
         QVERIFY(waitForRun(*hand.window));
     }
 
-    /// What is folded into a card, or hidden in a collapsed module, still shows that the run stops there.
+    /// A folded node, or one in a collapsed module, still shows that the run stops there.
     void whatIsDrawnForANodeHasItsMarks() {
         const Line line;
         WindowHand hand(line.graph);
@@ -352,7 +354,7 @@ private Q_SLOTS:
             hand.key(Qt::Key_B);
             hand.key(Qt::Key_F5);
             QVERIFY(waitForStop(hand));
-            hand.window->load(sourcePath(kDigits)); // or the test hangs
+            hand.window->load(sourcePath(kDigits)); // otherwise the test hangs
             QVERIFY(!hand.window->runs().isRunning() && !hand.window->runs().isStopped());
             QCOMPARE(find<QPushButton>(*hand.window, "run")->text(), QStringLiteral("Run"));
         }
@@ -361,7 +363,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_B);
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
-        hand.window.reset(); // or the test hangs
+        hand.window.reset(); // otherwise the test hangs
     }
 
     void itIsDrawn() {

@@ -104,7 +104,7 @@ private Q_SLOTS:
         QCOMPARE(std::fmod(c.node(g.sum).position.y, 8.0), 0.0);
         QCOMPARE(c.undoSteps(), 1);
         QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Move sum to cuda:0"));
-        // The card stands where it was dropped.
+        // The card stays where it was dropped.
         QVERIFY(std::abs(c.shape(g.sum).rect.center().y() - (cuda->top + 100)) <= 4.01);
         QVERIFY(c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}})->mismatch);
         c.document.undoStack().undo();
@@ -193,13 +193,13 @@ private Q_SLOTS:
     void refusesWhatDoesNotFit() {
         SmallGraph g;
         ShownCanvas c(g.graph);
-        // A bool is nothing that Relu takes.
+        // Relu does not accept bool.
         c.drag(c.output(g.flags), c.input(g.out, 0));
         QCOMPARE(c.document.graph().sourceOf({g.out, 0}), std::optional<PortRef>(PortRef{g.sum, 0}));
-        // A cycle, also over two nodes.
+        // A cycle, also one of two nodes.
         c.drag(c.output(g.out), c.input(g.sum, 1));
         QVERIFY(!c.document.graph().sourceOf({g.sum, 1}));
-        // The void.
+        // An empty place.
         c.drag(c.output(g.b), c.pixel({600, 180}));
         QCOMPARE(c.undoSteps(), 0);
     }
@@ -253,7 +253,7 @@ private Q_SLOTS:
         QCOMPARE(c.undoSteps(), 2);
         c.click(c.middle(g.a));
         for (int i = 0; i < 4; ++i) c.key(Qt::Key_Left, Qt::ControlModifier);
-        QCOMPARE(c.node(g.a).position.x, 8.0); // the lane's rim holds
+        QCOMPARE(c.node(g.a).position.x, 8.0); // limited by the lane's border
         QCOMPARE(c.undoSteps(), 3);
     }
 
@@ -316,7 +316,7 @@ private Q_SLOTS:
         const QRectF outline = c.canvas.placeFor(QStringLiteral("MatMul"), at).outline;
         QCOMPARE(place.x, outline.left());
         QCOMPARE(place.y, 24.0);
-        QVERIFY(std::abs(outline.center().x() - 200) <= kGrid); // the card's middle under the pointer
+        QVERIFY(std::abs(outline.center().x() - 200) <= kGrid); // the card's centre follows the pointer
     }
 
     void headerAndMenuSignals() {
@@ -362,7 +362,7 @@ private Q_SLOTS:
     }
 
     void fitShowsTheWiresAndNoEmptyBand() {
-        // A wire that runs back goes around both cards; the lane is far higher than its cards, which begin
+        // A wire that runs backwards goes around both cards; the lane is far taller than its cards, which are
         // far to the right.
         Graph graph;
         DeltaBuilder builder(graph, "make");
@@ -418,7 +418,7 @@ private Q_SLOTS:
         ShownCanvas c(withFrame(g));
         const Graph before = c.document.graph();
         const auto somewhere = [&] {
-            // Mostly where something is, else nothing would ever happen.
+            // Mostly near an item; otherwise most clicks would do nothing.
             std::vector<QPoint> spots;
             for (const NodeShape& shape : c.canvas.scene().nodes()) {
                 if (shape.id == NodeId::none) continue;
@@ -441,7 +441,7 @@ private Q_SLOTS:
                 break;
             case 3: {
                 const Qt::Key key = kKeys[below(std::size(kKeys))];
-                // Deleting everything would leave nothing to play with.
+                // Deleting everything would end the test early.
                 if (key != Qt::Key_Delete || c.document.selection().nodes.size() < 3)
                     c.key(key, key == Qt::Key_A || below(2) ? Qt::ControlModifier : Qt::NoModifier);
                 break;

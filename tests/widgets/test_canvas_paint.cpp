@@ -63,7 +63,7 @@ private Q_SLOTS:
             const QImage image = c.canvas.grab().toImage();
             QVERIFY(!image.isNull());
             if (count > 0 && step == 0) {
-                // Something of a node is there, whatever the distance.
+                // A node is visible at any zoom.
                 QVERIFY(image != QImage(image.size(), image.format()));
                 QVERIFY(pixelsOf(image, Theme::current().canvas) < image.width() * image.height());
             }
@@ -134,7 +134,7 @@ private Q_SLOTS:
     }
 
     void theMinimapCoversNoNote() {
-        // Twelve rows of cards, far more than is in view, and notes where the map would stand.
+        // Twelve rows of cards, far more than fit into the view, and notes at the minimap's position.
         ShownCanvas c(chains(3000));
         c.canvas.setMinimapVisible(true);
         c.canvas.zoom100();
@@ -160,8 +160,8 @@ private Q_SLOTS:
             if (!map->isVisible()) break;
             for (const NoteShape& note : c.canvas.scene().notes()) QVERIFY(!note.rect.intersects(under()));
         }
-        QVERIFY(places.size() > 1); // it yielded,
-        QVERIFY(!map->isVisible()); // and went when no corner was left
+        QVERIFY(places.size() > 1); // the minimap moved to another corner,
+        QVERIFY(!map->isVisible()); // and is hidden when no corner is free
     }
 
     void aLowLaneSaysThatItIsModelledBeforeItsMemory() {
@@ -173,7 +173,7 @@ private Q_SLOTS:
             graph.apply(builder.take());
             ShownCanvas c(std::move(graph));
             const QImage header = c.canvas.grab().toImage().copy(QRect(0, 0, 160, static_cast<int>(height)));
-            // The tag is amber, and nothing else there is.
+            // The tag is amber, and no other item is.
             int amber = 0;
             for (int y = 0; y < header.height(); ++y)
                 for (int x = 0; x < header.width(); ++x) {

@@ -217,8 +217,9 @@ private Q_SLOTS:
         const NodeShape& sum = *scene.node(g.sum);
         const QPointF port = portPosition(sum, PortSide::input, 0);
         QCOMPARE(scene.hitTest(port, 1).kind, Hit::Kind::input);
-        QCOMPARE(scene.hitTest(port - QPointF(11, 0), 1).kind, Hit::Kind::input); // 12 to the outside
-        QCOMPARE(scene.hitTest(port + QPointF(11, 0), 1).kind, Hit::Kind::node);  // inside is the card's
+        QCOMPARE(scene.hitTest(port - QPointF(11, 0), 1).kind,
+                 Hit::Kind::input); // ports reach 12 pixels outwards
+        QCOMPARE(scene.hitTest(port + QPointF(11, 0), 1).kind, Hit::Kind::node); // inside, the card is hit
         QCOMPARE(scene.hitTest(portPosition(sum, PortSide::output, 0), 1).kind, Hit::Kind::output);
         QCOMPARE(scene.hitTest(sum.rect.center(), 1).node, g.sum);
         const WireShape* wire = scene.wire({{g.a, 0}, {g.sum, 0}});
@@ -264,7 +265,7 @@ private Q_SLOTS:
             return label ? label->remark.text() : QStringLiteral("no label");
         };
         QCOMPARE(remark(nullptr), QStringLiteral("predicted · modelled"));
-        // The same figures before and after the run: the words tell them apart.
+        // The same times before and after the run; only the label differs.
         RunState run;
         EdgeRun& price = run.edges[{{g.a, 0}, {to, 0}}];
         price = {24, 12000, 0.002, true, true};
@@ -273,7 +274,7 @@ private Q_SLOTS:
         QVERIFY(remark(&run).endsWith(QStringLiteral("modelled")));
         price.modelled = false;
         QVERIFY(remark(&run).endsWith(QStringLiteral("GB/s")));
-        // Over its own lane's tensor a To has nothing to copy.
+        // A To on its input's lane copies nothing.
         Node here = *document.graph().find(to);
         here.lane = g.cpu;
         here.position = {240, 120};
@@ -302,7 +303,7 @@ private Q_SLOTS:
         run.nodes[g.out] = {StepState::done, 12000, true, false, {}, {}};
         QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
         QCOMPARE(card().remark.text(), QStringLiteral("modelled"));
-        run.nodes[g.out].modelled = false; // the same figure, now measured
+        run.nodes[g.out].modelled = false; // the same time, now measured
         QCOMPARE(card().time.text(), QStringLiteral("0.012 ms"));
         QCOMPARE(card().remark.text(), QString());
         run.nodes[g.out].once = true;

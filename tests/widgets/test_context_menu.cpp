@@ -38,7 +38,7 @@ struct Start {
     }
 };
 
-/// The entries of the menu that a right click opens, without their mnemonics. A submenu counts as one entry.
+/// The entries of the context menu, without their mnemonics. A submenu counts as one entry.
 QStringList menuAt(WindowHand& hand, QPoint at) {
     QStringList texts;
     QTimer::singleShot(0, hand.window.get(), [&texts] {
@@ -111,8 +111,10 @@ private Q_SLOTS:
                                                             : hand.pixel({420, 120});
         const QStringList texts = menuAt(hand, at);
         const QString all = texts.join(QStringLiteral(" | "));
-        for (const QString& text : has) QVERIFY2(texts.contains(text), qPrintable(text + QStringLiteral(" not in: ") + all));
-        for (const QString& text : lacks) QVERIFY2(!texts.contains(text), qPrintable(text + QStringLiteral(" in: ") + all));
+        for (const QString& text : has)
+            QVERIFY2(texts.contains(text), qPrintable(text + QStringLiteral(" not in: ") + all));
+        for (const QString& text : lacks)
+            QVERIFY2(!texts.contains(text), qPrintable(text + QStringLiteral(" in: ") + all));
         QVERIFY2(texts.size() <= 11, qPrintable(all));
     }
 };

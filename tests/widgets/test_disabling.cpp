@@ -108,7 +108,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_M);
         hand.document.select({});
         QVERIFY2(inkOf() < before * 3 / 4, qPrintable(QStringLiteral("%1 of %2").arg(inkOf()).arg(before)));
-        // From further away as well.
+        // The same at a lower zoom.
         while (hand.canvas.zoom() > 0.5) hand.canvas.zoomOut();
         const int dimmed = inkOf();
         hand.document.undoStack().undo();

@@ -56,7 +56,7 @@ void TestDocument::applyIsOneUndoStep() {
     QCOMPARE(document.undoStack().count(), 1);
     QCOMPARE(document.undoStack().undoText(), QStringLiteral("Add relu"));
     QVERIFY(document.revision() > revision);
-    // The new Relu has no input, and the analysis knows it already.
+    // The new Relu has no input, and the analysis is up to date.
     QCOMPARE(document.analysis().errorCount(), std::size_t(1));
     document.apply(Delta());
     QCOMPARE(document.undoStack().count(), 1);
@@ -83,7 +83,7 @@ void TestDocument::aRefusedDeltaChangesNothing() {
     document.apply(delta);
     const Graph before = document.graph();
     QSignalSpy changed(&document, &Document::changed);
-    QVERIFY_EXCEPTION_THROWN(document.apply(delta), Error); // that node is there already
+    QVERIFY_EXCEPTION_THROWN(document.apply(delta), Error); // the node exists already
     QVERIFY(document.graph() == before);
     QCOMPARE(changed.count(), 0);
     QCOMPARE(document.undoStack().count(), 1);

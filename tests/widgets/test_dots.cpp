@@ -29,7 +29,7 @@ private Q_SLOTS:
         QVERIFY(hand.document.selection().dots == only(g, 0));
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(undoText(hand), QStringLiteral("Add dot"));
-        // The next ones come before and behind it, by where they are put.
+        // New dots are inserted before or after it, depending on their position.
         doubleClick(hand, hand.onWire(g.wire(), 0.75));
         doubleClick(hand, hand.onWire(g.wire(), 0.1));
         const std::vector<Dot>& dots = dotsOf(hand, g);
@@ -52,7 +52,7 @@ private Q_SLOTS:
         hand.moveTo(to, Qt::ShiftModifier);
         QVERIFY(!hand.canvas.grab().isNull());
         QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 1})->at));
-        QVERIFY(hand.graph() == g.graph); // until the button is let go
+        QVERIFY(hand.graph() == g.graph); // before the button is released
         hand.release(to, Qt::ShiftModifier);
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
         QVERIFY(dotsOf(hand, g)[1].lane == g.cpu);
@@ -63,7 +63,7 @@ private Q_SLOTS:
         QCOMPARE(undoText(hand), QStringLiteral("Add dot"));
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
-        // Given up, nothing is left of it; and a click alone pulls none.
+        // A cancelled drag leaves no dot, and a click alone adds none.
         hand.press(from, Qt::ShiftModifier);
         hand.moveTo(to, Qt::ShiftModifier);
         hand.key(Qt::Key_Escape);
@@ -71,7 +71,7 @@ private Q_SLOTS:
         hand.click(from, Qt::ShiftModifier);
         QVERIFY(hand.graph() == g.graph);
         QCOMPARE(hand.canvas.scene().dotsOf(*hand.canvas.scene().wire(g.wire())).size(), std::size_t(1));
-        // An undo on the way gives it up, too.
+        // An undo during the drag cancels it, too.
         hand.key(Qt::Key_Y, Qt::ControlModifier);
         hand.press(hand.onWire(g.wire(), 0.2), Qt::ShiftModifier);
         hand.moveTo(to, Qt::ShiftModifier);
@@ -91,17 +91,17 @@ private Q_SLOTS:
         hand.moveTo(to);
         QVERIFY(!hand.canvas.grab().isNull());
         QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
-        QVERIFY(hand.graph() == g.graph); // until the button is let go
+        QVERIFY(hand.graph() == g.graph); // before the button is released
         hand.release(to);
         QVERIFY(dotsOf(hand, g)[0].lane == g.cpu);
         QVERIFY(dotsOf(hand, g)[0].position == (Position{712, 144}));
         QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(undoText(hand), QStringLiteral("Move dot"));
-        // With Alt where the hand leaves it.
+        // With Alt, without snapping.
         hand.drag(dotAt(hand, g, 0), dotAt(hand, g, 0) + QPoint(21, 3), Qt::AltModifier);
         QVERIFY(std::fmod(dotsOf(hand, g)[0].position.x, kGrid) != 0);
-        // Esc takes it back.
+        // Esc restores it.
         const std::vector<Dot> before = dotsOf(hand, g);
         hand.press(dotAt(hand, g, 0));
         hand.moveTo(to + QPoint(40, 20));
@@ -121,9 +121,9 @@ private Q_SLOTS:
         const Dot& dot = dotsOf(hand, g)[0];
         QVERIFY(dot.lane == g.cuda);
         QCOMPARE(dot.position.y, 56.0);
-        // Where it runs is nothing to where it is read.
+        // A dot's lane does not affect the analysis.
         QCOMPARE(hand.document.analysis().diagnostics.size(), problems);
-        // And with its lane.
+        // The dot moves with its lane.
         const double y = hand.canvas.scene().dot({g.wire().to, 0})->at.y();
         hand.click(hand.middle(g.a));
         hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
@@ -144,7 +144,7 @@ private Q_SLOTS:
         hand.release(to);
         const double top = hand.canvas.scene().lane(g.cpu)->top;
         QCOMPARE(dotsOf(hand, g)[0].position.y, end - top);
-        QVERIFY(guided != hand.canvas.grab().toImage()); // a line said so
+        QVERIFY(guided != hand.canvas.grab().toImage()); // the drag shows a guide
     }
 
     void deleteTakesDotsOff() {
@@ -161,7 +161,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
         hand.click(dotAt(hand, g, 1));
-        hand.key(Qt::Key_Delete, Qt::ControlModifier); // the wire stays either way
+        hand.key(Qt::Key_Delete, Qt::ControlModifier); // the wire remains in any case
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
         QCOMPARE(undoText(hand), QStringLiteral("Delete dot"));
         hand.key(Qt::Key_Z, Qt::ControlModifier);
@@ -179,10 +179,10 @@ private Q_SLOTS:
         LedChain g;
         WindowHand hand(g.graph);
         hand.key(Qt::Key_Period);
-        QCOMPARE(hand.undoSteps(), 0); // nothing to put it on
+        QCOMPARE(hand.undoSteps(), 0); // no wire is selected
         hand.document.select({{}, {}, g.wire()});
         hand.key(Qt::Key_Period);
-        hand.key(Qt::Key_Period); // into the longest stretch of the same wire
+        hand.key(Qt::Key_Period); // on the longest segment of the same wire
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
         QVERIFY(dotsOf(hand, g)[0].position.x < dotsOf(hand, g)[1].position.x);
         hand.document.select({{}, {}, g.wire()});
@@ -220,7 +220,7 @@ private Q_SLOTS:
         LedChain g;
         g.with({{g.cpu, {700, 120}}, {g.cuda, {760, 40}}});
         WindowHand hand(g.graph);
-        // A band around both ends and the upper dot.
+        // A rubber band around both ends and the upper dot.
         const QRectF from = hand.shape(g.relu).rect;
         const QRectF to = hand.shape(g.out).rect;
         hand.drag(hand.pixel(from.topLeft() - QPointF(12, 8)),
@@ -231,7 +231,8 @@ private Q_SLOTS:
         const double way = hand.node(g.relu).position.y - 16;
         QVERIFY(way > 20);
         QCOMPARE(dotsOf(hand, g)[0].position.y, 120 + way);
-        QCOMPARE(dotsOf(hand, g)[1].position.y, 40 + way); // not selected, but both its ends are
+        QCOMPARE(dotsOf(hand, g)[1].position.y,
+                 40 + way); // moves although it is not selected, because both ends of its wire are
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(undoText(hand), QStringLiteral("Move 3 things"));
         hand.key(Qt::Key_Up, Qt::ControlModifier);
@@ -239,7 +240,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
-        // One end alone leaves them where they are.
+        // If only one end moves, the dots stay.
         hand.click(hand.pixel({700, 270}));
         hand.drag(hand.middle(g.relu), hand.middle(g.relu) + QPoint(0, 40));
         QVERIFY(dotsOf(hand, g) == g.graph.dots(g.wire().to));
@@ -251,7 +252,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const auto knife = Qt::ControlModifier | Qt::ShiftModifier;
         const double y = hand.canvas.scene().wire(g.wire())->start.y();
-        hand.drag(hand.pixel({700, y - 20}), hand.pixel({704, y + 20}), knife); // where it ran before
+        hand.drag(hand.pixel({700, y - 20}), hand.pixel({704, y + 20}), knife); // the wire's former position
         QCOMPARE(hand.undoSteps(), 0);
         hand.drag(hand.pixel({700, 180}), hand.pixel({704, 230}), knife);
         QVERIFY(!hand.graph().sourceOf(g.wire().to));
@@ -330,7 +331,7 @@ private Q_SLOTS:
         g.graph.apply(makeModule(g.graph, {{g.relu, g.out}, {}, std::nullopt}));
         const Fragment kept = moduleFragment(g.graph, g.graph.frames().begin()->id);
         QCOMPARE(kept.routes.size(), std::size_t(1));
-        QVERIFY(kept.routes[0].dots[0].position == (Position{200, 134})); // from the module's corner
+        QVERIFY(kept.routes[0].dots[0].position == (Position{200, 134})); // relative to the module's corner
         QVERIFY(kept.routes[0].dots[1].position == (Position{260, 0}));
     }
 

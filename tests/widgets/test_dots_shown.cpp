@@ -9,7 +9,7 @@
 using namespace twb;
 using namespace twb::test;
 
-/// Where dots are drawn, and where they are not.
+/// The positions at which dots are drawn, and when they are hidden.
 class TestDotsShown : public QObject {
     Q_OBJECT
 
@@ -31,7 +31,7 @@ private Q_SLOTS:
             const QPointF at = scene.dot({g.wire().to, i})->at;
             QCOMPARE(way.endOf(int(i)), at);
             QVERIFY(wire.bounds.contains(at));
-            // What comes in goes on in the same direction.
+            // The curve is smooth at the dot.
             const double t = (double(i) + 1) / way.cubicCount();
             const QPointF in = at - way.at(t - 1e-5);
             const QPointF on = way.at(t + 1e-5) - at;
@@ -39,20 +39,20 @@ private Q_SLOTS:
                 QPointF::dotProduct(in, on) / (std::hypot(in.x(), in.y()) * std::hypot(on.x(), on.y()));
             QVERIFY2(cosine > 0.999, qPrintable(QString::number(cosine)));
         }
-        // It leaves and comes in as any wire.
+        // The wire leaves and enters its ports horizontally, as any wire.
         QVERIFY(way.at(1e-4).x() > way.start().x());
         QVERIFY(std::abs(way.at(1e-4).y() - way.start().y()) < 0.1);
         QVERIFY(way.at(1 - 1e-4).x() < way.end().x());
         QVERIFY(std::abs(way.at(1 - 1e-4).y() - way.end().y()) < 0.1);
-        // Where it is led away, the straight way is none of it.
+        // A rerouted wire does not touch the direct path.
         QVERIFY(way.distanceTo((wire.start + wire.end) / 2) > 20);
     }
 
-    /// Straight at one height, hardly aside of two that are nearly so.
+    /// Straight between dots of equal height, and nearly straight between dots of nearly equal height.
     void betweenTwoDotsTheWireStaysThere() {
         const auto farthest = [](double rise) {
             LedChain g;
-            g.with({{g.cpu, {840, 150}}, {g.cpu, {600, 150 + rise}}}); // and on to the right
+            g.with({{g.cpu, {840, 150}}, {g.cpu, {600, 150 + rise}}}); // and further to the right
             WindowHand hand(g.graph);
             const WirePath way = hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire()));
             double most = 0;
@@ -89,7 +89,7 @@ private Q_SLOTS:
         QVERIFY(hand.graph().find(g.cuda)->collapsed);
         QVERIFY(!hand.canvas.scene().dot(hidden));
         QCOMPARE(hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire())).cubicCount(), 2);
-        // A new one comes behind the one that is shown, in front of the one that is not.
+        // A new dot is inserted between the visible and the hidden one.
         doubleClick(hand, hand.onWire(g.wire(), 0.75));
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(3));
         QVERIFY(dotsOf(hand, g)[1].lane == g.cpu);
@@ -176,7 +176,7 @@ private Q_SLOTS:
         QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
         QVERIFY(!hand.canvas.scene().dot({{g.relu, 0}, 0}));
         QVERIFY(hand.document.selection().dots == only(g, 0));
-        // A wire that leads out of it takes none.
+        // A wire that leaves the module takes no dot.
         doubleClick(hand, hand.onWire({{g.sum, 0}, {g.relu, 0}}));
         QCOMPARE(hand.undoSteps(), 0);
     }
@@ -195,7 +195,7 @@ private Q_SLOTS:
         hand.click(hand.middle(g.out));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(hand.graph().find(module)->collapsed);
-        QVERIFY(!hand.canvas.scene().dot({g.wire().to, 0})); // it led around what is in the module
+        QVERIFY(!hand.canvas.scene().dot({g.wire().to, 0})); // it was inside the module
         QVERIFY(hand.canvas.scene().dot({g.wire().to, 1}));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
@@ -213,7 +213,7 @@ private Q_SLOTS:
         hand.document.setGraph(straight, {}, QString());
         const QImage without = hand.canvas.renderImage(2);
         QCOMPARE(picture.size(), without.size());
-        // Around the dot the one has the wire's colour, the other none of it.
+        // At the dot, one image has the wire's colour and the other does not.
         const double left = hand.canvas.scene().extent().left() - 24 - headerWidthFor(1e6);
         const QPointF at = QPointF(700 - left, 150) * 2;
         QCOMPARE(picture.pixelColor(at.toPoint()), Theme::current().floatWire);
@@ -231,7 +231,7 @@ private Q_SLOTS:
         bool found = false;
         for (int y = -2; y <= 2; ++y) found = found || there.pixelColor(at + QPoint(0, y)) != ground;
         QVERIFY(found);
-        // Too small to be drawn, it is not in the way either.
+        // A dot that is too small to be drawn is not hit by a click.
         hand.click(at);
         QVERIFY(hand.document.selection().dots.empty());
         QVERIFY(hand.document.selection().edge == g.wire());

@@ -13,7 +13,7 @@ const QString kExamples = QStringLiteral(TWB_SOURCE_DIR "/resources/examples/");
 
 } // namespace
 
-/// What a designer looks at first: in the examples nothing is cut, nothing lies on anything else.
+/// In the examples, no text is cut off and no items overlap.
 class TestExamplesLook : public QObject {
     Q_OBJECT
 
@@ -107,7 +107,7 @@ private Q_SLOTS:
     }
 
 private:
-    /// And of the copies that the policy makes.
+    /// The same applies to the policy's copies.
     std::vector<QRectF> labelsOfNodes() const {
         const Scene& scene = m_canvas->canvas.scene();
         std::vector<QRectF> labels;

@@ -23,7 +23,7 @@ Graph before() {
     return graph;
 }
 
-/// Another alpha, a node more, an edge less, x elsewhere.
+/// Another alpha, an additional node, a missing edge, x moved.
 Graph after() {
     Graph graph = before();
     DeltaBuilder builder(graph, "change");
@@ -53,7 +53,7 @@ struct Opened {
                 return QTest::mouseClick(found, Qt::LeftButton);
         QFAIL(button);
     }
-    /// Time for a notice that must not come.
+    /// Time for a notification that must not appear.
     bool isQuiet() const {
         return !QTest::qWaitFor([&] { return notice->isVisible(); }, 600);
     }
@@ -81,7 +81,7 @@ private Q_SLOTS:
         QVERIFY(opened.hand.graph() == after());
         QVERIFY(!opened.hand.document.isModified());
         QVERIFY(!opened.notice->isVisible());
-        // And once more: the file that took its place is watched, too.
+        // Once more, since the replacement file is watched, too.
         saveProject(before(), opened.path.toStdString());
         QTRY_VERIFY(opened.notice->isVisible());
     }
@@ -112,7 +112,7 @@ private Q_SLOTS:
                                  QStringLiteral("+ node new (Relu on cpu)"),
                                  QStringLiteral("− edge x → leaky")};
         QCOMPARE(lines, wanted);
-        QVERIFY(opened.notice->isVisible()); // the question stands
+        QVERIFY(opened.notice->isVisible()); // the question remains open
     }
 
     void ownWritingIsNoNews() {

@@ -30,7 +30,7 @@ struct Two {
     }
 };
 
-/// A key goes to whatever has the focus, as from a keyboard.
+/// Sends a key to the focused widget, as a keyboard does.
 void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
     QWidget* focus = QApplication::focusWidget();
     QVERIFY(focus);
@@ -109,7 +109,7 @@ private Q_SLOTS:
         QTest::keyClick(list, Qt::Key_Return);
         QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::implicit);
         QVERIFY(hand.canvas.hasFocus());
-        // By key it stays where it is, for the next arrow.
+        // A change by keyboard leaves the focus in the combo box, for the next arrow key.
         policy->setFocus(Qt::TabFocusReason);
         press(Qt::Key_Up);
         QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::strict);
@@ -195,7 +195,7 @@ private Q_SLOTS:
                                    QStringLiteral("Graph canvas")}));
         press(Qt::Key_F6, Qt::ShiftModifier);
         QCOMPARE(pane(), QStringLiteral("Palette"));
-        // Back to where the keys were in a pane, and past one that is hidden.
+        // The focus returns to its last widget in a pane, and skips hidden panes.
         auto* ops = find<QListView>(*hand.window, "paletteList");
         ops->setFocus();
         press(Qt::Key_F6);

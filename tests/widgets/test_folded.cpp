@@ -7,7 +7,7 @@ using namespace twb::test;
 
 namespace {
 
-/// x @ weight + bias on a cpu lane, the two parameters folded; a cuda lane below.
+/// x @ weight + bias on a cpu lane with both parameters folded; a cuda lane below.
 struct FoldedGraph {
     Graph graph;
     LaneId cpu, cuda;
@@ -49,7 +49,7 @@ private Q_SLOTS:
             QVERIFY(row.rect.top() >= y);
             y = row.rect.bottom();
         }
-        // Each stands at the port that it feeds, and there is no wire to it; the one from x is straight.
+        // Each is beside its port and has no wire; the wire from x is straight.
         QCOMPARE(portPosition(card, PortSide::input, 1).y(), shown.shape(g.weight).rect.center().y());
         QVERIFY(shown.canvas.scene().wire({{g.weight, 0}, {g.fc, 1}})->hidden);
         QCOMPARE(portPosition(card, PortSide::input, 0).y(), portPosition(card, PortSide::output, 0).y());
@@ -138,7 +138,7 @@ private Q_SLOTS:
         ShownCanvas shown(g.graph);
         shown.drag(shown.output(g.x), shown.input(g.fc, 1));
         QCOMPARE(shown.document.graph().sourceOf({g.fc, 1})->node, g.x);
-        QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::card); // nobody reads it now
+        QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::card); // it has no consumer any more
         shown.document.undoStack().undo();
         QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::row);
     }

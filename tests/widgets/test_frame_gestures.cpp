@@ -9,7 +9,7 @@ using namespace twb::test;
 
 namespace {
 
-/// A Repeat on a cpu lane, a Relu beside it, and a module of two more below.
+/// A Repeat on a cpu lane, a Relu beside it, and a module of two more nodes below.
 struct Looped {
     Graph graph;
     LaneId lane;
@@ -46,7 +46,8 @@ private Q_SLOTS:
         QCOMPARE(c.node(g.relu).frame, g.body);
         QCOMPARE(c.undoSteps(), 1);
         QVERIFY(c.document.undoStack().undoText().endsWith(QStringLiteral("into body of loop")));
-        // Within the frame it stays one, and the frame does not run after it until it is let go.
+        // Within the frame the node stays a member, and the frame does not grow before the button is
+        // released.
         c.press(c.middle(g.relu));
         const QRectF before = c.canvas.scene().frame(g.body)->rect;
         c.moveTo(c.middle(g.relu) + QPoint(0, 300));
@@ -55,7 +56,7 @@ private Q_SLOTS:
         c.moveTo(inside);
         c.release(inside);
         QCOMPARE(c.node(g.relu).frame, g.body);
-        // Out of it, it is none.
+        // Outside the frame it is not a member.
         c.drag(c.middle(g.relu), c.pixel({frame.center().x(), frame.bottom() + 200}));
         QCOMPARE(c.node(g.relu).frame, FrameId::none);
         c.document.undoStack().undo();
@@ -102,7 +103,7 @@ private Q_SLOTS:
         std::vector<NodeId> added;
         c.document.apply(addOp(c.document.graph(), {QStringLiteral("Relu"), g.lane, at, found}, &added));
         QCOMPARE(c.node(added.front()).frame, g.body);
-        // Of a composite its modules and what is in none.
+        // Of a composite, its modules and its loose nodes join the body.
         c.document.apply(addOp(c.document.graph(), {QStringLiteral("Linear"), g.lane, at, found}, &added));
         const FrameId linear = c.node(added.front()).frame;
         QVERIFY(linear != g.body);
@@ -122,12 +123,12 @@ private Q_SLOTS:
             QVERIFY(!inside.empty());
             QCOMPARE(c.document.selection().nodes, std::set<NodeId>(inside.begin(), inside.end()));
         }
-        // Its inside is for the rubber band.
+        // The frame's inside starts a rubber band.
         c.click(c.pixel(rect.bottomLeft() + QPointF(40, -9)));
         QVERIFY(c.document.selection().empty());
     }
 
-    /// Also where the whole of a large graph is in view.
+    /// This holds even if the whole of a large graph is in view.
     void titlesAreLegibleAtAnyZoom() {
         Looped g;
         ShownCanvas c(g.graph);

@@ -85,7 +85,7 @@ private Q_SLOTS:
         QCOMPARE(shareOf(hand, g.wide), 1.0);
         QCOMPARE(groundOf(hand, g.wide), heatColor(Theme::current(), 1));
         QCOMPARE(groundOf(hand, g.x), heatColor(Theme::current(), 0.25));
-        // From far away as well.
+        // The same at a low zoom.
         while (hand.canvas.zoom() > 0.3) hand.canvas.zoomOut();
         const QPoint middle = hand.middle(g.wide);
         const QColor far = hand.canvas.grab(QRect(middle, QSize(1, 1))).toImage().pixelColor(0, 0);
@@ -99,7 +99,7 @@ private Q_SLOTS:
         const Small g;
         WindowHand hand(g.graph);
         hand.key(Qt::Key_I, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(hand.canvas.heat().most, 0.0); // before a run nothing is known
+        QCOMPARE(hand.canvas.heat().most, 0.0); // without a run there are no times
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         const Heat& heat = hand.canvas.heat();
@@ -111,7 +111,7 @@ private Q_SLOTS:
         QCOMPARE(heat.most, most);
         QCOMPARE(shareOf(hand, g.relu), double(float(nodes.at(g.relu).ns / most)));
         for (const auto& [id, run] : nodes)
-            if (run.once) QCOMPARE(shareOf(hand, id), 0.0); // no part of an iteration
+            if (run.once) QCOMPARE(shareOf(hand, id), 0.0); // not part of an iteration
     }
 
     void aCollapsedModuleHasTheSum() {
@@ -131,7 +131,7 @@ private Q_SLOTS:
         QCOMPARE(shareOf(hand, g.wide), 0.5);
     }
 
-    /// One hue that goes one way in lightness, so that nobody needs to tell colours apart; and text on it.
+    /// One hue of increasing lightness, so that colour vision is not needed; text on it is legible.
     void theRampIsLegible_data() {
         QTest::addColumn<bool>("isDark");
         QTest::newRow("dark") << true;
@@ -152,7 +152,7 @@ private Q_SLOTS:
         QVERIFY(contrast(heatColor(theme, 0), heatColor(theme, 1)) > 2);
     }
 
-    /// Also the cheapest card is told from the lane that it stands on.
+    /// Even the coldest card stands out from its lane.
     void coldCardsStandOut_data() { theRampIsLegible_data(); }
     void coldCardsStandOut() {
         QFETCH(bool, isDark);
@@ -180,7 +180,7 @@ private Q_SLOTS:
         QVERIFY(!scale.isEmpty());
         const auto* map = hand.canvas.findChild<Minimap*>();
         QVERIFY(!map->isVisible() || !QRectF(map->geometry()).intersects(scale));
-        // Fitted, the cards stand above it.
+        // After zoom to fit, the cards are above the scale.
         hand.canvas.zoomToFit();
         for (const NodeId id : {g.x, g.wide, g.relu, g.neg})
             QVERIFY(hand.canvas.toPixel(hand.shape(id).rect.bottomRight()).y() < scale.top());

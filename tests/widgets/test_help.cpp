@@ -33,7 +33,7 @@ QStringList entries(const QTreeWidget& contents) {
     return out;
 }
 
-/// The entries of a menu of the menu bar, and of the submenu `inside` of it.
+/// The entries of a menu in the menu bar, and of its submenu `inside`.
 QList<QAction*> menu(MainWindow& window, const char* title, const char* inside = nullptr) {
     for (QAction* top : window.menuBar()->actions()) {
         if (top->text().remove(QLatin1Char('&')) != QLatin1String(title)) continue;
@@ -94,12 +94,12 @@ private Q_SLOTS:
             (QStringList{QStringLiteral("The manual"), QStringLiteral("- Zero steps"),
                          QStringLiteral("The canvas"), QStringLiteral("- Frames"), QStringLiteral("About")}));
         QVERIFY(text->toPlainText().contains(QStringLiteral("See the canvas")));
-        // A link leads to its heading, which is at the top then or as near to it as the page goes.
+        // A link scrolls its heading to the top, or as far as the page allows.
         Q_EMIT text->anchorClicked(QUrl::fromLocalFile(folder.filePath(QStringLiteral("canvas.md")))
                                        .resolved(QUrl(QStringLiteral("canvas.md#frames"))));
         QCOMPARE(text->textCursor().block().text(), QStringLiteral("Frames"));
         QVERIFY(text->viewport()->rect().contains(text->cursorRect().center()));
-        // Words are found on every page and marked there.
+        // Search finds words on every page and highlights them.
         QTest::keyClicks(search, QStringLiteral("no words"));
         QCOMPARE(entries(*contents), QStringList{QStringLiteral("The manual · Zero steps")});
         QTest::keyClick(search, Qt::Key_Return);
@@ -116,7 +116,7 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(ManualWindow(empty.path(), nullptr), Error);
     }
 
-    /// Every link of the manual leads to a page and a heading, every picture is there.
+    /// Every link in the manual leads to an existing page and heading, and every picture exists.
     void theManualThatComesAlongIsWhole() {
         const QDir folder(sourcePath("resources/manual"));
         QVERIFY(folder.exists(QStringLiteral("index.md")));
@@ -129,7 +129,8 @@ private Q_SLOTS:
             for (auto at = link.globalMatch(text); at.hasNext(); ++links) {
                 const QString target = at.next().captured(1);
                 if (target.contains(QLatin1String("://"))) continue;
-                QVERIFY2(target.isEmpty() || folder.exists(target), qPrintable(page + QStringLiteral(": ") + target));
+                QVERIFY2(target.isEmpty() || folder.exists(target),
+                         qPrintable(page + QStringLiteral(": ") + target));
             }
         }
         QVERIFY(links > 8);
@@ -160,7 +161,7 @@ private Q_SLOTS:
             QCOMPARE(next != nullptr, lesson < lessons);
             if (next) QTest::mouseClick(next, Qt::LeftButton);
         }
-        // Another graph ends the lessons.
+        // Opening another graph ends the lessons.
         window->load(sourcePath(kDigits));
         QVERIFY(!find<QWidget>(*window, "notice")->isVisible());
     }

@@ -58,7 +58,7 @@ const StubShape* stubOf(const WindowHand& hand, NodeId id) {
 }
 
 QPushButton* crumb(const WindowHand& hand, FrameId id) {
-    QCoreApplication::processEvents(); // what is added to a layout is shown by its next event
+    QCoreApplication::processEvents(); // a widget added to a layout is shown by a later event
     for (QPushButton* button :
          hand.window->findChildren<QPushButton*>(QStringLiteral("breadcrumb.%1").arg(value(id))))
         if (button->isVisible()) return button;
@@ -92,7 +92,7 @@ private Q_SLOTS:
         QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::card);
         QVERIFY(scene.cardOfModule(g.inner));
         QVERIFY(scene.frame(g.outer)->rect.isEmpty());
-        // What it reads stands at its left, what reads it at its right, on their lanes.
+        // Stubs of producers are on the left, stubs of consumers on the right, on their lanes.
         const StubShape* in = stubOf(hand, g.x);
         const StubShape* out = stubOf(hand, g.out);
         QVERIFY(in && out && scene.stubs().size() == 2);
@@ -107,26 +107,27 @@ private Q_SLOTS:
                  QPointF(out->rect.left(), out->rect.center().y()));
         for (const StubShape* stub : {in, out}) QVERIFY(hand.canvas.viewport().contains(stub->rect));
         compareWithFresh(hand);
-        // Deeper, by a double click on the collapsed one.
+        // A double click on a collapsed module opens it.
         doubleClick(hand, scene.cardOfModule(g.inner)->rect.center());
         QCOMPARE(hand.canvas.inside(), g.inner);
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
         QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::hidden);
         QVERIFY(stubOf(hand, g.relu));
         compareWithFresh(hand);
-        // Back by Esc, which first lets go of what is selected, and by Backspace.
+        // Esc, which first clears the selection, and Backspace lead back.
         hand.click(hand.middle(g.neg));
         hand.key(Qt::Key_Escape);
         QCOMPARE(hand.canvas.inside(), g.inner);
         hand.key(Qt::Key_Escape);
         QCOMPARE(hand.canvas.inside(), g.outer);
-        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.neg})); // where one comes from
+        QCOMPARE(hand.document.selection().nodes,
+                 (std::set<NodeId>{g.neg})); // the node of the module that was left
         hand.key(Qt::Key_Escape);
         hand.key(Qt::Key_Backspace);
         QCOMPARE(hand.canvas.inside(), FrameId::none);
         QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::card);
-        QTRY_COMPARE(hand.middle(g.x), before); // the whole of it is in view again
-        QVERIFY(hand.graph() == g.graph);       // which one is open is nothing to the graph
+        QTRY_COMPARE(hand.middle(g.x), before); // the whole graph is in view again
+        QVERIFY(hand.graph() == g.graph);       // the open module is not part of the graph
         QCOMPARE(hand.undoSteps(), 0);
         compareWithFresh(hand);
     }
@@ -139,7 +140,7 @@ private Q_SLOTS:
         doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
         QVERIFY(bar->isVisible());
         QVERIFY(crumb(hand, FrameId::none) && crumb(hand, g.outer));
-        QVERIFY(!crumb(hand, g.inner)); // one is there already
+        QVERIFY(!crumb(hand, g.inner)); // this module is open already
         QTest::mouseClick(crumb(hand, g.outer), Qt::LeftButton);
         QCOMPARE(hand.canvas.inside(), g.outer);
         QTest::mouseClick(crumb(hand, FrameId::none), Qt::LeftButton);
@@ -210,7 +211,7 @@ private Q_SLOTS:
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
     }
 
-    /// Whatever is added while it is open belongs to it, and what is done reaches nothing else.
+    /// Nodes added in an open module belong to it, and edits affect nothing outside.
     void editsStayInTheModule() {
         const Nested g;
         WindowHand hand(g.graph);
@@ -224,7 +225,7 @@ private Q_SLOTS:
         QVERIFY(copy);
         QVERIFY(hand.shape(copy->id).kind != NodeShape::Kind::hidden);
         hand.key(Qt::Key_Escape);
-        // An op that is searched for, too.
+        // The same for an op from the search.
         hand.moveTo(hand.middle(g.neg) + QPoint(0, 90));
         hand.key(Qt::Key_A, Qt::ShiftModifier);
         QWidget* popup = QApplication::activePopupWidget();
@@ -235,9 +236,9 @@ private Q_SLOTS:
         QVERIFY(added);
         QCOMPARE(added->frame, g.inner);
         compareWithFresh(hand);
-        // A node that is moved stays in it.
+        // A moved node stays in the module.
         const QPoint from =
-            hand.pixel(hand.shape(g.neg).rect.topLeft() + QPointF(20, 8)); // clear of its copy
+            hand.pixel(hand.shape(g.neg).rect.topLeft() + QPointF(20, 8)); // not covered by its copy
         hand.drag(from, from + QPoint(int(160 * hand.canvas.zoom()), 0));
         QCOMPARE(hand.node(g.neg).frame, g.inner);
         QVERIFY(hand.node(g.neg).position.x > 560);
@@ -255,7 +256,7 @@ private Q_SLOTS:
         const FrameId fresh = hand.node(g.neg).frame;
         QVERIFY(fresh != g.inner);
         hand.key(Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(hand.canvas.inside(), g.inner); // all of which is selected, too
+        QCOMPARE(hand.canvas.inside(), g.inner); // whose nodes are all selected, too
         hand.key(Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(hand.canvas.inside(), fresh);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
@@ -285,10 +286,10 @@ private Q_SLOTS:
         const NodeCard& now = *card();
         QVERIFY(now.timeNs > 0);
         QCOMPARE(now.timeNs, nodes.at(g.relu).ns + nodes.at(g.neg).ns);
-        QVERIFY(now.timeWidth > 0 && !now.isModelled); // those of the CPU are measured
+        QVERIFY(now.timeWidth > 0 && !now.isModelled); // times of the CPU are measured
         QVERIFY(now.moduleRun.state == StepState::done || now.moduleRun.state == StepState::cached);
         QCOMPARE(now.progress, 1.0);
-        // Half of it is through, and some of its time is modelled.
+        // The module has run half of its nodes, and part of its time is modelled.
         RunState half;
         half.running = true;
         half.nodes[g.relu] = {StepState::done, 2000, true, false, {}, {}};
@@ -337,7 +338,8 @@ private Q_SLOTS:
         timer.start(5);
         hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ownModule(QStringLiteral("two devices")));
-        // In a graph whose lanes have other numbers: most of it where it is put, the rest on its device.
+        // In a graph with other lane ids: most nodes go to the target lane, the rest to a lane of their
+        // device.
         Graph other;
         DeltaBuilder lanes(other, "make");
         const LaneId spare = lanes.addLane({LaneId::none, Device::cuda(1), "", 0, 300});

@@ -40,7 +40,7 @@ struct Several {
     }
 };
 
-/// The editor that is there now: those of what was selected before go with the next events.
+/// The current editor; editors of the previous selection are deleted later by events.
 template <class T> T* editor(WindowHand& hand, const char* attribute) {
     QCoreApplication::processEvents();
     QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
@@ -49,7 +49,7 @@ template <class T> T* editor(WindowHand& hand, const char* attribute) {
 
 QLineEdit* line(WindowHand& hand, const char* attribute) { return editor<QLineEdit>(hand, attribute); }
 
-/// Does something with the file chooser once it is there.
+/// Calls a function on the file dialog when it appears.
 class Chooser : public QObject {
 public:
     explicit Chooser(std::function<void(FileChooser&)> act) : m_act(std::move(act)) {
@@ -101,7 +101,7 @@ private Q_SLOTS:
         QCOMPARE(alpha->text(), QString());
         QCOMPARE(alpha->placeholderText(), QStringLiteral("several"));
         QCOMPARE(line(hand, "beta")->text(), QStringLiteral("1.0"));
-        // To leave it as it is is no edit.
+        // Confirming an unchanged value is not an edit.
         QTest::mouseClick(alpha, Qt::LeftButton);
         QTest::keyClick(alpha, Qt::Key_Return);
         QCOMPARE(hand.undoSteps(), 0);

@@ -41,7 +41,7 @@ struct TwoDevices {
     }
 };
 
-/// The middle of a lane's arrow.
+/// The centre of a lane's arrow.
 QPoint arrowOf(const WindowHand& hand, LaneId id) {
     const LaneBand& band = *hand.canvas.scene().lane(id);
     const QRectF header(0, hand.canvas.toPixel({0, band.top}).y(), headerWidthFor(hand.canvas.width()),
@@ -55,7 +55,7 @@ const StubShape* stubFor(const WindowHand& hand, NodeId id) {
     return nullptr;
 }
 
-/// What the canvas shows is what a scene made anew would show.
+/// The canvas shows the same as a newly built scene.
 void compareWithFresh(const WindowHand& hand) {
     Scene fresh;
     fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.inside()});
@@ -79,7 +79,7 @@ private Q_SLOTS:
         const Scene& scene = hand.canvas.scene();
         const double before = scene.lane(g.cuda)->height;
         hand.click(arrowOf(hand, g.cuda));
-        QVERIFY(!QApplication::activePopupWidget()); // the arrow is not the rest of the header
+        QVERIFY(!QApplication::activePopupWidget()); // not on the arrow
         QVERIFY(hand.graph().find(g.cuda)->collapsed);
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Collapse lane cuda:0"));
@@ -87,7 +87,7 @@ private Q_SLOTS:
         QCOMPARE(scene.lane(g.spare)->top, scene.lane(g.cuda)->bottom());
         QCOMPARE(scene.lane(g.cuda)->hiddenNodes, 2);
         QVERIFY(scene.notes().empty());
-        // Its nodes are not there to be clicked on, and no wire is drawn between them.
+        // Its nodes cannot be clicked, and wires between them are not drawn.
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::hidden);
         QVERIFY(scene.wire({{g.to, 0}, {g.neg, 0}})->hidden);
         const WireShape& in = *scene.wire({{g.relu, 0}, {g.to, 0}});
@@ -102,12 +102,12 @@ private Q_SLOTS:
                 into->rect.bottom() < scene.lane(g.cuda)->bottom());
         compareWithFresh(hand);
         QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
-        // It runs all the same: nothing but its looks has changed.
+        // The run is unaffected, since only the appearance changed.
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         QVERIFY(hand.window->runs().state().nodes.at(g.neg).ns > 0);
         QVERIFY(!hand.window->runs().state().stale);
-        // And back, by the arrow or by an undo.
+        // The arrow or an undo expands it again.
         hand.click(arrowOf(hand, g.cuda));
         QVERIFY(!hand.graph().find(g.cuda)->collapsed);
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
@@ -129,10 +129,10 @@ private Q_SLOTS:
         const StubShape* stub = stubFor(hand, g.to);
         QVERIFY(stub);
         const QPoint at = hand.pixel(stub->rect.center());
-        // A click selects what it stands for.
+        // A click on a stub selects its nodes.
         hand.click(at);
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.to}));
-        // A drag does not move what nobody sees.
+        // A drag does not move hidden nodes.
         hand.drag(at, at + QPoint(90, 0));
         QCOMPARE(hand.undoSteps(), 1);
         QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, at);
@@ -172,7 +172,7 @@ private Q_SLOTS:
         const StubShape* stub = stubFor(hand, g.to);
         QVERIFY(stub && stub == stubFor(hand, second));
         QCOMPARE(stub->title, QStringLiteral("2"));
-        QCOMPARE(hand.canvas.scene().stubs().size(), std::size_t(2)); // neg has its own
+        QCOMPARE(hand.canvas.scene().stubs().size(), std::size_t(2)); // neg has a stub of its own
     }
 
     void whatIsWrongInsideShowsOnTheStrip() {
@@ -203,7 +203,7 @@ private Q_SLOTS:
         QApplication::sendEvent(&hand.canvas, &drop);
         QCOMPARE(hand.graph().nodes().size(), g.graph.nodes().size() + 1);
         QVERIFY(!hand.graph().find(g.spare)->collapsed);
-        QCOMPARE(hand.undoSteps(), 2); // opened in the step that adds it
+        QCOMPARE(hand.undoSteps(), 2); // expanded in the same undo step
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph().find(g.spare)->collapsed);
     }
@@ -216,7 +216,7 @@ private Q_SLOTS:
         const QPoint from = hand.middle(g.relu);
         hand.drag(from, {from.x(), hand.pixel({0, band.top + band.height / 2}).y()});
         QCOMPARE(hand.node(g.relu).lane, g.cuda);
-        QCOMPARE(hand.node(g.relu).position.y, 24.0); // the height that it had
+        QCOMPARE(hand.node(g.relu).position.y, 24.0); // its former height
         QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::hidden);
         compareWithFresh(hand);
         hand.key(Qt::Key_Z, Qt::ControlModifier);

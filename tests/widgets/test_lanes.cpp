@@ -38,7 +38,7 @@ struct ThreeLanes {
     }
 };
 
-/// Takes the choice that begins so in the next question, by keys; none: gives up.
+/// Chooses the entry that starts with this text in the next dialog, by keyboard; without a text, cancels it.
 class ChoiceAnswer : public QObject {
 public:
     explicit ChoiceAnswer(const char* choice) : m_choice(QString::fromUtf8(choice)) {
@@ -71,7 +71,7 @@ private:
 /// Returns when a ChoiceAnswer has answered.
 void removeLaneAtHand(WindowHand& hand) {
     hand.key(Qt::Key_Backspace, Qt::ControlModifier | Qt::AltModifier);
-    // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+    // The offscreen platform does not reactivate a window when its dialog closes.
     hand.window->activateWindow();
     QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
 }
@@ -131,7 +131,7 @@ private Q_SLOTS:
         QCOMPARE(hand.graph().lanesInOrder().front().id, g.cuda);
         QCOMPARE(hand.canvas.scene().lanes().front().id, g.cuda);
         QCOMPARE(hand.undoSteps(), 1);
-        hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier); // it is the first
+        hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier); // already the first lane
         QCOMPARE(hand.undoSteps(), 1);
         hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
         hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
@@ -160,7 +160,7 @@ private Q_SLOTS:
         QCOMPARE(hand.graph().lanesInOrder()[1].id, g.spare);
     }
 
-    /// While it is dragged, and before it is there.
+    /// During the drag, before the drop.
     void aDragAcrossLanesSaysWhatItWouldBreakAndCost() {
         const ThreeLanes g;
         WindowHand hand(g.graph);
@@ -169,7 +169,7 @@ private Q_SLOTS:
         const QPoint over(from.x(), hand.pixel({0, cpu.top + 160}).y());
         hand.press(from);
         hand.moveTo(from + QPoint(20, 0));
-        QTRY_VERIFY(!QToolTip::isVisible()); // its own lane
+        QTRY_VERIFY(!QToolTip::isVisible()); // still its own lane
         hand.moveTo(over);
         const QString said = QToolTip::text();
         QVERIFY2(said.contains(QLatin1String("breaks neg")), qPrintable(said));
@@ -177,13 +177,13 @@ private Q_SLOTS:
                      said.contains(QLatin1String("2 transfers, 2.05 kB")) &&
                      said.endsWith(QLatin1String("modelled")),
                  qPrintable(said));
-        QVERIFY(!hand.document.analysis().hasErrors()); // not yet
+        QVERIFY(!hand.document.analysis().hasErrors()); // before the drop
         hand.moveTo(from);
         QTRY_VERIFY(!QToolTip::isVisible());
         hand.moveTo(over);
         hand.release(over);
         QVERIFY(hand.document.analysis().hasErrors());
-        // And back: it mends what it broke.
+        // Dragging back fixes the errors.
         const QPoint now = hand.middle(g.neg);
         hand.press(now);
         hand.moveTo(now + QPoint(0, 20));
@@ -205,11 +205,11 @@ private Q_SLOTS:
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Resize lane cpu"));
         QVERIFY(std::abs(band(g.cpu).height - before - 80) <= 8);
         QCOMPARE(band(g.cuda).top, band(g.cpu).bottom());
-        // No lower than what stands in it.
+        // The lane cannot be smaller than its content.
         hand.drag(edge(g.cpu), edge(g.cpu) - QPoint(0, int(400 * zoom)));
         QVERIFY(band(g.cpu).bottom() > hand.shape(g.x).rect.bottom());
         QVERIFY(band(g.cpu).height < before);
-        // Escape leaves it as it was.
+        // Escape cancels.
         hand.press(edge(g.cuda));
         hand.moveTo(edge(g.cuda) + QPoint(0, 60));
         hand.key(Qt::Key_Escape);
@@ -237,7 +237,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 1);
         hand.drag(header(g.spare), header(g.cuda) - QPoint(0, 12));
         QCOMPARE(order(), (std::vector<LaneId>{g.spare, g.cuda, g.cpu}));
-        // Where it is already it stays, and no menu opens.
+        // Dropped at its own position, the lane stays, and no menu opens.
         hand.drag(header(g.cuda), header(g.cuda) + QPoint(0, 20));
         QCOMPARE(hand.undoSteps(), 2);
         QVERIFY(!QApplication::activePopupWidget());

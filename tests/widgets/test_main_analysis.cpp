@@ -17,7 +17,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Reads the next dialog that reviews something, and accepts or closes it as a user would.
+/// Reads the rows of the next review dialog, then accepts or closes it.
 class Reviewer : public QObject {
 public:
     explicit Reviewer(bool accept) : m_accept(accept) {
@@ -49,14 +49,14 @@ private:
     bool m_accept;
 };
 
-/// A key on the window, which has to be the active one after a dialog was.
+/// Presses a key in the window, which must first be activated after a dialog.
 void press(MainWindow& window, Qt::Key key, Qt::KeyboardModifiers modifiers) {
     window.activateWindow();
     QVERIFY(QTest::qWaitForWindowActive(&window));
     QTest::keyClick(&window, key, modifiers);
 }
 
-/// One source on the host that many ops on the GPU read.
+/// A source on the host that many ops on the GPU read.
 Graph brokenGraph() {
     GraphMaker g;
     const NodeId images =
@@ -91,11 +91,11 @@ private Q_SLOTS:
         QCOMPARE(accepts.rows, QStringList{QStringLiteral("Move images to cuda:0|–|–")});
         QVERIFY(accepts.text.contains(QStringLiteral("Modelled")));
         QVERIFY(!window->document().analysis().hasErrors());
-        window->document().undoStack().undo(); // one step
+        window->document().undoStack().undo(); // one undo step
         QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
     }
 
-    /// Nodes dragged elsewhere stand beside the graph as it was saved.
+    /// Compares moved nodes with the graph as saved.
     void whatIfComparesWithTheFile() {
         const QTemporaryDir folder;
         GraphMaker g;
@@ -135,7 +135,7 @@ private Q_SLOTS:
         QCoreApplication::processEvents();
         auto* table = find<QTableView>(*window, "problemsTable");
         QCOMPARE(table->model()->rowCount(), 1);
-        // Whoever counts problems counts causes.
+        // The number of problems is the number of causes.
         QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral(" 1 problem ·")));
         QCOMPARE(find<QTabBar>(*window, "bottomTabs")->tabText(3), QStringLiteral("Problems (1)"));
         window->run();
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QCOMPARE(window->document().undoStack().count(), 1);
     }
 
-    /// Moves, too, where what they leave behind is no worse.
+    /// Includes moves, if they make no other problem worse.
     void allFixesOfAKindAtOnce() {
         GraphMaker g;
         for (int i = 0; i < 3; ++i) {
@@ -188,7 +188,7 @@ private Q_SLOTS:
         QVERIFY(accepts.seen);
         QVERIFY2(accepts.rows.join(QLatin1Char('\n')).contains(QStringLiteral("removes")),
                  qPrintable(accepts.rows.join(QLatin1Char('\n'))));
-        for (const QString& row : std::as_const(accepts.rows)) { // what becomes less has a true minus
+        for (const QString& row : std::as_const(accepts.rows)) { // decreases have a minus sign, not a hyphen
             QVERIFY2(row.contains(QStringLiteral("copies")) == row.contains(QStringLiteral("|−2|")),
                      qPrintable(row));
             QVERIFY2(!row.contains(QStringLiteral("|-")), qPrintable(row));
@@ -240,7 +240,7 @@ private Q_SLOTS:
         QTest::keyClick(policy, Qt::Key_End);
         QVERIFY(window->document().graph().info().policy.kind() == Policy::Kind::guard);
         QVERIFY(!window->document().analysis().hasErrors());
-        // The first "Disallow" is that of copies from the host.
+        // The first "Disallow" is for copies from the host.
         action(*window, QStringLiteral("Disallow"))->trigger();
         QCOMPARE(window->document().graph().info().policy.toString(),
                  std::string("guard:h2d=disallow,d2h=log,d2d=log"));

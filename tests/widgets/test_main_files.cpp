@@ -65,7 +65,7 @@ void TestMainFiles::unsavedChangesAreAskedAbout() {
         QVERIFY(window->openFile(sourcePath(kDigits)));
         QVERIFY(window->document().graph().nodes().size() > 10);
     }
-    QVERIFY(window->close()); // nothing to ask about
+    QVERIFY(window->close()); // there are no unsaved changes
 }
 
 void TestMainFiles::brokenFileLeavesTheDocument() {
@@ -99,7 +99,7 @@ void TestMainFiles::exportsWhatTheDialogOffers() {
     const QTemporaryDir folder;
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
-    // Without an ending the chosen type gives one.
+    // Without an extension, the chosen type's extension is added.
     FileAnswer answer(type, folder.filePath(QStringLiteral("picture")));
     action(*window, QStringLiteral("Export image…"))->trigger();
     QVERIFY(answer.answered());

@@ -13,7 +13,8 @@ using namespace twb::test;
 
 namespace {
 
-/// Until a timer of the frames' rate has fired three times: one that was still active would have fired, too.
+/// Waits until a timer at the frame rate has fired three times; any other active timer would have fired by
+/// then, too.
 void waitForTicks() {
     QTimer timer;
     timer.setTimerType(Qt::PreciseTimer);
@@ -63,7 +64,7 @@ void TestMainRuns::digitsNameThreeHundredTwentyEight() {
     iterations->selectAll();
     QTest::keyClicks(iterations, QStringLiteral("3"));
     QTest::keyClick(iterations, Qt::Key_Return);
-    // Predicted before the run, from the profile.
+    // Before the run, times are predicted from the profile.
     QVERIFY(!window->runs().state().edges.empty());
     for (const auto& [edge, run] : window->runs().state().edges) {
         QVERIFY(run.predicted);
@@ -80,15 +81,15 @@ void TestMainRuns::digitsNameThreeHundredTwentyEight() {
     QVERIFY(accuracy != probes.end());
     QVERIFY(std::abs(accuracy->value - 328.0 / 360) < 1e-6);
     QVERIFY(find<QLabel>(*window, "status")->text().contains(QLatin1String("modelled")));
-    // The probe's value is what the inspector shows of it.
+    // The inspector shows the Probe's value.
     QVERIFY(window->selectNode(QStringLiteral("accuracy")));
     QCOMPARE(find<QLabel>(*window, "scalarValue")->text(), QStringLiteral("0.911111"));
-    // Every transfer has been over its edge, and counts are exact.
+    // Every transfer was counted at its edge, exactly.
     const Ledger& ledger = window->runs().figures()->ledger();
     for (std::size_t i = 0; i < ledger.rows().size(); ++i)
         QCOMPARE(ledger.rows()[i].count, ledger.plan()->transfers[i].setup ? 1u : 3u);
     for (const auto& [edge, run] : window->runs().state().edges) QVERIFY(!run.predicted);
-    // A tensor can be looked at, although the measured run shared its memory.
+    // A tensor is available, although the measured run shared its memory.
     const std::optional<Tensor> logits =
         window->runs().tensor({window->document().graph().findByName("fc2")->id, 0});
     QVERIFY(logits);
@@ -105,7 +106,7 @@ void TestMainRuns::tf32IsAllowedFromTheMenu() {
     QVERIFY(run());
     QVERIFY(!window->runs().report().allowTf32);
     QTest::keyClick(window.get(), Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
-    QVERIFY(!window->runs().report().allowTf32); // of the run that was
+    QVERIFY(!window->runs().report().allowTf32); // from the previous run
     QVERIFY(run());
     QVERIFY(window->runs().report().allowTf32);
     QVERIFY(toTable(window->runs().report(), false).find("TF32 allowed") != std::string::npos);
@@ -142,7 +143,7 @@ void TestMainRuns::editingMarksResultsStale() {
     DeltaBuilder move(document.graph(), "Move");
     move.change(moved);
     document.apply(move.take());
-    QVERIFY(!window->runs().state().stale); // a card elsewhere computes the same
+    QVERIFY(!window->runs().state().stale); // moving a card does not change results
     Node changed = *document.graph().findByName("fc1");
     changed.attributes.set("alpha", 2.0);
     DeltaBuilder change(document.graph(), "Set alpha");
@@ -168,7 +169,7 @@ void TestMainRuns::ledgerRowSelectsTheEdge() {
     QCOMPARE(window->document().graph().sourceOf(edge->to), std::optional(edge->from));
 }
 
-/// At most one frame in 16 ms or so, however many iterations pass; and none after the end.
+/// At most one frame per 16 ms for any number of iterations, and none after the end.
 void TestMainRuns::theWindowFollowsALongRunCheaply() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
@@ -196,14 +197,14 @@ void TestMainRuns::openingAnotherFileEndsTheRun() {
     QVERIFY(!window->runs().figures());
     QVERIFY(find<QPushButton>(*window, "run")->isEnabled());
     waitForTicks();
-    QVERIFY(!window->runs().result()); // nothing of the old run arrives
+    QVERIFY(!window->runs().result()); // no result of the old run arrives
     window->load(sourcePath(kDigits));
     window->runs().run(1);
     QVERIFY(waitForRun(*window));
     QVERIFY(window->runs().result()->status == RunStatus::finished);
 }
 
-/// The run ended without a question, and the window stood still until its last kernel had.
+/// Once, the run ended without a question, and the window was blocked until its last kernel ended.
 void TestMainRuns::openingAFileAsksAboutTheRun() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
@@ -235,7 +236,7 @@ void TestMainRuns::openingAFileAsksAboutTheRun() {
     QCOMPARE(window->document().path(), sourcePath(kMismatch));
 }
 
-/// Crashed: the ledger, hidden, held rows of copies that the run did not make.
+/// Once, this crashed: the hidden ledger still had rows of copies that the run did not make.
 void TestMainRuns::aWireIsSelectedWhileAHiddenLedgerIsBehind() {
     Graph graph;
     DeltaBuilder builder(graph, "make");
@@ -249,7 +250,7 @@ void TestMainRuns::aWireIsSelectedWhileAHiddenLedgerIsBehind() {
     graph.apply(builder.take());
     WindowHand hand(graph);
     QCOMPARE(find<QTableView>(*hand.window, "ledgerTable")->model()->rowCount(), 1); // predicted
-    hand.key(Qt::Key_2, Qt::AltModifier); // the timeline in its place
+    hand.key(Qt::Key_2, Qt::AltModifier);                                            // hides the ledger
     hand.click(hand.middle(to));
     hand.key(Qt::Key_Delete);
     hand.key(Qt::Key_F5);

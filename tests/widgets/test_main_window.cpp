@@ -67,7 +67,7 @@ void TestMainWindow::paletteSearchAndEnterAddAnOp() {
     QTest::mouseClick(search, Qt::LeftButton);
     QTest::keyClicks(search, QStringLiteral("softm"));
     auto* list = find<QListView>(*window, "paletteList");
-    QVERIFY(list->model()->rowCount() < 10); // those that have it in their name, the nearest first
+    QVERIFY(list->model()->rowCount() < 10); // ops that have the text in their name, best match first
     QTest::keyClick(search, Qt::Key_Return);
     QCOMPARE(window->document().graph().nodes().size(), std::size_t(1));
     const Node& node = *window->document().graph().nodes().begin();
@@ -75,7 +75,7 @@ void TestMainWindow::paletteSearchAndEnterAddAnOp() {
     QVERIFY(window->document().selection().nodes.contains(node.id));
     QTest::keyClick(search, Qt::Key_Escape);
     QVERIFY(list->model()->rowCount() > 40);
-    // A double click adds, too.
+    // A double click also adds the op.
     const QModelIndex relu = list->model()->match(list->model()->index(0, 0), Qt::DisplayRole,
                                                   QStringLiteral("Relu"), 1, Qt::MatchExactly)[0];
     list->scrollTo(relu);
@@ -119,7 +119,7 @@ void TestMainWindow::typedAttributesReachTheGraphOrAreRefused() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
     QVERIFY(window->selectNode(QStringLiteral("fc1")));
-    QCoreApplication::processEvents(); // the editors come into view
+    QCoreApplication::processEvents(); // scrolls the editors into view
     auto* alpha = find<QLineEdit>(*window, "attribute.alpha");
     QTest::mouseClick(alpha, Qt::LeftButton);
     alpha->selectAll();
@@ -149,7 +149,7 @@ void TestMainWindow::typedAttributesReachTheGraphOrAreRefused() {
     auto* transB = find<QCheckBox>(*window, "attribute.transB");
     QTest::mouseClick(transB, Qt::LeftButton, {}, QPoint(8, transB->height() / 2));
     QVERIFY(window->document().graph().findByName("fc1")->attributes.flag("transB"));
-    // Which makes the shapes wrong, and the inspector says so at once.
+    // The shapes are now wrong, and the inspector shows it at once.
     QVERIFY(window->document().analysis().hasErrors());
     QVERIFY(window->findChild<FixButton*>() || window->findChild<ProblemCards*>()->isVisible());
 }
@@ -200,12 +200,12 @@ void TestMainWindow::problemRowSelectsAndFixRepairs() {
     clickRow(*table, 0);
     const NodeId faulty = window->document().analysis().diagnostics[0].node;
     QVERIFY(window->document().selection().nodes.contains(faulty));
-    QCoreApplication::processEvents(); // the buttons come into view
+    QCoreApplication::processEvents(); // scrolls the buttons into view
     FixButton* fix = nullptr;
     for (FixButton* button : window->findChildren<FixButton*>())
         if (button->isVisible() && !fix) fix = button;
     QVERIFY(fix);
-    // The cheapest one comes first.
+    // The cheapest fix comes first.
     QCOMPARE(fix->fix().kind, window->document().analysis().diagnostics[0].fixes.front().kind);
     QTest::mouseClick(fix, Qt::LeftButton);
     QCOMPARE(window->document().analysis().errorCount(), std::size_t(0));
@@ -243,7 +243,7 @@ void TestMainWindow::deviceChoiceChangesWhatStandsBehind() {
             QTest::qWaitFor([&] {
                 return find<QPushButton>(*window, "device.cuda:0")->text().contains(QLatin1String("T4"));
             }));
-    QVERIFY(window->runs().state().edges.begin()->second.ns > before); // an older link
+    QVERIFY(window->runs().state().edges.begin()->second.ns > before); // the T4 has a slower link
 }
 
 void TestMainWindow::quickFindSelectsANode() {
@@ -259,7 +259,7 @@ void TestMainWindow::quickFindSelectsANode() {
     QVERIFY(field->text().isEmpty());
 }
 
-/// A screen reader has a word for everything that takes the focus.
+/// Every widget that takes the focus has an accessible name.
 void TestMainWindow::everyControlHasAName() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));

@@ -26,19 +26,19 @@ private Q_SLOTS:
         QVERIFY(stack.course());
         QCOMPARE(stack.course()->device, Device::cuda(0)); // the GPU first
         QVERIFY(stack.course()->peakBytes > 0);
-        // What the plan has reserved is enough for all that is alive at once.
+        // The planned memory suffices for all live tensors.
         QVERIFY(stack.course()->peakBytes <= window->runs().figures()->plan().bytesOn(Device::cuda(0)));
         std::uint64_t sum = 0;
         for (const MemoryStack::Band& band : stack.bands()) sum += band.bytesAtPeak;
         QCOMPARE(sum, stack.course()->peakBytes);
-        // 360 rows of 128 activations are the largest of it.
+        // The largest part is 360 rows of 128 activations.
         QVERIFY(stack.bands().front().name == QStringLiteral("fc1") ||
                 stack.bands().front().name == QStringLiteral("relu"));
         QCOMPARE(stack.bands().front().bytesAtPeak, std::uint64_t(360 * 128 * 4));
         QVERIFY(stack.accessibleDescription().startsWith(QStringLiteral("At the peak")));
     }
 
-    /// Three figures stood side by side, and nothing said what was between them.
+    /// Once, three figures were shown side by side and their difference was not explained.
     void theListAddsUpToThePeak() {
         const auto window = makeWindow();
         window->load(sourcePath(kDigits));
@@ -68,7 +68,7 @@ private Q_SLOTS:
         }
     }
 
-    /// A peak shorter than a pixel was left out of the picture, and its mark hung in the air.
+    /// Once, a peak shorter than a pixel was not drawn, and its mark pointed at nothing.
     void theMarkStandsOnTheSpike() {
         auto plan = std::make_shared<Plan>();
         for (const char* label : {"weights", "spike", "rest"}) {

@@ -13,7 +13,7 @@ using namespace twb::test;
 
 namespace {
 
-/// y = Gemm(x, weight), the weight large enough to lie in a file of its own.
+/// y = Gemm(x, weight), with a weight large enough for a file of its own.
 Graph smallNetwork() {
     Graph graph;
     DeltaBuilder builder(graph, "make");
@@ -57,7 +57,8 @@ private Q_SLOTS:
         exportOnnx(smallNetwork(), nullptr, m_model.toStdString());
     }
 
-    /// Asked for a name before it read the model, and wrote a project that nobody had saved.
+    /// Once, the program asked for a name before it read the model, and wrote a project without being asked
+    /// to save.
     void opensAsAnUnsavedDocument() {
         const auto window = makeWindow();
         QVERIFY(window->openFile(m_model));
@@ -74,7 +75,7 @@ private Q_SLOTS:
         const QString folder = document.folder();
         QVERIFY(QDir(folder).exists(QStringLiteral("net.safetensors")));
         window->document().clear();
-        QVERIFY(!QDir(folder).exists()); // nobody needs it any more
+        QVERIFY(!QDir(folder).exists()); // no window uses it any more
     }
 
     void isSavedWithItsTensors_data() {
@@ -167,12 +168,12 @@ private Q_SLOTS:
         window->load(m_model);
         const Graph before = window->document().graph();
         QCOMPARE(before.lanes().size(), std::size_t{1});
-        action(*window, QStringLiteral("New cuda:0 lane"))->trigger(); // nothing is selected: all of it
+        action(*window, QStringLiteral("New cuda:0 lane"))->trigger(); // without a selection, all nodes move
         const Graph& graph = window->document().graph();
         QCOMPARE(graph.lanes().size(), std::size_t{2});
         for (const Node& node : graph.nodes()) QCOMPARE(graph.deviceOf(node), Device::cuda(0));
         QCOMPARE(window->document().undoStack().index(), 1);
-        // One op back, and its parameter with it.
+        // Moves one op back, together with its parameter.
         QVERIFY(window->selectNode(QStringLiteral("/net/fc/Gemm")));
         action(*window, QStringLiteral("cpu"))->trigger();
         QCOMPARE(graph.deviceOf(*graph.findByName("fc.weight")), Device::cpu());

@@ -52,7 +52,7 @@ QPoint titleOf(const WindowHand& hand, FrameId frame) {
     return hand.pixel(hand.canvas.scene().frame(frame)->titleRect.center());
 }
 
-/// Types into the input dialogs that come, one text each; an empty one is escaped from.
+/// Types one text into each input dialog that opens; an empty text presses Esc.
 class Typist : public QObject {
 public:
     explicit Typist(QStringList texts) : m_texts(std::move(texts)) {
@@ -96,7 +96,7 @@ private Q_SLOTS:
             hand.key(Qt::Key_F2, Qt::ShiftModifier);
             QCOMPARE(types.said.size(), 1);
         }
-        // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+        // The offscreen platform does not reactivate a window when its dialog closes.
         hand.window->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
         hand.canvas.setFocus();
@@ -145,7 +145,7 @@ private Q_SLOTS:
         QCOMPARE(moduleOf(g.graph, {{g.relu, g.x}, {}, {}}), outer);
         QCOMPARE(moduleOf(g.graph, {{g.relu, g.neg, g.x}, {}, {}}), outer);
         QCOMPARE(moduleOf(g.graph, {{g.out}, {}, {}}), FrameId::none);
-        // What stood in it stands in what stood around it.
+        // Nodes and frames inside it move to the enclosing module.
         Graph dissolved = g.graph;
         dissolved.apply(dissolveModule(g.graph, g.block));
         QCOMPARE(dissolved.find(g.relu)->frame, outer);
@@ -170,7 +170,7 @@ private Q_SLOTS:
         const WireShape& out = *scene.wire({{g.neg, 0}, {g.out, 0}});
         QCOMPARE(in.end.x(), card->rect.left());
         QCOMPARE(out.start.x(), card->rect.right());
-        // A click on it is a click on all of it.
+        // A click on it selects all its nodes.
         const QPoint middle = hand.pixel(card->rect.center());
         hand.click(hand.middle(g.x));
         hand.click(middle);
@@ -178,14 +178,14 @@ private Q_SLOTS:
         hand.click(hand.middle(g.x), Qt::ShiftModifier);
         hand.click(middle, Qt::ShiftModifier);
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
-        // And a drag one of all of it.
+        // A drag moves all its nodes.
         hand.drag(middle, middle + QPoint(0, int(64 * hand.canvas.zoom())));
         QCOMPARE(hand.undoSteps(), 2);
         QVERIFY(hand.node(g.relu).position.y > 80);
         QCOMPARE(hand.node(g.relu).position.y, hand.node(g.neg).position.y);
         QCOMPARE(hand.node(g.relu).frame, g.block);
         QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
-        // And expanded again.
+        // It can be expanded again.
         hand.click(hand.pixel(scene.cardOfModule(g.block)->rect.center()));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(!hand.graph().find(g.block)->collapsed);
@@ -206,12 +206,12 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
         const auto& scene = hand.canvas.scene();
-        QCOMPARE(scene.cardOfModule(g.block)->inputs, std::uint16_t(1)); // it waits
+        QCOMPARE(scene.cardOfModule(g.block)->inputs, std::uint16_t(1)); // the input is not connected
         QVERIFY(scene.cardOfModule(g.block)->hasError);
         hand.drag(hand.output(g.x), hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)));
         QVERIFY(hand.graph().sourceOf({g.relu, 0}) == std::optional<PortRef>({g.x, 0}));
         QVERIFY(!scene.cardOfModule(g.block)->hasError);
-        // And pulled off again.
+        // Dragging the wire off disconnects it.
         hand.drag(hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)),
                   hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)) + QPoint(-40, 150));
         hand.key(Qt::Key_Escape);
@@ -243,7 +243,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         hand.click(titleOf(hand, g.block));
         {
-            // The first name is that of an op.
+            // An op already has the first name.
             const Typist types({QStringLiteral("Relu"), QStringLiteral("my block")});
             hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
             QCOMPARE(types.said.size(), 2);
@@ -255,7 +255,7 @@ private Q_SLOTS:
         auto* list = find<QListView>(*hand.window, "paletteList");
         search->setFocus();
         QTest::keyClicks(search, QStringLiteral("my block"));
-        QCOMPARE(list->model()->rowCount(), 2); // and its heading
+        QCOMPARE(list->model()->rowCount(), 2); // and its section heading
         QCOMPARE(list->model()->index(0, 0).data().toString(), QStringLiteral("Your modules"));
         QTest::keyClick(search, Qt::Key_Return);
         const Graph& now = hand.graph();
@@ -268,7 +268,7 @@ private Q_SLOTS:
         QVERIFY(!now.sourceOf({relu->id, 0}));
         QCOMPARE(neg->position.x - relu->position.x, 200.0);
         QCOMPARE(hand.undoSteps(), 1);
-        // By Tab as well, and gone when it is taken out.
+        // Also by Tab; Delete removes it from the palette.
         list->setFocus();
         list->setCurrentIndex(list->model()->index(1, 0));
         QTest::keyClick(list, Qt::Key_Delete);
@@ -293,7 +293,7 @@ private Q_SLOTS:
         hand.click(hand.middle(g.there));
         hand.click(hand.middle(g.x), Qt::ShiftModifier);
         hand.key(Qt::Key_C, Qt::ControlModifier);
-        // There lane 1 is cuda:0 and lane 2 is cpu.
+        // In the other graph lane 1 is cuda:0 and lane 2 is cpu.
         Graph other;
         DeltaBuilder builder(other, "make");
         const LaneId gpu = builder.addLane({LaneId::none, Device::cuda(0), "", 0, 200});
@@ -315,7 +315,7 @@ private Q_SLOTS:
         QVERIFY(text->size().height() > 2 * plain->size().height());
         const auto narrow = makeNoteText("some words that need more than one line of this width", 80);
         QVERIFY(narrow->size().height() > 2 * makeNoteText("one", 80)->size().height());
-        // Another program's text does not become markup.
+        // Text from another program is not interpreted as markup.
         QCOMPARE(makeNoteText("a <b>b</b> & c", 300)->toPlainText(), QStringLiteral("a <b>b</b> & c"));
     }
 };

@@ -15,7 +15,7 @@ using namespace twb::test;
 
 namespace {
 
-/// Copies the examples to where they may be written to.
+/// Copies the examples to a writable folder.
 void copyFolder(const QString& from, const QString& to) {
     QDir().mkpath(to);
     for (const QFileInfo& entry : QDir(from).entryInfoList(QDir::Files | QDir::Dirs | QDir::NoDotAndDotDot)) {
@@ -27,7 +27,7 @@ void copyFolder(const QString& from, const QString& to) {
     }
 }
 
-/// What breaks an invariant of a graph, by its own reckoning; empty for nothing.
+/// The first broken invariant of a graph, checked independently; empty if there is none.
 std::string brokenIn(const Graph& graph) {
     std::size_t edges = 0;
     for (const Node& node : graph.nodes()) {
@@ -61,8 +61,8 @@ std::string brokenIn(const Graph& graph) {
     return {};
 }
 
-/// Watches the document of a window: what every undo must bring back, and whether everything that shows the
-/// graph shows this one.
+/// Watches a window's document: every undo must restore the previous state, and every view must show the
+/// current graph.
 class Watch : public QObject {
 public:
     explicit Watch(WindowHand& hand) : m_hand(hand), m_shadow(hand.graph()) {
@@ -75,7 +75,7 @@ public:
     const std::string& firstBytes() const { return m_states.front().bytes; }
     int deltas() const { return m_deltas; }
 
-    /// What is wrong now; empty for nothing.
+    /// The first complaint; empty if there is none.
     std::string complaint() const {
         if (!m_complaint.empty()) return m_complaint;
         const Document& document = m_hand.document;
@@ -93,7 +93,7 @@ public:
             return "an edge is selected that is gone";
         Scene scene;
         scene.rebuild({graph, document.analysis(), document.devices(), m_hand.canvas.inside()});
-        // Frames' titles keep their size on the screen: both for the zoom of the next frame.
+        // Frame titles keep their size on screen, so the zoom of the next frame affects both.
         scene.prepare({graph, document.analysis(), document.devices()}, {}, m_hand.canvas.zoom(), nullptr);
         m_hand.canvas.grab();
         const std::string wanted = test::textOf(scene, graph);
@@ -104,7 +104,7 @@ public:
 
 private:
     struct State {
-        const QUndoCommand* reachedBy; ///< the command before it
+        const QUndoCommand* reachedBy; ///< the preceding command
         std::string bytes;
     };
 
@@ -141,19 +141,19 @@ private:
 
     WindowHand& m_hand;
     Graph m_shadow;
-    std::vector<State> m_states; ///< by the index of the undo stack
+    std::vector<State> m_states; ///< indexed like the undo stack
     std::string m_complaint;
     int m_deltas = 0;
 };
 
 } // namespace
 
-/// TWB_MONKEY_GESTURES and TWB_MONKEY_SEED say how much and what is done.
+/// TWB_MONKEY_GESTURES sets the number of gestures, TWB_MONKEY_SEED the seed.
 class TestMonkey : public QObject {
     Q_OBJECT
 
 public:
-    /// Qt Test ends a function that takes longer than this, and counts all its rows as one.
+    /// Qt Test aborts a function after this time, which counts for all its rows together.
     TestMonkey() {
         if (!qEnvironmentVariableIsSet("QTEST_FUNCTION_TIMEOUT"))
             qputenv("QTEST_FUNCTION_TIMEOUT", QByteArray::number(300'000 + 500 * gestures()));
@@ -203,12 +203,12 @@ private Q_SLOTS:
         hand.window->runs().stop();
         QVERIFY(waitForRun(*hand.window));
         undoAllAndBack(hand, watch);
-        // A monkey that finds nothing to do would find nothing wrong.
+        // A monkey that changes nothing would not find errors.
         QVERIFY2(watch.deltas() > kEpisode / 4, qPrintable(QString::number(watch.deltas())));
     }
 
 private:
-    static constexpr int kEpisode = 200; ///< gestures in one window
+    static constexpr int kEpisode = 200; ///< gestures per window
     static int gestures() { return numberFrom("TWB_MONKEY_GESTURES", 600); }
 
     static void undoAllAndBack(WindowHand& hand, const Watch& watch) {

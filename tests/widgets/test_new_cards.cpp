@@ -10,7 +10,7 @@ using namespace twb::test;
 
 namespace {
 
-/// A f32 1000×1000 "x" on cpu -> "a", a wide gap between them; an empty cuda:0 lane.
+/// An f32 1000×1000 "x" on cpu -> "a", with a wide gap between them; an empty cuda:0 lane.
 struct Start {
     Graph graph;
     LaneId cpu, cuda;
@@ -27,13 +27,13 @@ struct Start {
     }
 };
 
-/// An op from the palette in the hand, over the canvas.
+/// An op dragged from the palette over the canvas.
 struct Carried {
     WindowHand& hand;
     QMimeData data;
 
     Carried(WindowHand& over, const char* op) : hand(over) { data.setData(QLatin1String(kOpMimeType), op); }
-    /// What is shown where the card would stand.
+    /// The preview of the card.
     QRectF moveTo(QPoint at) {
         QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, {});
         QApplication::sendEvent(&hand.canvas, &enter);
@@ -48,7 +48,7 @@ struct Carried {
     }
 };
 
-/// What of the graph was not in `before`, with the frames around it.
+/// The bounds of all nodes and frames that are not in `before`.
 QRectF addedOutline(const WindowHand& hand, const Graph& before) {
     QRectF all;
     for (const Node& node : hand.graph().nodes())
@@ -84,7 +84,7 @@ private Q_SLOTS:
         const Graph before = hand.graph();
         carried.drop(at);
         QCOMPARE(addedOutline(hand, before), preview);
-        // The second of that name is as wide as its longer name.
+        // The second card is wider because of its longer name.
         const QPoint aside = hand.pixel({860, hand.canvas.scene().lane(g.cpu)->top + 140});
         const QRectF second = carried.moveTo(aside);
         const Graph between = hand.graph();

@@ -68,7 +68,7 @@ private Q_SLOTS:
                     kind.startsWith(run.modelled ? QStringLiteral("modelled") : QStringLiteral("measured")),
                     qPrintable(QStringLiteral("%1 %2 %3").arg(unsorted[row], kind).arg(run.ns)));
         }
-        // Slowest first at the second click.
+        // The second click sorts by time, slowest first.
         clickHead(table, QStringLiteral("time"));
         clickHead(table, QStringLiteral("time"));
         double last = 1e300;
@@ -77,12 +77,12 @@ private Q_SLOTS:
             QVERIFY2(ns <= last, qPrintable(name));
             last = ns;
         }
-        // A row still selects its own node.
+        // A row still selects its own node after sorting.
         clickRow(table, 0);
         const auto& selected = window->document().selection().nodes;
         QCOMPARE(selected.size(), std::size_t(1));
         QCOMPARE(toQtName(graph, *selected.begin()), columnOf(table, QStringLiteral("node")).front());
-        // And a selection finds its row.
+        // Selecting a node selects its row.
         QVERIFY(window->selectNode(QStringLiteral("fc2")));
         QCOMPARE(table.model()->index(table.currentIndex().row(), 0).data().toString(),
                  QStringLiteral("fc2"));
@@ -104,12 +104,12 @@ private Q_SLOTS:
         }
     }
 
-    /// "modelled" stood over runs in which nothing was simulated.
+    /// Once, "modelled" was shown for runs without simulated devices.
     void aMeasuredRunIsNowhereCalledModelled() {
         Graph graph;
         DeltaBuilder builder(graph, "make");
         const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 260});
-        builder.addLane({LaneId::none, Device::cuda(0), "", 1, 260}); // nothing stands on it
+        builder.addLane({LaneId::none, Device::cuda(0), "", 1, 260}); // an empty lane
         const NodeId x = addNode(builder, cpu, "Ones", "x", 24, 24);
         const NodeId relu = addNode(builder, cpu, "Relu", "relu", 240, 24);
         builder.connect({{x, 0}, {relu, 0}});

@@ -33,7 +33,7 @@ struct Start {
     }
 };
 
-/// What the search shows and takes.
+/// The popup of the op search.
 struct Search {
     OpSearch* popup;
     QLineEdit* field;
@@ -145,7 +145,7 @@ private Q_SLOTS:
         search.press(Qt::Key_Escape);
         QVERIFY(!search.isOpen());
         QCOMPARE(hand.undoSteps(), 0);
-        // On a card it does what it did.
+        // A double click on a card does not open the search.
         QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, hand.middle(g.fc));
         QVERIFY(!search.isOpen());
     }
@@ -173,7 +173,7 @@ private Q_SLOTS:
         QCOMPARE(hand.graph().nodes().size(), std::size_t(5));
         QCOMPARE(QString::fromStdString(hand.graph().find(*hand.document.selection().nodes.begin())->op),
                  third);
-        // The ends meet; what nobody has says so and adds nothing.
+        // The selection wraps around at the ends. A name without a match shows a message and adds nothing.
         hand.key(Qt::Key_Insert);
         search.press(Qt::Key_Up);
         QCOMPARE(search.list->currentIndex().row(), search.list->model()->rowCount() - 1);
@@ -195,7 +195,7 @@ private Q_SLOTS:
         QVERIFY(search.heading->text().contains(QLatin1String("bool")));
         QVERIFY(search.offers("Not"));
         QVERIFY(!search.offers("Relu"));
-        QVERIFY(!search.offers("Ones")); // which takes nothing
+        QVERIFY(!search.offers("Ones")); // it has no inputs
         hand.window->grab();
         search.type("not");
         search.press(Qt::Key_Return);
@@ -249,8 +249,10 @@ private Q_SLOTS:
         for (int i = 0; i < 8; ++i) shown << search.row(i);
         const QString all = shown.join(QLatin1Char(' '));
         QVERIFY2(shown.front() == first, qPrintable(all));
-        for (const QString& op : early) QVERIFY2(shown.contains(op), qPrintable(op + QStringLiteral(" not in ") + all));
-        for (const QString& op : late) QVERIFY2(!shown.contains(op), qPrintable(op + QStringLiteral(" in ") + all));
+        for (const QString& op : early)
+            QVERIFY2(shown.contains(op), qPrintable(op + QStringLiteral(" not in ") + all));
+        for (const QString& op : late)
+            QVERIFY2(!shown.contains(op), qPrintable(op + QStringLiteral(" in ") + all));
     }
 
     void whatWasChosenLastComesEarly() {
@@ -268,7 +270,7 @@ private Q_SLOTS:
         QVERIFY2(shown.contains(QStringLiteral("Erf")), qPrintable(shown.join(QLatin1Char(' '))));
     }
 
-    /// A misspelt name in the table would rank nothing.
+    /// A misspelt name in the ranking table would have no effect.
     void everyRankedOpIsInThePalette() {
         OpListModel model(OpListModel::Order::nearest);
         QStringList ranked;
@@ -287,8 +289,8 @@ private Q_SLOTS:
         QVERIFY(search.isOpen());
         QVERIFY(search.heading->text().contains(QLatin1String("fc")));
         QVERIFY(search.offers("RandomNormal"));
-        QVERIFY(!search.offers("Equal")); // which makes bools
-        QVERIFY(!search.offers("Save"));  // which makes nothing
+        QVERIFY(!search.offers("Equal")); // returns bools
+        QVERIFY(!search.offers("Save"));  // has no outputs
         search.type("randomn");
         search.press(Qt::Key_Return);
         const auto source = hand.graph().sourceOf({g.fc, 1});
@@ -315,7 +317,7 @@ private Q_SLOTS:
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
-        hand.drag(hand.output(g.flags), hand.middle(g.fc)); // which takes no bool
+        hand.drag(hand.output(g.flags), hand.middle(g.fc)); // does not accept bool
         QVERIFY(!search.isOpen());
         hand.drag(hand.output(g.x), hand.middle(g.x));
         QVERIFY(!search.isOpen());

@@ -16,7 +16,7 @@ using namespace twb::test;
 
 namespace {
 
-/// What another program would be given.
+/// The data that another program would receive.
 struct Taken {
     QImage image;
     QByteArray png;
@@ -24,8 +24,8 @@ struct Taken {
     bool isSomething = false;
 };
 
-/// Pulls from a widget. The offscreen platform knows no other programs and ends a drag where it begins; what
-/// it carries is there until the next event.
+/// Starts a drag at a widget. The offscreen platform ends it immediately, but its data exists until the next
+/// event.
 Taken pullFrom(QWidget& from, QPoint at, Qt::KeyboardModifiers modifiers) {
     QTest::mousePress(&from, Qt::LeftButton, modifiers, at);
     const QPoint there = at + QPoint(0, 24);
@@ -50,7 +50,7 @@ void checkPicture(const Taken& taken, QSize least) {
     QCOMPARE(taken.urls.size(), 1);
     QVERIFY(taken.urls.front().isLocalFile());
     QCOMPARE(QImage(taken.urls.front().toLocalFile()).size(), taken.image.size());
-    // Something is drawn in it.
+    // The picture is not empty.
     std::set<QRgb> colors;
     for (int y = 0; y < taken.image.height(); y += 3)
         for (int x = 0; x < taken.image.width(); x += 3) colors.insert(taken.image.pixel(x, y));

@@ -30,7 +30,7 @@ Graph onlyOne(const QString& folder) {
     return loadProject(QDir(folder).filePath(kept(folder).front()).toStdString());
 }
 
-/// Presses a button of the next message box by its text, but not before another was pressed.
+/// Presses a button of the next message box by its text, but only after `before` has pressed its own.
 class Answer : public QObject {
 public:
     explicit Answer(const char* button, const Answer* before = nullptr)
@@ -59,7 +59,7 @@ private:
     QTimer m_timer;
 };
 
-/// Adds an op by keys.
+/// Adds an op by keyboard.
 void work(WindowHand& hand) {
     hand.key(Qt::Key_A, Qt::ShiftModifier);
     QWidget* field = QApplication::activePopupWidget()->focusProxy();
@@ -84,14 +84,14 @@ private Q_SLOTS:
         const QString folder = data.filePath(QStringLiteral("recovery"));
         WindowHand hand(oneLane());
         QVERIFY(!hand.window->guard(folder));
-        QVERIFY(!QDir(folder).exists()); // nothing to keep yet
+        QVERIFY(!QDir(folder).exists()); // no changes yet
         work(hand);
         QVERIFY(QTest::qWaitFor([&] { return kept(folder).size() == 1; }, 5000));
         QVERIFY(onlyOne(folder) == hand.graph());
         work(hand);
         QVERIFY(QTest::qWaitFor([&] { return onlyOne(folder) == hand.graph(); }, 5000));
         QCOMPARE(kept(folder).size(), qsizetype(1));
-        // Back to where it was saved: there is nothing to lose.
+        // Undone to the saved state, there are no changes left.
         hand.document.undoStack().setIndex(0);
         QVERIFY(QTest::qWaitFor([&] { return kept(folder).empty(); }, 5000));
         hand.document.undoStack().redo();
@@ -123,11 +123,11 @@ private Q_SLOTS:
             hand.window->guard(folder);
             work(hand);
             QVERIFY(QTest::qWaitFor([&] { return kept(folder).size() == 1; }, 5000));
-            // As long as its program lives, it is nobody else's.
+            // While its program runs, no other program takes it.
             const auto other = makeWindow();
             QVERIFY(!other->guard(folder));
             lost = hand.graph();
-            // The window goes without being closed, as in a crash.
+            // The window is destroyed without being closed, as in a crash.
         }
         QCOMPARE(kept(folder).size(), qsizetype(1));
         {
@@ -143,7 +143,7 @@ private Q_SLOTS:
         QVERIFY(window->document().graph() == lost);
         QCOMPARE(window->document().path(), path);
         QVERIFY(window->isWindowModified());
-        QVERIFY(!(loadProject(path.toStdString()) == lost)); // only restored, not saved
+        QVERIFY(!(loadProject(path.toStdString()) == lost)); // restored, but not saved
         window->document().save(path);
         QVERIFY(QTest::qWaitFor([&] { return kept(folder).empty(); }, 5000));
         QVERIFY(loadProject(path.toStdString()) == lost);
@@ -168,7 +168,7 @@ private Q_SLOTS:
             for (int i = 0; i < list->count(); ++i) lines << list->item(i)->text();
         });
         const Answer restore("Restore", &compare);
-        QVERIFY(window->guard(folder)); // the question comes again
+        QVERIFY(window->guard(folder)); // the question is asked again
         QVERIFY(difference.answered());
         QCOMPARE(lines.size(), qsizetype(1));
         QVERIFY2(lines.front().startsWith(QLatin1String("+ node")), qPrintable(lines.front()));
@@ -184,7 +184,7 @@ private Q_SLOTS:
         }
         const auto window = makeWindow();
         {
-            // The first cannot be read, which is said; then comes the second.
+            // The first copy cannot be read, which a message says; then the second one is offered.
             Answer restore("Restore");
             Answer understood("OK");
             Answer discard("Discard", &understood);
@@ -194,8 +194,8 @@ private Q_SLOTS:
         QVERIFY(!window->document().isModified());
     }
 
-    /// The real program, worked in by a plugin, ends by SIGKILL at any moment; the next start offers what it
-    /// had. TWB_KILLS says how often.
+    /// The real program, driven by a plugin, is killed by SIGKILL at a random moment; the next start offers
+    /// to restore its changes. TWB_KILLS sets the number of rounds.
     void theKilledProgramOffersItsWorkBack() {
         QTemporaryDir home;
         const QString config = home.filePath(QStringLiteral("config/tensor-workbench"));
@@ -241,7 +241,7 @@ private Q_SLOTS:
             const bool wasOffered = lines(report).front().startsWith(QLatin1String("offered: Restore"));
             QCOMPARE(wasOffered, round > 0);
             QCOMPARE(kept(folder).size(), qsizetype(1));
-            const Graph found = onlyOne(folder); // whole, whenever it was
+            const Graph found = onlyOne(folder); // complete, whenever the program was killed
             QVERIFY(found.nodes().size() >= std::max<std::size_t>(before, 1));
             before = found.nodes().size();
         }

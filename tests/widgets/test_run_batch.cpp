@@ -18,11 +18,11 @@ std::vector<StepRecord> records(std::size_t count, std::uint32_t iteration = 0) 
     return out;
 }
 
-/// Whether a thread of this process waits for something.
+/// Whether a thread of this process is sleeping.
 bool isAsleep(pid_t thread) {
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
     std::string id;
-    std::string name; // in parentheses; that of a test has no spaces
+    std::string name; // in parentheses; a test's name has no spaces
     std::string state;
     file >> id >> name >> state;
     return state == "S";
@@ -59,10 +59,10 @@ void TestRunBatch::progressIsLatestWins() {
     batch.progress(1, 1, 10);
     batch.progress(1, 7, 10);
     QCOMPARE(batch.take().done, std::int64_t(7));
-    QCOMPARE(batch.take().done, std::int64_t(7)); // still true
+    QCOMPARE(batch.take().done, std::int64_t(7)); // reading it again does not reset it
 }
 
-/// A run that was given up may still report its end, and another may start into the same batch.
+/// A cancelled run may still report its end while another one starts with the same batch.
 void TestRunBatch::aClosedBatchStaysClosed() {
     RunBatch batch;
     batch.steps(1, records(3));
@@ -117,7 +117,7 @@ void TestRunBatch::closingLetsTheExecutorGo() {
     });
     while (id == 0 || !isAsleep(id)) std::this_thread::yield();
     batch.close();
-    executor.join(); // or the test hangs
+    executor.join(); // otherwise the test hangs
     QCOMPARE(batch.take().records.size(), std::size_t(0));
 }
 

@@ -15,7 +15,7 @@ using namespace twb::test;
 
 namespace {
 
-/// How often a file of this name was written in a folder, since it is watched.
+/// Counts the writes of a file of this name in a folder.
 class WriteCounter {
 public:
     explicit WriteCounter(const QString& folder) : m_watch(inotify_init1(IN_NONBLOCK)) {
@@ -78,7 +78,7 @@ void TestRunController::aSaveNodeWritesOnceARun_data() {
     QTest::addRow("a measurement") << 5;
 }
 
-/// A measurement is followed by an iteration that only brings the tensors back to look at.
+/// A measured run is followed by one iteration that only recomputes tensors for the inspector.
 void TestRunController::aSaveNodeWritesOnceARun() {
     QFETCH(int, iterations);
     const QTemporaryDir folder;
@@ -118,7 +118,7 @@ void TestRunController::aStagedFileHasAPriceOfItsOwn() {
     QVERIFY(!price().predicted);
     QVERIFY(price().modelled);
     QCOMPARE(price().bytes, 64.0 * 128 * 4);
-    // What the card says is the reading, which was measured.
+    // The card shows the time of reading the file, which was measured.
     const NodeRun& reading = runs.state().nodes.at(weight);
     QVERIFY(reading.ns > 0);
     QVERIFY(!reading.modelled);
@@ -133,7 +133,7 @@ std::map<Device, std::size_t> peaksOf(const RunController& runs) {
     return out;
 }
 
-/// A chain of products on the cpu that takes a while, and whose result a Probe sees.
+/// A slow chain of products on the cpu, whose result a Probe keeps.
 Graph heavyGraph(std::int64_t size, int products) {
     Graph graph;
     DeltaBuilder builder(graph, "make");
@@ -158,7 +158,7 @@ void TestRunController::thePeakIsTheSameInEachRun_data() {
     QTest::addRow("a measurement") << 5;
 }
 
-/// Grew from run to run: the tensors that the last run had kept counted towards the next one's peak.
+/// Once, the peak grew from run to run, because tensors kept from the last run counted towards the next peak.
 void TestRunController::thePeakIsTheSameInEachRun() {
     QFETCH(int, iterations);
     Document document(profiles());
@@ -169,15 +169,15 @@ void TestRunController::thePeakIsTheSameInEachRun() {
     QVERIFY(first.at(Device::cpu()) > 0);
     QVERIFY(first.at(Device::cuda(0)) > 0);
     const std::optional<Tensor> held = runs.tensor({document.graph().findByName("fc2")->id, 0});
-    QVERIFY(held); // as a view of it does
+    QVERIFY(held); // held as by a view
     for (int run = 2; run <= 4; ++run) {
         QVERIFY(runToEnd(runs, iterations));
         QCOMPARE(peaksOf(runs), first);
-        QVERIFY(runToEnd(runs, 7)); // another kind of run between them
+        QVERIFY(runToEnd(runs, 7)); // a different run in between
     }
 }
 
-/// A lane's header still showed the memory of the document before.
+/// Once, a lane's header still showed the memory of the previous document.
 void TestRunController::aGivenUpDocumentLeavesNoMemory() {
     Document document(profiles());
     const auto used = [&] { return document.devices().at(Device::cpu()).memory().stats().used; };
@@ -193,14 +193,14 @@ void TestRunController::aGivenUpDocumentLeavesNoMemory() {
     }
 }
 
-/// The window ended where the executor threw, as it does when a GPU was lost.
+/// Once, the program crashed if the executor threw, as it does when a GPU is lost.
 void TestRunController::aRunThatCannotStartIsRefused() {
     Document document(profiles());
     document.open(sourcePath("resources/examples/digits.twb"));
     RunController runs(document);
     QSignalSpy refused(&runs, &RunController::refused);
     QSignalSpy finished(&runs, &RunController::finished);
-    runs.run(0); // no run has so few iterations: the executor throws
+    runs.run(0); // invalid, so the executor throws
     QVERIFY(QTest::qWaitFor([&] { return !runs.isRunning(); }));
     QCOMPARE(refused.count(), 1);
     QCOMPARE(finished.count(), 1);
@@ -219,16 +219,16 @@ void TestRunController::aStopBeforeTheStartKeepsTheLastResults() {
     QSignalSpy finished(&runs, &RunController::finished);
     runs.run(3);
     QVERIFY(runs.isRunning());
-    runs.stop(); // its plan is still being made: nothing of it comes back before the event loop does
+    runs.stop(); // the plan is still being compiled on another thread
     QVERIFY(!runs.isRunning());
     QCOMPARE(finished.count(), 1);
     QCOMPARE(runs.result()->iterations, std::int64_t(2));
-    QVERIFY(runToEnd(runs, 4)); // and the stopped one does not start late
+    QVERIFY(runToEnd(runs, 4)); // and the stopped run does not start late
     QCOMPARE(started.count(), 1);
     QCOMPARE(runs.result()->iterations, std::int64_t(4));
 }
 
-/// Neither waits the window's thread for the old run, nor does the old run's end reach the new one.
+/// The window's thread does not wait for the old run, and the old run's end does not affect the new one.
 void TestRunController::theNextRunStartsAfterOneThatWasGivenUp() {
     Document document(profiles());
     RunController runs(document);
@@ -246,7 +246,8 @@ void TestRunController::theNextRunStartsAfterOneThatWasGivenUp() {
     }
 }
 
-/// What the inspector shows is of the measured run where that has kept it; otherwise it says so.
+/// The inspector shows tensors of the measured run if the run kept them; otherwise it says that they were
+/// recomputed.
 void TestRunController::theMeasuredTensorsAreKept() {
     Document document(profiles());
     document.setGraph(heavyGraph(16, 3), {}, QString());

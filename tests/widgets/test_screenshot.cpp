@@ -47,7 +47,7 @@ void TestScreenshot::writesThePictureAfterTheRun() {
              QStringLiteral("--theme"), QStringLiteral("light"), QStringLiteral("--run"), QStringLiteral("2"),
              sourcePath("resources/examples/digits.twb")});
     QVERIFY2(outcome.exit == 0, qPrintable(outcome.error));
-    QCOMPARE(outcome.error, QString()); // not even from Qt's platform
+    QCOMPARE(outcome.error, QString()); // no warnings, not even from Qt's platform
     const QImage image(out);
     QCOMPARE(image.size(), QSize(1100, 700));
     QVERIFY(image.pixelColor(4, 300).lightness() > 200);
@@ -72,7 +72,7 @@ void TestScreenshot::saysWhatIsWrong() {
     QVERIFY2(missing.error.contains(QLatin1String("/no/such/file.twb")), qPrintable(missing.error));
     QVERIFY(!QFile::exists(out));
     const QString digits = sourcePath("resources/examples/digits.twb");
-    QCOMPARE(run({QStringLiteral("--screenshot"), out, digits, digits}).exit, 2); // of which?
+    QCOMPARE(run({QStringLiteral("--screenshot"), out, digits, digits}).exit, 2); // two graphs
     QCOMPARE(
         run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("big"), digits})
             .exit,
@@ -84,10 +84,10 @@ void TestScreenshot::saysWhatIsWrong() {
                   sourcePath("resources/examples/01-cpu-tensor-plus-cuda-tensor.twb")})
                  .exit,
              3);
-    QVERIFY(QFile::exists(out)); // the picture of what is wrong
+    QVERIFY(QFile::exists(out)); // shows the errors
 }
 
-/// Found by a newcomer: it ended with 3 and no word.
+/// Once, the program exited with 3 and printed nothing.
 void TestScreenshot::saysWhyAGraphWasNotRun() {
     const QString out = m_folder.filePath(QStringLiteral("c.png"));
     const QString wrong = sourcePath("resources/examples/01-cpu-tensor-plus-cuda-tensor.twb");
@@ -103,7 +103,7 @@ void TestScreenshot::saysWhyAGraphWasNotRun() {
              qPrintable(asked.error));
 }
 
-/// Found by a newcomer: Qt ended the program by abort().
+/// Once, Qt called abort().
 void TestScreenshot::needsNoDisplay() {
     const QStringList display{QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("DISPLAY"),
                               QStringLiteral("WAYLAND_DISPLAY"), QStringLiteral("XDG_RUNTIME_DIR")};
@@ -116,7 +116,7 @@ void TestScreenshot::needsNoDisplay() {
     const Outcome picture =
         run({QStringLiteral("--screenshot"), out, sourcePath("resources/examples/digits.twb")}, display);
     QCOMPARE(picture.exit, 0);
-    QCOMPARE(picture.error, QString()); // nor of a run-time folder that is missing
+    QCOMPARE(picture.error, QString()); // no warning about the missing runtime folder, either
     const Outcome window = run({}, display);
     QCOMPARE(window.exit, 1);
     QVERIFY2(window.error.startsWith(QLatin1String("tensor-workbench: no display found")) &&

@@ -92,7 +92,7 @@ private Q_SLOTS:
         QTRY_VERIFY(startPage(second).isVisible());
         QVERIFY(second.openFile(path("two")));
         QVERIFY(session.windows().front()->document().graph() == graphWith("one"));
-        // One is closed, and the other stays.
+        // Closing one window leaves the other open.
         pressIn(second, Qt::Key_W, Qt::ControlModifier);
         QTRY_COMPARE(session.windows().size(), std::size_t(1));
         QCOMPARE(remembered(), QStringList{path("one")});

@@ -31,10 +31,10 @@ Graph oneNode() {
     return graph;
 }
 
-/// Returns when a DialogAnswer has closed them.
+/// Returns when a DialogAnswer has closed the settings.
 void openSettings(WindowHand& hand) {
     hand.key(Qt::Key_Comma, Qt::ControlModifier);
-    // Where a dialog goes away, a platform gives its window back what it had; the offscreen one does not.
+    // The offscreen platform does not reactivate a window when its dialog closes.
     hand.window->activateWindow();
     QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
     hand.canvas.setFocus();
@@ -50,7 +50,7 @@ void pick(QDialog& dialog, const char* box, const char* text) {
     QCOMPARE(combo->currentText(), QString::fromLatin1(text));
 }
 
-/// Presses `keys` for the action of this text on the page of shortcuts; what was refused.
+/// Presses `keys` as the shortcut of this action. Returns the error message if they were refused.
 QString setKeys(QDialog& dialog, const char* action, Qt::Key key, Qt::KeyboardModifiers modifiers) {
     auto* pages = dialog.findChild<QTabWidget*>();
     pages->setCurrentIndex(1);
@@ -68,7 +68,7 @@ QString setKeys(QDialog& dialog, const char* action, Qt::Key key, Qt::KeyboardMo
     auto* keys = find<QKeySequenceEdit>(dialog, "shortcutKeys");
     keys->setFocus();
     QTest::keyClick(keys, key, modifiers);
-    search->setFocus(); // the end of the keys
+    search->setFocus(); // ends the key sequence
     for (QLabel* label : dialog.findChildren<QLabel*>())
         if (label->property("role") == QStringLiteral("error") && label->isVisible() &&
             !label->text().isEmpty())
@@ -148,7 +148,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 0);
         hand.key(Qt::Key_E, Qt::ControlModifier);
         QCOMPARE(hand.graph().nodes().size(), std::size_t(2));
-        // A later window has them, too.
+        // A window created later uses them, too.
         const auto other = makeWindow();
         QCOMPARE(action(*other, QStringLiteral("Duplicate"))->shortcut(),
                  QKeySequence(QStringLiteral("Ctrl+E")));
@@ -181,7 +181,7 @@ private Q_SLOTS:
         QFile file(printer.outputFileName());
         QVERIFY(file.open(QIODevice::ReadOnly));
         QVERIFY(file.read(5) == "%PDF-");
-        QVERIFY(file.size() > 4000); // its fonts and lines, not an empty page
+        QVERIFY(file.size() > 4000); // contains fonts and lines
     }
 };
 

@@ -29,7 +29,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    /// Its least width was 1195 px.
+    /// Once, the minimum width was 1195 px.
     void theWindowGoesDownTo900By600() {
         const auto window = makeWindow();
         window->load(sourcePath(kDigits));
@@ -56,7 +56,7 @@ private Q_SLOTS:
         QCoreApplication::processEvents();
         std::vector<QRect> seen;
         for (const char* name : {"run", "runContinuously", "stop", "iterations", "policy", "device.cuda:0"}) {
-            // A button of the lanes before may still wait for its end, hidden.
+            // Buttons of the previous lanes may still exist until deleted, hidden.
             const auto all = window->findChildren<QWidget*>(QString::fromLatin1(name));
             const auto shown =
                 std::find_if(all.begin(), all.end(), [](const QWidget* one) { return one->isVisible(); });
@@ -70,7 +70,7 @@ private Q_SLOTS:
             for (const QRect& other : seen) QVERIFY2(!other.intersects(rect), name);
             seen.push_back(rect);
         }
-        // Each still has a name for those who cannot see its icon.
+        // Each button still has an accessible name.
         QCOMPARE(find<QPushButton>(*window, "runContinuously")->accessibleName(),
                  QStringLiteral("Run continuously"));
         QTest::mouseClick(find<QPushButton>(*window, "runContinuously"), Qt::LeftButton);
@@ -79,7 +79,7 @@ private Q_SLOTS:
         QVERIFY(waitForRun(*window));
     }
 
-    /// The tabs had been scrolled in a narrow window, and stayed so in a wide one.
+    /// Once, tabs that were scrolled in a narrow window stayed so in a wide one.
     void tabsComeBackWhenThereIsRoom() {
         const auto window = makeWindow();
         auto* tabs = find<QTabBar>(*window, "bottomTabs");
@@ -97,7 +97,7 @@ private Q_SLOTS:
         QCOMPARE(tabs->currentIndex(), 0);
     }
 
-    /// They were 0, 3, 5 and 8: steps of 2.5, rounded.
+    /// Once, ticks were at 0, 3, 5 and 8, which are steps of 2.5, rounded.
     void ticksOfIterationsAreEvenlySpaced() {
         FigureTicker<WholeTicker> ticker;
         for (const double upper : {1.0, 3.0, 7.0, 8.0, 10.0, 19.0, 99.0, 100.0, 250.0, 12345.0})

@@ -38,7 +38,7 @@ QString facts(QWidget& window) {
     return out.join(QLatin1Char('|'));
 }
 
-/// An entry of the tensor's menu, as a click on it would do.
+/// An entry of the tensor's menu, triggered as by a click.
 void choose(QWidget& window, const char* text) {
     for (QAction* action : find<QPushButton>(window, "tensorMenu")->menu()->actions())
         if (action->text().remove(QLatin1Char('&')) == QString::fromUtf8(text)) return action->trigger();
@@ -102,7 +102,7 @@ private Q_SLOTS:
         QCOMPARE(off.relative.at(1), 0.25);
         const TensorComparison nan =
             compare(Tensor::of<double>({3}, {9, kNan, 1}), Tensor::of<double>({3}, {1, 2, 1}));
-        QCOMPARE(nan.worst, 1); // a NaN in one alone is the worst there is
+        QCOMPARE(nan.worst, 1); // a NaN in only one tensor is the largest difference
         QVERIFY_EXCEPTION_THROWN(compare(Tensor::of<double>({1}, {1}), Tensor::of<double>({2}, {1, 1})),
                                  Error);
     }
@@ -126,7 +126,7 @@ private Q_SLOTS:
                  QColor(255, 255, 255));
     }
 
-    /// A table of 10^8 elements costs no more than a page of it, and every element is on some page.
+    /// A table of 10^8 elements is as fast as a page of it, and every element is on a page.
     void aHundredMillionElementsAreReadAPageAtATime() {
         const Tensor tensor = Tensor::onHost({DType::u8, Shape{100'000'000}});
         auto* bytes = static_cast<std::uint8_t*>(tensor.data());
@@ -175,10 +175,10 @@ private Q_SLOTS:
         show(*window, "Difference");
         choose(*window, "Use as reference");
         QVERIFY(facts(*window).contains(QStringLiteral("differ|0 of 46,080")));
-        QVERIFY(window->selectNode(QStringLiteral("fc1"))); // before its negative elements were cut off
+        QVERIFY(window->selectNode(QStringLiteral("fc1"))); // fc1 differs by its negative elements
         QVERIFY2(facts(*window).contains(QStringLiteral("reference|relu")), qPrintable(facts(*window)));
         QVERIFY2(facts(*window).contains(QStringLiteral("worst at|[")), qPrintable(facts(*window)));
-        QVERIFY(window->selectNode(QStringLiteral("fc2"))); // of another shape
+        QVERIFY(window->selectNode(QStringLiteral("fc2"))); // has another shape
         QVERIFY(!find<QWidget>(*window, "tensorFacts")->isVisible() ||
                 !find<QStackedWidget>(*window, "tensorPages")->isVisible());
         show(*window, "Heat map");
@@ -186,7 +186,7 @@ private Q_SLOTS:
         QVERIFY(facts(*window).contains(QStringLiteral("std|")));
     }
 
-    /// The window's thread asks for it and goes on.
+    /// The window's thread starts the comparison and does not wait.
     void largeTensorsAreComparedWhileTheWindowLives() {
         const auto make = [](float first) {
             Tensor tensor = Tensor::onHost({DType::f32, Shape{3000, 2000}});
@@ -218,12 +218,12 @@ private Q_SLOTS:
         QVERIFY2(!said().contains(QStringLiteral("1 of 6,000,000")), qPrintable(said()));
         QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("1 of 6,000,000")); }, 60'000));
         QVERIFY2(said().contains(QStringLiteral("[0, 5]")), qPrintable(said()));
-        // Another tensor meanwhile: of the first nobody hears.
+        // If another tensor is selected meanwhile, the first result is dropped.
         panel->setTensor(make(7), {}, QStringLiteral("c"));
         panel->setTensor(a, {}, QStringLiteral("a"));
         QVERIFY(QTest::qWaitFor([&] { return said().contains(QStringLiteral("0 of 6,000,000")); }, 60'000));
         panel->setTensor(b, {}, QStringLiteral("b"));
-    } // and it ends while one is under way
+    } // destroyed during a comparison
 
     void thePictureGrowsWithItsDock() {
         const auto window = makeWindow();
@@ -244,14 +244,14 @@ private Q_SLOTS:
         QCoreApplication::processEvents();
         QVERIFY(pages->width() >= before.width() + 200);
         QCOMPARE(pages->currentWidget()->size(), pages->size());
-        // In a low window it keeps its least height, and the figures stand below it.
+        // In a small window the picture keeps its minimum height, with the figures below it.
         window->resize(1280, 800);
         QCoreApplication::processEvents();
         const auto* figures = find<QWidget>(*window, "tensorFacts");
         QVERIFY2(figures->y() >= pages->y() + pages->height(), qPrintable(QString::number(figures->y())));
     }
 
-    /// The figures below heat map and image are those of the tensor.
+    /// The figures below the heat map and the image belong to the tensor.
     void theColourScaleHasNumbers() {
         const auto window = makeWindow();
         GraphMaker g;

@@ -20,7 +20,7 @@ double luminance(const QColor& color) {
     return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
 }
 
-/// Contrast by WCAG 2.1: 4.5 is legible for small text, 3 for shapes and large text.
+/// Contrast by WCAG 2.1: at least 4.5 for small text, 3 for shapes and large text.
 double contrast(const QColor& a, const QColor& b) {
     const double x = luminance(a);
     const double y = luminance(b);
@@ -85,7 +85,7 @@ void TestTheme::styleSheetIsComplete() {
     for (const Theme* t : {&Theme::dark(), &Theme::light()}) {
         Theme::apply(app, *t);
         const QString sheet = styleSheet(*t);
-        QVERIFY(!sheet.contains(QLatin1Char('@'))); // every token was known
+        QVERIFY(!sheet.contains(QLatin1Char('@'))); // all tokens were replaced
         QRegularExpressionMatchIterator images =
             QRegularExpression(QStringLiteral("url\\(([^)]+)\\)")).globalMatch(sheet);
         int count = 0;

@@ -11,7 +11,7 @@ using namespace twb::test;
 
 namespace {
 
-/// `iterations` iterations of the example plan, back to back: 2 steps on a stream and a copy on another.
+/// `iterations` iterations of the example plan, back to back: 2 steps on one stream and a copy on another.
 std::vector<StepRecord> longRun(std::uint32_t iterations) {
     std::vector<StepRecord> out;
     for (std::uint32_t i = 0; i < iterations; ++i) {
@@ -34,7 +34,7 @@ struct Shown {
         window->bottom().showPage(QStringLiteral("timeline"));
         QCoreApplication::processEvents();
     }
-    /// False: it did not end.
+    /// False if the run did not end.
     bool runDigits(int iterations) {
         window->load(sourcePath(kDigits));
         window->runs().run(iterations);
@@ -68,7 +68,8 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    /// However many events: what is drawn is bounded by the view, and it covers what there is.
+    /// For any number of events, the number of bars is bounded by the view's width, and the bars cover the
+    /// busy time.
     void aMillionEventsAreNoMoreThanPixels() {
         const TimelineModel model(test::examplePlan(), longRun(333'334));
         QVERIFY(model.records().size() >= 1'000'000);
@@ -83,15 +84,15 @@ private Q_SLOTS:
                 double covered = 0;
                 double last = -1;
                 for (const auto& bar : shown) {
-                    QVERIFY(bar.start >= last); // none over another
+                    QVERIFY(bar.start >= last); // bars do not overlap
                     last = bar.end;
                     covered += std::min(bar.end, from + span) - std::max(bar.start, from);
                 }
-                // What is busy at least: 40 % of the copies' stream, 58 % of the other.
+                // Lower bounds of busy time: 40 % of the copies' stream, 58 % of the other.
                 QVERIFY2(covered >= span * 0.38, qPrintable(QString::number(covered / span)));
             }
         }
-        // Zoomed in far enough, each step by itself.
+        // At a high zoom, each step has its own bar.
         std::size_t single = 0;
         for (const TimelineModel::Layer& layer : model.layers())
             for (const auto& bar : model.shown(layer, 5'000'000, 5'002'000, 8)) single += bar.count;
@@ -120,7 +121,7 @@ private Q_SLOTS:
         Shown shown;
         QVERIFY(shown.runDigits(50));
         TimelinePanel& timeline = shown.timeline;
-        QVERIFY(timeline.from() > 0); // the last iterations of those that are there
+        QVERIFY(timeline.from() > 0); // the last of the recorded iterations
         const std::uint32_t fc2 = shown.record("fc2");
         QVERIFY(fc2 != kNone);
         const QPoint at = timeline.rectOf(fc2).center().toPoint();
@@ -139,7 +140,7 @@ private Q_SLOTS:
         QTest::keyClick(&timeline, Qt::Key_Home);
         QCOMPARE(timeline.from(), 0.0);
         QCOMPARE(timeline.to(), timeline.model().length());
-        QCOMPARE(timeline.model().records().front().iteration, 0U); // all of the run
+        QCOMPARE(timeline.model().records().front().iteration, 0U); // the whole run
     }
 
     void aDragMovesTheView() {
@@ -155,10 +156,10 @@ private Q_SLOTS:
             QApplication::sendEvent(&timeline, &move);
         }
         QTest::mouseRelease(&timeline, Qt::LeftButton, {}, middle + QPoint(100, 0));
-        QVERIFY(timeline.from() < from); // earlier iterations come in from the left
+        QVERIFY(timeline.from() < from); // shows earlier iterations
     }
 
-    /// The run is over, and the window goes on while somebody else lays it out.
+    /// After the run, another thread prepares the timeline while the window stays responsive.
     void aLongRunIsLaidOutWhileTheWindowLives() {
         Shown shown;
         GraphMaker g;
@@ -174,9 +175,9 @@ private Q_SLOTS:
         QVERIFY(QTest::qWaitFor(isWhole, 60'000));
         const TimelineModel again(figures->sharedPlan(), figures->recent(RunFigures::kMostRecords));
         QCOMPARE(again.records().size(), shown.timeline.model().records().size());
-        // Editing does not lay it out again.
+        // An edit does not rebuild the timeline.
         const StepRecord* records = shown.timeline.model().records().data();
-        const auto owners = figures.use_count(); // whoever makes another model is one more
+        const auto owners = figures.use_count(); // building another model would add an owner
         Node node = *shown.window->document().graph().findByName("n5");
         node.name = "other";
         DeltaBuilder builder(shown.window->document().graph(), "rename");

@@ -20,7 +20,7 @@ using namespace twb::test;
 
 namespace {
 
-/// `count` tensors that grow, each copied from the cpu to cuda:0 in every iteration.
+/// `count` tensors of increasing size, each copied from the cpu to cuda:0 in every iteration.
 Graph manyTransfers(int count) {
     GraphMaker g;
     for (int i = 0; i < count; ++i) {
@@ -53,7 +53,7 @@ struct Bench {
         qCritical("no segment %s", text);
         return nullptr;
     }
-    /// A click on a row's mark.
+    /// Clicks the mark of a row.
     void clickMark(int row) {
         const QRect cell = ledger.visualRect(ledger.model()->index(row, 0));
         QTest::mouseClick(ledger.viewport(), Qt::LeftButton, {}, {cell.left() + 12, cell.center().y()});
@@ -86,7 +86,7 @@ private Q_SLOTS:
         bench.key(Qt::Key_4);
         QCOMPARE(bench.plot.unitText(), QStringLiteral("% of the iterations' time · modelled"));
         QVERIFY(bench.segment("share")->isChecked());
-        // The shares of one iteration: of all copies together not more than there are streams.
+        // The shares of one iteration add up to at most the number of streams.
         double sum = 0;
         for (int row = 0; row < 2; ++row) {
             const std::optional<QPointF> pixel = bench.plot.pixelOf(row, 10);
@@ -97,7 +97,7 @@ private Q_SLOTS:
         bench.key(Qt::Key_5);
         QCOMPARE(bench.plot.unitText(),
                  QStringLiteral("ms, all copies so far · modelled · predicted dashed"));
-        // The total at the end is the ledger's.
+        // The final total equals the ledger's.
         for (int row = 0; row < 2; ++row) {
             const std::optional<QPointF> last = bench.plot.pixelOf(row, 19);
             QVERIFY(last);
@@ -121,7 +121,7 @@ private Q_SLOTS:
         QCOMPARE(bench.plot.yAxis->scaleType(), QCPAxis::stLinear);
     }
 
-    /// Each tick says where it stands, on whatever scale, and there are two at least.
+    /// On every scale, the axis has at least two ticks, and each is labelled correctly.
     void theAxisSaysWhereItsTicksStand() {
         Bench bench;
         bench.window->document().setGraph(manyTransfers(5), {}, {});
@@ -193,7 +193,7 @@ private Q_SLOTS:
         const auto count = [&] { return bench.window->runs().figures()->ledger().rows()[0].count; };
         const std::uint64_t before = std::max<std::uint64_t>(bench.window->runs().done(), count());
         const double right = bench.plot.xAxis->range().upper;
-        // Points of the series have been joined, too; those of the plot have not.
+        // The series has merged points by now; the plotted range has not.
         const auto cell = [&] { return bench.window->runs().figures()->series()->cell(); };
         const std::uint32_t cellBefore = cell();
         const auto isFar = [&] {
@@ -219,20 +219,20 @@ private Q_SLOTS:
         bench.clickMark(0);
         QCOMPARE(bench.shown(), 11);
         QVERIFY(bench.plot.pixelOf(0, 3));
-        QVERIFY(!bench.window->document().selection().edge); // a mark selects nothing
+        QVERIFY(!bench.window->document().selection().edge); // a mark does not select an edge
         bench.clickMark(0);
         QCOMPARE(bench.shown(), 10);
         bench.key(Qt::Key_6);
         QCOMPARE(bench.shown(), 3);
         bench.key(Qt::Key_9);
         QCOMPARE(bench.shown(), 14);
-        // By the keyboard: down to a row, Space.
+        // By keyboard: down to a row, then Space.
         clickRow(bench.ledger, 1);
         QTest::keyClick(&bench.ledger, Qt::Key_Down);
         QTest::keyClick(&bench.ledger, Qt::Key_Space);
         QCOMPARE(bench.shown(), 13);
         QVERIFY(!bench.plot.pixelOf(2, 3));
-        bench.key(Qt::Key_0); // of the selection alone
+        bench.key(Qt::Key_0); // of the selection only
         QCOMPARE(bench.shown(), 1);
         QVERIFY(bench.plot.pixelOf(2, 3));
     }
@@ -277,7 +277,7 @@ private Q_SLOTS:
         clickHead(LedgerModel::TotalColumn);
         const QString other = bench.cell(0, LedgerModel::EdgeColumn);
         QCOMPARE(QSet({first, other}), QSet({QStringLiteral("x0 → cuda:0"), QStringLiteral("x5 → cuda:0")}));
-        clickHead(LedgerModel::TotalColumn); // as the plan has them
+        clickHead(LedgerModel::TotalColumn); // in the plan's order
         QCOMPARE(bench.cell(3, LedgerModel::EdgeColumn), QStringLiteral("x3 → cuda:0"));
 
         const LedgerRow& cost = bench.window->runs().figures()->ledger().rows()[2];
@@ -287,13 +287,14 @@ private Q_SLOTS:
                  QString::fromStdString(formatBytes(double(cost.bytes))));
         QCOMPARE(bench.cell(2, LedgerModel::TimesColumn), QStringLiteral("modelled"));
         QCOMPARE(bench.cell(2, LedgerModel::MemoryColumn), QStringLiteral("pageable"));
-        QCOMPARE(bench.cell(2, LedgerModel::ErrorColumn), QStringLiteral("–")); // a modelled time cannot tell
+        QCOMPARE(bench.cell(2, LedgerModel::ErrorColumn),
+                 QStringLiteral("–")); // undefined for modelled times
         QVERIFY(bench.cell(2, LedgerModel::PeakColumn).endsWith(QLatin1String(" %")));
 
         auto* filter = find<QLineEdit>(*bench.window, "ledgerFilter");
         QTest::keyClicks(filter, QStringLiteral("X4 explicit"));
         QCOMPARE(bench.ledger.model()->rowCount(), 1);
-        clickRow(bench.ledger, 0); // maps to the right edge
+        clickRow(bench.ledger, 0); // at the right edge
         QCOMPARE(
             bench.window->document().graph().find(bench.window->document().selection().edge->from.node)->name,
             std::string("x4"));
@@ -318,7 +319,7 @@ private Q_SLOTS:
             QFile file(folder.filePath(QStringLiteral("out") + QLatin1String(ending)));
             return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
         };
-        // Predictions have a ledger, too, and no times of their own.
+        // Before a run the ledger has predictions, without measured columns.
         const QByteArray before = exported("csv", Qt::Key_S, ".csv");
         QVERIFY(before.contains("\r\nimages → cuda:0,explicit,false,0,92160,0,,,,,,,"));
         QCOMPARE(before.count(",\"predicted, modelled\"\r\n"), before.count("\r\n") - 1);
@@ -327,7 +328,7 @@ private Q_SLOTS:
         QVERIFY(csv.startsWith("edge,kind,iteration,"));
         QCOMPARE(csv.count("\r\n"), 1 + 2 * 20);
         QCOMPARE(csv.count(",modelled\r\n"), 2 * 20);
-        // Both of an iteration and the three parameters that are staged once; of these the filter asks.
+        // Both copies per iteration and the three parameters staged once; the filter shows only the former.
         QTest::mouseClick(find<QPushButton>(*bench.window, "wholeLedger"), Qt::LeftButton);
         QTest::keyClicks(find<QLineEdit>(*bench.window, "ledgerFilter"), QStringLiteral("explicit"));
         const QByteArray ledger = exported("csv", Qt::Key_S, ".csv");
@@ -352,10 +353,9 @@ private Q_SLOTS:
             QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
             QApplication::sendEvent(&hand.canvas, &help);
             QVERIFY2(QToolTip::text().contains(
-                         band.simulated
-                             ? QStringLiteral("Modelled times: NVIDIA H200 Tensor Core GPU "
-                                              "datasheet (SXM); error unknown.")
-                             : QStringLiteral("Predictions: ")),
+                         band.simulated ? QStringLiteral("Modelled times: NVIDIA H200 Tensor Core GPU "
+                                                         "datasheet (SXM); error unknown.")
+                                        : QStringLiteral("Predictions: ")),
                      qPrintable(QToolTip::text()));
         }
     }
@@ -371,7 +371,7 @@ private Q_SLOTS:
         QToolTip::hideText();
     }
 
-    /// Against sorting each window anew.
+    /// Compared with sorting each window separately.
     void aRollingBandOfNumbers() {
         std::mt19937_64 random(5);
         for (const std::size_t window : {1, 2, 9, 100}) {
@@ -424,7 +424,7 @@ private Q_SLOTS:
         QVERIFY(bench.plot.unitText().contains(QLatin1String("band: median to p95 over 9 iterations")));
         bench.plot.xAxis->setRange(10, 25);
         check(10, 25);
-        bench.key(Qt::Key_3); // bytes a second: no time of a copy, no band
+        bench.key(Qt::Key_3); // bytes per second has no band
         QVERIFY(low->data()->isEmpty());
         QVERIFY(!bench.plot.unitText().contains(QLatin1String("band")));
     }

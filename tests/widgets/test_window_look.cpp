@@ -37,7 +37,7 @@ QStringList visibleLabels(QWidget& in) {
 
 } // namespace
 
-/// One thing is said once, in one form, and stands where it stood.
+/// Each fact is shown once, in one form, at a fixed position.
 class TestWindowLook : public QObject {
     Q_OBJECT
 
@@ -60,13 +60,13 @@ private Q_SLOTS:
         QCoreApplication::processEvents();
         QStringList below;
         for (FixButton* button : visibleFixes(*window)) below << button->accessibleDescription();
-        QCOMPARE(below, beside); // three, not six
+        QCOMPARE(below, beside); // each fix is shown once
         window->bottom().showPage(QStringLiteral("log"));
         QCoreApplication::processEvents();
         QCOMPARE(visibleFixes(*window).size(), std::size_t(3));
     }
 
-    /// Twenty operands on a wrong device that two causes explain.
+    /// Twenty operands on a wrong device, explained by two causes.
     void problemsAreCountedByCauseEverywhere() {
         const auto window = makeWindow();
         window->load(sourcePath("resources/screenshots/twenty-mismatches.twb"));
@@ -96,7 +96,7 @@ private Q_SLOTS:
         for (const int width : {600, 240, 180, 150, 120}) {
             const QString all = button.lines(width).join(QLatin1Char('|'));
             QVERIFY2(!all.contains(QStringLiteral("…")), qPrintable(all));
-            if (width == 600) continue; // both in one line
+            if (width == 600) continue; // both fit into one line
             const QFontMetrics words(twb::font(TextRole::strong));
             const QFontMetrics figures(twb::font(TextRole::smallFigure));
             for (const QString& line : button.lines(width)) {
@@ -122,10 +122,10 @@ private Q_SLOTS:
     void whatAutoMayTakeIsInTheToolbar() {
         const auto window = makeWindow();
         window->load(sourcePath(kAuto));
-        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // the buttons before
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // deletes the previous buttons
         auto* button = find<QPushButton>(*window, "device.cuda:0");
         QCOMPARE(button->text(), QStringLiteral("cuda:0: no hardware"));
-        // The note names it.
+        // The note refers to the button by its text.
         QVERIFY(window->document().graph().notes().begin()->text.find(button->text().toStdString()) !=
                 std::string::npos);
         window->document().setDeviceChoices({{Device::cuda(0), "h200"}});
@@ -160,7 +160,7 @@ private Q_SLOTS:
             names.insert(model->index(row, LedgerModel::EdgeColumn).data().toString());
         QCOMPARE(names.size(), qsizetype(model->rowCount()));
         QVERIFY(names.contains(QStringLiteral("x → cuda:0 for halve")));
-        // The figure that the canvas has, its unit in the head.
+        // The same figure as on the canvas, with the unit in the column's header.
         QCOMPARE(model->index(0, LedgerModel::MedianColumn).data().toString(), QStringLiteral("0.345"));
     }
 
@@ -172,7 +172,7 @@ private Q_SLOTS:
         QVERIFY(window.canvas().width() > 830);
     }
 
-    /// However a tensor is shown, the inspector is as wide as its place in a small window.
+    /// Whichever view of a tensor is chosen, the inspector keeps the width of its dock in a small window.
     void nothingInTheInspectorIsWiderThanIt() {
         GraphMaker g;
         const std::vector<std::int64_t> shape{2, 5, 16, 16};

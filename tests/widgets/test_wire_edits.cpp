@@ -11,7 +11,7 @@ using namespace twb::test;
 
 namespace {
 
-/// a -> sum -> relu -> out on one lane, b -> sum, a lone Exp and a lone Not below.
+/// a -> sum -> relu -> out on one lane, b -> sum, an unconnected Exp and an unconnected Not below.
 struct Chain {
     Graph graph;
     LaneId cpu, cuda;
@@ -59,7 +59,7 @@ private Q_SLOTS:
         hand.press(hand.middle(g.exp));
         hand.moveTo(hand.middle(g.exp) + QPoint(0, -20));
         hand.moveTo(wire);
-        QVERIFY(!hand.window->grab().isNull()); // the preview is drawn
+        QVERIFY(!hand.window->grab().isNull()); // draws the preview
         hand.release(wire);
         QCOMPARE(source(hand, g.exp), std::optional<PortRef>(PortRef{g.relu, 0}));
         QCOMPARE(source(hand, g.out), std::optional<PortRef>(PortRef{g.exp, 0}));
@@ -85,11 +85,11 @@ private Q_SLOTS:
     void whatDoesNotFitOrIsInUseIsOnlyMoved() {
         Chain g;
         WindowHand hand(g.graph);
-        hand.drag(hand.middle(g.negate), hand.onWire(g.last())); // takes bools only
+        hand.drag(hand.middle(g.negate), hand.onWire(g.last())); // accepts bool only
         QCOMPARE(source(hand, g.out), std::optional<PortRef>(PortRef{g.relu, 0}));
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Move not"));
         hand.document.undoStack().undo();
-        hand.drag(hand.middle(g.sum), hand.onWire(g.last())); // has wires of its own
+        hand.drag(hand.middle(g.sum), hand.onWire(g.last())); // already has wires
         QCOMPARE(source(hand, g.out), std::optional<PortRef>(PortRef{g.relu, 0}));
         QCOMPARE(source(hand, g.relu), std::optional<PortRef>(PortRef{g.sum, 0}));
     }
@@ -122,7 +122,7 @@ private Q_SLOTS:
         QCOMPARE(hand.node(fed->node).op, std::string("Gemm"));
         QCOMPARE(source(hand, fed->node), std::optional<PortRef>(PortRef{g.relu, 0}));
         hand.document.undoStack().undo();
-        drop("Equal", hand.onWire(g.last())); // makes bools, of which no root is taken
+        drop("Equal", hand.onWire(g.last())); // returns bool, which Sqrt does not accept
         QCOMPARE(source(hand, g.out), std::optional<PortRef>(PortRef{g.relu, 0}));
     }
 
@@ -137,7 +137,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 1);
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
-        // One that has nothing to hand on just goes.
+        // A node without inputs is deleted without a reconnection.
         hand.click(hand.middle(g.a));
         hand.key(Qt::Key_Delete, Qt::ControlModifier);
         QVERIFY(!source(hand, g.sum, 0));
@@ -162,7 +162,7 @@ private Q_SLOTS:
         Chain g;
         WindowHand hand(g.graph);
         const auto knife = Qt::ControlModifier | Qt::ShiftModifier;
-        // Down between the sources and the sum: both of its wires, no other.
+        // A stroke between the sources and the sum cuts both wires of the sum, and no others.
         const QPoint from =
             hand.pixel({(hand.shape(g.a).rect.right() + hand.shape(g.sum).rect.left()) / 2, 4});
         hand.press(from, knife);
@@ -176,7 +176,7 @@ private Q_SLOTS:
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Cut 2 wires"));
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
-        // Escape, and a stroke through nothing, cut nothing.
+        // After Escape, and if it crosses no wire, the stroke cuts nothing.
         hand.press(from, knife);
         hand.moveTo(from + QPoint(0, 240), knife);
         hand.key(Qt::Key_Escape);

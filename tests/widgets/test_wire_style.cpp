@@ -11,7 +11,7 @@ using namespace twb::test;
 
 namespace {
 
-/// A source of each rank from 0 to 3, each with a reader, one below the other; one of a dtype each.
+/// One source of each rank from 0 to 3 with a consumer, one below the other, each with its own dtype.
 struct Ranks {
     Graph graph;
     LaneId cpu;
@@ -37,7 +37,7 @@ int apart(const QColor& a, const QColor& b) {
     return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue());
 }
 
-/// How many pieces along a line are more of the wire's colour than of the ground's.
+/// The number of segments along a line whose colour is closer to the wire's than to the background's.
 int piecesAlong(const QImage& image, QPointF from, QPointF to, const QColor& color, const QColor& ground) {
     int pieces = 0;
     bool isOn = false;
@@ -80,10 +80,10 @@ private Q_SLOTS:
             QCOMPARE(int(wire.rank), int(i));
             const QPointF end = hand.canvas.toPixel(wire.end);
             const QColor ground = image.pixelColor((end + QPointF(-60, -9)).toPoint());
-            // Beside the wire there are only its strokes.
+            // Beside the wire there are only its rank marks.
             QCOMPARE(piecesAlong(image, end + QPointF(-34, -3), end + QPointF(-9, -3), colors[i], ground),
                      int(i));
-            // Along it one number is dots, and everything else is a line.
+            // Along the wire, rank 0 is dotted and every other rank is solid.
             const int along =
                 piecesAlong(image, end + QPointF(-90, 0), end + QPointF(-50, 0), colors[i], ground);
             if (i == 0)
@@ -105,7 +105,7 @@ private Q_SLOTS:
              {"floating point", "integers", "bool", "strokes: dimensions", "scalar (0-dimensional)",
               "thickness: bytes", "number of wires to a collapsed lane"})
             QVERIFY2(rows.contains(QLatin1String(row)), row);
-        // All of it has room, and each row has a sample beside its text.
+        // The legend is fully visible, and each row has a sample beside its text.
         QVERIFY(hand.canvas.rect().contains(legend->geometry()));
         const QImage image = legend->grab().toImage();
         const double height = double(image.height() - 24) / double(rows.size());

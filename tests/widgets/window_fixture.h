@@ -29,7 +29,7 @@ inline std::shared_ptr<const ProfileLibrary> profiles() {
     return library;
 }
 
-/// Settings of the tests are nobody's own.
+/// Tests use settings of their own.
 inline void isolateSettings() {
     static QTemporaryDir folder;
     qputenv("XDG_DATA_HOME", folder.filePath(QStringLiteral("data")).toLocal8Bit());
@@ -38,13 +38,13 @@ inline void isolateSettings() {
     QApplication::setApplicationName(QStringLiteral("twb-tests"));
 }
 
-/// How often, of the environment; otherwise what a run of all suites has the time for.
+/// The value of an environment variable; otherwise a default short enough for a run of all suites.
 inline int numberFrom(const char* variable, int otherwise) {
     const int number = qEnvironmentVariableIntValue(variable);
     return number > 0 ? number : otherwise;
 }
 
-/// A shown window of a fixed size.
+/// A visible window of a fixed size.
 inline std::unique_ptr<MainWindow> makeWindow() {
     auto window = std::make_unique<MainWindow>(profiles());
     window->resize(1400, 900);
@@ -53,7 +53,7 @@ inline std::unique_ptr<MainWindow> makeWindow() {
     return window;
 }
 
-/// Presses `button` of the next message box, and keeps what it said.
+/// Presses `button` in the next message box and records its text.
 class BoxAnswer : public QObject {
 public:
     explicit BoxAnswer(QMessageBox::StandardButton button) : m_button(button) {
@@ -91,7 +91,7 @@ inline void clickRow(QTableView& table, int row) {
     QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, cell.center());
 }
 
-/// By its text in the menu.
+/// The action with this text.
 inline QAction* action(MainWindow& window, const QString& text) {
     for (QAction* a : window.findChildren<QAction*>())
         if (a->text().remove(QLatin1Char('&')) == text) return a;

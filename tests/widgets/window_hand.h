@@ -19,7 +19,7 @@ inline NodeId addNode(DeltaBuilder& builder, LaneId lane, std::string op, std::s
     return builder.addNode(std::move(node));
 }
 
-/// The real window with a graph of its own, and a hand that works on its canvas by mouse and key events.
+/// The real window with the given graph, operated by mouse and key events on its canvas.
 struct WindowHand {
     std::unique_ptr<MainWindow> window;
     CanvasWidget& canvas;
@@ -45,7 +45,7 @@ struct WindowHand {
     QPoint output(NodeId id, int port = 0) const {
         return pixel(portPosition(shape(id), PortSide::output, port));
     }
-    /// A point of a wire's way, t in [0, 1].
+    /// A point on a wire, t in [0, 1].
     QPoint onWire(const Edge& edge, double t = 0.5) const {
         return pixel(canvas.scene().path(*canvas.scene().wire(edge)).at(t));
     }
@@ -56,13 +56,13 @@ struct WindowHand {
     void press(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
         QTest::mousePress(&canvas, Qt::LeftButton, modifiers, at);
     }
-    /// QTest::mouseMove carries no buttons, and a drag is a move with a button down.
+    /// QTest::mouseMove has no buttons, but a drag is a move with a pressed button.
     void moveTo(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
         QMouseEvent event(QEvent::MouseMove, at, canvas.mapToGlobal(at), Qt::NoButton, Qt::LeftButton,
                           modifiers);
         QApplication::sendEvent(&canvas, &event);
     }
-    /// The pointer, with no button down.
+    /// Moves the pointer without a button.
     void hover(QPoint at) {
         QMouseEvent event(QEvent::MouseMove, at, canvas.mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
         QApplication::sendEvent(&canvas, &event);
@@ -75,7 +75,7 @@ struct WindowHand {
         for (int step = 1; step <= 4; ++step) moveTo(from + (to - from) * step / 4, modifiers);
         release(to, modifiers);
     }
-    /// To the window, as the keyboard would: shortcuts count.
+    /// Sends a key to the window as a keyboard does, including shortcuts.
     void key(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(&canvas, key, modifiers); }
     int undoSteps() const { return document.undoStack().index(); }
 };

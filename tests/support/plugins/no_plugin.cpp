@@ -1,2 +1,2 @@
-// A library that is no plugin at all.
+// A library that is not a plugin.
 extern "C" __attribute__((visibility("default"))) int something() { return 1; }
