@@ -18,15 +18,15 @@ struct ProjectOutputOptions {
     void addTo(CLI::App& command, const std::string& doc);
 };
 
-/// The changed copy of the project `source`. Found wrong before the work begins: a path that is another file
-/// of the command, the project itself without --force, a file that is not a project.
+/// The changed copy of the project `source`. Reports these errors before the work begins: the path is another
+/// file of the command, the project itself without --force, or a file that is not a project.
 class ProjectOutput {
 public:
     /// Throws as FileClaims does.
     ProjectOutput(const ProjectOutputOptions& options, const std::string& source,
                   const PlacementOptions& placement);
-    /// Does nothing without a path. Throws Error(io), also where the copy would not find tensors that lie
-    /// beside the project.
+    /// Does nothing without a path. Throws Error(io), also if the copy could not find tensors stored beside
+    /// the project.
     void save(const Graph& graph) const;
 
 private:

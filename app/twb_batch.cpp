@@ -137,7 +137,7 @@ public:
                 m_waiting.push_back(i);
             }
         }
-        // Even a batch that is killed leaves its mark, by which the next one knows its folder.
+        // Written at the start, so that the next batch recognises the folder even if this batch is killed.
         if (m_folder.isKept()) writeSummary(m_folder.path(), m_axes, known());
         std::reverse(m_waiting.begin(), m_waiting.end()); // taken from the back
         runWaiting(members);

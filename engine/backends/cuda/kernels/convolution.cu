@@ -26,14 +26,15 @@ struct Sizes {
     std::int64_t depth() const { return inChannels * window.tapCount(); }
 };
 
-/// A window of one element that goes over every element once unfolds into its input.
+/// A window of one element that visits every element once; its columns are the input itself.
 bool unfoldsToItself(const Window& window) {
     return std::all_of(window.axes.begin(), window.axes.end(), [](const WindowAxis& axis) {
         return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
     });
 }
 
-/// Each group's results from one channel: too little for a product of matrices.
+/// Computes each group's results directly if they come from a single channel, which is too little for a
+/// matrix product.
 template <class T, class Slide> struct ConvolveDepthwise {
     Slide window;
     const T *in, *weight, *bias;
@@ -130,7 +131,7 @@ void convTransposeKernel(const KernelCall& call) {
     const std::int64_t outs = s.window.outCount();
     const std::int64_t depth = s.depth();
     const std::int64_t ofImage = s.groups * depth * outs;
-    // What columns hold is added up, so those of f16 and bf16 are f32.
+    // The columns are summed up, so f16 and bf16 use f32 for them.
     const DType between = isHalfWidth(y.dtype) ? DType::f32 : y.dtype;
     const std::int64_t images = imagesAtATime(ofImage, s.batch, between);
     const Scratch columns(call.queue, static_cast<std::size_t>(images * ofImage) * sizeOf(between));

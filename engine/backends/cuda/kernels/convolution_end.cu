@@ -8,7 +8,7 @@
 namespace twb::cuda {
 namespace {
 
-/// V neighbours of y at a time, which are of one channel.
+/// Handles V adjacent elements of y, all of one channel.
 template <class T, int V, class F> struct EndChannels {
     T* y;
     const T *bias, *other; ///< null: none

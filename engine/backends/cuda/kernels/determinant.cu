@@ -9,7 +9,7 @@
 namespace twb::cuda {
 namespace {
 
-/// Eliminates in memory of its own. A thread for each matrix: stacks are of many small ones.
+/// Eliminates in scratch memory with one thread per matrix, for stacks of many small matrices.
 template <class T> struct Determinant {
     double* matrices;
     std::int64_t n;
@@ -20,8 +20,8 @@ template <class T> struct Determinant {
     }
 };
 
-/// The element of a column that elimination goes on with, as determinant() (ops/elimination.h) finds it: the
-/// first of the largest; a NaN only where it is the first of all.
+/// The pivot of a column, chosen as in determinant() (ops/elimination.h): the first of the largest elements;
+/// NaN only if it is the column's first element.
 struct Pivot {
     double value = 0;
     std::int64_t row = -1;
@@ -42,7 +42,7 @@ struct LargerPivot {
     }
 };
 
-/// The same by a block for each: a large matrix's rows are taken on by some threads each.
+/// The same with one block per large matrix, whose threads share the rows.
 template <class T> struct DeterminantByTeam {
     double* matrices;
     std::int64_t n;
@@ -90,7 +90,7 @@ void detKernel(const KernelCall& call) {
     withStoredFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         const std::int64_t n = in.shape[in.shape.rank() - 1];
-        // Of this size on forEachRow() makes blocks of teams.
+        // From this size on, forEachRow() forms teams of whole blocks.
         if (n * n > 1024)
             forEachRow(call.queue, out.elementCount(), n * n,
                        DeterminantByTeam<T>{memory.as<double>(), n, out.as<T>()});

@@ -21,7 +21,7 @@ template <class T> struct StoreSum {
     }
 };
 
-/// One einsum over operands of one dtype, in which it is worked out: f32, f64 or integers of 32 or 64 bits.
+/// One einsum over operands of a common dtype: f32, f64 or integers of 32 or 64 bits.
 class Einsum {
 public:
     Einsum(Queue& queue, const EinsumEquation& equation, const EinsumSizes& sizes)
@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    /// A dense tensor that lives as long as this.
+    /// A dense tensor that owns its memory.
     TensorView make(DType dtype, Shape shape) {
         TensorView view{nullptr, dtype, std::move(shape), {}};
         view.strides = denseStrides(view.shape);
@@ -46,7 +46,7 @@ private:
         return view;
     }
 
-    /// Sums over the labels that nobody else needs.
+    /// Sums over the labels that neither another operand nor the result has.
     void sumOut(EinsumTerm& term, const EinsumLabels& needed) {
         std::array<bool, kMaxRank> reduced{};
         EinsumLabels left;
@@ -101,7 +101,7 @@ private:
     std::deque<Scratch> m_memory;
 };
 
-/// Integers narrower than products take are widened; wrapping, the low bits are the same.
+/// Integers narrower than the matrix product's types are widened; with wraparound the low bits are the same.
 DType workingType(DType dtype) {
     if (isHalfWidth(dtype)) return DType::f32;
     return isInteger(dtype) && sizeOf(dtype) < 4 ? DType::i64 : dtype;

@@ -34,7 +34,7 @@ void col2ImKernel(const KernelCall& call) {
 
 // DeformConv
 
-/// Columns as Unfold makes them, of windows whose taps are moved.
+/// The columns of Unfold, for windows whose taps are displaced.
 template <class T> struct UnfoldDeformed {
     using W = Wide<T>;
     WindowAxis down, across;
@@ -46,7 +46,7 @@ template <class T> struct UnfoldDeformed {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t row = places(i);
         const std::int64_t p = i - row * places.divisor();
-        const std::int64_t plane = taps(row); // of the images that are unfolded together
+        const std::int64_t plane = taps(row); // among the images unfolded together
         const std::int64_t tap = row - plane * taps.divisor();
         const std::int64_t image = channels(plane);
         const std::int64_t channel = plane - image * channels.divisor();
@@ -70,7 +70,7 @@ void deformConvKernel(const KernelCall& call) {
     const TensorView& y = call.outputs[0];
     if (y.elementCount() == 0) return;
     const DenseView x(call.queue, call.inputs[0]);
-    // What is taken between elements keeps its digits: f16 and bf16 are worked with in f32.
+    // Interpolation keeps its precision: f16 and bf16 are computed in f32.
     const DType between = isHalfWidth(y.dtype) ? DType::f32 : y.dtype;
     const ConvertedView w(call.queue, between, call.inputs[1]);
     const ConvertedView bias(call.queue, between, call.input(3));

@@ -14,8 +14,8 @@
 namespace twb::cuda {
 namespace {
 
-// Transforms of many signals at a time, in double, by the methods of ops/fourier_plan.h: a kernel for each
-// round of Cooley and Tukey's.
+// Transforms many signals at once, in double, by the methods of ops/fourier_plan.h, with one kernel per round
+// of Cooley and Tukey's method.
 
 struct Complex {
     double real, imaginary;
@@ -37,7 +37,7 @@ TWB_HOST_DEVICE inline Complex rootOfUnity(double turns) {
     return {std::cos(angle), std::sin(angle)};
 }
 
-/// Where element `i` of a power of two of them stands before the first round.
+/// The bit-reversed index of element `i`: its position before the first round.
 TWB_HOST_DEVICE inline std::int64_t reversed(std::int64_t i, int bits) {
     std::int64_t out = 0;
     TWB_ROLLED
@@ -65,7 +65,7 @@ struct MakeChirp {
     std::int64_t length, size;
     int bits;
     TWB_HOST_DEVICE void operator()(std::int64_t n) const {
-        // n² mod 2N, kept small so that the angle keeps its digits.
+        // n² mod 2N, which keeps the angle small and therefore precise.
         const auto square = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(n) %
                             static_cast<std::uint64_t>(2 * length);
         chirp[n] = rootOfUnity(static_cast<double>(square) / static_cast<double>(2 * length));
@@ -74,7 +74,7 @@ struct MakeChirp {
     }
 };
 
-/// One round on all signals: two halves of blocks become one.
+/// One round on all signals: pairs of blocks are combined.
 struct Butterfly {
     Complex* data;
     const Complex* roots;
@@ -91,12 +91,12 @@ struct Butterfly {
     }
 };
 
-/// What lies at element k of signal n.
+/// Element k of signal n.
 struct Signals {
     const double *data, *window; ///< window null: all 1
-    std::int64_t parts;          ///< of a number: 1 or 2
-    std::int64_t inner, size;    ///< signals lie side by side, `inner` of them, each with `size` elements
-    std::int64_t frames, step;   ///< of each signal `frames` overlapping pieces are taken
+    std::int64_t parts;          ///< per number: 1 (real) or 2 (complex)
+    std::int64_t inner, size;    ///< `inner` signals are interleaved, each with `size` elements
+    std::int64_t frames, step;   ///< each signal is split into `frames` overlapping frames
 
     TWB_HOST_DEVICE Complex operator()(std::int64_t n, std::int64_t k) const {
         const std::int64_t element = n % frames * step + k;
@@ -120,7 +120,7 @@ struct Load {
         const std::int64_t k = i - n * size;
         Complex value{0, 0};
         if (k < length) value = signals(first + n, k);
-        // The inverse is the transform of the conjugate, conjugated.
+        // The inverse is the conjugate of the transform of the conjugate.
         if (inverse) value = value.conjugate();
         if (chirp && k < length) value = value * chirp[k];
         data[n * size + reversed(k, bits)] = value;
@@ -173,7 +173,7 @@ public:
         rounds(m_filter.as<Complex>(), 1, false);
     }
 
-    /// `count` transforms, of which the first `bins` numbers go to `out`.
+    /// Runs `count` transforms and stores the first `bins` numbers of each in `out`.
     void run(const Signals& signals, std::int64_t count, std::int64_t bins, const TensorView& out) {
         constexpr std::int64_t most = std::int64_t{256} << 20;
         const auto each = static_cast<std::int64_t>(bytes(m_size));
@@ -214,14 +214,14 @@ private:
 
     Queue& m_queue;
     const std::int64_t m_length;
-    const std::int64_t m_size; ///< the power of two that is worked with
+    const std::int64_t m_size; ///< the power of two used internally
     const int m_bits;
     const bool m_inverse;
     const Scratch m_roots, m_chirp, m_filter;
 };
 
 std::int64_t lengthOf(double value, const char* what) {
-    constexpr double most = 0x1p30; // more does not fit a GPU, and its squares would not fit 64 bits
+    constexpr double most = 0x1p30; // longer ones exceed a GPU's memory, and their squares exceed 64 bits
     if (!(value >= 1) || value > most || value != std::floor(value))
         throw Error(ErrorCode::invalidArgument,
                     std::string(what) +

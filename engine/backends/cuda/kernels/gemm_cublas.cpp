@@ -48,7 +48,7 @@ cublasComputeType_t computeTypeOf(const Queue& queue, DType dtype) {
     return dtype == DType::f32 && queue.allowsTf32() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/// alpha and beta in the type that the library reads them in.
+/// alpha and beta in the scalar type that the library expects.
 struct Factors {
     explicit Factors(const Product& p)
         : isDouble(p.dtype == DType::f64), numbers{p.alpha, p.beta}, floats{static_cast<float>(p.alpha),
@@ -92,7 +92,7 @@ void set(const Queue& queue, cublasLtMatmulDesc_t description, cublasLtMatmulDes
     check(queue, cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof(value)));
 }
 
-/// What the choice of an algorithm follows from, the GPU first.
+/// The parameters that determine an algorithm, starting with the GPU.
 using Key = std::tuple<int, DType, DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool,
                        std::int64_t, bool, cublasLtEpilogue_t, std::uint32_t, bool, std::size_t>;
 
@@ -117,7 +117,7 @@ Key keyOf(Queue& queue, const Product& p, cublasLtEpilogue_t epilogue, std::uint
 
 using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
 
-/// Nothing where the library has none.
+/// An entry without a value means that the library has no algorithm.
 KnownChoices<Key, Algorithm>& choices() {
     static KnownChoices<Key, Algorithm> all;
     return all;
@@ -135,14 +135,14 @@ cublasLtEpilogue_t epilogueOf(const ProductEnd& end) {
     return end.row ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// What all these addresses are multiples of, up to 256 bytes.
+/// The largest common alignment of these addresses, at most 256 bytes.
 std::uint32_t alignmentOf(std::initializer_list<const void*> addresses) {
     std::uintptr_t all = 256;
     for (const void* address : addresses) all |= reinterpret_cast<std::uintptr_t>(address);
     return std::uint32_t{1} << std::countr_zero(all);
 }
 
-/// The library's first choice; nothing where it has none.
+/// The library's first choice; nothing if it has none.
 Algorithm choose(Queue& queue, const Product& p, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t b,
                  cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t c, std::uint32_t alignment) {
     cublasLtMatmulPreference_t made = nullptr;
@@ -157,7 +157,7 @@ Algorithm choose(Queue& queue, const Product& p, cublasLtMatmulDesc_t product, c
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
         prefer(operand, alignment);
-    // Where k is cut, the parts' sums are added up in f32, not in what C is stored in.
+    // If k is split, partial sums are added in f32, not in C's type.
     const std::uint32_t reductions =
         isHalfWidth(p.result) ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK;
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
@@ -168,7 +168,7 @@ Algorithm choose(Queue& queue, const Product& p, cublasLtMatmulDesc_t product, c
     return status == CUBLAS_STATUS_SUCCESS && count > 0 ? Algorithm(best.algo) : std::nullopt;
 }
 
-/// One launch of a product with its end; false where the library has none for it.
+/// Launches a product with its epilogue; false if the library has no algorithm for it.
 bool launchWithEnd(Queue& queue, const Product& p, const ProductEnd& end) {
     auto* const handle = static_cast<cublasLtHandle_t>(queue.blasLtHandle());
     const Factors factors(p);
@@ -201,20 +201,20 @@ bool launchWithEnd(Queue& queue, const Product& p, const ProductEnd& end) {
                        p.c, c.get(), p.c, c.get(), &**algorithm, workspace.data, workspace.bytes,
                        static_cast<cudaStream_t>(queue.stream()));
     if (done == CUBLAS_STATUS_SUCCESS) return true;
-    choices().keep(key, std::nullopt); // the plain way says what is wrong, if that fails as well
+    choices().keep(key, std::nullopt); // if the plain product fails, too, it reports the error
     return false;
 }
 
-// What the library's activations make of a NaN, and which Gelu its own is, its documentation leaves open.
+// The library's documentation does not say how its activations treat NaN, or which form of Gelu it has.
 
-/// Numbers that every dtype has.
+/// Numbers that every dtype represents exactly.
 constexpr std::array<float, 8> kAsked{
     std::numeric_limits<float>::quiet_NaN(), -4, -2.75F, -1.5F, -0.25F, 0, 0.5F, 2};
 
 bool isAsWanted(float got, float x, Activation activation, DType dtype) {
     const float wanted = activation == Activation::relu ? element::Relu{}(x) : element::GeluTanh{}(x);
     if (std::isnan(wanted)) return std::isnan(got);
-    // At -2.75 the two forms of Gelu are 5e-4 apart, which f16 and bf16 do not show.
+    // At -2.75 the two forms of Gelu differ by 5e-4, which f16 and bf16 do not resolve.
     const float precision = dtype == DType::f32 ? 1e-4F : dtype == DType::f16 ? 2e-3F : 2e-2F;
     return std::fabs(got - wanted) <= precision * std::max(1.0F, std::fabs(wanted));
 }
@@ -249,8 +249,8 @@ template <class T> bool givesOnnxNumbersIn(Queue& queue, DType dtype, Activation
     return true;
 }
 
-/// Whether it gives ONNX's numbers, found by a product that passes kAsked through. Waits for the GPU, once
-/// for each dtype.
+/// Whether the library's activation agrees with ONNX, determined by a product that passes kAsked through.
+/// Waits for the GPU once per dtype.
 bool givesOnnxNumbers(Queue& queue, DType dtype, Activation activation) {
     static std::mutex mutex;
     static std::map<std::tuple<int, DType, Activation, bool>, bool> known;
@@ -276,7 +276,7 @@ void multiply(Queue& queue, const Product& p) {
     const cudaDataType_t type = dataTypeOf(p.dtype);
     const cudaDataType_t result = dataTypeOf(p.result);
     const cublasComputeType_t compute = computeTypeOf(queue, p.dtype);
-    if (p.batches == 1) // there are more kernels for one than for a batch
+    if (p.batches == 1) // the library has more kernels for single products than for batches
         return check(queue,
                      cublasGemmEx_64(blas, operationOf(p.b), operationOf(p.a), p.n, p.m, p.k, factors.alpha(),
                                      p.b.data, type, stride(p.b), p.a.data, type, stride(p.a), factors.beta(),

@@ -18,7 +18,7 @@
 namespace twb::cuda {
 namespace {
 
-/// A value of the host as elements are stored.
+/// Fills the output with a host value, converted to its dtype.
 template <class Number> void fillWith(const KernelCall& call, Number value) {
     withAny(call.outputs[0].dtype, [&](auto zero) {
         const auto element = element::cast<decltype(zero)>(value);
@@ -29,7 +29,7 @@ template <class Number> void fillWith(const KernelCall& call, Number value) {
 template <std::int32_t Value> void fillKernel(const KernelCall& call) { fillWith(call, Value); }
 
 void valueKernel(const KernelCall& call) {
-    // An integer that is written as one keeps all its digits.
+    // An integer literal keeps all its digits.
     if (const auto* integer = std::get_if<std::int64_t>(call.attributes.find("value")))
         return fillWith(call, *integer);
     fillWith(call, call.attributes.number("value"));
@@ -65,7 +65,7 @@ template <class T> struct FloatProgression {
     }
 };
 
-/// Of unsigned integers of the element's size, in which those with a sign wrap around alike.
+/// Computed in unsigned integers of the element's size, where signed ones wrap around in the same way.
 template <class T> struct IntegerProgression {
     T* out;
     std::uint64_t start, delta;
@@ -74,7 +74,7 @@ template <class T> struct IntegerProgression {
     }
 };
 
-/// What `port`, which the host reads, or else the attribute says.
+/// The value of the host input `port`, or else of the attribute.
 template <class Number> Number boundOf(const KernelCall& call, std::size_t port, const char* name) {
     const TensorView given = call.input(port);
     if (!given.data) {
@@ -141,7 +141,7 @@ void eyeLikeKernel(const KernelCall& call) {
     });
 }
 
-// What a shape tells
+// Shape and Size
 
 void shapeKernel(const KernelCall& call) {
     const Shape& shape = call.inputs[0].shape;
@@ -161,7 +161,7 @@ void sizeKernel(const KernelCall& call) {
 
 // Windows of signals
 
-/// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N); N is one less for a symmetric window.
+/// a₀ − a₁ cos(2πn/N) + a₂ cos(4πn/N), where N is one less for a symmetric window.
 template <class T> struct CosineWindow {
     T* out;
     double period, a0, a1, a2;
@@ -257,7 +257,7 @@ void uniformKernel(const KernelCall& call) {
     });
 }
 
-/// What stands in for a tensor that nobody has given yet.
+/// Stands in for data that is not given yet.
 void inputKernel(const KernelCall& call) {
     if (isFloating(call.outputs[0].dtype))
         normal(call, 0, 1);
@@ -288,13 +288,13 @@ void bernoulliKernel(const KernelCall& call) {
 
 // Multinomial
 
-/// The first of the largest; a NaN only where it is the first of all.
+/// The first of the largest elements; NaN only if it is the first element.
 struct LargerChance {
     TWB_HOST_DEVICE void merge(double& state, double other) const { state = state < other ? other : state; }
 };
 
-/// The running sums of e ^ (x − max x) of each row: one after the other, so that they are the host's, bit for
-/// bit. A block, or one thread, for a row.
+/// The running sums of e ^ (x − max x) of each row, added in order, so that they equal the host's bit by bit.
+/// One block or one thread per row.
 struct SumChances {
     const double* x;
     double* sums;
@@ -313,7 +313,7 @@ struct SumChances {
         if (!team.isFirst()) return;
         double sum = 0;
         std::int64_t c = 0;
-        // Loads that do not wait for the sums.
+        // Loads several terms before adding them, so that loads do not wait for sums.
         constexpr int atOnce = 8;
         for (; c + atOnce <= classes; c += atOnce) {
             double terms[atOnce];
@@ -361,7 +361,7 @@ void multinomialKernel(const KernelCall& call) {
     if (rows * classes == 0) return;
     const ConvertedView x(call.queue, DType::f64, call.inputs[0]);
     const Scratch sums(call.queue, static_cast<std::size_t>(rows * classes) * sizeof(double));
-    // Of few classes most of the work is the running sum, which is one thread's.
+    // With few classes, most of the work is the running sum, which is serial.
     forEachRow(call.queue, rows, classes,
                SumChances{x.as<double>(), sums.as<double>(), classes, call.queue.fault()},
                classes > 1024 ? TeamOf::rowLength : TeamOf::one);

@@ -62,7 +62,7 @@ void gatherKernel(const KernelCall& call) {
 // GatherElements
 
 template <class T, class I> struct GatherElements {
-    Walk<1> base; ///< where the element would be if its index were 0
+    Walk<1> base; ///< of the element for index 0
     const T* in;
     T* out;
     IndexView<I> at;
@@ -97,7 +97,7 @@ void gatherElementsKernel(const KernelCall& call) {
 
 // GatherND
 
-/// Axes that tuples of indices name.
+/// The axes addressed by tuples of indices.
 struct Tuples {
     IndexView<std::int64_t> at;
     int depth, firstAxis;
@@ -112,7 +112,7 @@ struct Tuples {
         for (int i = 0; i < depth; ++i) sizes[static_cast<std::size_t>(i)] = data[first + i];
     }
 
-    /// Which of the blocks behind the axes tuple `t` names, -1 when there is none.
+    /// The block addressed by tuple `t`; -1 if an index is out of range.
     TWB_HOST_DEVICE std::int64_t block(std::int64_t t, Fault* fault) const {
         std::int64_t out = 0;
         TWB_ROLLED
@@ -176,7 +176,7 @@ template <class T> struct OneHot {
         const std::int64_t rest = inner(i);
         const std::int64_t outer = depth(rest);
         std::int64_t at = indices[outer * inner.divisor() + i - rest * inner.divisor()];
-        // An index out of range leaves nothing on.
+        // An index out of range leaves all elements off.
         if (at < 0) at += depth.divisor();
         out[i] = values[at == rest - outer * depth.divisor() ? valueStep : 0];
     }

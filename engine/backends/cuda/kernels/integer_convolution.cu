@@ -10,7 +10,7 @@
 namespace twb::cuda {
 namespace {
 
-/// A scale or a zero point: one number, or one for each channel.
+/// A scale or a zero point: one number, or one per channel.
 template <class T> struct PerChannel {
     const T* values; ///< null: `otherwise`
     bool isOne;
@@ -24,7 +24,7 @@ template <class T> struct PerChannel {
     }
 };
 
-/// Convolution of bytes less their zero points; sums are of 32 bits and wrap around.
+/// A convolution of bytes minus their zero points; sums have 32 bits and wrap around.
 struct SumBytes {
     SlidingWindow window; ///< over dense planes
     const std::int32_t *x, *w;
@@ -62,7 +62,7 @@ struct SumBytes {
     }
 };
 
-/// What the sums of one launch read.
+/// The operands of one launch.
 class Operands {
 public:
     Operands(const KernelCall& call, std::size_t x, std::size_t zeroX, std::size_t w, std::size_t zeroW)
@@ -113,7 +113,8 @@ template <class T> struct StoreQuantized {
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t channel = i / sums.window.outCount % sums.results;
-        // In f32, as ONNX's reference does: a result halfway between two integers shows the difference.
+        // In f32 like ONNX's reference: the precision decides how a result halfway between two integers is
+        // rounded.
         const float factor = scaleX[0] * scaleW[channel] / scaleY[0];
         const auto sum = static_cast<float>(std::int64_t{sums.at(i)} + bias[channel]);
         const double value = static_cast<double>(std::nearbyint(sum * factor)) + zeroY[0];

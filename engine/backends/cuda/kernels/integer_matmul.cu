@@ -8,7 +8,7 @@
 namespace twb::cuda {
 namespace {
 
-/// One element of a product of integers, which wraps around alike with a sign and without.
+/// One element of an integer product; wraparound is the same for signed and unsigned integers.
 template <class T> struct DotOfIntegers {
     const T *a, *b;
     T* c;
@@ -29,7 +29,7 @@ template <class T> struct DotOfIntegers {
     }
 };
 
-/// Scales and zero points of A are by row, those of B by column, so a list of A's stands upright.
+/// A's scales and zero points are per row and B's per column, so a list for A becomes a column vector.
 TensorView upright(TensorView view, int rank) {
     if (view.shape.rank() != 1 || view.shape[0] == 1 || rank < 2) return view;
     view.shape = Shape{view.shape[0], 1};
@@ -37,7 +37,7 @@ TensorView upright(TensorView view, int rank) {
     return view;
 }
 
-/// An operand of bytes in i32, with its zero point taken off.
+/// An operand of bytes as i32, minus its zero point.
 class Shifted {
 public:
     Shifted(Queue& queue, const TensorView& in, const TensorView& zero, int uprightRank)
@@ -70,7 +70,7 @@ void matMulIntegerKernel(const KernelCall& call) {
     multiplyBytes(call, 0, 2, 1, 3, call.outputs[0]);
 }
 
-/// Sums in i32, scaled in double and rounded once: halves to the even number, then to what the type holds.
+/// Sums in i32, scales in double and rounds once, halves to even, with saturation.
 template <class T> struct Requantize {
     Walk<4> walk;
     const std::int32_t* sums;

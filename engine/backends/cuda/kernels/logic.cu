@@ -63,7 +63,7 @@ void bitShiftKernel(const KernelCall& call) {
         bitsKernel<element::ShiftRight>(call);
 }
 
-/// out = condition ? x : y, whose elements are moved and not looked at.
+/// out = condition ? x : y, moving elements without arithmetic.
 template <class T> struct Select {
     static constexpr int V = kPackOf<T>;
     Walk<4> walk;

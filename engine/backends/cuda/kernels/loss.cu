@@ -11,7 +11,7 @@
 namespace twb::cuda {
 namespace {
 
-/// Sums of losses and of the weights that they had.
+/// Sums of losses and of their weights.
 struct LossSums {
     double loss = 0, weight = 0;
     TWB_HOST_DEVICE LossSums& operator+=(const LossSums& other) {
@@ -21,8 +21,7 @@ struct LossSums {
     }
 };
 
-/// The losses of logarithms of probabilities, (N, C, D) as one reads them: each in `items` or, by a team for
-/// each part, their sums.
+/// The losses of log-probabilities (N, C, D): each one in `items`, or their sums, with one team per part.
 template <class W, class T> struct SumLosses {
     const W* logarithms; ///< dense
     const T* weight;     ///< null: all 1
@@ -71,7 +70,7 @@ template <class T> struct FinishLoss {
     }
 };
 
-/// `logarithms`: dense, of what arithmetic on the output's dtype is done in.
+/// `logarithms` is dense and has the type of the arithmetic for the output's dtype.
 void loss(const KernelCall& call, const void* logarithms) {
     const Shape& shape = call.inputs[0].shape;
     const ConvertedView targets(call.queue, DType::i64, call.inputs[1]);

@@ -17,7 +17,7 @@ void matMulKernel(const KernelCall& call) {
 
 // Gemm
 
-/// Fractional factors of integers: as ONNX's reference does, in double, cut at the end.
+/// Integers with fractional factors are computed in double and truncated, as in ONNX's reference.
 template <class T> struct ScaleIntegers {
     double alpha, beta;
     TWB_HOST_DEVICE T operator()(T product, T added) const {

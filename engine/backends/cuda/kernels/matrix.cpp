@@ -88,7 +88,7 @@ void multiplyStacks(Queue& queue, const MatrixStack& a, const MatrixStack& b, co
                     double alpha) {
     Product product = productOf(a, b, out);
     product.alpha = alpha;
-    // Many matrices times one are one taller matrix times it.
+    // A stack of matrices times a single matrix is one taller matrix times that matrix.
     if (b.view().shape.rank() == 2 && isDense(a.view()) && product.k > 0) {
         product.m = out.elementCount() / product.n;
         product.a = {a.view().data, product.k, false, 0};
@@ -97,7 +97,7 @@ void multiplyStacks(Queue& queue, const MatrixStack& a, const MatrixStack& b, co
     const TensorView batchA = a.batch();
     const TensorView batchB = b.batch();
     const Walk<2> walk = walkOf<2>(*broadcast(batchA.shape, batchB.shape), {&batchA, &batchB});
-    // Along the innermost axis of the batch the distances are the same.
+    // Along the innermost batch axis, matrices are a constant stride apart.
     product.batches = walk.innerSize();
     product.a.batchStride = walk.innerStride(0);
     product.b.batchStride = walk.innerStride(1);

@@ -11,14 +11,14 @@
 #include <cmath>
 #include <limits>
 
-// What is done to features before a model sees them: ai.onnx.ml.
+// The ops of ai.onnx.ml that prepare features for a model.
 
 namespace twb::cuda {
 namespace {
 
 std::int64_t featuresOf(const Shape& shape) { return shape.rank() == 0 ? 1 : columnsOf(shape); }
 
-/// A list with an entry for each feature; one entry serves all.
+/// A list with one entry per feature, or a single entry for all.
 template <class T> struct PerFeature {
     const T* values; ///< null: `otherwise`
     std::int64_t count;
@@ -28,14 +28,14 @@ template <class T> struct PerFeature {
     PerFeature(const Uploaded<T>& list, T standard, const Shape& shape)
         : values(list.data()), count(list.size()), otherwise(standard),
           columns(std::max<std::int64_t>(featuresOf(shape), 1), shape.elementCount()) {}
-    /// Of element `i`.
+    /// The entry for element `i`.
     TWB_HOST_DEVICE T operator[](std::int64_t i) const {
         if (!values) return otherwise;
         return values[count == 1 ? 0 : i - columns(i) * columns.divisor()];
     }
 };
 
-/// x > threshold for integers: x > ⌊threshold⌋, which T may not hold.
+/// x > threshold is equivalent to x > ⌊threshold⌋ for integers, which may be out of T's range.
 template <class T> struct IsAbove {
     T least;
     bool all;
@@ -80,7 +80,7 @@ void scalerKernel(const KernelCall& call) {
 
 enum class RowNorm : std::uint8_t { most, l1, l2 };
 
-/// A NaN stays: nothing is greater.
+/// NaN compares false with everything and stays.
 struct KeepMost {
     TWB_HOST_DEVICE void merge(double& state, double x) const { state = x > state || x != x ? x : state; }
 };
@@ -149,7 +149,7 @@ void imputerKernel(const KernelCall& call) {
                 element::cast<T>(call.attributes.number("replaced_value_float")));
         } else {
             const std::int64_t replaced = call.attributes.integer("replaced_value_int64");
-            // What T does not hold is nowhere to be replaced.
+            // A value out of T's range does not occur in the input.
             if (static_cast<std::int64_t>(static_cast<T>(replaced)) != replaced)
                 return copyView(call.queue, in.view(), out);
             run(call.attributes.integers("imputed_value_int64s"), static_cast<T>(replaced));
@@ -157,10 +157,10 @@ void imputerKernel(const KernelCall& call) {
     });
 }
 
-/// Rows of one input among those of the result: cut, or filled up with zeros.
+/// Copies the rows of one input into the result, truncated or padded with zeros.
 template <class T> struct PlaceFeatures {
     const T* x;
-    float* y; ///< from the input's first column on
+    float* y; ///< starts at the input's first column
     std::int64_t own, width, columns;
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t row = i / width;

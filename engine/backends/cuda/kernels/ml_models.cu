@@ -12,7 +12,7 @@
 #include <limits>
 #include <map>
 
-// Linear models, and ops that look elements up in a list: ai.onnx.ml.
+// Linear models and lookup ops of ai.onnx.ml.
 
 namespace twb::cuda {
 namespace {
@@ -36,9 +36,9 @@ struct FinishRow {
     double* scores;
     std::int64_t targets;
     ScoreTransform how;
-    const std::int64_t* labels; ///< null: no class is chosen
+    const std::int64_t* labels; ///< null: no class is requested
     std::int64_t* chosen;
-    float* out; ///< null: not asked for
+    float* out; ///< null: not requested
     TWB_HOST_DEVICE void operator()(std::int64_t row) const {
         double* const own = scores + row * targets;
         if (labels) {
@@ -83,14 +83,14 @@ void linearClassifierKernel(const KernelCall& call) {
     linear(call, labels.size(), &labels, 1);
 }
 
-// Lists to look elements up in
+// Lookup in lists
 
-/// Keys in ascending order, each with what it stands for.
+/// Keys in ascending order, each with its value.
 template <class V> struct Lookup {
     const std::int64_t* keys;
     const V* values;
     std::int64_t count;
-    /// Where `key` stands, or -1.
+    /// The position of `key`, or -1.
     TWB_HOST_DEVICE std::int64_t find(std::int64_t key) const {
         std::int64_t low = 0;
         std::int64_t high = count;
@@ -128,7 +128,7 @@ template <class T> struct MarkCategory {
     float* y; ///< zeros
     Lookup<std::int64_t> places;
     std::int64_t categories;
-    Fault* fault; ///< null: what is no category is left at zeros
+    Fault* fault; ///< null: unknown categories become zeros
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         std::int64_t at = -1;
         bool isWhole = true;
@@ -144,7 +144,7 @@ template <class T> struct MarkCategory {
 
 void oneHotEncoderKernel(const KernelCall& call) {
     const std::vector<std::int64_t> categories = call.attributes.integers("cats_int64s");
-    std::map<std::int64_t, std::int64_t> entries; // of equal ones the last counts
+    std::map<std::int64_t, std::int64_t> entries; // for equal keys, the last one
     for (std::size_t i = 0; i < categories.size(); ++i) entries[categories[i]] = static_cast<std::int64_t>(i);
     const UploadedLookup<std::int64_t> places(call.queue, entries);
     const DenseView in(call.queue, call.inputs[0]);
@@ -160,7 +160,7 @@ void oneHotEncoderKernel(const KernelCall& call) {
     });
 }
 
-/// The bits of a float, by which keys are compared, so that even a NaN is one; the zeros are one key.
+/// The bits of a float. Keys are compared by bits, so NaN can be a key; −0 and 0 are one key.
 TWB_HOST_DEVICE inline std::int64_t keyOf(float x) {
     if (x == 0) return 0;
     return x != x ? 0x7fc00000 : std::int64_t{std::bit_cast<std::uint32_t>(x)};

@@ -100,7 +100,8 @@ template <class T> struct KeepTriangle {
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t line = i / columns;
-        const std::int64_t past = i - line * columns - line % rows - k; // how far right of the diagonal
+        const std::int64_t past =
+            i - line * columns - line % rows - k; // offset to the right of the main diagonal
         const bool isKept = upper ? past >= 0 : past <= 0;
         out[i] = isKept ? in[walk.at(i)[0]] : T{};
     }

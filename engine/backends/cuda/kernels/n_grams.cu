@@ -6,15 +6,13 @@
 namespace twb::cuda {
 namespace {
 
-// TfIdfVectorizer: a thread for each column of each text goes through the text for each of the column's
-// n-grams.
+// TfIdfVectorizer: one thread per column of each text searches the text for each n-gram of the column.
 
-/// The n-grams of a pool, by the column that they count for and there by their place in the pool.
+/// The n-grams of a pool, sorted by their column, then by their place in the pool.
 struct SortedPool {
     std::vector<std::int64_t> items;
-    std::vector<std::int64_t> starts; ///< of each, in items, and behind the last one their number
-    std::vector<std::int64_t>
-        columns; ///< of each column: its first one, and behind the last one their number
+    std::vector<std::int64_t> starts;  ///< the start of each n-gram in `items`, and the total
+    std::vector<std::int64_t> columns; ///< the first n-gram of each column, and the total
     std::vector<double> weights;
 
     SortedPool(const GramPool& pool, std::int64_t columnCount, bool isWeighted) {
@@ -42,7 +40,7 @@ template <class I> struct CountGrams {
     const std::int64_t *items, *starts, *columns;
     const double* weights;
     std::int64_t shortest, longest, skips;
-    bool onlyWhether; ///< it is there, however often
+    bool onlyWhether; ///< 1 if the n-gram occurs, not its count
     float* out;
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
@@ -57,7 +55,8 @@ template <class I> struct CountGrams {
         out[i] = sum;
     }
 
-    /// How often `gram` of n items is in a text, with up to `skips` left out between neighbours.
+    /// The number of occurrences of `gram`, which has n items, in a text, with up to `skips` items left out
+    /// between neighbours.
     TWB_HOST_DEVICE double countOf(std::int64_t text, const std::int64_t* gram, std::int64_t n) const {
         double count = 0;
         if (n < shortest || n > longest || n > length) return count;

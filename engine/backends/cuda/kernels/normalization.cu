@@ -12,7 +12,7 @@ namespace {
 
 // BatchNormalization
 
-/// What the channels are multiplied with and what is added then.
+/// A factor and a summand for each channel.
 template <class W> struct ChannelFactors {
     const double *scale, *bias, *mean, *variance;
     double epsilon;
@@ -24,7 +24,7 @@ template <class W> struct ChannelFactors {
     }
 };
 
-/// A pack of the result, which is dense, by each thread.
+/// Each thread computes one pack of the result, which is dense.
 template <class T> struct ScaleChannels {
     static constexpr int V = kPackOf<T>;
     using W = Wide<T>;
@@ -34,7 +34,7 @@ template <class T> struct ScaleChannels {
     const W *factor, *added;
     Divide size, channels;
 
-    /// The factors of one element after the other.
+    /// The factors of consecutive elements.
     struct Factors {
         const ScaleChannels* all;
         std::int64_t place, c;
@@ -78,9 +78,9 @@ template <class T> struct ScaleChannels {
     }
 };
 
-/// Of this batch, and the running ones that follow from it.
+/// The moments of this batch, and the updated running moments.
 struct ChannelMoments {
-    const Moments* parts; ///< `count` of each channel, `channels` apart
+    const Moments* parts; ///< `count` parts per channel, `channels` apart
     std::int64_t count, channels;
     double momentum;
     double *mean, *variance, *runningMean, *runningVariance;
@@ -97,14 +97,13 @@ struct ChannelMoments {
     }
 };
 
-/// `means`: room for mean, variance and the running ones of each channel.
+/// `means` has space for the mean, variance and running moments of each channel.
 template <class T> void measureChannels(const KernelCall& call, const Planes& p, double* means) {
     const TensorView& x = call.inputs[0];
     std::array<bool, kMaxRank> along{};
     for (int axis = 0; axis < x.shape.rank(); ++axis) along[static_cast<std::size_t>(axis)] = axis != 1;
     Rows<T> rows = rowsAlong<T>(x, x, along);
-    // Planes by themselves, where those of a channel do not lie one behind the other; small ones are not
-    // worth it.
+    // Measures planes separately if those of a channel are not contiguous, unless they are small.
     const bool byPlane = rows.row.rank > 1 && p.size >= 64;
     if (byPlane) {
         along[0] = false;
@@ -124,7 +123,7 @@ void batchNormalizationKernel(const KernelCall& call) {
     const TensorView& y = call.outputs[0];
     const Planes p(x.shape);
     const auto count = static_cast<std::size_t>(p.channels);
-    // mean, variance, the running ones, factor, added: as doubles, or in their room.
+    // Mean, variance, running mean, running variance, factor and summand, each in the space of doubles.
     const Scratch memory(call.queue, 6 * count * sizeof(double));
     const auto part = [&](std::size_t i) { return memory.as<double>() + i * count; };
     const auto view = [&](std::size_t i) { return TensorView{part(i), DType::f64, Shape{p.channels}, {1}}; };
@@ -155,7 +154,7 @@ void batchNormalizationKernel(const KernelCall& call) {
 
 // InstanceNormalization and GroupNormalization
 
-/// A number for each channel, by the elements of a group that begins with channel `first`.
+/// One number per channel, for the elements of a group that starts with channel `first`.
 template <class T> struct ChannelFactor {
     const T* first;
     Divide size;
@@ -243,11 +242,11 @@ template <class T> struct DivideByNorm {
     template <class Group, class Elements, class Place>
     TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, double sum) const {
         const double norm = squares ? std::sqrt(sum) : sum;
-        // A power of two first, where W might not hold the norm or what 1 over it is.
+        // Scales by a power of two first if W cannot represent the norm or its reciprocal.
         constexpr double large = 0x1p64;
         const double power = norm > large ? 1 / large : norm < 1 / large ? large : 1;
         const auto first = static_cast<W>(power);
-        // What has no length stays 0.
+        // A row of norm 0 stays 0.
         const auto inverse = norm == 0 ? W{0} : static_cast<W>(1 / (norm * power));
         elements.rewrite([&](W x, std::int64_t) { return x * first * inverse; });
     }
@@ -269,7 +268,7 @@ template <class T> struct Standardize : MeasureMoments {
     template <class Group, class Elements, class Place>
     TWB_HOST_DEVICE void rewrite(const Group&, Elements& elements, const Place&, const Moments& m) const {
         const FromMean<W> fromMean(m.mean);
-        // ONNX's function: the deviation, not the variance, is kept from 0.
+        // As in ONNX's function, the lower bound applies to the standard deviation, not to the variance.
         const auto inverse = static_cast<W>(1 / (std::sqrt(m.variance()) + 1e-9));
         elements.rewrite([&](W x, std::int64_t) { return fromMean(x) * inverse; });
     }

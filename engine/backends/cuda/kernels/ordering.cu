@@ -25,8 +25,8 @@ template <class T> struct TakeFirst {
     const T* in;
     Walk<1> inRows, outRows;
     std::int64_t step, length, k, outStep;
-    T* values;            ///< null: not asked for
-    std::int64_t* places; ///< likewise
+    T* values;            ///< null: not requested
+    std::int64_t* places; ///< null: not requested
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t row = i / k;
         const std::int64_t rank = i - row * k;

@@ -16,7 +16,7 @@
 namespace twb::cuda {
 namespace {
 
-/// What every pooling reads and writes: planes of any layout to dense ones.
+/// Shared by all poolings: planes of any layout are pooled to dense ones.
 template <class T, class Slide> struct Pooling {
     using Stored = T;
     Slide window;
@@ -31,7 +31,7 @@ template <class T, class Slide> struct Pooling {
     }
 };
 
-/// run(its Pooling) for elements stored in T.
+/// Calls run(a Pooling) for elements of the stored type T.
 template <class T, class F> void withPooling(const KernelCall& call, const F& run) {
     const TensorView& x = call.inputs[0];
     const TensorView& out = call.outputs[0];
@@ -47,7 +47,7 @@ template <class T, class F> void withPooling(const KernelCall& call, const F& ru
 template <class Pool> struct MaxPool {
     using T = typename Pool::Stored;
     Pool pool;
-    std::int64_t* indices; ///< null: not asked for
+    std::int64_t* indices; ///< null: not requested
     std::int64_t inCount;
     bool byColumns;
 
@@ -60,7 +60,7 @@ template <class Pool> struct MaxPool {
         const auto place = pool.window.outPlaceOf(i - plane * pool.outs.divisor());
         pool.window.eachTap(place, [&](std::int64_t offset, std::int64_t number, std::int64_t) {
             const W value = widened(from[offset]);
-            // NaN wins, as in PyTorch: nothing compares as larger than one that was seen.
+            // NaN wins, as in PyTorch: after a NaN, no comparison is true.
             if (where < 0 || value > most || (value != value && most == most)) {
                 most = value;
                 where = number;
@@ -147,7 +147,7 @@ void lpPoolKernel(const KernelCall& call) {
     });
 }
 
-// Of whole planes: reductions
+// Global poolings, which are reductions
 
 ReductionView planesOf(const TensorView& x) {
     std::array<bool, kMaxRank> spatial{};
@@ -221,7 +221,7 @@ template <class T> struct Unpool {
     const T* x;
     const std::int64_t* indices;
     T* out;
-    SlidingWindow inner; ///< its inputs: where indices count; strides: those of the result
+    SlidingWindow inner; ///< its inputs are the shape in which indices count; its strides are the result's
     std::int64_t channels, room, planeStride, batchStride;
     Fault* fault;
 

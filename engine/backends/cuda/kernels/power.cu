@@ -10,8 +10,8 @@ struct Widen {
     }
 };
 
-/// element::Pow, but for a whole power of a float: by products in double, for which a GPU has no other pow.
-/// Up to this exponent their roundings come to less than 2^-42, which rounding to float hides.
+/// element::Pow, except for integer powers of floats, which are computed by products in double, since a GPU
+/// has no other pow. Up to this exponent the rounding error is below 2^-42, which rounding to float hides.
 struct Raise {
     static constexpr std::int64_t kMostProducts = 1024;
     template <class T, class E> TWB_HOST_DEVICE T operator()(T base, E exponent) const {
@@ -31,8 +31,8 @@ struct Raise {
     }
 };
 
-/// Exponents other than f32, f64 and i64 are made one of these first: a hundred pairs of types would be as
-/// many kernels.
+/// Exponents of other dtypes are converted to f32, f64 or i64 first; a kernel for every pair of dtypes would
+/// be a hundred kernels.
 void powKernel(const KernelCall& call) {
     const TensorView& exponent = call.inputs[1];
     const bool isDirect =

@@ -18,13 +18,13 @@ TensorView tall(const TensorView& stack) {
     return {stack.data, stack.dtype, shape, denseStrides(shape)};
 }
 
-/// The operand of an Add that the chain does not make itself.
+/// The operand of an Add that comes from outside the chain.
 const TensorView& addedBy(const OpChain::Member& add, const OpChain& chain,
                           std::span<const TensorView> inputs) {
     return inputs[add.operands.at(add.operands.at(0) < chain.inputs ? 0 : 1)];
 }
 
-/// What the chain's product, and an Add behind it, read.
+/// The operands of the chain's product and of a following Add.
 struct Operands {
     TensorView a, b, row;
     double alpha = 1;

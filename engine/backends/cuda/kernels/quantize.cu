@@ -10,8 +10,8 @@
 namespace twb::cuda {
 namespace {
 
-/// Which scale an element has: one for the tensor, one for each place along an axis, or one for each block of
-/// places.
+/// The index of an element's scale: one for the tensor, one per index along an axis, or one per block along
+/// it.
 struct ScalePlaces {
     Divide inner, length;
     std::int64_t block = 0;
@@ -50,7 +50,7 @@ TWB_HOST_DEVICE inline float roundedTo(DType dtype, float x) {
     return x;
 }
 
-/// The nearest whole number, halves to the even one, then what the type holds. NaN becomes 0.
+/// Rounds halves to even and saturates. NaN becomes 0.
 template <class T> TWB_HOST_DEVICE T saturate(float x) { return element::cast<T>(std::nearbyint(x)); }
 
 template <class T> struct Quantize {
@@ -125,7 +125,7 @@ struct WidenExtent {
     }
 };
 
-/// The range is stretched to hold 0, so that 0 is exact. Where it is empty, any scale will do: 1.
+/// The range is extended to include 0, which is then exact. An empty range gets scale 1.
 struct FindExtent {
     const float* x;
     std::int64_t count, part;

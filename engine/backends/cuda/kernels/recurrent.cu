@@ -13,8 +13,8 @@
 namespace twb::cuda {
 namespace {
 
-// A product for each step and a kernel over the units of all sequences. As on the host everything between the
-// inputs and the results is of f32 where these are f16 or bf16.
+// Each step is one product and one kernel over the units of all sequences. As on the host, f16 and bf16 are
+// computed in f32 between inputs and results.
 
 template <class T> struct FillBiases {
     RecurrentPass<T> p;
@@ -23,7 +23,7 @@ template <class T> struct FillBiases {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const { parts[i] = p.biasAt(i % width, width); }
 };
 
-/// A state of batch × hidden, from where all directions' lie in a tensor (null: zeros).
+/// One direction's state, batch × hidden, read from a tensor with all directions (null: zeros).
 template <class T> struct ReadState {
     RecurrentPass<T> p;
     const T* from;
@@ -48,7 +48,7 @@ template <class T> struct AdvanceUnits {
     RecurrentPass<T> p;
     std::int64_t s;
     const T* inputs;
-    T *gates, *h, *c, *y; ///< y null: not asked for
+    T *gates, *h, *c, *y; ///< y null: not requested
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const RecurrentUnit<T> unit{p, s, i, inputs, gates};
@@ -74,7 +74,7 @@ template <class T> struct GruGates {
     }
 };
 
-/// Reports a length that a sequence cannot have, and makes it one that it can.
+/// Reports an invalid length of a sequence and clamps it.
 struct CheckLengths {
     const std::int32_t* given;
     std::int32_t* checked;
@@ -120,7 +120,7 @@ private:
         return product;
     }
 
-    /// X · Wᵀ with the biases, for all steps at once.
+    /// X · Wᵀ plus both biases for all steps at once.
     void multiplyInputs() {
         const std::int64_t rows = m_pass.length * m_pass.batch;
         const std::int64_t width = m_gates * m_pass.hidden;
@@ -135,7 +135,7 @@ private:
         multiply(m_queue, product);
     }
 
-    /// h · Rᵀ for `count` gates from `first` on.
+    /// h · Rᵀ for `count` gates starting at `first`.
     void multiplyState(const T* state, int first, int count) {
         const std::int64_t H = m_pass.hidden;
         Product product = this->product(m_pass.batch, count * H, H);
@@ -164,10 +164,11 @@ private:
     const int m_gates;
     const std::int64_t m_units;
     const Scratch m_inputs, m_parts, m_h;
-    const Scratch m_other; ///< an LSTM's c; of a GRU the state that its gate lets through
+    const Scratch m_other; ///< LSTM: the state c; GRU: the reset state
 };
 
-/// A result as it is worked out: itself, or f32 that is converted at the end. It begins as zeros.
+/// The memory of a result while it is computed: the output itself, or f32 that is converted at the end.
+/// Starts as zeros.
 template <class T> class Result {
 public:
     Result(const KernelCall& call, std::size_t port)

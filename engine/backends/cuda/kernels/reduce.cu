@@ -17,7 +17,7 @@ template <class F> void withStoredMatrixType(DType dtype, const F& f) {
     });
 }
 
-/// Rounded to what arithmetic is done in first, as the host does.
+/// Rounds to the type of the arithmetic first, as the host does.
 template <class T, class State> TWB_HOST_DEVICE T rounded(State value) {
     return stored<T>(element::cast<Wide<T>>(value));
 }
@@ -75,7 +75,7 @@ struct StorePlace {
     }
 };
 
-/// Integers wrap around, with a sign as without.
+/// Integers wrap around, signed and unsigned alike.
 void sumKernel(const KernelCall& call) {
     withWrapping(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -92,7 +92,7 @@ template <class Map> void mappedSumKernel(const KernelCall& call) {
     });
 }
 
-/// A function of a sum in double: L2 and the logarithm. Of integers it is cut towards 0.
+/// A function of a sum, in double: L2 norm and logarithm of the sum. Integer results are truncated.
 template <class Map, class F> void functionOfSumKernel(const KernelCall& call) {
     withStoredMatrixType(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);

@@ -13,13 +13,13 @@
 namespace twb::cuda {
 namespace {
 
-/// The shares of one pass in device memory.
+/// The taps and weights of one pass, in device memory.
 class PassTable {
 public:
     PassTable(Queue& queue, const Shares& shares)
         : m_taps(queue, shares.taps.size() * sizeof(Shares::Tap)),
           m_begins(queue, shares.begins.size() * sizeof(std::int64_t)) {
-        // Places that lie outside begin at the end's complement.
+        // Positions outside the input are marked by the complement of their first tap.
         std::vector<std::int64_t> begins(shares.begins.begin(), shares.begins.end());
         for (std::size_t i = 0; i < shares.outside.size(); ++i)
             if (shares.outside[i]) begins[i] = ~begins[i];
@@ -49,7 +49,7 @@ struct PassSizes {
     }
 };
 
-/// Elements are moved and not looked at.
+/// Elements are moved without arithmetic.
 template <class T> struct MoveNearest {
     PassSizes sizes;
     const Shares::Tap* taps;
@@ -93,7 +93,7 @@ template <class W> struct MixShares {
     }
 };
 
-/// Runs the passes from dense `in` to dense `out`, both of elements of type T, by Work.
+/// Runs the passes from dense `in` to dense `out`, both of type T, with arithmetic in Work.
 template <template <class> class Work, class T>
 void runPasses(Queue& queue, const std::vector<ResizePass>& passes, const TensorView& in,
                const TensorView& out, T outsideValue) {
@@ -133,7 +133,8 @@ void resizeNearest(const KernelCall& call, const std::vector<ResizePass>& passes
     });
 }
 
-/// In f32 for floats of up to 32 bits, else in double; integers are cut towards 0, as ONNX's reference does.
+/// Floats of up to 32 bits are computed in f32, everything else in double. Integers are truncated, as in
+/// ONNX's reference.
 void resizeSmoothly(const KernelCall& call, const std::vector<ResizePass>& passes) {
     const TensorView& y = call.outputs[0];
     const bool isSingle = isFloating(y.dtype) && y.dtype != DType::f64;

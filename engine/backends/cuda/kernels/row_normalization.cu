@@ -8,9 +8,10 @@
 namespace twb::cuda {
 namespace {
 
-// LayerNormalization and RMSNormalization: rows are what stands behind one index of the axes before `axis`.
+// LayerNormalization and RMSNormalization. A row is all elements behind one index of the axes before `axis`.
 
-/// The axes of `view`, which broadcasts to `rank` of them, from the first-th of those on, or those before.
+/// The axes of `view`, which broadcasts to `rank` axes, from axis `first` on; with `before`, the axes before
+/// it.
 TensorView axesOf(const TensorView& view, int rank, int first, bool before) {
     const int own = view.shape.rank();
     const int cut = std::max(own - (rank - first), 0);
@@ -21,7 +22,7 @@ TensorView axesOf(const TensorView& view, int rank, int first, bool before) {
     return {view.data, view.dtype, Shape(part(view.shape.dims())), part(view.strides)};
 }
 
-/// Which of the tensors that rows are walked with.
+/// The indices of the factors among the tensors of a Rows.
 constexpr int kScale = 1;
 constexpr int kBias = 2;
 
@@ -39,7 +40,7 @@ template <class T, class V> Rows<T, V, 4> rowsOf(const KernelCall& call, const T
     return {x.as<const T>(), y.as<V>(), walk(true), walk(false)};
 }
 
-/// What LayerNormalization says about its rows, as f32 or bf16: where it is asked.
+/// Stores LayerNormalization's moments of each row as f32 or bf16, if they are requested.
 struct Stash {
     void* data;
     bool isShort;
@@ -76,7 +77,7 @@ template <class T> struct LayerNormalize : MeasureMoments {
 
 template <class T, class V> struct RmsNormalize {
     using W = Wide<T>;
-    using State = double; ///< the sum of the squares
+    using State = double; ///< the sum of squares
     const V* scale;
     std::int64_t length;
     double epsilon;

@@ -29,11 +29,11 @@ std::int64_t countable(const Queue& queue, std::int64_t length) {
 
 #if defined(__CUDACC__)
 
-/// Rows of at least as many elements are sorted by the whole GPU, one after the other; shorter ones all at a
-/// time, each by one block.
+/// Rows with at least this many elements are sorted by the whole GPU, one after the other; shorter rows are
+/// sorted concurrently, each by one block.
 constexpr std::int64_t kLong = std::int64_t{1} << 17;
-/// As many where rows are so few that a block for each would leave most of the GPU idle: where there are this
-/// many multiprocessors for each row.
+/// A lower limit if there are too few rows to occupy the GPU with one block each: one row for at least
+/// kManyForOne multiprocessors.
 constexpr std::int64_t kLongOfFew = std::int64_t{1} << 14;
 constexpr std::int64_t kManyForOne = 16;
 
@@ -50,7 +50,7 @@ struct RowStart {
     TWB_HOST_DEVICE std::int64_t operator()(std::int64_t row) const { return row * length; }
 };
 
-/// Calls a function of CUB twice: for the memory that it needs, and with it.
+/// Calls a function of CUB twice: once for the required memory, once with this memory.
 template <class F> void withMemory(Queue& queue, const F& call) {
     std::size_t bytes = 0;
     const auto check = [&](cudaError_t status) {
@@ -59,7 +59,8 @@ template <class F> void withMemory(Queue& queue, const F& call) {
                                                cudaGetErrorString(status));
     };
     check(call(nullptr, bytes));
-    const Scratch memory(queue, std::max<std::size_t>(bytes, 1)); // without any it would count again
+    const Scratch memory(queue,
+                         std::max<std::size_t>(bytes, 1)); // a null pointer would only query the size again
     check(call(memory.data(), bytes));
 }
 
@@ -78,7 +79,7 @@ void sortRows(Queue& queue, std::int64_t rows, std::int64_t length, const Key* k
     }
     const auto starts =
         thrust::make_transform_iterator(thrust::make_counting_iterator(std::int64_t{0}), RowStart{length});
-    // It counts with 31 bits.
+    // CUB's sizes have 31 bits here.
     const std::int64_t most = std::numeric_limits<int>::max() / length;
     for (std::int64_t first = 0; first < rows; first += most) {
         const std::int64_t count = std::min(most, rows - first);

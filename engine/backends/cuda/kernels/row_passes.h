@@ -12,26 +12,27 @@
 
 namespace twb::cuda {
 
-// Rows of which something is measured, by which each of their elements is then changed. A Work says what:
-//   using State;                                      default-constructed: of nothing
-//   void merge(State&, const State& other) const;     in any order
-//   State measure(team, elements) const;              for all threads of the team
+// Kernels that measure each row and then rewrite its elements with the result. A Work defines both:
+//   using State;                                      default-constructed: the state of no elements
+//   void merge(State&, const State& other) const;     called in any order
+//   State measure(team, elements) const;              returns the same state to all threads of the team
 //   void rewrite(team, elements, place, const State&) const;
-// `elements` are those of a row or of a piece of it, as a team goes over them:
-//   each(f)                 f(x, i) for this thread's: widened x[v], of an array, is element i + v
-//   rewrite(f, factors...)  makes each f(its x, i, the factors' elements i, widened)
-//   begin(), count()        of all threads'
-//   isHeld                  whether they stay in registers, and what each(f) makes of x with them
+// `elements` are those of a row or of a piece of it:
+//   each(f)                 calls f(x, i) for this thread's elements: x[v] is element i + v, widened
+//   rewrite(f, factors...)  replaces each by f(x, i, the factors' elements i, widened)
+//   begin(), count()        the range of all threads' elements
+//   isHeld                  whether elements stay in registers, together with changes that each(f) makes to x
 
-/// Whether a row's elements are read once and stay in registers (`packs` a thread), or anew each time.
+/// How a row's elements are read: once, with `packs` packs per thread kept in registers (Held), or again for
+/// each pass.
 struct Strided {};
 struct Streamed {};
 template <int P> struct Held { static constexpr int packs = P; };
 
-/// A tensor that broadcasts to the rows, at one of them. Null: zeros.
+/// One row of a tensor that broadcasts to the rows. A null pointer stands for zeros.
 template <class T, int N> struct RowFactor {
     const Walk<N>* row;
-    int k; ///< of the tensors that are walked
+    int k; ///< its index among the tensors of the walk
     const T* first;
     bool isPlain;
     std::int64_t stride;
@@ -39,7 +40,7 @@ template <class T, int N> struct RowFactor {
     TWB_HOST_DEVICE RowFactor(const Walk<N>& along, int tensor, const T* from)
         : row(&along), k(tensor), first(from), isPlain(along.rank <= 1), stride(along.innerStride(tensor)) {}
 
-    /// V elements from i on; one, where the row has several axes.
+    /// V elements starting at i; a single one if the row has several axes.
     template <int V> TWB_HOST_DEVICE Pack<T, V> at(std::int64_t i) const {
         if (!first) return {};
         if constexpr (V == 1) return {{first[isPlain ? i * stride : row->at(i)[k]]}};
@@ -49,16 +50,16 @@ template <class T, int N> struct RowFactor {
 
 template <int N> struct RowPlace {
     std::int64_t index;
-    std::array<std::int64_t, N> first; ///< where its elements 0 lie
+    std::array<std::int64_t, N> first; ///< the offset of the row's first element in each tensor
     const Walk<N>& row;
 
-    /// Of the k-th of the tensors that are walked.
+    /// The k-th tensor of the walk.
     template <class T> TWB_HOST_DEVICE RowFactor<T, N> factor(const T* data, int k) const {
         return {row, k, data ? data + first[k] : nullptr};
     }
 };
 
-/// Elements [from, to) of a row of any layout, element 0 of which lies at `in` and `out`.
+/// Elements [from, to) of a row of any layout. `in` and `out` point to the row's element 0.
 template <class Group, class T, class Out, int N> class StridedElements {
 public:
     static constexpr bool isHeld = false;
@@ -74,7 +75,7 @@ public:
     template <class F> TWB_HOST_DEVICE void each(const F& f) const {
         const std::int64_t step = m_team.size();
         std::int64_t i = m_begin + m_team.index();
-        // Several loads under way at a time, where it is plain where they go.
+        // Issues several loads at once if addresses are simple.
         for (; m_isPlain && i + (kAtOnce - 1) * step < m_end; i += kAtOnce * step) {
             Wide<T> x[kAtOnce][1];
             TWB_UNROLLED
@@ -107,7 +108,7 @@ private:
     std::int64_t m_inStride, m_outStride;
 };
 
-/// One store: of the struct the compiler makes several.
+/// A single store; for the struct, the compiler would emit several.
 template <class T, int V> TWB_HOST_DEVICE void storeAtOnce(T* at, const Pack<T, V>& pack) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(pack) == sizeof(uint4)) {
@@ -120,14 +121,14 @@ template <class T, int V> TWB_HOST_DEVICE void storeAtOnce(T* at, const Pack<T, 
         *reinterpret_cast<Pack<T, V>*>(at) = pack;
 }
 
-/// Elements that lie side by side: packs on their boundaries, and single ones before and behind them.
+/// Contiguous elements: aligned packs, and single elements before and after them.
 template <class T, class Out> struct DensePiece {
     static constexpr int V = kPackOf<T, Out>;
     using W = Wide<T>;
-    /// Of one thread, `step` packs apart.
+    /// One thread's packs, `step` packs apart.
     template <int P> using Batch = W[P][V];
 
-    const T* in; ///< the first of them, which is element `begin` of the row
+    const T* in; ///< points to element `begin` of the row
     Out* out;
     std::int64_t begin, count, head, packs;
 
@@ -135,14 +136,14 @@ template <class T, class Out> struct DensePiece {
         : in(from), out(to), begin(first), count(size),
           head(toBoundary(from) < size ? toBoundary(from) : size), packs((size - head) / V) {}
 
-    /// How many elements lie before the next boundary.
+    /// The number of elements before the next aligned address.
     template <class E> TWB_HOST_DEVICE static std::int64_t toBoundary(const E* at) {
         return static_cast<std::int64_t>((V - reinterpret_cast<std::uintptr_t>(at) / sizeof(E) % V) % V);
     }
     TWB_HOST_DEVICE std::int64_t singles() const { return count - packs * V; }
     TWB_HOST_DEVICE std::int64_t single(std::int64_t k) const { return k < head ? k : packs * V + k; }
 
-    /// The packs from `first` on.
+    /// Loads packs starting at `first`.
     template <int P> TWB_HOST_DEVICE void load(std::int64_t first, std::int64_t step, Batch<P>& x) const {
         const T* const from = in + head + first * V;
         eachPack<P>(first, step, [&](int p, std::int64_t offset) {
@@ -283,7 +284,7 @@ TWB_HOST_DEVICE void withElements(const Group& team, const Rows<T, Out, N>& rows
             f(elements, place);
         } else {
 #if !defined(__CUDACC__)
-            // A team of the host may be one thread.
+            // On the host, a team may be a single thread.
             if (piece.packs > How::packs * team.size() || piece.singles() > team.size())
                 return withElements<Streamed>(team, rows, index, from, to, f);
 #endif
@@ -293,8 +294,7 @@ TWB_HOST_DEVICE void withElements(const Group& team, const Rows<T, Out, N>& rows
     }
 }
 
-/// Whether rows lie side by side in packs: those of the input with their boundaries where the result has
-/// them.
+/// Whether rows are contiguous and can be accessed by packs, with the same alignment in input and result.
 template <class T, class Out, int N> bool isInPacks(const Rows<T, Out, N>& rows) {
     constexpr int V = kPackOf<T, Out>;
     if (rows.row.rank != 1 || rows.row.innerStride(0) != 1 || rows.row.innerStride(N - 1) != 1) return false;
@@ -306,26 +306,26 @@ template <class T, class Out, int N> bool isInPacks(const Rows<T, Out, N>& rows)
     return Piece::toBoundary(rows.in) == Piece::toBoundary(rows.out);
 }
 
-/// How rows are cut into pieces, where there are too few to keep a GPU busy.
+/// The division of rows into pieces if there are too few rows to occupy a GPU.
 struct RowCut {
     std::int64_t pieces = 1, pieceLength = 0;
-    bool isColumns; ///< rows lie side by side, so neighbours take neighbouring ones
+    bool isColumns; ///< neighbouring rows are interleaved, so neighbouring threads take neighbouring rows
 
     template <class R> RowCut(const Queue& queue, const R& rows) : isColumns(teamOf(rows) == TeamOf::one) {
         const std::int64_t multiprocessors = queue.multiprocessors();
-        // Enough threads to hide the memory's latency, and no piece shorter than what is worth a launch.
+        // Enough threads to hide the memory's latency, but no piece too short for a launch.
         const std::int64_t few = multiprocessors * (isColumns ? 512 : 1);
         const std::int64_t shortest = isColumns ? 256 : std::int64_t{1} << 15;
         if (rows.kept.total > 0 && rows.kept.total < few)
             pieces = std::clamp<std::int64_t>(std::min(4 * few / rows.kept.total, rows.length() / shortest),
                                               1, 1024);
-        // Whole packs in each piece.
+        // Each piece consists of whole packs.
         pieceLength = ((rows.length() + pieces - 1) / pieces + 15) / 16 * 16;
         if (pieceLength > 0) pieces = (rows.length() + pieceLength - 1) / pieceLength;
     }
 };
 
-/// A piece of a row, by the number of a team.
+/// The piece that a team handles, by the team's number.
 template <class R> struct RowPieces {
     R rows;
     RowCut cut;
@@ -375,7 +375,7 @@ template <class How, class R, class Work> struct RewritePieces {
     }
 };
 
-/// Rows as wholes.
+/// Each team measures and rewrites a whole row.
 template <class How, class R, class Work> struct RewriteRows {
     R rows;
     Work work;
@@ -386,8 +386,8 @@ template <class How, class R, class Work> struct RewriteRows {
     }
 };
 
-/// Calls f(Held) for rows that stay in the registers of a team: `length` is then what forEachRow() is told,
-/// and false is returned for others.
+/// Calls f(Held, length) for rows that fit into the registers of a team; `length` is the argument for
+/// forEachRow(). Returns false for other rows.
 template <class T, class Out, int N, class F> bool withHeld(const Rows<T, Out, N>& rows, const F& f) {
     constexpr int V = kPackOf<T, Out>;
     constexpr int most = 16 / V < 4 ? 16 / V : 4;
@@ -400,21 +400,22 @@ template <class T, class Out, int N, class F> bool withHeld(const Rows<T, Out, N
     else if (packs <= warp * most && length <= 1024)
         f(Held<most>{}, length);
     else if (packs <= block * most)
-        f(Held<most>{}, std::max<std::int64_t>(length + 7, 1025)); // a block of no less than length / 8
+        f(Held<most>{},
+          std::max<std::int64_t>(length + 7, 1025)); // forces a block of at least length / 8 threads
     else
         return false;
     return true;
 }
 
-/// Calls run(Streamed or Strided) as the rows lie. Of two dtypes there are too many pairs for as
-/// many kernels.
+/// Calls run(Streamed or Strided), depending on the layout. Always Strided for different dtypes, since
+/// kernels for all pairs would be too many.
 template <class T, class Out, int N, class F> void withLayout(const Rows<T, Out, N>& rows, const F& run) {
     if constexpr (std::is_same_v<T, Out>)
         if (isInPacks(rows)) return run(Streamed{});
     run(Strided{});
 }
 
-/// states[i] = what is measured of row i.
+/// Measures each row: states[i] is the state of row i.
 template <class R, class Work>
 void measureRows(Queue& queue, const R& rows, const RowCut& cut, const Work& work,
                  typename Work::State* states) {
@@ -431,7 +432,7 @@ void measureRows(Queue& queue, const R& rows, const RowCut& cut, const Work& wor
                    MergePieces<Work, StoreState<State>>{ofPieces, cut.pieces, work, {states}});
 }
 
-/// Does the work on all rows.
+/// Measures and rewrites all rows.
 template <class T, class Out, int N, class Work>
 void rewriteRows(Queue& queue, const Rows<T, Out, N>& rows, const Work& work) {
     using R = Rows<T, Out, N>;

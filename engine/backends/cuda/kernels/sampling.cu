@@ -14,13 +14,13 @@
 namespace twb::cuda {
 namespace {
 
-// What is taken from images between their elements: regions of interest, and grids of places.
+// Ops that interpolate images: regions of interest and sampling grids.
 
 RegionSizes sizesOf(const TensorView& x, const TensorView& out) {
     return {x.shape[1], x.shape[2], x.shape[3], out.shape[2], out.shape[3]};
 }
 
-/// Whether `count` coordinates from `first` on are such that one can work with them; else reported.
+/// Checks `count` coordinates starting at `first`; reports those that would overflow.
 template <class T>
 TWB_HOST_DEVICE bool areCoordinates(const T* regions, std::int64_t first, int count, Fault* fault) {
     for (std::int64_t i = first; i < first + count; ++i)
@@ -122,7 +122,7 @@ template <class T> struct SampleGrid {
         int tap[kMaxGridAxes] = {};
         TWB_ROLLED
         for (int a = 0; a < axes; ++a)
-            // A grid's first number is along the last axis.
+            // The first number of a grid point is the coordinate along the last axis.
             taps[a] = axis[a].tapsOf(grid[row * axes + axes - 1 - a]);
         double sum = 0;
         for (int a = 0; a >= 0;) {
@@ -180,7 +180,7 @@ template <class T> struct MakeGrid {
         const double* const matrix = theta + (row / places * axes + i % axes) * (axes + 1);
         double sum = 0;
         std::int64_t rest = row % places;
-        // First comes the coordinate along the last axis.
+        // The coordinate along the last axis comes first.
         TWB_ROLLED
         for (int a = axes - 1; a >= 0; --a) {
             sum += matrix[axes - 1 - a] * gridCoordinate(rest % sizes[a], sizes[a], corners);

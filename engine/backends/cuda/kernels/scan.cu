@@ -11,13 +11,13 @@
 namespace twb::cuda {
 namespace {
 
-// CumSum. Rows are cut into parts, so that a few long ones keep the GPU busy: the parts' sums, what each part
-// begins with, and then each part by itself. Always in the same order, so a run gives the bits of the one
-// before; CUB's scan does not promise that of floats.
+// CumSum. Rows are split into parts, so that a few long rows keep the GPU busy: first the parts' sums, then
+// their prefix sums, then each part separately. The order of additions is fixed, so repeated runs give the
+// same bits; CUB's scan does not guarantee this for floats.
 
 template <class T> using Sum = twb::Wide<Wide<T>>;
 
-/// Parts of rows, from the end where the scan goes backwards. Neighbouring teams have the same part of
+/// Parts of rows, starting from the end in a reverse scan. Neighbouring teams handle the same part of
 /// neighbouring rows.
 template <class T> struct Parts {
     Rows<T> rows;
@@ -28,7 +28,7 @@ template <class T> struct Parts {
         typename Rows<T>::Row row;
         std::int64_t begin, end;
         std::int64_t index; ///< row by row
-        std::int64_t last;  ///< of the row, where it is gone through backwards; else -1
+        std::int64_t last;  ///< the row's last index in a reverse scan, else -1
         TWB_HOST_DEVICE std::int64_t place(std::int64_t n) const { return last < 0 ? n : last - n; }
     };
     TWB_HOST_DEVICE Part operator[](std::int64_t team) const {
@@ -54,14 +54,14 @@ template <class T> struct SumPart {
     }
 };
 
-/// Neighbours that a thread of several sums at a time. All threads' lie side by side, so that memory is read
-/// as it lies.
+/// The number of adjacent elements per thread and step. The shares of all threads are contiguous, so that
+/// memory is read sequentially.
 constexpr std::int64_t kShare = 8;
 
-/// Each thread sums a share, then all shares before its own are put in front; and so on to the part's end.
+/// Each thread sums its share and adds all shares before its own; this repeats to the end of the part.
 template <class T> struct SumUpTo {
     Parts<T> parts;
-    const Sum<T>* before; ///< what each part begins with; null: with 0
+    const Sum<T>* before; ///< the sum before each part; null: zeros
     bool exclusive;
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
@@ -87,14 +87,14 @@ template <class T> struct SumUpTo {
     }
 };
 
-/// Elements of a part: of a block's, and of a single thread's.
+/// Elements per part, for a block and for a single thread.
 constexpr std::int64_t kPart = 4096;
 constexpr std::int64_t kPartOfOne = 256;
 
 template <class T> void sumUp(Queue& queue, const Rows<T>& rows, bool reverse, bool exclusive) {
     if (rows.length() == 0 || rows.kept.total == 0) return;
     const TeamOf team = teamOf(rows);
-    // As many rows as keep all multiprocessors busy are each read once.
+    // If there are enough rows to occupy all multiprocessors, each row is one part and read once.
     const std::int64_t enough = std::int64_t{queue.multiprocessors()} * (team == TeamOf::one ? 1024 : 4);
     const std::int64_t each = rows.kept.total >= enough ? rows.length()
                               : team == TeamOf::one     ? kPartOfOne

@@ -6,7 +6,7 @@
 
 namespace twb::cuda {
 
-/// Each of `count` numbers that lie side by side becomes the sum of those up to it.
+/// Replaces each of `count` contiguous numbers by the sum of the numbers up to and including it.
 void sumUpTo(Queue& queue, std::int64_t* numbers, std::int64_t count);
 
 } // namespace twb::cuda

@@ -15,9 +15,9 @@ using AtomicInteger = std::conditional_t<isSigned, std::conditional_t<bytes == 4
                                          std::conditional_t<bytes == 4, unsigned, unsigned long long>>;
 #endif
 
-/// *at = rule(*at, update) where several threads may do so at a time. Which of several assignments stays is
-/// left open, as ONNX leaves it. A sum of f32 takes subnormal numbers for 0 on a GPU: PTX has the addition in
-/// global memory so (atom.add.f32), that of f64 not.
+/// *at = rule(*at, update), atomically. Which of several assignments wins is undefined, as in ONNX. On a GPU,
+/// sums of f32 flush subnormal numbers to 0, since PTX's atom.add.f32 on global memory does; atom.add.f64
+/// does not.
 template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, const Rule& rule) {
 #if defined(__CUDA_ARCH__)
     if constexpr (std::is_same_v<Rule, Assign>) {
@@ -26,7 +26,7 @@ template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, co
         if constexpr (std::is_floating_point_v<T>) {
             atomicAdd(at, update);
         } else {
-            using Number = AtomicInteger<false, sizeof(T)>; // it wraps around, with a sign as without
+            using Number = AtomicInteger<false, sizeof(T)>; // wraps around, signed or unsigned
             atomicAdd(reinterpret_cast<Number*>(at), static_cast<Number>(update));
         }
     } else if constexpr (sizeof(T) >= 4 && std::is_integral_v<T> && !std::is_same_v<Rule, MultiplyBy>) {
@@ -46,7 +46,7 @@ template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, co
             seen = before;
         }
     } else {
-        // There is no atomic of a byte: the word round it is exchanged.
+        // There is no atomic operation on bytes, so the surrounding word is exchanged.
         const auto address = reinterpret_cast<std::uintptr_t>(at);
         auto* const word = reinterpret_cast<unsigned*>(address & ~std::uintptr_t{3});
         const unsigned shift = static_cast<unsigned>(address & 3) * 8;
@@ -65,15 +65,15 @@ template <class T, class Rule> TWB_HOST_DEVICE void updateAt(T* at, T update, co
 #endif
 }
 
-/// Calls f with a zero of the elements' type and the rule of the attribute "reduction".
+/// Calls f with a zero of the element type and the rule given by the attribute "reduction".
 template <class F> void withRule(const KernelCall& call, DType dtype, const F& f) {
     const std::string& reduction = call.attributes.text("reduction");
     if (reduction == "none") return withBits(dtype, [&](auto zero) { f(zero, Assign{}); });
     withReduction(reduction, dtype, f);
 }
 
-/// Runs `scatter(updates, out)`, where data is copied to `out` before. Reductions of f16 and bf16 are done in
-/// f32 and rounded once, at the end.
+/// Runs `scatter(updates, out)` after copying data to `out`. Reductions of f16 and bf16 are done in f32 and
+/// rounded once at the end.
 template <class Scatter> void scattered(const KernelCall& call, const Scatter& scatter) {
     const TensorView& out = call.outputs[0];
     const bool throughFloat = isHalfWidth(out.dtype) && call.attributes.text("reduction") != "none";
@@ -92,7 +92,7 @@ template <class Scatter> void scattered(const KernelCall& call, const Scatter& s
 // ScatterElements
 
 template <class T, class I, class Rule> struct ScatterElements {
-    Walk<2> walk; ///< of the target if its index were 0, and of the updates
+    Walk<2> walk; ///< of the target for index 0, and of the updates
     T* out;
     const T* updates;
     IndexView<I> at;

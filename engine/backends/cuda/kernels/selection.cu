@@ -15,9 +15,9 @@
 namespace twb::cuda {
 namespace {
 
-// Ops that choose elements by their values. How many they choose was worked out before the launch.
+// Ops that select elements by their values. The number of selected elements was computed before the launch.
 
-/// Elements that are not 0.
+/// Nonzero elements.
 template <class T> struct SetElements {
     Walk<1> walk;
     const T* data;
@@ -27,10 +27,10 @@ template <class T> struct SetElements {
     }
 };
 
-/// Elements that one team looks at.
+/// Elements per team.
 constexpr std::int64_t kPart = 4096;
 
-/// A thread's share of a part: neighbours, so that what is found stays in order.
+/// A thread's share of a part: adjacent elements, so that the result stays in order.
 struct Share {
     std::int64_t begin, end;
     template <class Group> TWB_HOST_DEVICE Share(const Group& team, std::int64_t part, std::int64_t total) {
@@ -70,7 +70,7 @@ template <class T> struct ListSet {
     }
 };
 
-/// Row-major positions of the elements that are not 0, of which there are `room`.
+/// Row-major indices of the nonzero elements; the result has space for `room` of them.
 void listSet(Queue& queue, const TensorView& view, std::int64_t* places, std::int64_t room) {
     const std::int64_t total = view.elementCount();
     const std::int64_t parts = (total + kPart - 1) / kPart;
@@ -133,8 +133,8 @@ void compressKernel(const KernelCall& call) {
     takeBlocks(call.queue, data.view(), out, places.as<std::int64_t>(), count, size, inner);
 }
 
-// NonMaxSuppression: the boxes of each class of each image in the order of their scores; then a team takes
-// the first that is left and strikes out what overlaps with it, again and again.
+// NonMaxSuppression: the boxes of each class of each image are sorted by score. Then a team repeatedly keeps
+// the first remaining box and removes the boxes that overlap with it.
 
 struct ScoreKeys {
     Walk<1> scores; // batch × class × box, row-major
@@ -157,8 +157,8 @@ struct KeepBoxes {
     std::int64_t batchStride, classStride, scoreStride;
     std::int64_t classes, count, most;
     BoxLimits limits;
-    const std::uint32_t* order; ///< of each class of each image
-    std::uint8_t* isLeft;       ///< likewise, by rank in that order
+    const std::uint32_t* order; ///< for each class of each image
+    std::uint8_t* isLeft;       ///< the same, indexed by rank in that order
     std::int64_t *kept, *counts;
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
@@ -166,10 +166,10 @@ struct KeepBoxes {
         const float* const own = scores + batch * batchStride + row % classes * classStride;
         const std::uint32_t* const ranked = order + row * count;
         std::uint8_t* const left = isLeft + row * count;
-        // A thread looks after every size-th box, so nobody reads what another wrote.
+        // Each thread handles every size-th box, so no thread reads what another one wrote.
         for (std::int64_t i = team.index(); i < count; i += team.size())
             left[i] = limits.lets(own[ranked[i] * scoreStride]) ? 1 : 0;
-        std::int64_t next = team.index(); // the first that is left of a thread's own
+        std::int64_t next = team.index(); // the first remaining box of this thread
         std::int64_t found = 0;
         while (found < most) {
             while (next < count && left[next] == 0) next += team.size();
@@ -186,7 +186,7 @@ struct KeepBoxes {
     }
 };
 
-/// Batch, class and box of each that is kept: by batch and class, best score first.
+/// Batch, class and box index of each box that is kept, by batch and class, best score first.
 struct ListBoxes {
     const std::int64_t *kept, *before;
     std::int64_t* out;

@@ -15,12 +15,12 @@ struct LargerState {
     }
 };
 
-/// Softmax, or its logarithm. The largest element is taken off first, so that no exponential overflows. A NaN
-/// is passed over there: it makes the sum NaN anyway.
+/// Softmax, or its logarithm. The largest element is subtracted first, so that no exponential overflows. The
+/// maximum ignores NaN, which makes the sum NaN anyway.
 template <class T, bool IsLogarithm> struct TakeShares {
     using W = Wide<T>;
-    /// `sum` is of e ^ (x − most). Finite, `most` can be taken off −∞: a row of nothing else has the sum 0,
-    /// of which there are no shares.
+    /// `sum` is Σ e ^ (x − most). `most` starts finite, so that it can be subtracted from −∞; a row of only
+    /// −∞ has sum 0 and therefore no shares.
     struct State {
         W most = std::numeric_limits<W>::lowest();
         double sum = 0;
@@ -52,7 +52,7 @@ template <class T, bool IsLogarithm> struct TakeShares {
             state.sum = team.merged(AddStates{}, state.sum);
             return state;
         } else {
-            // In one pass: what was summed up is scaled whenever something larger comes.
+            // A single pass: when a larger element occurs, the previous sum is rescaled.
             elements.each([&](const auto& part, std::int64_t) {
                 W most = state.most;
                 takeLarger(most, part);
@@ -77,7 +77,7 @@ template <class T, bool IsLogarithm> struct TakeShares {
     }
 };
 
-/// The first of the largest, which a NaN is; as ArgMax.
+/// The first of the largest elements; NaN is the largest, as in ArgMax.
 template <class T> struct MarkLargest {
     using Rule = ArgRule<Wide<T>, true>;
     using State = typename Rule::State;

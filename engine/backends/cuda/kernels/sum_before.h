@@ -6,7 +6,7 @@
 
 namespace twb::cuda {
 
-/// In each row of `size` numbers each one becomes the sum of those before it.
+/// Replaces each number in each row of `size` numbers by the sum of the numbers before it.
 template <class T> struct SumBefore {
     T* numbers;
     std::int64_t size;

@@ -21,8 +21,8 @@ template <class T> struct TakeBlocks {
     }
 };
 
-/// The `count` indices of an axis that `places` names, of the `size` that `in` has there, with `inner`
-/// elements each; both are dense.
+/// Selects the `count` indices in `places` along an axis of `in` with `size` indices and `inner` elements
+/// each; both tensors are dense.
 inline void takeBlocks(Queue& queue, const TensorView& in, const TensorView& out, const std::int64_t* places,
                        std::int64_t count, std::int64_t size, std::int64_t inner) {
     withUnit(inner * static_cast<std::int64_t>(sizeOf(out.dtype)), {in.data, out.data},

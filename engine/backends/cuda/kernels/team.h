@@ -8,7 +8,7 @@
 #include <utility>
 
 #if !defined(__CUDACC__)
-#include "support/emulated_blocks.h" // the host's compiler builds kernels for the tests alone
+#include "support/emulated_blocks.h" // only the tests compile kernels for the host
 #endif
 
 namespace twb::cuda {
@@ -20,7 +20,7 @@ public:
     __device__ std::int64_t size() const { return blockDim.x; }
     __device__ bool isFirst() const { return threadIdx.x == 0; }
 
-    /// Until all of them are here; what one has written before, all see from then on.
+    /// A barrier of the team, with visibility of all earlier writes.
     __device__ void wait() const {
         if (blockDim.x == 32)
             __syncwarp();
@@ -28,21 +28,21 @@ public:
             __syncthreads();
     }
 
-    /// What all threads' states come to, the same for all of them. `rule.merge(state, other)` may take them
+    /// The states of all threads merged into one, returned to all. `rule.merge(state, other)` may be called
     /// in any order.
     template <class Rule, class State> __device__ State merged(const Rule& rule, State state) const {
         constexpr int warp = 32;
         if (blockDim.x == 1) return state;
         for (int lane = warp / 2; lane > 0; lane /= 2) {
             State later = fromLane(state, lane);
-            // Both sides merge the same two in the same order, lest they end a bit apart.
+            // Both sides merge the same pair in the same order, so that their results are equal.
             if ((threadIdx.x & static_cast<unsigned>(lane)) != 0) std::swap(state, later);
             rule.merge(state, later);
         }
         if (blockDim.x == warp) return state;
         alignas(16) __shared__ unsigned char memory[sizeof(State) * warp];
         auto* const states = reinterpret_cast<State*>(memory);
-        __syncthreads(); // the last time's are read
+        __syncthreads(); // values of the previous call have been read
         if (threadIdx.x % warp == 0) states[threadIdx.x / warp] = state;
         __syncthreads();
         State total = states[0];
@@ -50,8 +50,8 @@ public:
         return total;
     }
 
-    /// The sum of the values of the threads before this one: of these alone, so that it is theirs also where
-    /// this one's is infinite or far larger.
+    /// The sum of the values of the threads before this one. It excludes this thread's value, so that an
+    /// infinite or much larger value does not affect it.
     template <class T> __device__ T before(T value) const {
         if (blockDim.x == 1) return T{};
         T sum = fromBefore(value, 1);
@@ -59,23 +59,23 @@ public:
         return sum;
     }
 
-    /// The last thread's value, for all of them.
+    /// The last thread's value, returned to all.
     template <class T> __device__ T fromLast(T value) const {
         if (blockDim.x == 1) return value;
         alignas(16) __shared__ unsigned char memory[sizeof(T) * 32];
         auto* const last = reinterpret_cast<T*>(memory) + threadIdx.y;
-        wait(); // the last time's is read
+        wait(); // the value of the previous call has been read
         if (threadIdx.x == blockDim.x - 1) *last = value;
         wait();
         return *last;
     }
 
 private:
-    /// What the thread so far before this one gives; nothing for the first ones.
+    /// The value of the thread `distance` before this one; zero for the first threads.
     template <class T> __device__ T fromBefore(T value, unsigned distance) const {
         alignas(16) __shared__ unsigned char memory[sizeof(T) * 512];
         auto* const values = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
-        wait(); // the last time's are read
+        wait(); // values of the previous call have been read
         values[threadIdx.x] = value;
         wait();
         return threadIdx.x >= distance ? values[threadIdx.x - distance] : T{};
@@ -91,13 +91,13 @@ private:
     }
 };
 
-/// States that add up.
+/// Merges states by addition.
 struct AddStates {
     template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state += other; }
 };
 
-// Two blocks to a multiprocessor: up to the 64 registers that this leaves, ptxas keeps loads together, as
-// reduction.h asks for them, instead of saving registers.
+// Two blocks per multiprocessor: within the resulting limit of 64 registers, ptxas keeps loads together, as
+// reduction.h requires, instead of saving registers.
 template <class F> __global__ void __launch_bounds__(512, 2) runRows(std::int64_t rows, F f) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
     for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
@@ -105,13 +105,13 @@ template <class F> __global__ void __launch_bounds__(512, 2) runRows(std::int64_
         f(Team(), row);
 }
 
-/// Which threads make a team.
+/// The size of a team.
 enum class TeamOf {
-    rowLength, ///< a warp for a short row; a block for a long one, and where warps would leave GPUs idle
-    one        ///< for rows whose elements lie side by side with those of the next ones
+    rowLength, ///< a warp for short rows; a block for long rows, or if warps would not occupy the GPU
+    one        ///< one thread, for interleaved rows
 };
 
-/// f(team, row) for each row in [0, rows), which have about `length` elements each.
+/// Calls f(team, row) for each row in [0, rows); rows have about `length` elements each.
 template <class F>
 void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f,
                 TeamOf team = TeamOf::rowLength) {
@@ -120,7 +120,7 @@ void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f
     const bool isFew = rows < std::int64_t{queue.multiprocessors()} * threads.y;
     if (team == TeamOf::one)
         threads = dim3(1, 256);
-    else if (length > 1024 || (isFew && length >= 128)) // of a long row eight elements or more a thread
+    else if (length > 1024 || (isFew && length >= 128)) // a long row has at least eight elements per thread
         threads =
             dim3(static_cast<unsigned>(std::clamp<std::int64_t>((length / 8 + 31) / 32 * 32, 128, 512)));
     const std::int64_t most = static_cast<std::int64_t>(queue.multiprocessors()) * 64;

@@ -15,7 +15,7 @@ template <class T> struct DropElements {
     Walk<1> walk;
     const T* in;
     T* out;
-    element::Bool* mask; ///< null: not asked for
+    element::Bool* mask; ///< null: not requested
     double ratio;        ///< 0: nothing is dropped
     std::uint64_t seed;
     Wide<T> scale;
@@ -48,7 +48,7 @@ void dropoutKernel(const KernelCall& call) {
     });
 }
 
-// Optimisers: parameters X, gradients G and one or two tensors of state, by element.
+// Optimizers: parameters X, gradients G and one or two state tensors, element by element.
 
 struct AdagradStep {
     double rate, epsilon, norm;
@@ -81,9 +81,9 @@ struct MomentumStep {
 };
 
 template <class T, class Step> struct UpdateParameter {
-    Walk<4> walk; ///< x, g, first and second state as they come in
+    Walk<4> walk; ///< x, g, first and second state as inputs
     const T *x, *g, *first, *second;
-    T *newX, *newFirst, *newSecond; ///< the last may be null: there is one state
+    T *newX, *newFirst, *newSecond; ///< the last one is null if there is only one state
     Step update;
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
@@ -120,7 +120,7 @@ template <class Step> void optimize(const KernelCall& call, std::size_t states, 
     }
 }
 
-/// The learning rate and the number of updates so far, which the host reads.
+/// The learning rate and the number of updates so far, which are host values.
 double hostScalar(const KernelCall& call, int port, const char* name) {
     return hostNumberOf(call.context(), port, name).value_or(0);
 }

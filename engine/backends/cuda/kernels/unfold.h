@@ -10,10 +10,9 @@
 
 namespace twb::cuda {
 
-// Convolutions as products of matrices: windows are unfolded into columns, or columns folded back.
+// Convolutions as matrix products: windows are unfolded into columns, or columns are folded back.
 
-/// A row for each channel and tap, a column for each position, a matrix for each image; what lies over
-/// padding is 0.
+/// One row per channel and tap, one column per position, one matrix per image; elements over padding are 0.
 template <class T, class Slide> struct Unfold {
     Slide window;
     const T* in;
@@ -32,7 +31,7 @@ template <class T, class Slide> struct Unfold {
     }
 };
 
-/// The transpose of Unfold: what all columns hold for each element of the planes, and a bias.
+/// The transpose of Unfold: sums the columns' values for each element of the planes and adds a bias.
 template <class T, class C, class Slide> struct Fold {
     Slide window; ///< slides over the result
     const C* columns;
@@ -54,21 +53,21 @@ template <class T, class C, class Slide> struct Fold {
     }
 };
 
-/// Where an element lies, `elements` after the first.
+/// The address `elements` after `data`.
 inline const void* at(const void* data, std::int64_t elements, DType dtype) {
     return static_cast<const std::byte*>(data) + elements * static_cast<std::int64_t>(sizeOf(dtype));
 }
 
-/// How many of `batch` images, each of which has `columns` elements of columns, are unfolded at a time.
+/// The number of images out of `batch` that are unfolded at a time, with `columns` column elements each.
 std::int64_t imagesAtATime(std::int64_t columns, std::int64_t batch, DType dtype);
-/// Makes each element of `out` its channel's bias; false, and nothing done, where there is none.
+/// Fills `out` with its channels' biases. Without a bias, returns false and does nothing.
 bool fillWithBias(Queue& queue, const TensorView& bias, const TensorView& out);
 
-/// The operands' distances from one product of a batch to the next, in elements.
+/// The operands' strides from one product of a batch to the next, in elements.
 struct Steps {
     std::int64_t a, b, c;
 };
-/// Runs `product` for all groups of some images: as one batch along the more numerous of the two.
+/// Runs `product` for all groups of some images, batched along the larger of the two numbers.
 void multiplyAll(Queue& queue, Product product, std::int64_t groups, Steps ofGroup, std::int64_t images,
                  Steps ofImage);
 

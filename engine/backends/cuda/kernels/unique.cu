@@ -13,9 +13,9 @@
 namespace twb::cuda {
 namespace {
 
-// Unique. A row is what one index of the axis names, or one element. Rows are sorted by their elements, the
-// last one first and each time keeping the order of the time before, as digits are by a radix sort; so equal
-// ones stand side by side, the earliest first. How many differ was worked out before the launch.
+// Unique. A row is the slice at one index of the axis, or one element. Rows are sorted by their elements as
+// digits in a radix sort: stable sorts, starting with the last element. Equal rows are then adjacent, the
+// earliest first. The number of distinct rows was computed before the launch.
 
 struct Identity {
     std::uint32_t* order;
@@ -49,7 +49,7 @@ struct Reorder {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const { out[i] = order[places[i]]; }
 };
 
-/// 1 where a row is not the one before.
+/// 1 if a row differs from the one before it.
 template <class T> struct MarkFirst {
     RowElements<T> elements;
     const std::uint32_t* order;
@@ -59,17 +59,17 @@ template <class T> struct MarkFirst {
     }
 };
 
-/// What there is to say of the distinct rows, smallest first.
+/// The distinct rows in ascending order.
 struct Distinct {
     const std::uint32_t* order;
-    const std::int64_t* numbers; ///< of the rows in order: which distinct one each is, counted from 1
+    const std::int64_t* numbers; ///< for each sorted row: the number of its distinct row, from 1
     std::int64_t rows, count;
-    std::uint32_t* first;  ///< where each comes up first
-    std::int64_t* start;   ///< where each begins in the order, and behind the last one `rows`
+    std::uint32_t* first;  ///< the first occurrence of each
+    std::int64_t* start;   ///< the start of each in `order`, and finally `rows`
     std::int64_t* inverse; ///< by row
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t number = numbers[i] - 1;
-        if (number >= count) return; // the input is another than the one that was counted
+        if (number >= count) return; // the input changed after it was counted
         if (i == 0 || numbers[i - 1] != numbers[i]) {
             first[number] = order[i];
             start[number] = i;
@@ -79,11 +79,11 @@ struct Distinct {
     }
 };
 
-/// In the order of the result; `by` says which distinct row each is, null the one that it counts as.
+/// The results in their order; `by` gives the distinct row of each, null for ascending order.
 struct Results {
     const std::uint32_t *first, *by;
     const std::int64_t* start;
-    std::int64_t *places, *counts; ///< counts: null where nobody asks
+    std::int64_t *places, *counts; ///< counts null: not requested
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t number = by ? by[i] : i;
         places[i] = first[number];
@@ -97,7 +97,7 @@ struct RankOf {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const { rank[by[i]] = i; }
 };
 
-/// out[i] = numbers[i], or, where there are ranks, those of the numbers.
+/// out[i] = numbers[i], mapped through `rank` if it is given.
 template <class T> struct Renumber {
     const T* numbers;
     const std::int64_t* rank;
@@ -111,7 +111,7 @@ std::int64_t* askedFor(const KernelCall& call, std::size_t output) {
     return call.isAsked(output) ? call.outputs[output].as<std::int64_t>() : nullptr;
 }
 
-/// Rows of `elements` in order, equal ones as they stand, and what is distinct of them.
+/// Sorts rows of `elements`, keeping the order of equal ones, and finds the distinct rows.
 template <class T>
 void findDistinct(Queue& queue, const RowElements<T>& elements, std::int64_t count, std::uint32_t* first,
                   std::int64_t* start, std::int64_t* inverse) {
@@ -165,7 +165,7 @@ void uniqueKernel(const KernelCall& call) {
     else
         withStoredNumber(in.dtype, find);
 
-    // Smallest first, or in the order in which they come up.
+    // In ascending order, or in the order of first occurrence.
     const bool isSorted = call.attributes.flag("sorted");
     RowOrder<std::uint32_t> byPlace(queue, 1, isSorted ? 0 : count);
     const Scratch rank(queue, isSorted ? 0 : static_cast<std::size_t>(count) * sizeof(std::int64_t));

@@ -5,13 +5,13 @@
 
 namespace twb::cuda {
 
-/// What is moved at once and not looked at.
+/// Units for moving memory without arithmetic.
 struct alignas(16) Unit16 {
     std::uint64_t low, high;
 };
 
-/// Calls f with the widest unit in which rows of `bytes` at these addresses can be moved, and how many make
-/// up a row.
+/// Calls f with the widest unit that divides rows of `bytes` at these addresses, and the number of units per
+/// row.
 template <class F>
 void withUnit(std::int64_t bytes, std::initializer_list<const void*> addresses, const F& f) {
     std::uint64_t all = static_cast<std::uint64_t>(bytes);

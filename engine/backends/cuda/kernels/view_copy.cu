@@ -13,9 +13,9 @@ std::size_t bytesToCopy(const TensorView& view) {
     return !view.data || isDense(view) ? 0 : static_cast<std::size_t>(view.shape.byteCount(view.dtype));
 }
 
-/// A copy between tensors that are dense along different axes: the target's elements lie side by side `along`
-/// one, the source's `across` it. A thread takes a square of them, so that it reads and writes several at
-/// once, and a warp 8 squares along and 4 across.
+/// Copies between tensors that are dense along different axes: the target along the axis `along`, the source
+/// along `across`. A thread transposes one square tile, so that it reads and writes several elements at once;
+/// a warp takes 8 tiles along and 4 across.
 template <class T> struct Turn {
     static constexpr int B = sizeof(T) == 1 ? 4 : 8 / sizeof(T);
     static constexpr int kAlong = 8 * B;
@@ -59,7 +59,7 @@ template <class T> struct Turn {
         for (int k = 0; k < B; ++k)
             for (int i = 0; i < B; ++i) turned[k].values[i] = square[i].values[k];
         if (toStep % B == 0 && isPackAligned<T, B>(out)) {
-            // As one word: of a pack's elements the compiler makes single stores here.
+            // Stored as one word, since the compiler would emit single stores for the elements of a pack.
             using Word = std::conditional_t<sizeof(T) == 1, std::uint32_t, std::uint64_t>;
             for (int k = 0; k < B; ++k)
                 *reinterpret_cast<Word*>(out + k * toStep) = std::bit_cast<Word>(turned[k]);
@@ -77,8 +77,8 @@ int denseAxis(const Walk<2>& walk, std::size_t k) {
     return -1;
 }
 
-/// Copies as Turn does. False, and nothing done, where both sides are dense along the same axis, or the
-/// source is repeated, or squares would hold little.
+/// Copies by Turn. Returns false and does nothing if both sides are dense along the same axis, the source is
+/// broadcast, or tiles would be mostly empty.
 template <class T> bool turn(Queue& queue, const TensorView& from, const TensorView& to) {
     using Each = Turn<T>;
     const Walk<2> walk = walkOf<2>(to.shape, {&from, &to});
