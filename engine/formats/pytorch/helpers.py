@@ -1,7 +1,7 @@
-"""Functions that an exported module carries: ONNX's semantics where PyTorch has no function of the same.
+"""Helper functions for exported modules: ONNX ops that have no equivalent function in PyTorch.
 
-The exporter copies those that a module calls, with the functions and constants that they use, and adds the imports.
-Definitions are separated by two empty lines; a module's own code can use every name that is defined here.
+The exporter copies the functions that a module calls, with the functions and constants that they use, and adds
+the imports. Definitions are separated by two empty lines; a module's own code can use every name defined here.
 """
 
 import json
@@ -15,30 +15,30 @@ import torch.nn.functional as F
 HERE = pathlib.Path(__file__).parent
 
 
-DEVICES = {}  # what --device-map says: "cuda:0" -> "cpu"
+DEVICES = {}  # from --device-map: "cuda:0" -> "cpu"
 
 
 def device(name):
-    """What stands behind a device's name in this run."""
+    """The torch device for a device name in this run."""
     if name == "auto":
         name = "cuda:0" if torch.cuda.is_available() else "cpu"
     return torch.device(DEVICES.get(name, name))
 
 
 def pinned(tensor):
-    """Page-locked, where there is a GPU to copy to."""
+    """The tensor in page-locked memory if there is a GPU; otherwise unchanged."""
     return tensor.pin_memory() if torch.cuda.is_available() else tensor
 
 
 def arrived(tensor):
-    """Waits for a copy to the host that does not block: nobody may read it before."""
+    """Waits for a non-blocking copy to the host, which must not be read earlier."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return tensor
 
 
 def load(path, where):
-    """A tensor of a .npy or .npz file beside this one, on a device."""
+    """Loads a tensor from a .npy or .npz file, with a path relative to this file, onto a device."""
     file, _, name = path.partition("#")
     array = numpy.load(HERE / file)
     if file.endswith(".npz"):
@@ -52,7 +52,7 @@ SAFETENSORS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16,
 
 
 def load_safetensors(path, where):
-    """One tensor of a .safetensors file (a length, a header in JSON, then the elements), on a device."""
+    """Loads a tensor from a .safetensors file (a length, a JSON header, then the elements) onto a device."""
     path, _, name = path.partition("#")
     with open(HERE / path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
@@ -66,7 +66,7 @@ def load_safetensors(path, where):
 
 
 def save(tensor, path):
-    """Writes a tensor to a .npy file, or to its place in a .npz, named from beside this one; bfloat16 as float32."""
+    """Writes a tensor to a .npy file or into a .npz file, with a path relative to this file; bfloat16 as float32."""
     file, _, name = str(path).partition("#")
     tensor = tensor.cpu()
     array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
@@ -78,7 +78,7 @@ def save(tensor, path):
 
 
 def show(name, tensor):
-    """A line of one output, as the workbench prints its probes."""
+    """Prints one output on a line, in the format of the workbench's Probes."""
     values = tensor.double() if tensor.numel() else tensor
     numbers = values[~torch.isnan(values)]
     sizes = "×".join(str(size) for size in tensor.shape) or "scalar"
@@ -91,17 +91,17 @@ def show(name, tensor):
 
 
 def reshape(x, shape, allow_zero):
-    """A size of 0 is that of x, unless zeros are allowed."""
+    """x.reshape in which a size of 0 copies the size of x, unless zeros are allowed."""
     return x.reshape([x.shape[i] if n == 0 and not allow_zero else n for i, n in enumerate(shape)])
 
 
 def arange(start, limit, delta, **options):
-    """torch.arange, and no elements where delta leads away from the limit."""
+    """torch.arange, but empty if delta leads away from the limit."""
     return torch.arange(start, limit if (limit - start) * delta > 0 else start, delta, **options)
 
 
 def split_evenly(x, count, axis):
-    """As many parts of one size as fit, then a smaller one, then empty ones."""
+    """Splits into parts of equal size; the last nonempty part may be smaller, and later parts are empty."""
     n = x.shape[axis]
     size = -(-n // count)
     ends = [min(i * size, n) for i in range(count + 1)]
@@ -118,25 +118,25 @@ def exclusive_cumsum(x, axis, dtype):
 
 
 def top_k(x, k, axis, largest):
-    """torch.topk, where the first of equal elements comes first."""
+    """torch.topk, with equal elements in their original order."""
     values, indices = torch.sort(x, dim=axis, descending=largest, stable=True)
     return values.narrow(axis, 0, k), indices.narrow(axis, 0, k)
 
 
 def extreme(x, function, otherwise, dims, keepdim):
-    """torch.amax or torch.amin, and another value where there are no elements."""
+    """torch.amax or torch.amin, with the value `otherwise` for empty inputs."""
     if x.numel():
         return function(x, dims, keepdim)
     return torch.full_like(torch.sum(x, dims, keepdim, dtype=x.dtype), otherwise)
 
 
 def hardmax(x, axis):
-    """1 at the first of the largest elements along an axis, else 0."""
+    """1 at the first largest element along an axis, else 0."""
     return torch.zeros_like(x).scatter(axis, x.argmax(axis, keepdim=True), 1) if x.numel() else x
 
 
 def sliced(x, starts, ends, axes, steps):
-    """Slices along axes; steps may be negative, which x[a:b:c] does not take."""
+    """Slices along axes; steps may be negative, which x[a:b:c] does not allow."""
     for i, (start, end) in enumerate(zip(starts, ends)):
         axis = axes[i] if axes else i
         step = steps[i] if steps else 1
@@ -147,7 +147,7 @@ def sliced(x, starts, ends, axes, steps):
 
 
 def padded(x, pads, mode, value, axes):
-    """Pads the given axes, or all; negative pads cut."""
+    """Pads the given axes, or all axes; negative pads crop."""
     axes = list(range(x.dim())) if axes is None else axes
     for i, axis in enumerate(axes):
         before, after, n = pads[i], pads[len(axes) + i], x.shape[axis]
@@ -172,7 +172,7 @@ def padded(x, pads, mode, value, axes):
 
 
 def center_crop_pad(x, shape, axes):
-    """Cuts or pads both ends alike until the axes have these sizes."""
+    """Crops or pads both ends equally until the axes have these sizes."""
     axes = list(range(x.dim())) if axes is None else [axis % x.dim() for axis in axes]
     for axis, size in zip(axes, shape):
         n = x.shape[axis]
@@ -190,26 +190,26 @@ def eye_like(x, k, dtype):
 
 
 def depth_to_space(x, block):
-    """Channels to blocks of pixels, the blocks' places in the outer part of the channels."""
+    """Moves channels to blocks of pixels; the position within a block is the outer part of the channel index."""
     n, c, h, w = x.shape
     x = x.reshape(n, block, block, c // block ** 2, h, w).permute(0, 3, 4, 1, 5, 2)
     return x.reshape(n, c // block ** 2, h * block, w * block)
 
 
 def space_to_depth(x, block):
-    """Blocks of pixels to channels: the reverse of depth_to_space."""
+    """Moves blocks of pixels to channels: the inverse of depth_to_space."""
     n, c, h, w = x.shape
     x = x.reshape(n, c, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
     return x.reshape(n, c * block ** 2, h // block, w // block)
 
 
 def from_start(indices, size):
-    """Indices that count from the end, as PyTorch's gather and scatter want them."""
+    """Replaces negative indices, which PyTorch's gather and scatter do not accept."""
     return torch.where(indices < 0, indices + size, indices).long()
 
 
 def gather_nd(x, indices, batch_dims):
-    """The last axis of the indices says where in x, behind the batch axes, each slice is."""
+    """Gathers slices of x: the last axis of `indices` holds each slice's indices after the batch axes."""
     indices = indices.long()
     batch = x.shape[:batch_dims]
     flat = x.reshape(math.prod(batch), *x.shape[batch_dims:])
@@ -220,7 +220,7 @@ def gather_nd(x, indices, batch_dims):
 
 
 def scatter_nd(x, indices, updates, reduce):
-    """A copy of x with slices replaced, or reduced with what is there."""
+    """A copy of x with slices replaced, or combined with the old slices by `reduce`."""
     depth = indices.shape[-1]
     shape = x.shape[:depth]
     steps = [math.prod(shape[i + 1:]) for i in range(depth)]
@@ -235,7 +235,7 @@ def scatter_nd(x, indices, updates, reduce):
 
 
 def one_hot(indices, depth, values, axis):
-    """values[1] where the new axis counts to the index, else values[0]."""
+    """values[1] where the position along the new axis equals the index, else values[0]."""
     count = torch.arange(int(depth), device=indices.device)
     axis = axis % (indices.dim() + 1)
     count = count.reshape([-1] + [1] * (indices.dim() - axis))
@@ -245,7 +245,7 @@ def one_hot(indices, depth, values, axis):
 
 
 def unique(x, axis, is_sorted):
-    """Values or slices once each, where they come first, which of them each is, how often they come."""
+    """The unique values or slices, their first occurrences, the inverse indices and the counts."""
     values, inverse, counts = torch.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
     inverse = inverse.flatten()
     n = inverse.numel()
@@ -258,7 +258,7 @@ def unique(x, axis, is_sorted):
 
 
 def reverse_sequence(x, lengths, batch_axis, time_axis):
-    """Turns round the first steps of each sequence, as many as its length says."""
+    """Reverses the beginning of each sequence, up to its length."""
     x = x.movedim((time_axis, batch_axis), (0, 1))
     steps = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
     order = torch.where(steps < lengths, lengths - 1 - steps, steps)
@@ -267,21 +267,21 @@ def reverse_sequence(x, lengths, batch_axis, time_axis):
 
 
 def over_all_planes(values, indices, x):
-    """Indices count in one plane in PyTorch, over the whole tensor in ONNX."""
+    """Converts PyTorch's pooling indices within a plane to ONNX's indices within the whole tensor."""
     planes = x.shape[0] * x.shape[1]
     first = torch.arange(planes, device=x.device) * math.prod(x.shape[2:])
     return values, indices + first.reshape(x.shape[0], x.shape[1], *[1] * (x.dim() - 2))
 
 
 def window_sums(x, kernel, stride, dilation, pads):
-    """The sum over each window: a convolution with ones, whatever its padding and dilation."""
+    """The sum over each window, computed as a convolution with ones, for any padding and dilation."""
     convolution = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[len(kernel)]
     ones = torch.ones(x.shape[1], 1, *kernel, dtype=x.dtype, device=x.device)
     return convolution(F.pad(x, pads), ones, stride=stride, dilation=dilation, groups=x.shape[1])
 
 
 def batch_norm_training(x, scale, bias, mean, var, eps, momentum):
-    """Normalises by the batch's own mean and variance, and moves the running ones towards them."""
+    """Normalises by the batch's mean and variance, and updates the running mean and variance."""
     dims = [0, *range(2, x.dim())]
     now_mean, now_var = x.mean(dims), x.var(dims, unbiased=False)
     y = F.batch_norm(x, now_mean, now_var, scale, bias, eps=eps)
@@ -289,7 +289,7 @@ def batch_norm_training(x, scale, bias, mean, var, eps, momentum):
 
 
 def layer_norm(x, scale, bias, axis, eps, dtype):
-    """F.layer_norm with the mean and the inverse deviation that it used, of another dtype."""
+    """F.layer_norm, with the mean and the inverse standard deviation in another dtype."""
     dims = list(range(axis, x.dim()))
     wide = x if x.dtype == torch.float64 else x.float()
     mean = wide.mean(dims, True)
@@ -299,7 +299,7 @@ def layer_norm(x, scale, bias, axis, eps, dtype):
 
 
 def quantized(x, scale, zero, axis, dtype):
-    """round(x / scale) + zero, to even, within the dtype's range; scales of their own along an axis."""
+    """round(x / scale) + zero, with halves to even and saturation; scale and zero may vary along an axis."""
     along = [1] * x.dim()
     if scale.numel() > 1:
         along[axis] = -1
@@ -311,7 +311,7 @@ def quantized(x, scale, zero, axis, dtype):
 
 
 def dequantized(x, scale, zero, axis):
-    """(x - zero) * scale; scales of their own along an axis."""
+    """(x - zero) * scale; scale and zero may vary along an axis."""
     along = [1] * x.dim()
     if scale.numel() > 1:
         along[axis] = -1
@@ -322,7 +322,7 @@ def dequantized(x, scale, zero, axis):
 
 
 def dynamically_quantized(x):
-    """To 8 bits, with a scale and a zero point that fit x and 0."""
+    """Quantizes to 8 bits, with the scale and zero point from the range of x and 0."""
     seen = F.pad(x.flatten(), [0, 1])  # and 0
     low, high = seen.min(), seen.max()
     scale = (high - low) / 255
@@ -331,13 +331,13 @@ def dynamically_quantized(x):
 
 
 def requantized(product, scale, zero, dtype):
-    """An integer product at its result's scale, rounded to even."""
+    """A product of integers, converted to the scale of the result, with halves rounded to even."""
     info = torch.iinfo(dtype)
     return (torch.round(product * scale) + zero.double()).clamp(info.min, info.max).type(dtype)
 
 
 def recurrent(x, w, r, b, lengths, states, direction, batch_first, cell):
-    """Runs a cell along time, in one direction or both; finished sequences keep their states."""
+    """Runs a cell over the steps in one or both directions; sequences that have ended keep their states."""
     if batch_first:
         x = x.transpose(0, 1)
         states = [s if s is None else s.transpose(0, 1) for s in states]
@@ -398,7 +398,7 @@ def lstm(x, w, r, b, lengths, h, c, direction, batch_first):
 
 
 def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale, softcap, mode):
-    """softmax(q k' + mask) v over heads; past keys and values come before."""
+    """softmax(q k' + mask) v for each head; past keys and values precede the new ones."""
     is_flat = q.dim() == 3
     if is_flat:
         q, k, v = (x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
