@@ -31,15 +31,16 @@ DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire);
 /// Whether an op or composite has a port for the wire.
 bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire);
 
-// Each is one Delta and puts the entry exactly where `what` says. `added` gets the new nodes. They throw
+// Each is one Delta and puts the entry exactly where `what` says. `added` receives the new nodes. They throw
 // Error(badGraph) for an unknown op or lane.
 
 Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added = nullptr);
-/// Joined to a wire by its first port that fits; alone where none does.
+/// Connects the entry to a wire by its first port that fits; without such a port, the entry stays
+/// unconnected.
 Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, const LooseWire& wire,
               std::vector<NodeId>* added = nullptr);
 
-/// Inserted into a wire.
+/// Inserts the entry into a wire.
 Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice,
                 std::vector<NodeId>* added = nullptr);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMoment = 120; ///< ms; shorter work shows no dialog, which would only flash
 
-/// Shows that work is going on. Only its button, if it has one, ends that.
+/// The dialog of running work. Only its button, if it has one, closes it.
 class BusyDialog : public QProgressDialog {
 public:
     BusyDialog(const QString& text, const QString& button, QWidget* parent)
@@ -36,7 +36,7 @@ private:
     const bool m_mayEnd;
 };
 
-/// `cancelled`: null for work that cannot be.
+/// `cancelled` is null for work that cannot be cancelled.
 void workOnThread(const QString& text, QWidget* parent, const std::function<void()>& work,
                   std::atomic<bool>* cancelled) {
     std::exception_ptr failure;

@@ -13,12 +13,12 @@ namespace twb {
 /// a short delay a dialog shows `text`. Exceptions of `work` are rethrown here.
 void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work);
 
-/// The same for work that can be cancelled: the dialog has a button for that, after which `work`'s argument
-/// gives true. False when the work ended with Error(cancelled).
+/// The same for work that can be cancelled: a button of the dialog makes `work`'s argument return true. False
+/// if the work ended with Error(cancelled).
 bool workCancellable(const QString& text, QWidget* parent,
                      const std::function<void(const std::function<bool()>& isCancelled)>& work);
 
-/// Runs `loop`, which is quit when `isOver`, with `parent` busy as above.
+/// Runs `loop`, which ends when `isOver` holds, with `parent` busy as above.
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text, QWidget* parent);
 
 } // namespace twb

@@ -60,7 +60,7 @@ void moveDots(DeltaBuilder& builder, LaneId from, LaneId to) {
     }
 }
 
-/// Gives nodes that came to a lane together places on it that keep where they stand to each other.
+/// Positions nodes that were moved to a lane together, keeping their relative positions.
 void settle(DeltaBuilder& builder, const std::set<NodeId>& came, LaneId lane) {
     constexpr double kApart = 24;
     const Graph graph = builder.graph();
@@ -282,7 +282,7 @@ Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
     if (target == LaneId::none) {
         for (const NodeId id : standing) builder.removeNode(id);
     } else {
-        for (const NodeId id : standing) { // what the host reads cannot stay either
+        for (const NodeId id : standing) { // includes host values
             Node node = *builder.graph().find(id);
             node.lane = target;
             builder.change(node);

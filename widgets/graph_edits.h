@@ -22,8 +22,8 @@ Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::v
 /// Removes the selected edge, and all edges between the selection and other nodes.
 Delta detach(const Graph& graph, const Selection& selection);
 Delta removeSelection(const Graph& graph, const Selection& selection);
-/// The selected nodes on another lane (placement/lane_move.h); below what stands there, where they would
-/// cover it.
+/// Moves the selected nodes to another lane (placement/lane_move.h), below existing nodes that they would
+/// cover.
 Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane);
 /// The same, to a new lane of this device at the bottom.
 Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device);

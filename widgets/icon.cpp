@@ -10,7 +10,7 @@
 namespace twb {
 namespace {
 
-/// Draws the SVG at whatever size it is asked for; a disabled icon is fainter.
+/// Draws the SVG at the requested size; a disabled icon is fainter.
 class SvgEngine final : public QIconEngine {
 public:
     explicit SvgEngine(QByteArray svg) : m_svg(std::move(svg)) {}

@@ -24,13 +24,14 @@ void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 
 /// The background of a selected row in a list or table.
 QColor selectionWash();
-/// The ground of a list's row: washed where it is selected or under the mouse, ringed where the keys are.
+/// The background of a list's row: shaded if it is selected or hovered, outlined if it has the keyboard
+/// focus.
 void paintRowWash(QPainter& painter, const QStyleOptionViewItem& option);
 /// Draws one line in the painter's font and pen, elided with "…" if it is too wide.
 void drawElided(QPainter& painter, const QRect& room, int alignment, const QString& text,
                 Qt::TextElideMode mode = Qt::ElideRight);
 
-/// A popup's geometry on the screen, moved and, where it is too large, cut so that it lies within `window`.
+/// A popup's geometry on the screen, moved and, if it is too large, reduced to fit into `window`.
 QRect withinWindow(const QWidget& window, QRect popup);
 
 /// Breaks words into at most this many lines of a width; the last line is elided with "…" if necessary.
@@ -39,7 +40,7 @@ QStringList wrapped(const QString& words, const QFont& font, double width, int l
 /// The common style of tables: no grid, no frame, whole rows of one height, not editable.
 void dressTable(QTableView& table, int rowHeight);
 
-/// One line, elided with "…" if it does not fit; the tool tip then has the whole text.
+/// One line, elided with "…" if it does not fit; the tooltip then has the whole text.
 class ElidedLabel : public QLabel {
     Q_OBJECT
 

@@ -14,7 +14,7 @@ bool MainWindow::hasLaneFor(const QString& op, LaneId lane) {
     return false;
 }
 
-/// Does what `make` says and shows what it added.
+/// Applies the result of `make` and shows the added nodes.
 void MainWindow::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
     attempt(tr("Cannot add the op"), [&] {
         std::vector<NodeId> added;
@@ -75,7 +75,7 @@ void MainWindow::addFound(const QString& op) {
     rememberOp(op);
     using Grip = CanvasWidget::Grip;
     const auto [at, wire] = m_wanted;
-    // The card begins where the wire was let go.
+    // The card starts where the wire was released.
     const Grip grip = !wire ? Grip::middle : wire->heldBy == PortSide::output ? Grip::left : Grip::right;
     const CanvasWidget::NewPlace place = m_canvas->placeFor(op, at, grip, wire);
     if (!hasLaneFor(op, place.lane)) return;

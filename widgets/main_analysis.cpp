@@ -46,7 +46,7 @@ QString guardText(const Policy& guard) {
         .arg(of(Direction::hostToDevice), of(Direction::deviceToHost), of(Direction::deviceToDevice));
 }
 
-/// Of the file, where the document has been edited since: what the edits would change.
+/// Predicts the saved file if the document was edited since, to show the effect of the edits.
 std::optional<Prediction> predictSaved(const Document& document) {
     if (!document.isModified() || document.path().isEmpty()) return std::nullopt;
     try {
@@ -54,7 +54,7 @@ std::optional<Prediction> predictSaved(const Document& document) {
         return predict(saved, makeDeviceMap(saved, document.deviceChoices(), document.profiles()),
                        document.files());
     } catch (const Error&) {
-        return std::nullopt; // the file is gone, or could not run as it is: there is nothing to compare with
+        return std::nullopt; // the file is missing or has errors, so there is no prediction to compare with
     }
 }
 
@@ -207,7 +207,7 @@ void MainWindow::showWhatIf() {
                                 makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
                                 m_document.files()));
                 } catch (const Error&) {
-                    // A tensor alone is more than it has, or it has no kernel for an op.
+                    // A single tensor exceeds the device's memory, or the device has no kernel for an op.
                     content.rows.push_back({toQt(profile.name), {}, {}, {}, {}, {}, tr("no")});
                 }
             }

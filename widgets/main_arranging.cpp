@@ -28,7 +28,7 @@ void MainWindow::fillSelectMenu(QMenu& menu) {
     add(tr("All on &lane"), tr("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."), withLanes);
 }
 
-/// As large as they are drawn; a folded parameter is a part of its card.
+/// The sizes as drawn; a folded parameter is part of its card.
 std::vector<AlignedCard> MainWindow::selectedCards() const {
     std::set<NodeId> nodes;
     for (const NodeId id : m_document.selection().nodes) nodes.insert(cardOf(m_document.graph(), id));

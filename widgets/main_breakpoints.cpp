@@ -30,7 +30,7 @@ void MainWindow::fillBreakpointMenu(QMenu& menu) {
         m_breakpointKinds.push_back({kind, action});
         m_needSelection.push_back(action);
         if (kind == Kind::nanOrInf) continue;
-        // As of M: elsewhere it is typed.
+        // As for M, the shortcut works only on the canvas; elsewhere the letter is typed.
         action->setShortcutContext(Qt::WidgetShortcut);
         m_canvas->QWidget::addAction(action);
     }
@@ -49,7 +49,7 @@ void MainWindow::fillBreakpointMenu(QMenu& menu) {
               [this] { edit(removeBreakpoints(m_document.graph(), allBreakpoints(m_document.graph()))); });
 }
 
-/// Of what is selected.
+/// The breakpoints of the selected nodes.
 std::vector<Breakpoint> MainWindow::breakpointsAtHand() const {
     std::vector<Breakpoint> out;
     for (const NodeId id : m_document.selection().nodes) {
@@ -59,7 +59,7 @@ std::vector<Breakpoint> MainWindow::breakpointsAtHand() const {
     return out;
 }
 
-/// One more for all of them; the list is where one is changed.
+/// Adds a breakpoint to all nodes; an existing one is changed in the list.
 void MainWindow::askForCondition(const std::vector<NodeId>& nodes) {
     if (const auto condition = conditionFor(nodes, Breakpoint()))
         edit(addBreakpoint(m_document.graph(), {nodes.begin(), nodes.end()}, *condition));
@@ -103,7 +103,7 @@ BreakpointsPanel* MainWindow::makeBreakpointsPanel() {
     return panel;
 }
 
-/// Where the run stands, with its tensor beside it.
+/// Selects the node or wire at which the run is stopped, so that the inspector shows its tensor.
 void MainWindow::showStop() {
     const NodeId node = m_runs.state().stop->node;
     m_inspector->show();

@@ -11,7 +11,7 @@ void MainWindow::showContextMenu(const Hit& what, QPoint at) {
     menu.exec(at);
 }
 
-/// A few actions on what was clicked; the menu bar has them all.
+/// The most useful actions for the clicked item; the menu bar has all actions.
 void MainWindow::fillContextMenu(QMenu& menu, const Hit& what) {
     menu.setObjectName(QStringLiteral("contextMenu"));
     const auto& c = m_common;

@@ -32,7 +32,7 @@ void MainWindow::showManual() {
     });
 }
 
-/// Names the lesson that was just opened, and leads on to the one after it.
+/// Shows the name of the open lesson and a button for the next one.
 void MainWindow::offerNextLesson(const QString& path) {
     const int number = lessonNumber(path);
     if (number == 0) return;

@@ -17,7 +17,7 @@ QString laneText(const Lane& lane) {
 
 } // namespace
 
-/// Of what is selected, else the one in view.
+/// The lane of the selection, else the lane in view.
 LaneId MainWindow::laneAtHand() const {
     const Selection& selection = m_document.selection();
     if (!selection.nodes.empty()) return m_document.graph().find(*selection.nodes.begin())->lane;
@@ -25,7 +25,7 @@ LaneId MainWindow::laneAtHand() const {
     return laneInView();
 }
 
-/// What the header of a lane offers to the mouse.
+/// The context menu of a lane's header.
 void MainWindow::fillLaneActions(QMenu& menu) {
     menu.setToolTipsVisible(true);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
@@ -60,7 +60,7 @@ void MainWindow::renameLane(LaneId id) {
     edit(builder.take());
 }
 
-/// Asks where what stands on it goes; one undo step.
+/// Asks for the new lane of the lane's items; one undo step.
 void MainWindow::askAndRemoveLane(LaneId id) {
     const Graph& graph = m_document.graph();
     const Lane* lane = graph.find(id);
@@ -75,10 +75,10 @@ void MainWindow::askAndRemoveLane(LaneId id) {
         QStringList choices;
         int number = 0;
         for (const Lane& other : graph.lanesInOrder()) {
-            ++number; // as they stand
+            ++number; // in their order on the canvas
             if (other.id == id) continue;
             others.push_back(other.id);
-            // Two lanes may have one text.
+            // Two lanes may have the same text.
             choices << tr("To lane %1: %2").arg(number).arg(laneText(other));
         }
         choices << tr("Delete the nodes");

@@ -29,7 +29,7 @@ namespace twb {
 QAction* MainWindow::addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                                const std::function<void()>& triggered) {
     QAction* action = menu.addAction(text);
-    action->setProperty("findable", true); // by the search field
+    action->setProperty("findable", true); // the search field offers it
     makeEditable(*action, shortcut);
     connect(action, &QAction::triggered, this, triggered);
     return action;
@@ -201,7 +201,7 @@ void MainWindow::buildGraphMenu() {
                                 [this] { edit(toggleDisabled(m_document.graph(), m_document.selection())); });
     m_disableAction->setToolTip(tr("A disabled node does not run. Its consumers read its first input of the "
                                    "same dtype and shape instead; without one they do not run."));
-    // A letter alone belongs to the canvas: elsewhere it is typed.
+    // A shortcut of a single letter works only on the canvas; elsewhere the letter is typed.
     m_disableAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_disableAction);
     m_common.addNote =
@@ -235,7 +235,7 @@ void MainWindow::fillDotActions(QMenu& menu) {
     m_straightenAction->setToolTip(tr("Removes all dots of the selected wire."));
 }
 
-/// For what is selected; for everything where nothing is.
+/// Applies to the selection or, without one, to all nodes.
 void MainWindow::fillLaneMenu() {
     const Graph& graph = m_document.graph();
     const bool all = m_document.selection().nodes.empty();
@@ -286,7 +286,7 @@ void MainWindow::buildRunMenu() {
     buildGuardMenu(*menu.addMenu(tr("&Guard policy")));
 }
 
-/// A check mark for each direction's action, set anew whenever the menu opens.
+/// Check marks show each direction's action; they are updated when the menu opens.
 void MainWindow::buildGuardMenu(QMenu& menu) {
     const auto setGuard = [this](Policy::Direction direction, Policy::Action action) {
         setPolicy(guardWith(m_document.graph().info().policy, direction, action));

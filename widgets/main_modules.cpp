@@ -98,7 +98,7 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
 }
 
-/// The theme's colours as they are when it opens.
+/// The colours of the current theme.
 void MainWindow::fillColorMenu(QMenu& menu) {
     menu.clear();
     const Frame* module = m_document.graph().find(moduleAtHand());

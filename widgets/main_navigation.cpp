@@ -15,7 +15,7 @@ bool takesKeys(const QWidget& widget) {
            !widget.focusProxy();
 }
 
-/// Where the focus was last in a pane, else its first control; null where it has none.
+/// The widget that last had the focus in a pane, else the pane's first control; null if it has none.
 QWidget* whereKeysGo(QWidget& pane) {
     if (QWidget* last = pane.focusWidget(); last && last != &pane && takesKeys(*last)) return last;
     for (QWidget* next = pane.nextInFocusChain(); next != &pane; next = next->nextInFocusChain())
@@ -57,7 +57,7 @@ std::vector<QuickFind::Item> MainWindow::findable(QuickFind::Scope scope) {
     return items;
 }
 
-/// Moves the focus to the next pane that is shown, to where it was last in there.
+/// Moves the focus to the next visible pane, to the widget that last had it there.
 void MainWindow::stepPane(int by) {
     std::vector<QWidget*> panes;
     for (QWidget* pane : {static_cast<QWidget*>(m_bar), static_cast<QWidget*>(m_palette),
@@ -87,7 +87,7 @@ void MainWindow::fillGoMenu(QMenu& menu) {
     menu.addSeparator();
     const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
         QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas->walk(way); });
-        // On the canvas only: everywhere else the arrows have work of their own.
+        // On the canvas only, since other widgets use the arrow keys themselves.
         action->setShortcutContext(Qt::WidgetShortcut);
         action->setToolTip(
             tr("Selects this neighbour on the canvas. Ctrl and an arrow key move the selection."));

@@ -37,13 +37,14 @@
 namespace twb {
 namespace {
 
-constexpr int kWideWindow = 1600; ///< where the palette and the inspector have the widths that they like
+constexpr int kWideWindow =
+    1600; ///< the width at which the palette and the inspector have their preferred widths
 constexpr int kPaletteWidth = 208;
 constexpr int kInspectorWidth = 312;
 constexpr int kLeastPalette = 152;
 constexpr int kLeastInspector = 248;
-constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few of its rows
-constexpr double kBottomShare = 0.26; ///< of the window's height, when it is first shown
+constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few rows
+constexpr double kBottomShare = 0.26; ///< share of the window's height when it is first shown
 
 } // namespace
 
@@ -57,7 +58,7 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     buildPanels();
     buildMenus();
     connectPanels();
-    // A click on a button leaves the focus where it is, so that the keys go on to the canvas.
+    // A click on a button does not take the focus, so that keys still go to the canvas.
     for (auto* button : findChildren<QAbstractButton*>())
         if (button->focusPolicy() != Qt::NoFocus) button->setFocusPolicy(Qt::TabFocus);
     updateTitle();
@@ -69,8 +70,9 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
 }
 
 MainWindow::~MainWindow() {
-    delete m_recovery; // before the document: the end of its history looks like its being saved
-    // What is shown asks the document and the runs until its end, and these are members: it goes before them.
+    delete m_recovery; // before the document, whose destruction looks like a save
+    // Widgets use the document and the runs until they are destroyed, so they are deleted before these
+    // members.
     qDeleteAll(findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
 }
 
@@ -108,7 +110,7 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
     QWidget* breakpoints = makeBreakpointsPanel();
     m_bottom->addPage(breakpoints, QStringLiteral("breakpoints"), tr("Breakpoints"));
-    m_bottom->setTabVisible(breakpoints, false); // until there is one
+    m_bottom->setTabVisible(breakpoints, false); // shown with the first breakpoint
 
     m_middle = new QSplitter(Qt::Vertical);
     auto* graphView = new QWidget;
@@ -180,8 +182,8 @@ void MainWindow::connectPanels() {
     connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
-    // First of all: these buttons are disabled by what they do, and their focus would go to the next field.
-    // A field that is being edited takes its text over when it loses the focus.
+    // Connected first: the run disables these buttons, which would pass the focus to the next field. A field
+    // that is being edited commits its text when it loses the focus.
     for (const auto signal : {&RunBar::runRequested, &RunBar::continuousRequested, &RunBar::stepRequested,
                               &RunBar::stopRequested})
         connect(m_bar, signal, m_canvas, qOverload<>(&QWidget::setFocus));
@@ -192,7 +194,7 @@ void MainWindow::connectPanels() {
     connect(m_bar, &RunBar::iterationsChosen, this, &MainWindow::setIterations);
     connect(m_bar, &RunBar::policyChosen, this, &MainWindow::setPolicy);
     connect(m_bar, &RunBar::deviceChosen, this, &MainWindow::chooseDevice);
-    // A choice by mouse; one that was reached by Tab keeps the focus for the next key.
+    // Applies to a choice by mouse; a widget reached by Tab keeps the focus for the next key.
     const auto returnFromChoice = [this] {
         const QWidget* at = QApplication::focusWidget();
         if (!qobject_cast<const QComboBox*>(at) && !qobject_cast<const QAbstractButton*>(at))
@@ -216,7 +218,8 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::reset, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::devicesChanged, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::devicesChanged, this, &MainWindow::logRemarks);
-    connect(&m_runs, &RunController::finished, this, &MainWindow::logRemarks); // what the run found out
+    connect(&m_runs, &RunController::finished, this,
+            &MainWindow::logRemarks); // remarks known only after the run
     connect(&m_document, &Document::changed, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::reset, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
@@ -224,7 +227,7 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::modifiedChanged, this, &MainWindow::updateTitle);
     connect(m_watch, &FileWatch::changed, this, &MainWindow::fileChanged);
     connect(m_watch, &FileWatch::removed, this, &MainWindow::fileRemoved);
-    connect(&m_document, &Document::pathChanged, m_notice, &QWidget::hide); // it was about another state
+    connect(&m_document, &Document::pathChanged, m_notice, &QWidget::hide); // it referred to another state
     const auto showGraph = [this] {
         if (m_pages->currentWidget() == m_columns) return;
         m_pages->setCurrentWidget(m_columns);
@@ -271,7 +274,7 @@ void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
 }
 
 void MainWindow::applyFix(const Fix& fix) {
-    m_canvas->setFocus(); // the button goes with its problem
+    m_canvas->setFocus(); // the button is deleted with its problem
     attempt(tr("Cannot apply the fix"), [&] {
         edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
     });
@@ -381,7 +384,7 @@ void MainWindow::updateTitle() {
     setWindowFilePath(m_document.path());
 }
 
-/// Says once why a device is simulated that nobody asked to be, or is slower than it should be.
+/// Logs, once each, the reason why a device is simulated without a request, or slower than it could be.
 void MainWindow::logRemarks() {
     const DeviceMap& devices = m_document.devices();
     for (const Device device : devices.devices()) {
@@ -406,7 +409,7 @@ void MainWindow::showEvent(QShowEvent* event) {
     if (std::exchange(m_shown, true)) return;
     const int bottom = std::max(kLeastBottom, int(kBottomShare * height()));
     m_middle->setSizes({height() - bottom, bottom});
-    // In a small window what is beside the graph gives way first.
+    // In a small window, the side panels shrink first.
     const int palette = std::clamp(kPaletteWidth * width() / kWideWindow, kLeastPalette, kPaletteWidth);
     const int inspector =
         std::clamp(kInspectorWidth * width() / kWideWindow, kLeastInspector, kInspectorWidth);

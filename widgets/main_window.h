@@ -49,11 +49,10 @@ public:
     CanvasWidget& canvas() noexcept { return *m_canvas; }
     BottomPanel& bottom() noexcept { return *m_bottom; }
 
-    /// Opens a project, or an ONNX model as a project that is not saved yet, after asking about a run that is
-    /// on and about unsaved changes. False when the user cancelled or the file cannot be read, which a
-    /// message box says.
+    /// Opens a project, or an ONNX model as an unsaved project, after asking about the current run and
+    /// unsaved changes. False if the user cancelled or the file cannot be read, which a message box reports.
     bool openFile(const QString& path);
-    /// Opens without a question, and gives a run up. Throws Error as Document::open and readModel do. Returns
+    /// Opens without asking, and cancels the run. Throws Error as Document::open and readModel do. Returns
     /// remarks about a model.
     QStringList load(const QString& path);
     /// Starts autosave in a folder, and offers files that a crash left there. True if a file was restored.
@@ -232,7 +231,7 @@ private:
     QSplitter* m_columns = nullptr;
     QSplitter* m_middle = nullptr; ///< canvas above, panels below
     bool m_shown = false;
-    ManualWindow* m_manual = nullptr; ///< once it was asked for
+    ManualWindow* m_manual = nullptr; ///< created on first use
 
     QMenu* m_recent = nullptr;
     QMenu* m_examples = nullptr;
@@ -243,7 +242,7 @@ private:
     std::vector<QAction*> m_needSelection; ///< enabled while nodes are selected
     std::vector<QAction*> m_needModule;    ///< enabled while the selection is in a module
     QAction* m_legendAction = nullptr;
-    /// What the context menu has of the menus, beside the actions below.
+    /// The actions that the context menu shares with the menus, in addition to the actions below.
     struct {
         QAction *cut, *copy, *paste, *duplicate, *remove, *removeThrough, *rename, *selectAll;
         QAction *addOp, *insertTo, *addNote, *fit;

@@ -27,23 +27,23 @@ const QString kFirstPage = QStringLiteral("index.md");
 constexpr int kPageRole = Qt::UserRole;
 constexpr int kAnchorRole = Qt::UserRole + 1;
 constexpr int kWidestPicture = 680;
-constexpr int kDeepest = 2; ///< heading that the contents show
+constexpr int kDeepest = 2; ///< deepest level of headings in the contents
 
-/// Markdown without its marks.
+/// Plain text of Markdown.
 QString plain(QString text) {
     static const QRegularExpression link(QStringLiteral("\\[([^\\]]*)\\]\\([^)]*\\)"));
     static const QRegularExpression marks(QStringLiteral("[`*_]"));
     return text.replace(link, QStringLiteral("\\1")).remove(marks).trimmed();
 }
 
-/// As the sites that show Markdown make them: lower case, hyphens for spaces, no punctuation.
+/// Anchors in the style of Markdown sites: lower case, hyphens for spaces, no punctuation.
 QString anchorOf(const QString& heading) {
     static const QRegularExpression punctuation(QStringLiteral("[^\\w\\- ]"),
                                                 QRegularExpression::UseUnicodePropertiesOption);
     return plain(heading).toLower().remove(punctuation).replace(QLatin1Char(' '), QLatin1Char('-'));
 }
 
-/// Pictures no wider than the text.
+/// Limits pictures to the width of the text.
 class PageView : public QTextBrowser {
 public:
     QVariant loadResource(int type, const QUrl& name) override {
@@ -120,7 +120,7 @@ ManualWindow::ManualWindow(const QString& folder, QWidget* parent)
     m_search->setFocus();
 }
 
-/// The first page, then the others in the order in which it leads to them.
+/// The index page, then the other pages in the order of its links.
 void ManualWindow::readPages() {
     readPage(kFirstPage);
     if (m_sections.empty())
@@ -161,7 +161,7 @@ void ManualWindow::readPage(const QString& page) {
     }
 }
 
-/// The table of contents, or the sections that have these words.
+/// The table of contents, or the sections that contain these words.
 void ManualWindow::fillContents(const QString& words) {
     const QSignalBlocker blocker(m_contents);
     m_contents->clear();
@@ -217,7 +217,7 @@ void ManualWindow::follow(const QUrl& link) {
         QDesktopServices::openUrl(link);
 }
 
-/// Shows where the page has the words that are searched for.
+/// Highlights the searched words on the page.
 void ManualWindow::markWords() {
     QList<QTextEdit::ExtraSelection> marks;
     QColor wash = Theme::current().warning;
@@ -236,7 +236,7 @@ void ManualWindow::markWords() {
 
 void ManualWindow::changeEvent(QEvent* event) {
     QWidget::changeEvent(event);
-    if (event->type() == QEvent::PaletteChange) m_text->reload(); // its links have the old colours
+    if (event->type() == QEvent::PaletteChange) m_text->reload(); // its links have the old theme's colours
 }
 
 } // namespace twb

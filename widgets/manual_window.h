@@ -16,11 +16,11 @@ class ManualWindow : public QWidget {
     Q_OBJECT
 
 public:
-    /// Throws Error(io) where `folder` has no index.md.
+    /// Throws Error(io) if `folder` has no index.md.
     ManualWindow(const QString& folder, QWidget* parent);
 
-    /// Shows a page ("canvas.md") from the heading that has this anchor ("frames-and-notes") on, from the top
-    /// where there is none.
+    /// Shows a page ("canvas.md"), scrolled to the heading with this anchor ("frames-and-notes"), or to the
+    /// top if there is none.
     void open(const QString& page, const QString& anchor = {});
 
 protected:
@@ -32,7 +32,7 @@ private:
         QString heading;
         QString anchor;
         int level = 1;
-        QString text; ///< below the heading, as Markdown
+        QString text; ///< the Markdown below the heading
     };
     void readPages();
     void readPage(const QString& page);

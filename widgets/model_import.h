@@ -23,8 +23,8 @@ struct OpenedModel {
 /// Whether a file is a model to import, by its extension.
 bool isModel(const QString& path);
 
-/// Reads an ONNX model; writes nothing outside of a new folder in the user's cache. Throws Error as
-/// importOnnx and saveImportedModel do.
+/// Reads an ONNX model; writes only to a new folder in the user's cache. Throws Error as importOnnx and
+/// saveImportedModel do.
 OpenedModel readModel(const QString& model);
 
 /// The same on a thread of its own, while `parent` shows a busy dialog and repaints.

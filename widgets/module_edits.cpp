@@ -19,7 +19,7 @@ Delta changeOf(const Frame& before, Frame after, std::string title) {
 } // namespace
 
 bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
-    std::size_t steps = graph.frames().size(); // a frame that leads back to itself ends, too
+    std::size_t steps = graph.frames().size(); // ends cycles of frames
     for (const Frame* at = graph.find(inner); at; at = graph.find(at->parent)) {
         if (at->id == outer) return true;
         if (steps-- == 0) break;

@@ -25,7 +25,7 @@ void NoticeBar::ask(const QString& sentence, std::vector<Answer> answers) {
     setAccessibleName(sentence);
     while (const QLayoutItem* item = m_answers->takeAt(0)) {
         item->widget()->hide();
-        item->widget()->deleteLater(); // it may be the one that was pressed
+        item->widget()->deleteLater(); // it may be the pressed button
         delete item;
     }
     for (Answer& answer : answers) {

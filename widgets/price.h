@@ -6,17 +6,17 @@
 
 namespace twb {
 
-// What a copy costs, as every view says it.
+// The price of a copy, in the format of every view.
 
 /// "4.10 kB · 0.012 ms"
 QString priceFigures(double bytes, double ns);
-/// What kind of figures these are: "predicted · modelled", "modelled"; nothing for measured ones.
+/// The kind of the figures: "predicted · modelled", "modelled"; nothing for measured ones.
 QString priceKind(bool predicted, bool modelled);
-/// Of a fix: "4.10 kB · 0.012 ms · modelled". Nothing when the size is not known before it runs.
+/// The price of a fix: "4.10 kB · 0.012 ms · modelled". Nothing if the size is unknown before a run.
 QString priceText(const Price& price);
-/// What a fix does, as every view says it: "Insert To(cuda:0) on images → fc1".
+/// The text of a fix, the same in every view: "Insert To(cuda:0) on images → fc1".
 QString fixText(const Fix& fix);
-/// What changes by so much, with its sign, a true minus included: "+12 %", "−0.004 ms", "±0 %".
+/// A difference with its sign, including a true minus: "+12 %", "−0.004 ms", "±0 %".
 QString withSign(double change, const QString& magnitude);
 
 } // namespace twb

@@ -15,12 +15,12 @@ namespace twb {
 namespace {
 
 constexpr int kPictureHeight = 120;
-constexpr int kWordsHeight = 72; ///< three lines: a title, of two at most, and what it is
+constexpr int kWordsHeight = 72; ///< three lines: a title of at most two, and a description
 constexpr int kLines = 3;
 constexpr int kPadding = 12;
 
-/// Writes a text on so many lines, with what does not fit left out of the last. Moves `line` below them; how
-/// many it took.
+/// Draws text on at most this many lines, with the last one elided. Moves `line` below them; returns the
+/// number of lines.
 int drawLines(QPainter& painter, QRect& line, const QString& text, int most) {
     QTextLayout layout(text, painter.font());
     std::vector<int> starts;
@@ -114,7 +114,7 @@ void ProjectCard::leaveEvent(QEvent* event) {
     update();
 }
 
-/// Enter, too: to somebody without a mouse a card is a link.
+/// Enter activates it, too, so that it works as a link without a mouse.
 void ProjectCard::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)
         click();

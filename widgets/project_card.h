@@ -5,7 +5,7 @@
 
 namespace twb {
 
-/// A project as a picture with its name below, to be clicked.
+/// A clickable card of a project: a picture with its name below.
 class ProjectCard : public QAbstractButton {
     Q_OBJECT
 
@@ -15,7 +15,7 @@ public:
     explicit ProjectCard(const QString& path, QWidget* parent = nullptr);
     QString path() const { return m_path; }
     void setWords(const QString& title, const QString& detail);
-    /// Null: there is none to be shown.
+    /// A null image means that there is no picture.
     void setPicture(const QImage& picture);
     void forgetPicture() { m_isDrawn = false; }
     bool isDrawn() const noexcept { return m_isDrawn; }

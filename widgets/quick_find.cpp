@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kItemRole = Qt::UserRole;
 constexpr int kHintRole = Qt::UserRole + 1;
-constexpr int kAroundWords = 48; ///< px: the icon, the frame, the cursor's room
+constexpr int kAroundWords = 48; ///< px: icon, frame and cursor
 
 class ItemDelegate : public QStyledItemDelegate {
 public:
@@ -54,7 +54,7 @@ public:
     }
 };
 
-/// The matches, within the window wherever the field is in it.
+/// The list of matches, always placed within the window.
 class MatchList : public QListView {
 public:
     explicit MatchList(const QWidget& field) : m_field(field) {}
@@ -96,7 +96,7 @@ QuickFind::QuickFind(QWidget* parent)
     list->setAccessibleName(tr("Matches"));
     list->setMinimumWidth(320);
     m_completer->setPopup(list);
-    list->setItemDelegate(new ItemDelegate(list)); // after setPopup, which sets one of its own
+    list->setItemDelegate(new ItemDelegate(list)); // setPopup sets its own delegate, so this comes later
     setCompleter(m_completer);
     connect(m_completer, qOverload<const QModelIndex&>(&QCompleter::activated), this, &QuickFind::take);
 }
@@ -108,7 +108,7 @@ void QuickFind::setScope(Scope scope) {
     fitPlaceholder();
 }
 
-/// As much as there is room for: cut words say less than fewer ones.
+/// The longest placeholder that fits, since elided words say less than fewer words.
 void QuickFind::fitPlaceholder() {
     QString words;
     for (const QString& some : m_scope == Scope::nodes
@@ -126,13 +126,13 @@ void QuickFind::resizeEvent(QResizeEvent* event) {
 }
 
 void QuickFind::ask(Scope scope) {
-    clearFocus(); // so that it is asked for anew
+    clearFocus(); // so that the next focus event requests the items again
     setScope(scope);
     setFocus(Qt::ShortcutFocusReason);
 }
 
 void QuickFind::focusOutEvent(QFocusEvent* event) {
-    // Its own list of matches takes the focus, too, and is no elsewhere.
+    // The list of matches takes the focus, too, which does not end the scope.
     if (event->reason() != Qt::PopupFocusReason) setScope(Scope::all);
     QLineEdit::focusOutEvent(event);
 }
@@ -155,7 +155,7 @@ void QuickFind::focusInEvent(QFocusEvent* event) {
 void QuickFind::take(const QModelIndex& index) {
     const std::size_t at = index.data(kItemRole).toULongLong();
     if (at >= m_items.size()) return;
-    m_completer->popup()->hide(); // it has the keys until then
+    m_completer->popup()->hide(); // the list has the keyboard until then
     const std::function<void()> taken = m_items[at].take;
     // The completer writes the text into the field after this signal.
     QTimer::singleShot(0, this, [this, taken] {

@@ -10,8 +10,7 @@ class QStandardItemModel;
 
 namespace twb {
 
-/// A search over everything that can be done and everything on the canvas, or over nodes alone: type a part
-/// of a name, take it by Enter.
+/// A search over all actions and nodes, or over nodes alone: type a part of a name, choose it by Enter.
 class QuickFind : public QLineEdit {
     Q_OBJECT
 
@@ -25,13 +24,13 @@ public:
     enum class Scope { all, nodes };
 
     explicit QuickFind(QWidget* parent = nullptr);
-    /// Asked for what there is whenever the field gets the focus.
+    /// Called for the items whenever the field gets the focus.
     void setSource(std::function<std::vector<Item>(Scope)> source);
-    /// Takes the focus; the scope lasts until it goes elsewhere.
+    /// Takes the focus; the scope lasts until the focus leaves.
     void ask(Scope scope);
 
 Q_SIGNALS:
-    /// A match was taken, which happens next, or Esc pressed.
+    /// A match was chosen (its action follows), or Esc was pressed.
     void finished();
 
 protected:

@@ -21,14 +21,15 @@ constexpr std::chrono::seconds kInterval{10};
 
 std::filesystem::path toPath(const QString& path) { return std::filesystem::path(path.toStdU16String()); }
 
-/// Held by nobody who lives. QLockFile finds out about processes that are gone; time alone says nothing.
+/// Not locked by a running process. QLockFile detects processes that have ended; the age of a lock does not
+/// count.
 std::unique_ptr<QLockFile> lockOf(const QString& path) {
     auto lock = std::make_unique<QLockFile>(path);
     lock->setStaleLockTime(0);
     return lock->tryLock(0) ? std::move(lock) : nullptr;
 }
 
-/// All but the lock, what a crash left half written included.
+/// All files except the lock, including those that a crash left partly written.
 void removeFiles(const QString& folder, const QString& name) {
     QDir in(folder);
     for (const QString& pattern :
@@ -57,7 +58,7 @@ QString Recovery::file(const QString& name, const char* ending) const {
     return QDir(m_folder).filePath(name + QLatin1String(ending));
 }
 
-/// The timer is not started anew by later changes: who never pauses is safe, too.
+/// Later changes do not restart the timer, so continuous work is saved, too.
 void Recovery::documentChanged() {
     if (m_document.isModified() && !m_timer.isActive()) m_timer.start();
 }
@@ -88,7 +89,7 @@ void Recovery::write() {
     const QJsonObject about{{QStringLiteral("path"), m_document.path()},
                             {QStringLiteral("folder"), m_document.folder()},
                             {QStringLiteral("title"), m_document.title()}};
-    // The copy of the graph is a snapshot: nobody changes it while it is written.
+    // The copy of the graph is a snapshot, which does not change while it is written.
     m_pool.start([this, graph = m_document.graph(), about = QJsonDocument(about).toJson(),
                   project = file(m_name, ".twb"), beside = file(m_name, ".json")] {
         try {

@@ -13,41 +13,39 @@
 
 namespace twb {
 
-/// Keeps unsaved work safe from a crash: some seconds after a change, a snapshot of the graph is written to a
-/// folder of its own, one file a document, whole or not at all. It goes when the work is saved or thrown away
-/// on purpose. What a program leaves there when it dies is offered to the next one.
-///
-/// A document has three files there: NAME.twb is the graph, NAME.json says where it belongs, and NAME.lock is
-/// held for as long as its program lives.
+/// Autosave: some seconds after a change, a snapshot of the graph is written atomically to a folder, one set
+/// of files per document. It is deleted when the document is saved or deliberately discarded. Snapshots left
+/// by a crash are offered at the next start.  A document has three files: NAME.twb is the graph, NAME.json
+/// names its project, and NAME.lock is locked while the program runs.
 class Recovery : public QObject {
     Q_OBJECT
 
 public:
-    /// Watches `document`. Makes `folder` when there is something to write.
+    /// Watches `document`. Creates `folder` with the first snapshot.
     Recovery(Document& document, QString folder, QObject* parent = nullptr);
-    /// Leaves a snapshot where it is: only finish() says that nobody needs it.
+    /// Keeps a remaining snapshot; only finish() deletes it.
     ~Recovery() override;
 
-    /// How long a change may stay unwritten.
+    /// The maximum delay of a snapshot after a change.
     void setInterval(std::chrono::milliseconds interval);
 
     struct Left {
-        QString name; ///< of its files
-        QString path; ///< of the project; empty when it was never saved
+        QString name; ///< name of its files
+        QString path; ///< of the project; empty if it was never saved
         QString folder;
         QString title;
         QDateTime time;
     };
-    /// What programs that live no more have left, the newest first.
+    /// Snapshots of programs that have ended, the newest first.
     std::vector<Left> left() const;
-    /// What it holds. Throws Error as loadProject() does.
+    /// The graph of a snapshot. Throws Error as loadProject() does.
     Graph read(const Left& left) const;
-    /// Makes it the document, with unsaved changes, and goes on with its files. Throws Error as
-    /// Document::open() does; then all is as it was.
+    /// Restores it into the document, with unsaved changes, and continues with its files. Throws Error as
+    /// Document::open() does, with no changes.
     void restore(const Left& left);
     void discard(const Left& left);
 
-    /// The program ends as it should: nothing is to be offered. Call it once all is saved or given up.
+    /// Regular end: deletes this document's snapshot. Call it once all changes are saved or discarded.
     void finish();
 
 Q_SIGNALS:
@@ -63,10 +61,10 @@ private:
 
     Document& m_document;
     QString m_folder;
-    QString m_name; ///< of this document's files; empty until the first snapshot
+    QString m_name; ///< name of this document's files; empty until the first snapshot
     std::unique_ptr<QLockFile> m_lock;
     QTimer m_timer;
-    QThreadPool m_pool; ///< one thread: what is written and removed keeps its order
+    QThreadPool m_pool; ///< a single thread, so that writes and deletions keep their order
 };
 
 } // namespace twb

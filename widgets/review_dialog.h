@@ -7,20 +7,20 @@
 
 namespace twb {
 
-/// A table of what a change would do, or of what something would cost, before anything is done.
+/// A table that shows the effect of a change before it is applied, or the result of an analysis.
 class ReviewDialog : public QDialog {
     Q_OBJECT
 
 public:
     struct Content {
         QString title;    ///< of the window
-        QString sentence; ///< what this is, above the table
+        QString sentence; ///< explanation above the table
         QStringList columns;
-        std::vector<QStringList> rows; ///< the first column is words, the others are figures
-        bool areWords = false;         ///< the others are words, too
-        QString alarm;                 ///< a cell that is just this stands out
-        QString remark;                ///< sums, and where the figures come from
-        QString apply;                 ///< what accepting it does; empty: there is only Close
+        std::vector<QStringList> rows; ///< the first column is text, the others are figures
+        bool areWords = false;         ///< all columns are text
+        QString alarm;                 ///< cells with exactly this text are highlighted
+        QString remark;                ///< sums and sources of the figures
+        QString apply;                 ///< text of the accept button; empty: only Close
     };
     explicit ReviewDialog(const Content& content, QWidget* parent = nullptr);
 };

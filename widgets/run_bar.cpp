@@ -21,9 +21,10 @@ namespace {
 
 constexpr int kHeight = 48;
 constexpr int kMostBrief = 4;
-constexpr int kLeastTitle = 88;      ///< px
-constexpr int kLeastWidth = 640;     ///< of the bar, px
-constexpr double kTitleShare = 0.16; ///< of the bar: what follows does not move with the name
+constexpr int kLeastTitle = 88;  ///< px
+constexpr int kLeastWidth = 640; ///< of the bar, px
+constexpr double kTitleShare =
+    0.16; ///< the title's share of the bar; constant, so that the following widgets do not move
 
 constexpr int kMostIterations = 1'000'000'000;
 
@@ -158,7 +159,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
 void RunBar::setTrailing(QWidget* widget) { m_layout->addWidget(widget, 100); }
 
 std::int64_t RunBar::iterations() const {
-    m_iterations->interpretText(); // a number that is being typed counts
+    m_iterations->interpretText(); // commits a number that is being typed
     return m_iterations->value();
 }
 
@@ -197,18 +198,18 @@ void RunBar::refresh() {
 void RunBar::refreshDevices() {
     while (QLayoutItem* item = m_devices->takeAt(0)) {
         item->widget()->hide();
-        item->widget()->deleteLater(); // its menu may be the one that asked
+        item->widget()->deleteLater(); // this button's menu may have triggered the change
         delete item;
     }
     std::vector<Device> gpus;
     for (const Device device : m_document.devices().devices())
         if (device.isCuda()) gpus.push_back(device);
-    // Where auto took cpu for want of a GPU, one can be simulated.
+    // If auto chose cpu because there is no GPU, a GPU can be simulated.
     const auto& lanes = m_document.graph().lanes();
     if (gpus.empty() &&
         std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.device.isAuto(); }))
         gpus.push_back(Device::cuda(0));
-    // More buttons than two have no room; one then holds a menu for each.
+    // More than two buttons do not fit; a single button then has one menu per device.
     const bool together = gpus.size() > 2;
     auto choose = [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); };
     const auto makeButton = [&](const QString& text) {
@@ -218,7 +219,7 @@ void RunBar::refreshDevices() {
         button->setFocusPolicy(Qt::TabFocus);
         button->setToolTip(tr("Hardware for this lane: %1").arg(text));
         m_devices->addWidget(button);
-        button->show(); // at once: fit() counts it
+        button->show(); // immediately, because fit() counts it
         return button;
     };
     QPushButton* all = together ? makeButton(tr("%1 GPUs").arg(gpus.size())) : nullptr;
@@ -252,8 +253,8 @@ void RunBar::refreshRun() {
     fit();
 }
 
-/// What a narrow bar leaves out first: labels, then the words of a button that has an icon, then what stands
-/// behind a device, then the title, which the window has, too.
+/// What a narrow bar hides, in order: labels, the text of buttons with an icon, the hardware of devices, then
+/// the title, which the window also has.
 void RunBar::leaveOut(int brevity) {
     m_iterationsLabel->setVisible(brevity < 1);
     m_policyLabel->setVisible(brevity < 1);
@@ -269,7 +270,7 @@ void RunBar::leaveOut(int brevity) {
     m_layout->invalidate();
 }
 
-/// Leaves out no more than must be.
+/// Hides no more than necessary.
 void RunBar::fit() {
     for (int brevity = 0; brevity <= kMostBrief; ++brevity) {
         leaveOut(brevity);

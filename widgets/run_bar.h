@@ -18,16 +18,16 @@ namespace twb {
 
 class ElidedLabel;
 
-/// The bar on top: what is open, run and stop, how often, by which policy, and what stands behind each GPU.
+/// The toolbar: the title, run and stop, the number of iterations, the policy, and the hardware of each GPU.
 class RunBar : public QWidget {
     Q_OBJECT
 
 public:
     RunBar(Document& document, RunController& runs, QWidget* parent = nullptr);
 
-    /// Room for the search field.
+    /// Space for the search field.
     void setTrailing(QWidget* widget);
-    /// Of the bar with its labels and long names left out, as a narrow window has it.
+    /// The minimum width of the bar with labels and long names hidden, as in a narrow window.
     QSize minimumSizeHint() const override;
     std::int64_t iterations() const;
     void focusIterations();
@@ -35,7 +35,7 @@ public:
 Q_SIGNALS:
     void runRequested();
     void continuousRequested();
-    void stepRequested(); ///< of a run that stands still; runRequested() is for it to go on
+    void stepRequested(); ///< of a stopped run; runRequested() then continues it
     void stopRequested();
     void iterationsChosen(std::int64_t iterations);
     void policyChosen(twb::Policy policy);
@@ -56,12 +56,12 @@ private:
 
     Document& m_document;
     RunController& m_runs;
-    QWidget* m_name; ///< the title, and whether it is edited
+    QWidget* m_name; ///< the title, and whether it is modified
     ElidedLabel* m_title;
     QLabel* m_edited;
     QPushButton* m_run;
     QPushButton* m_continuous;
-    QPushButton* m_step; ///< in its place while the run stands still
+    QPushButton* m_step; ///< replaces it while the run is stopped
     QPushButton* m_stop;
     QLabel* m_iterationsLabel;
     QSpinBox* m_iterations;
@@ -71,7 +71,8 @@ private:
     QHBoxLayout* m_layout;
 };
 
-/// What can stand behind `device`, for a menu: the real one and each profile, the present one checked.
+/// The hardware choices for `device`, for a menu: the real one and each profile, with the current one
+/// checked.
 void addDeviceChoices(QMenu& menu, const Document& document, Device device,
                       const std::function<void(const DeviceChoice&)>& choose);
 

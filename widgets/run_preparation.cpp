@@ -9,7 +9,7 @@
 namespace twb {
 namespace {
 
-/// Small outputs first, up to kKeptBytes in all.
+/// Small outputs first, up to a total of kKeptBytes.
 std::set<PortRef> outputsToKeep(const Analysis& analysis) {
     std::vector<std::pair<std::uint64_t, PortRef>> outputs;
     for (const NodeFacts& facts : analysis.nodes)
@@ -29,7 +29,7 @@ std::set<PortRef> outputsToKeep(const Analysis& analysis) {
     return kept;
 }
 
-/// The outputs of the nodes that no other node reads. Keeping them changes no other step of a measurement.
+/// The outputs without consumers. Keeping them does not change the other steps of a measured run.
 std::set<PortRef> resultsOf(const Graph& graph, const Analysis& analysis) {
     std::set<PortRef> kept;
     for (const NodeFacts& facts : analysis.nodes) {
@@ -49,7 +49,7 @@ std::shared_ptr<const Plan> compileFor(const RunRequest& request, const Graph& g
     options.revision = request.revision;
     options.policy = graph.info().policy;
     options.keep = keeps ? outputsToKeep(analysis) : resultsOf(graph, analysis);
-    options.fuse = !keeps; // each op of a tensor that is looked at has an output of its own
+    options.fuse = !keeps; // each op of an inspected tensor needs its own output
     return compile(graph, analysis, request.devices, request.files, options);
 }
 

@@ -10,32 +10,32 @@
 
 namespace twb {
 
-/// A snapshot of the document that a run is made from.
+/// The snapshot of the document for a run.
 struct RunRequest {
     Graph graph;
     DeviceMap devices;
     std::shared_ptr<const TensorFiles> files;
     std::uint64_t revision = 0;
-    /// The run itself keeps the tensors for the user to look at (one iteration, or a run with breakpoints).
-    /// Otherwise it is a measurement: memory is shared and ops are fused.
+    /// True: the run keeps its tensors for the inspector (a single iteration, or a run with breakpoints).
+    /// False: a measured run, in which memory is shared and ops are fused.
     bool keepsTensors = false;
 };
 
-/// What a run needs to start.
+/// Everything needed to start a run.
 struct PreparedRun {
     Analysis analysis;
-    std::shared_ptr<const Plan> plan; ///< null when the graph cannot be compiled
-    std::shared_ptr<const Plan> lean; ///< as a measurement has it
-    /// Of a measurement: computes the tensors again that the measured plan does not keep. It writes no files.
+    std::shared_ptr<const Plan> plan; ///< null if the graph cannot be compiled
+    std::shared_ptr<const Plan> lean; ///< for a measured run
+    /// For a measured run: computes the tensors that the measured plan does not keep. It writes no files.
     std::shared_ptr<const Plan> again;
-    std::vector<InputFile> inputs; ///< as they are before the run, so that a change during it shows
-    std::string error;             ///< why `plan` is null
+    std::vector<InputFile> inputs; ///< before the run, so that a change during the run shows
+    std::string error;             ///< the reason why `plan` is null
 };
 
-/// Tensors that a run keeps for looking at, all together, in bytes.
+/// The limit on tensors that a run keeps for the inspector, in total bytes.
 inline constexpr std::uint64_t kKeptBytes = 256ull << 20;
 
-/// Analyses the snapshot once and compiles its plans. For any thread; throws nothing.
+/// Analyses the snapshot once and compiles its plans. May be called from any thread; never throws.
 PreparedRun prepareRun(const RunRequest& request) noexcept;
 
 } // namespace twb

@@ -19,7 +19,7 @@ struct NodeRun {
     double ns = 0; ///< median over the iterations; 0 before the first
     bool modelled = false;
     bool once = false; ///< not part of the iteration
-    QString value;     ///< the number that a Probe saw; empty where it saw none, or a tensor of several
+    QString value;     ///< a scalar at a Probe; empty if it has none or a tensor with several elements
     QString error;     ///< the error message
 };
 

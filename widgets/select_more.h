@@ -5,11 +5,11 @@
 
 namespace twb {
 
-/// What is selected, and all that wires lead to from there.
+/// The selection and all nodes that are connected to it.
 Selection withReach(const Graph& graph, const Selection& selection, Reach way);
-/// All nodes of the ops that are selected.
+/// All nodes with the same ops as the selection.
 Selection withSameOp(const Graph& graph, const Selection& selection);
-/// All nodes on the lanes where something is selected.
+/// All nodes on the lanes of the selection.
 Selection withLanes(const Graph& graph, const Selection& selection);
 
 } // namespace twb

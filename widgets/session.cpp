@@ -41,7 +41,7 @@ MainWindow& Session::addWindow() {
     connect(&window->document(), &Document::pathChanged, this, &Session::remember);
     connect(window, &QObject::destroyed, this, [this, window] {
         std::erase(m_windows, window);
-        // The last one that is closed is what the session was.
+        // When the last window closes, its file remains in the session.
         if (!m_windows.empty()) remember();
     });
     window->show();
@@ -65,7 +65,7 @@ void Session::begin(const QStringList& files) {
         for (const QString& path : QSettings().value(QLatin1String(kFiles)).toStringList())
             if (QFileInfo::exists(path)) wanted << path;
     MainWindow& first = addWindow();
-    // After the window is there, so that a message has something to stand on.
+    // Deferred until the window is shown, so that messages have a parent.
     QTimer::singleShot(0, &first, [this, wanted, &first] {
         bool hasShown = first.guard(m_recoveryFolder);
         for (const QString& path : wanted) {
@@ -82,7 +82,7 @@ void Session::quit() {
     remember();
     m_isQuitting = true;
     const std::vector<MainWindow*> all = m_windows;
-    // Closed windows go a moment later; they all were the session, unless one of them stays.
+    // Windows are deleted after closing; all of them belong to the session, unless one stays open.
     m_isQuitting = std::all_of(all.begin(), all.end(), [](MainWindow* window) { return window->close(); });
 }
 

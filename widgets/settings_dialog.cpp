@@ -92,7 +92,8 @@ struct General {
         if (const auto chosen = Policy::parse(policy->currentData().toString().toStdString()))
             settings::setPolicy(*chosen);
         settings::setProfile(profile->currentData().toString());
-        // Finer intervals are for the settings file; this field shows them rounded and leaves them alone.
+        // The settings file may have fractions of a second; this field shows them rounded and does not change
+        // them.
         const std::chrono::seconds seconds(autosave->value());
         if (std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()) != seconds)
             settings::setAutosaveInterval(seconds);

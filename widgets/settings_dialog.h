@@ -10,15 +10,15 @@ class QWidget;
 
 namespace twb {
 
-/// Gives an action the shortcut that was chosen for it, `standard` where none was, and lets it be chosen.
+/// Gives an action its chosen shortcut, or `standard` without a choice, and makes the shortcut editable.
 void makeEditable(QAction& action, const QKeySequence& standard);
-/// The same, once more after the settings have changed.
+/// Updates it after the settings have changed.
 void readShortcut(QAction& action);
 
 enum class SettingsPage { general, shortcuts };
 
-/// Asks for everything in settings.h, from `page` on; the shortcuts are those of `actions`. Writes them and
-/// returns true when somebody said OK.
+/// Shows all settings in settings.h, starting with `page`; the shortcuts are those of `actions`. Saves them
+/// and returns true if the user pressed OK.
 bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, SettingsPage page,
                     QWidget* parent);
 

@@ -15,8 +15,8 @@ class QTreeWidget;
 
 namespace twb {
 
-/// Every action with its shortcut: search, pick one, press the keys. Keys that another action has are
-/// refused, with its name.
+/// Every action with its shortcut: search, select one, press the keys. Keys of another action are refused,
+/// with its name.
 class ShortcutTable : public QWidget {
     Q_OBJECT
 
@@ -28,12 +28,12 @@ public:
     };
 
     explicit ShortcutTable(QWidget* parent = nullptr);
-    /// `action` has the shortcut that is chosen at present.
+    /// `action` has the selected shortcut now.
     void add(const QAction& action, const QKeySequence& standard);
     const std::vector<Row>& rows() const noexcept { return m_rows; }
 
 private:
-    int present() const; ///< the row that is picked; -1: none
+    int present() const; ///< the selected row; -1: none
     void filter(const QString& text);
     void showPresent();
     void choose(const QKeySequence& keys);

@@ -26,9 +26,9 @@ namespace {
 
 constexpr int kMargin = 32;
 constexpr int kGap = 16;
-constexpr int kMostColumns = 5; ///< a line of cards that the eye takes in at once
+constexpr int kMostColumns = 5; ///< more cards in a row would be hard to take in
 constexpr int kMostRecent = kMostColumns;
-constexpr qint64 kMostBytes = 1 << 20; ///< of a project that is worth a picture each time
+constexpr qint64 kMostBytes = 1 << 20; ///< limit on projects for which a picture is drawn
 constexpr double kPictureScale = 0.5;
 
 QImage pictureOf(const Graph& graph, const std::filesystem::path& folder, const ProfileLibrary& profiles) {
@@ -155,7 +155,7 @@ void StartPage::layOut() {
     m_recentSection->setVisible(!m_recent.empty());
 }
 
-/// One card, and then the next after whatever else is to be done: the page is there at once.
+/// Draws one card per event loop pass, so that the page appears at once.
 void StartPage::drawNext() {
     for (auto* cards : {&m_recent, &m_examples})
         for (ProjectCard* card : *cards) {

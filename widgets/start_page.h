@@ -13,14 +13,14 @@ namespace twb {
 
 class ProjectCard;
 
-/// What the window shows before anything is open: what was open last, the examples and the lessons, each with
-/// a picture of its graph.
+/// The page shown before a document is open: recent files, examples and lessons, each with a picture of its
+/// graph.
 class StartPage : public QFrame {
     Q_OBJECT
 
 public:
     explicit StartPage(std::shared_ptr<const ProfileLibrary> profiles, QWidget* parent = nullptr);
-    /// Reads anew what there is.
+    /// Reloads the lists.
     void refill();
 
 Q_SIGNALS:

@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// A state as a colour; the sentence beside it says the same in words.
+/// A state's colour; the text beside it says the same.
 class StatusLine::Dot : public QWidget {
 public:
     enum State { idle, running, good, stale, failed };

@@ -12,13 +12,13 @@ namespace twb {
 
 class ElidedLabel;
 
-/// The line at the bottom: how the run stands, what is open, and whether the figures still hold.
+/// The status line: the state of the run, the open document, and whether the results are up to date.
 class StatusLine : public QWidget {
     Q_OBJECT
 
 public:
     StatusLine(Document& document, RunController& runs, QWidget* parent = nullptr);
-    /// A sentence that stays until the next run or edit.
+    /// A message that stays until the next run or edit.
     void say(const QString& sentence, Severity severity = Severity::note);
 
 private:

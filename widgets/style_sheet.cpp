@@ -3,7 +3,7 @@
 namespace twb {
 namespace {
 
-/// `@name` stands for a token, `@name-NN` for a token at NN per cent opacity.
+/// `@name` stands for a token, `@name-NN` for a token at NN percent opacity.
 const char* const kSheet = R"(
 QMainWindow, QDialog, QMessageBox { background: @window; }
 QWidget { color: @text; }
@@ -177,7 +177,7 @@ QString styleSheet(const Theme& theme) {
     const QColor accentHover = theme.isDark ? theme.accent.lighter(108) : theme.accent.darker(112);
     const QColor scroll = theme.isDark ? theme.border.lighter(115) : theme.border;
 
-    // Longer names first, so that "@accent" does not eat the beginning of "@accent-22".
+    // Longer names first, so that "@accent" does not match the beginning of "@accent-22".
     const std::pair<const char*, QString> tokens[] = {
         {"@accent-hover", opaque(accentHover)},
         {"@accent-12", rgba(theme.accent, theme.isDark ? 10 : 8)},

@@ -8,11 +8,11 @@ class QWidget;
 
 namespace twb {
 
-/// What a report of a bug wants to know: versions of the program and of what it runs on, devices, screens.
-/// Plain text, a fact a line; nothing about files or people.
+/// The system information for a bug report: versions of the program and its libraries, devices, screens.
+/// Plain text, one fact per line; no files or personal data.
 QString systemReport(const DeviceMap& devices);
 
-/// What the program is, with the report and a way to copy it.
+/// The About dialog, with the report and a button that copies it.
 void showAbout(const DeviceMap& devices, QWidget* parent);
 
 } // namespace twb

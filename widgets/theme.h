@@ -13,7 +13,8 @@ class QApplication;
 
 namespace twb {
 
-/// The colours, fonts and measures of the window, in one place. Every view asks here; nobody names a colour.
+/// The colours, fonts and sizes of the window in one place. All views use them; no other code has a colour of
+/// its own.
 struct Theme {
     bool isDark = true;
 
@@ -25,18 +26,18 @@ struct Theme {
     QColor error, warning, good;
     QColor floatWire, integerWire, boolWire;
 
-    /// One accent a device; GPUs beyond the second rotate the hue.
+    /// One accent per device; GPUs beyond the second rotate the hue.
     QColor device(Device device) const;
-    /// The same for words: at least 4.5:1 on lane headers and cards.
+    /// The same for text: contrast at least 4.5:1 on lane headers and cards.
     QColor deviceInk(Device device) const;
     QColor warningInk() const;
-    /// Of a diagnostic; a note is no trouble and has the accent.
+    /// The colour of a diagnostic; a note has the accent colour.
     QColor severity(Severity severity) const;
     QColor laneBackground(Device device) const;
     QColor wire(DType dtype) const;
-    /// Of a module's outline, and of its title, which is legible on the canvas.
+    /// The colour of a module's outline and of its title, which is legible on the canvas.
     QColor frame(FrameColor color) const;
-    /// Of the index-th curve of a plot and its row in a legend.
+    /// The colour of the index-th curve of a plot and of its row in a legend.
     QColor series(std::size_t index) const;
     QPalette palette() const;
 
@@ -46,7 +47,7 @@ struct Theme {
     static const Theme& current();
     /// Sets palette, fonts and style sheet of the application.
     static void apply(QApplication& app, const Theme& theme);
-    /// Dark or light as the desktop has it.
+    /// Dark or light, following the desktop.
     static const Theme& ofSystem();
 };
 
@@ -56,7 +57,7 @@ enum class TextRole { capsLabel, small, body, strong, nodeTitle, panelTitle, lan
 const QFont& font(TextRole role);
 
 namespace metrics {
-inline constexpr int unit = 4; ///< spacing comes in steps of this
+inline constexpr int unit = 4; ///< all spacing is a multiple of this
 inline constexpr int cardRadius = 8;
 inline constexpr int controlRadius = 6;
 inline constexpr double portRadius = 4.6;

@@ -60,7 +60,7 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
     if (doomed.empty())
         return selection.dots.empty() ? Delta()
                                       : removeSelection(graph, {{}, {}, std::nullopt, selection.dots});
-    /// What stands in for an output once its node is gone, through as many as go with it.
+    /// The replacement of an output whose node is deleted, also through chains of deleted nodes.
     const auto standIn = [&](PortRef output) {
         std::optional<PortRef> at = output;
         for (std::size_t steps = 0; at && isDoomed.contains(at->node) && steps <= doomed.size(); ++steps)
@@ -71,7 +71,7 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
         graph, selection.nodes.size() == 1
                    ? fmt::format("Delete and reconnect {}", graph.find(*selection.nodes.begin())->name)
                    : fmt::format("Delete and reconnect {} nodes", selection.nodes.size()));
-    /// The dots on the way that it stands in for.
+    /// The dots along the replaced path.
     const auto dotsUntil = [&](PortRef output) {
         std::vector<Dot> dots;
         for (std::size_t steps = 0; isDoomed.contains(output.node) && steps <= doomed.size(); ++steps) {
@@ -123,7 +123,7 @@ Delta addDot(const Graph& graph, const Edge& wire, std::size_t index, const Dot&
 
 void removeDots(DeltaBuilder& builder, const std::set<DotRef>& dots) {
     std::map<PortRef, std::vector<Dot>> left;
-    for (auto ref = dots.rbegin(); ref != dots.rend(); ++ref) { // the last of a wire first
+    for (auto ref = dots.rbegin(); ref != dots.rend(); ++ref) { // the last dot of a wire first
         std::vector<Dot>& onWire = left.try_emplace(ref->wire, builder.graph().dots(ref->wire)).first->second;
         onWire.erase(onWire.begin() + std::ptrdiff_t(ref->index));
     }

@@ -11,32 +11,32 @@
 
 namespace twb {
 
-/// How something is put into a wire: what comes from wire.from goes in, what comes out goes on to wire.to.
+/// The ports for an insertion into a wire: the input that wire.from feeds and the output that feeds wire.to.
 struct Splice {
     Edge wire;
     EntryPort input;
     EntryPort output;
 };
 
-/// For a new op or composite; nothing when no port of it takes what the wire carries, or none makes what its
-/// end takes.
+/// For a new op or composite; nothing if none of its inputs accepts the wire's dtype, or none of its outputs
+/// fits the wire's end.
 std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, std::string_view entry);
-/// For a node that stands alone but for its parameters; nothing for any other.
+/// For a node without edges other than its parameters'; nothing for any other.
 std::optional<Splice> spliceOf(const Graph& graph, const Analysis& analysis, const Edge& wire, NodeId node);
-/// The two edges that take the place of the wire, `nodes` being what EntryPort counts.
+/// The two edges that replace the wire; EntryPort counts in `nodes`.
 std::pair<Edge, Edge> edgesOf(const Splice& splice, const std::vector<NodeId>& nodes);
 
-/// Deletes what is selected; what read the first output of a deleted node reads its first input instead,
-/// where it takes that dtype.
+/// Deletes the selection; consumers of a deleted node's first output read its first input instead, if they
+/// accept its dtype.
 Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selection& selection);
 /// Removes edges.
 Delta cut(const Graph& graph, const std::set<Edge>& edges);
 
-/// A dot on a wire, in front of the one that has its `index` now.
+/// Adds a dot to a wire, before the dot that has this `index` now.
 Delta addDot(const Graph& graph, const Edge& wire, std::size_t index, const Dot& dot);
-/// The builder's graph is still the one that `dots` are of.
+/// The builder's graph must still be the one to which `dots` refer.
 void removeDots(DeltaBuilder& builder, const std::set<DotRef>& dots);
-/// Takes all dots off the selected wire, and off those of which one is selected.
+/// Removes all dots of the selected wire, and of the wires with a selected dot.
 Delta straighten(const Graph& graph, const Selection& selection);
 
 } // namespace twb

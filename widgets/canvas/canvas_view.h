@@ -39,8 +39,8 @@ public:
     void centerOn(QPointF at) {
         setOrigin(at - QPointF((m_size.width() + m_headerWidth) / 2, m_size.height() / 2) / m_zoom);
     }
-    /// Shows all of `area`, no larger than `most` and above a foot of so many pixels. From the top left where
-    /// there is room to spare.
+    /// Shows all of `area`, at a zoom of at most `most`, above `foot` pixels that stay free. Aligned to the
+    /// top left if there is room to spare.
     void fit(const QRectF& area, double most, double foot = 0) {
         constexpr double kMargin = 20;
         const double width = std::max(1.0, m_size.width() - m_headerWidth - 2 * kMargin);

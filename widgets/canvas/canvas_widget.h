@@ -68,18 +68,18 @@ public:
     void requestOp();
     /// Removes the wire that is drawn while the user chooses an op for it.
     void dropHeldWire();
-    /// Where in its lane a note added here would stand, on the grid.
+    /// The position in its lane, on the grid, for a note added here.
     Position positionAt(QPoint point) const;
-    /// Where a palette entry comes to stand, clear of the cards and notes that are there.
+    /// The position for a palette entry, clear of existing cards and notes.
     struct NewPlace {
         LaneId lane = LaneId::none;
         Position position;
         QRectF outline; ///< of its cards, on the canvas
         std::optional<Splice> splice;
     };
-    /// What of the outline comes under the pointer, as near as there is room.
+    /// The point of the outline that is under the pointer, or as near to it as there is room.
     enum class Grip : std::uint8_t { middle, left, right };
-    /// For a point of the widget. With Grip::middle, a wire there takes the entry in.
+    /// For a point of the widget. With Grip::middle, the entry is inserted into a wire there.
     NewPlace placeFor(const QString& op, QPoint point, Grip grip = Grip::middle,
                       const std::optional<LooseWire>& held = std::nullopt) const;
     /// The innermost frame around a card centred there, or none.
@@ -111,7 +111,7 @@ public:
 Q_SIGNALS:
     void nodeActivated(twb::NodeId node); ///< double click
     void noteActivated(twb::NoteId note); ///< double click: the note should be edited
-    /// The selection is about `what` then; nothing where the empty canvas was clicked.
+    /// The selection now refers to `what`, or to nothing after a click on the empty canvas.
     void contextMenuRequested(const twb::Hit& what, QPoint globalPosition);
     void laneHeaderClicked(twb::LaneId lane, QPoint globalPosition);
     /// With `splice`: inserted into a wire.

@@ -15,7 +15,7 @@ QRectF outlineOfEntry(const QString& entry, const Graph& graph, const Lane& lane
     alone.apply(builder.take());
     std::vector<NodeId> added;
     Delta delta = addOp(alone, {entry, there, {}}, &added);
-    for (auto& change : delta.nodes) // names that are taken get a number, which makes a card wider
+    for (auto& change : delta.nodes) // names in use get a number, which makes a card wider
         if (change.after) change.after->name = graph.uniqueName(change.after->name);
     alone.apply(std::move(delta));
     if (fed) {

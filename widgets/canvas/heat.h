@@ -29,13 +29,13 @@ Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, H
 /// shades.
 QColor heatColor(const Theme& theme, double share);
 
-/// The kind of the figures: "measured", "modelled", "partly modelled"; for bytes "exact".
+/// The kind of the times: "measured", "modelled", "partly modelled"; for bytes "exact".
 QString heatKind(const Heat& heat);
 
-/// Where a view of this size has the scale: its lower right corner, away from the lanes' headers. Empty where
-/// the view is too small for one.
+/// The rectangle of the scale in a view of this size: its lower right corner, away from the lanes' headers.
+/// Empty if the view is too small.
 QRectF heatScaleBox(QSizeF view);
-/// What the shades stand for.
+/// The quantity that the shades represent.
 void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, const QRectF& box);
 
 } // namespace twb

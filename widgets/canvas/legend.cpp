@@ -18,7 +18,7 @@ constexpr double kPadding = 12;
 constexpr double kRow = 20;
 constexpr double kSample = 44;
 constexpr double kGap = 10;
-constexpr int kMargin = 14; ///< to the canvas's edge
+constexpr int kMargin = 14; ///< distance to the canvas's edge
 
 struct Row {
     QString text;

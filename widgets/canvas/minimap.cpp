@@ -38,7 +38,7 @@ void Minimap::render() {
     QPainter painter(&m_map);
     PaintState state(Theme::current());
     state.bare = true;
-    // Always boxes, however small the graph.
+    // Always draws boxes, even for a small graph.
     paintOverview(painter, m_scene, state, m_shown, m_zoom);
 }
 

@@ -85,7 +85,7 @@ double headerWidthFor(double viewWidth) noexcept;
 /// The rectangle of the collapse arrow in a lane's header, in pixels; empty if there is no room.
 QRectF chevronOf(const QRectF& header, double viewHeight) noexcept;
 
-/// What a picture of the whole graph shows, in canvas units, beside the lanes' headers.
+/// The area that a picture of the whole graph shows, in canvas units, beside the lanes' headers.
 QRectF pictureExtent(const Scene& scene, const PaintState& state);
 
 /// The whole graph as a picture, with `scale` pixels per canvas unit, at most 16,384 pixels per side.

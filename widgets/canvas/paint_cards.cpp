@@ -279,7 +279,8 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         paintShadow(pass, shape, isPill ? r.height() / 2 : metrics::cardRadius);
     if (module) paintStack(pass, shape, outline);
     if (pass.detail == Detail::titles) {
-        outline.width = std::max(outline.width, 1 / pass.zoom); // at least a pixel, or the card has no edge
+        outline.width =
+            std::max(outline.width, 1 / pass.zoom); // at least a pixel, otherwise the card would have no edge
         pass.usePixels();
         painter.setOpacity(opacity); // saved with the layer's units
         Sprites(pass).put(pass.toScreen(r.topLeft()), r.size(),
@@ -471,7 +472,7 @@ void paintLabels(const Pass& pass) {
         if (const PriceLabel* label = pass.scene.wireLabel(slot)) paintLabel(pass, *label);
     });
     pass.scene.visitNodes(around, [&](std::uint32_t slot) {
-        // A staging copy happens once: its price is omitted where labels are larger than cards.
+        // A staging copy happens once, so its price is omitted at a zoom where labels are larger than cards.
         if (pass.scene.nodes()[slot].isStaged && pass.detail < Detail::full) return;
         if (const PriceLabel* label = pass.scene.nodeLabel(slot)) paintLabel(pass, *label);
     });

@@ -12,7 +12,7 @@ using Mark = JourneyShape::Mark;
 
 constexpr double kRadius = 6.5;
 constexpr double kPadding = 6;
-constexpr double kLegible = 0.82; ///< zoom below which signs and words keep their size on the screen
+constexpr double kLegible = 0.82; ///< below this zoom, signs and words keep their size on the screen
 
 /// A disc at the origin, a double ring at a copy, a cross at the last consumer.
 void paintSign(QPainter& painter, const Theme& theme, const Mark& mark, double scale) {
@@ -41,7 +41,7 @@ void paintSign(QPainter& painter, const Theme& theme, const Mark& mark, double s
     }
 }
 
-/// Whether words there would overlap a card, a price or other words.
+/// Whether words at this place would overlap a card, a price or other words.
 bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& taken) {
     bool found = std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(room); });
     // A price is below its card, or beside the middle of its wire.

@@ -37,24 +37,24 @@ void paintStubs(const Pass& pass);
 /// A folded parameter, on its card.
 void paintRow(const Pass& pass, std::uint32_t slot);
 void paintCards(const Pass& pass);
-/// Breakpoints, and where the run stands still.
+/// Breakpoints, and the place where the run is stopped.
 void paintStops(const Pass& pass);
 void paintLabels(const Pass& pass);
-/// Signs and words along the wires that a tensor takes.
+/// Signs and words along the wires of a tensor's journey.
 void paintJourney(const Pass& pass);
 void paintFarNodes(const Pass& pass);
 void paintFarWires(const Pass& pass);
 void paintDensity(const Pass& pass);
 void paintPreview(const Pass& pass);
 
-/// What a card stands out by: its heat, or the one ground of all cards.
+/// The background of a card: its heat colour, or the common background.
 QColor cardGround(const Pass& pass, std::uint32_t slot);
 QColor withAlpha(QColor color, double alpha);
 QColor wireColor(const Theme& theme, WireClass kind);
-/// As many short strokes across a wire as its tensor has dimensions, before its `end`, where it comes along
-/// `direction`.
+/// Draws one short stroke across a wire for each dimension of its tensor, before its `end`, at which it
+/// arrives along `direction`.
 void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, const QColor& color);
-/// The dashes of a wire that carries one number.
+/// The dashes of a wire with a scalar.
 inline constexpr double kDotGap = 2.2;
 
 /// A disc or triangle with "!" in it, about `radius` around `at`.

@@ -14,7 +14,7 @@ void paintStub(const Pass& pass, const StubShape& stub, bool isHovered) {
     const Theme& theme = pass.theme();
     const bool isOnLane = stub.kind == StubShape::Kind::onLane;
     QPen rim(theme.device(stub.device), std::max(1.3, 1 / pass.zoom));
-    if (!isOnLane) rim.setDashPattern({3.2, 2.6}); // it is elsewhere
+    if (!isOnLane) rim.setDashPattern({3.2, 2.6}); // the node is on another lane
     if (stub.hasError) rim.setColor(theme.error);
     if (isHovered) rim.setWidthF(2);
     if (standsForSelected(pass, stub)) rim = QPen(theme.accent, 2);

@@ -140,7 +140,7 @@ void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
             if (hidden == 0) return;
         }
     }
-    // The wire and its tool tip also show the error, so its label hides no card.
+    // The wire and its tooltip also show the error, so its label hides no card.
     label.rect = label.isError && least >= kHidesCard ? QRectF() : best;
 }
 

@@ -86,7 +86,7 @@ QRectF Scene::contentExtent() const {
     if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
     if (m_lanes.empty()) return all;
     all.setTop(std::min(all.top(), m_lanes.front().top));
-    // Below the last lane nothing begins, so its empty part is no content.
+    // Below the last lane there are no items, so its empty part is not content.
     const LaneBand& last = m_lanes.back();
     all.setBottom(std::max(all.bottom(), last.top + leastHeightOf(last)));
     return all;
@@ -210,7 +210,7 @@ Hit Scene::hitTest(QPointF point, double zoom) const {
     });
     if (hit.kind != Hit::Kind::nothing) return hit;
 
-    // By its title or its edge: what is inside of it is for other things.
+    // A frame is hit by its title or its edge; inside it, other items are hit.
     const double edge = 5 / std::clamp(zoom, 0.01, 1.0);
     const auto isEdge = [&](const QRectF& rect) {
         return rect.adjusted(-edge, -edge, edge, edge).contains(point) &&

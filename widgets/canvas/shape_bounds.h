@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// The bounding rectangle of shapes that come and go, kept without looking at all of them each time.
+/// The bounding rectangle of a changing set of shapes, updated without visiting all of them.
 class ShapeBounds {
 public:
     void add(const QRectF& rect) {
@@ -30,12 +30,12 @@ public:
             if (own[i] == m_sides[i].farthest && m_sides[i].count > 0) --m_sides[i].count;
         --m_count;
     }
-    /// The shape that reached farthest is gone: the others have to be added again, to a new ShapeBounds.
+    /// A shape on the boundary was removed: all other shapes must be added again, to a new ShapeBounds.
     bool isLost() const {
         return m_count > 0 &&
                std::any_of(m_sides.begin(), m_sides.end(), [](const Side& side) { return side.count == 0; });
     }
-    /// Null where there is nothing.
+    /// Null if it is empty.
     QRectF rect() const {
         const auto& [left, top, right, bottom] = m_sides;
         if (m_count == 0) return {};
@@ -45,9 +45,9 @@ public:
 private:
     struct Side {
         double farthest = -std::numeric_limits<double>::infinity();
-        int count = 0; ///< of shapes that reach as far
+        int count = 0; ///< number of shapes that reach this far
     };
-    /// Left, top, right and bottom; more is farther.
+    /// Left, top, right and bottom, with signs such that larger is farther out.
     static std::array<double, 4> sidesOf(const QRectF& rect) {
         return {-rect.left(), -rect.top(), rect.right(), rect.bottom()};
     }

@@ -19,7 +19,7 @@ struct AttributeEdit {
     std::optional<AttributeValue> value;
 };
 
-/// The layout beside a name: the editor gets wide only if the name stays legible.
+/// The layout beside a name: the editor grows only if the name stays legible.
 void fitEditor(QWidget& editor);
 
 /// Edits one attribute with a check box, a list of choices or a line of text, by its type. An invalid value

@@ -50,8 +50,8 @@ class ProblemCards : public QWidget {
 
 public:
     explicit ProblemCards(QWidget* parent = nullptr);
-    /// `others`: how many more there are that these stand for. `causes`: what the badge counts, as the status
-    /// line does; by default the problems, or, where there is nothing worse, the notes.
+    /// `others`: the number of further problems with the same causes. `causes`: the number on the badge, as
+    /// in the status line; by default the number of problems, or of notes if there is nothing worse.
     void setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others = 0,
                      std::optional<std::size_t> causes = std::nullopt);
     void setHeadingVisible(bool visible);

@@ -113,7 +113,7 @@ protected:
         const QRect target(QPoint((width() - size.width()) / 2, 0), size);
         painter.setRenderHint(QPainter::SmoothPixmapTransform, size.width() < image.width());
         painter.drawImage(target, image);
-        // Also of a colour image: it is the scale of each of its channels.
+        // The scale also applies to colour images, to each of their channels.
         paintColorScale(painter, rect(), Qt::black, Qt::white, m_owner.m_least, m_owner.m_most);
     }
 
@@ -181,7 +181,7 @@ void TensorImage::fillChannels() {
     if (channels >= 3) m_channel->addItem(tr("RGB"), -1);
     for (int i = 0; i < std::min<std::int64_t>(channels, kMostChannels); ++i)
         m_channel->addItem(tr("ch. %1").arg(i), i);
-    // More than three are feature maps: no colours.
+    // More than three channels are feature maps without colours.
     if (channels > 4) m_channel->setCurrentIndex(1);
     m_channel->setVisible(channels > 1);
 }

@@ -11,21 +11,21 @@ namespace twb {
 
 class TensorTableModel;
 
-/// Pixels that a colour scale takes.
+/// The height in pixels that a colour scale takes.
 int colorScaleHeight();
 /// A bar from `low` to `high` at the foot of `area`, with the values at its ends and in its middle below it.
 void paintColorScale(QPainter& painter, const QRect& area, const QColor& low, const QColor& high,
                      double least, double most);
 
-/// A matrix as colours from the least value to the greatest, above their scale; where it has more cells than
-/// the widget has room for, a cell shows the mean of a block. NaN has the error's colour.
+/// A matrix as colours from its minimum to its maximum, above their scale. If it has more cells than the
+/// widget has pixels, each cell shows the mean of a block. NaN has the colour of errors.
 class HeatMap : public QWidget {
     Q_OBJECT
 
 public:
     explicit HeatMap(const TensorTableModel& model, QWidget* parent = nullptr);
     void setRange(double min, double max);
-    /// Where the matrix is drawn.
+    /// The rectangle in which the matrix is drawn.
     QRect pictureRect() const;
 
 protected:
@@ -40,7 +40,7 @@ private:
     double m_max = 1;
 };
 
-/// The distribution of values, in equal bins from the least finite value to the greatest.
+/// The distribution of the finite values in equal bins from the minimum to the maximum.
 class HistogramView : public QWidget {
     Q_OBJECT
 
@@ -55,8 +55,8 @@ private:
     TensorStatistics m_statistics;
 };
 
-/// The elements of a matrix in order, as a line; with more elements than pixels, a bar from the least to the
-/// greatest element of each pixel.
+/// The elements of a matrix in order, as a line; if there are more elements than pixels, a bar from the
+/// minimum to the maximum per pixel.
 class LineView : public QWidget {
     Q_OBJECT
 

@@ -12,7 +12,7 @@
 namespace twb {
 namespace {
 
-/// bf16 is no dtype of NumPy's: its values are written as the f32 that holds them.
+/// NumPy has no bf16; its values are written as f32.
 QString numpyName(DType dtype) {
     if (dtype == DType::bf16) return QStringLiteral("float32");
     return dtype == DType::boolean ? QStringLiteral("bool_") : toQt(torchName(dtype));
@@ -22,7 +22,7 @@ QString elementText(const Tensor& tensor, std::int64_t i) {
     switch (tensor.dtype()) {
     case DType::boolean:
         return tensor.at(i) != 0 ? QStringLiteral("True") : QStringLiteral("False");
-    case DType::i64: // a double does not hold all of them
+    case DType::i64: // a double cannot represent all of them
         return QString::number(static_cast<const std::int64_t*>(tensor.data())[i]);
     case DType::u64:
         return QString::number(static_cast<const std::uint64_t*>(tensor.data())[i]);
@@ -40,7 +40,7 @@ QString elementText(const Tensor& tensor, std::int64_t i) {
                                                                               : text + QStringLiteral(".0");
 }
 
-/// The elements from `first` on, of all axes from `axis` on; `first` moves behind them.
+/// The elements starting at `first` of all axes from `axis` on; `first` is advanced past them.
 QString nested(const Tensor& tensor, int axis, std::int64_t& first) {
     if (axis == tensor.shape().rank()) return elementText(tensor, first++);
     QStringList parts;
@@ -67,7 +67,7 @@ std::optional<QString> numpyText(const Tensor& tensor) {
     if (tensor.elementCount() > kMostNumpyElements) return std::nullopt;
     std::int64_t first = 0;
     QString values = nested(tensor, 0, first);
-    // An axis of no elements has no brackets to tell its shape by.
+    // With an empty axis, brackets do not show the shape.
     if (tensor.elementCount() == 0)
         return QStringLiteral("np.empty(%1, dtype=np.%2)")
             .arg(toQt(tensor.shape().toTorchString()), numpyName(tensor.dtype()));

@@ -8,10 +8,10 @@ namespace twb {
 namespace {
 
 constexpr int kLetter = 2;
-constexpr int kTogether = 8;  ///< right after the letter before it
-constexpr int kWordStart = 9; ///< "S" in "LogSoftmax", "w" in "fc1.weight"
-constexpr int kFirst = 5;     ///< of the whole text, beside being a word's
-constexpr int kWhole = 40;    ///< nothing else is left
+constexpr int kTogether = 8;  ///< bonus if it directly follows the previous letter's match
+constexpr int kWordStart = 9; ///< at the start of a word: "S" in "LogSoftmax", "w" in "fc1.weight"
+constexpr int kFirst = 5;     ///< at the start of the text, in addition to kWordStart
+constexpr int kWhole = 40;    ///< the search text is the whole text
 constexpr int kNone = std::numeric_limits<int>::min() / 2;
 
 bool beginsWord(QStringView text, qsizetype at) {
@@ -27,11 +27,11 @@ bool beginsWord(QStringView text, qsizetype at) {
 std::optional<int> fuzzyScore(QStringView typed, QStringView text) {
     if (typed.isEmpty()) return 0;
     if (typed.size() > text.size()) return std::nullopt;
-    // best[i]: the best score of the letters so far with the last of them at text[i].
+    // best[i]: the best score of the letters so far if the last one matches text[i].
     std::vector<int> best(std::size_t(text.size()), kNone);
     for (qsizetype letter = 0; letter < typed.size(); ++letter) {
         std::vector<int> next(best.size(), kNone);
-        int before = kNone; // the best that ends somewhere left of the letter before
+        int before = kNone; // the best score that ends left of the previous letter
         for (qsizetype at = letter; at < text.size(); ++at) {
             const auto i = std::size_t(at);
             if (at >= 2) before = std::max(before, best[i - 2]);

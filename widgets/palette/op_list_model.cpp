@@ -19,7 +19,7 @@ bool containsAll(DTypeSet set, bool (*family)(DType)) {
                        [&](DType dtype) { return !family(dtype) || set.contains(dtype); });
 }
 
-/// "any", "float int", "f32 f64 bool": whole families by their name, the rest one by one.
+/// "any", "float int", "f32 f64 bool": complete families by name, other dtypes one by one.
 QString textOf(DTypeSet set) {
     if (set.size() == int(kDTypeCount)) return OpListModel::tr("any dtype");
     QStringList words;
@@ -94,7 +94,7 @@ std::vector<OpListModel::Row> OpListModel::matching(const QString& text) const {
 
 std::vector<OpListModel::Row> OpListModel::nearestTo(const QString& text) const {
     const QString letters = QString(text).remove(QLatin1Char(' '));
-    using Score = std::pair<int, int>; // how well it answers, and how much it is used
+    using Score = std::pair<int, int>; // by match score and usage
     std::vector<std::pair<Score, Row>> scored;
     for (const Row& row : m_all) {
         if (m_accepted && !m_accepted(row.name)) continue;
@@ -105,7 +105,7 @@ std::vector<OpListModel::Row> OpListModel::nearestTo(const QString& text) const 
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Row> shown;
     for (auto& [score, row] : scored) shown.push_back(std::move(row));
-    // What is only described by these words comes after what is called by them.
+    // Ops that match only by their description come after ops that match by name.
     for (Row& row : matching(text)) {
         const bool isThere =
             std::any_of(shown.begin(), shown.end(), [&](const Row& other) { return other.name == row.name; });

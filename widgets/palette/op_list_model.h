@@ -29,8 +29,8 @@ public:
     void setFilter(const QString& text);
     /// Reloads the user's modules.
     void reload();
-    /// Leaves out the ops for which `accepted` is false. What answers equally well to the search text, as all
-    /// ops do while there is none, is ordered by `usage`, the greatest first. Either may be empty.
+    /// Hides ops for which `accepted` is false. Ops with equal match scores (all ops without a search text)
+    /// are ordered by `usage`, the greatest first. Either may be empty.
     void setAccepted(std::function<bool(const QString& op)> accepted,
                      std::function<int(const QString& op)> usage = {});
     QString op(const QModelIndex& index) const; ///< empty for a header

@@ -65,7 +65,7 @@ public:
     using QListView::QListView;
 
 protected:
-    /// A row at the lower edge fades out instead of being cut, as long as there is more below.
+    /// The row at the lower edge fades out if more rows follow.
     void paintEvent(QPaintEvent* event) override {
         QListView::paintEvent(event);
         if (verticalScrollBar()->value() == verticalScrollBar()->maximum()) return;
@@ -77,7 +77,7 @@ protected:
         fade.setColorAt(0, panel);
         QPainter(viewport()).fillRect(edge, fade);
     }
-    /// Keys begin at the first op where none was current.
+    /// Without a current op, keys start at the first one.
     void focusInEvent(QFocusEvent* event) override {
         QListView::focusInEvent(event);
         const auto* ops = static_cast<const OpListModel*>(model());
@@ -85,7 +85,7 @@ protected:
     }
     void scrollContentsBy(int dx, int dy) override {
         QListView::scrollContentsBy(dx, dy);
-        viewport()->update(); // what was moved has the fade in it
+        viewport()->update(); // the scrolled pixels contain the fade
     }
     void startDrag(Qt::DropActions) override {
         const QModelIndexList indexes = selectedIndexes();

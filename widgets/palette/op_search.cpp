@@ -23,7 +23,7 @@ constexpr int kRowHeight = 44;
 constexpr int kRows = 8;
 constexpr int kMargin = 8;
 
-/// Two lines: what it is called and takes, what it does and where it belongs.
+/// Two lines: the name and types, the description and section.
 class FoundDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    /// At the right of its line, in at most half of it; the room that it takes.
+    /// Draws text right-aligned in at most half of the line; returns its width.
     static int drawRight(QPainter& painter, const QRect& line, const QFont& font, const QString& text) {
         constexpr int kGap = 12;
         painter.setFont(font);
@@ -94,7 +94,7 @@ OpSearch::OpSearch(QWidget* parent)
     m_list->setAccessibleName(tr("Matching ops"));
     m_list->setModel(m_model);
     m_list->setItemDelegate(new FoundDelegate(m_list));
-    m_list->setFocusPolicy(Qt::NoFocus); // the keys go on writing
+    m_list->setFocusPolicy(Qt::NoFocus); // keys still go to the text field
     m_list->setSelectionMode(QAbstractItemView::SingleSelection);
     m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_list->setMouseTracking(true);
@@ -152,7 +152,7 @@ void OpSearch::step(int rows) {
     const int count = m_model->rowCount();
     if (count == 0) return;
     const int row = m_list->currentIndex().row() + rows;
-    // One step goes around, a page stops at the end.
+    // A single step wraps around; a page step stops at the end.
     const int wanted = rows == 1 || rows == -1 ? (row + count) % count : std::clamp(row, 0, count - 1);
     m_list->setCurrentIndex(m_model->index(wanted));
 }

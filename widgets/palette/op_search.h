@@ -20,14 +20,14 @@ class OpSearch : public QFrame {
 public:
     explicit OpSearch(QWidget* parent);
 
-    /// What is asked for this time: only ops for which `accepted` is true, `heading` says why, those of the
-    /// greatest `usage` first. Empty: all, as the op table has them.
+    /// Starts a search among the ops for which `accepted` is true, ordered by `usage`; `heading` gives the
+    /// reason. Empty: all ops, in the order of the op table.
     struct Wanted {
         QString heading;
         std::function<bool(const QString& op)> accepted;
         std::function<int(const QString& op)> usage;
     };
-    /// Shows it with its corner at a point of the screen, or as near to it as the window has room.
+    /// Opens it with its corner at a point of the screen, or as near as the window allows.
     void open(QPoint globalPosition, Wanted wanted);
 
     /// Reloads the user's modules.

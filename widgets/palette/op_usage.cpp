@@ -22,12 +22,12 @@ struct Usage {
 
 constexpr int kEvery = 100; ///< rank
 
-/// Who reads a tensor, by its family and rank. The most frequent reader of each kind of tensor has about 100,
-/// the others have their share of it. The shares follow the layer counts of ResNet-50, MobileNetV2 and
-/// YOLOv5s (images: rank 4) and of BERT-base and GPT-2 (tokens: rank 2 and 3) as their ONNX exports spell
-/// them: 165 Conv stand against 49 Relu, 57 Sigmoid and Mul, 26 Add and 17 Concat; a transformer's layer has
-/// 8 MatMul, 10 Add, 4 Reshape, 4 Transpose, 2 LayerNormalization, 1 Softmax and 1 Gelu. Where an op has
-/// several rows, the first that fits counts.
+/// The consumers of a tensor, by its dtype family and rank. The most frequent consumer of each kind of tensor
+/// has about 100, the others proportionally less. The proportions follow the layer counts of ResNet-50,
+/// MobileNetV2 and YOLOv5s (images: rank 4) and of BERT-base and GPT-2 (tokens: rank 2 and 3) in their ONNX
+/// exports: 165 Conv, 49 Relu, 57 Sigmoid and Mul, 26 Add and 17 Concat; a transformer layer has 8 MatMul, 10
+/// Add, 4 Reshape, 4 Transpose, 2 LayerNormalization, 1 Softmax and 1 Gelu. If an op has several rows, the
+/// first that fits counts.
 constexpr Usage kReaders[] = {
     {"Conv", 100, floats, 4, 5},
     {"BatchNormalization", 62, floats, 4, 5},
@@ -96,8 +96,8 @@ constexpr Usage kReaders[] = {
     {"Save", 20, any, 0, kEvery},
 };
 
-/// Who makes what an input is given: sources first, as an input that waits most often waits for data or a
-/// parameter, then what stands before it in a network.
+/// The producers for an input: sources first, since an unconnected input usually needs data or a parameter,
+/// then ops that precede it in networks.
 constexpr std::pair<std::string_view, int> kProducers[] = {
     {"RandomNormal", 100}, {"File", 94},   {"Constant", 90}, {"Input", 86},  {"Zeros", 70},
     {"Ones", 66},          {"Full", 60},   {"To", 56},       {"Arange", 50}, {"RandomUniform", 46},

@@ -12,18 +12,18 @@
 
 namespace twb {
 
-/// How likely an op or composite is to be the next reader of a tensor, from 0 to 100; `type` nothing: not
-/// known. Ops that real networks hardly use have 0.
+/// How likely an op or composite is the next consumer of a tensor, from 0 to 100; `type` is empty if unknown.
+/// Ops that are rare in real networks have 0.
 int readerUsage(const QString& op, const std::optional<TensorType>& type);
-/// The ops that have a usage for some tensor.
+/// The ops with a usage for some tensor.
 std::set<std::string_view> rankedReaders();
-/// How likely an op is to be what an input is given.
+/// How likely an op is the producer for an input.
 int producerUsage(const QString& op);
 
-/// The ops that were added last, the latest first; kept in the settings.
+/// The recently added ops, the latest first; stored in the settings.
 QStringList recentOps();
 void rememberOp(const QString& op);
-/// What a recent choice adds to a usage: 60 for the latest, less for those before it, 0 for others.
+/// The bonus of a recently added op: 60 for the latest, less for earlier ones, 0 for all others.
 int recency(const QString& op, const QStringList& recent);
 
 } // namespace twb

@@ -23,13 +23,14 @@ constexpr std::uint64_t kLargestModule = std::uint64_t{64} << 20;
 
 QString suffix() { return QStringLiteral(".twbmodule"); }
 
-/// The name is the file's, but for what no file may be called.
+/// The name is the file's name, except for names that files cannot have.
 QString pathOf(const QString& name) {
     return QDir(ownModulesFolder())
         .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + suffix());
 }
 
-/// Most of a module goes to the lane on which it is dropped; what stood on other devices goes to theirs.
+/// The main part of a module goes to the lane on which it is dropped; nodes from other devices go to lanes of
+/// these devices.
 void freeHomeLane(Fragment& fragment) {
     std::map<LaneId, std::size_t> counts;
     for (const Node& node : fragment.nodes) ++counts[node.lane];

@@ -95,7 +95,7 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     layout->addWidget(m_table, 1);
     layout->addWidget(m_empty, 1);
     connect(m_table, &QTableView::clicked, this, [this](const QModelIndex& index) {
-        // A click on a box has changed the list, and that row is none of it any more.
+        // A click on a check box has changed the list, so the row may no longer exist.
         if (index.isValid()) Q_EMIT nodeChosen(at(index).node);
     });
     connect(m_table, &QTableView::doubleClicked, this,
@@ -129,7 +129,7 @@ void BreakpointsPanel::refresh() {
 }
 
 bool BreakpointsPanel::eventFilter(QObject* watched, QEvent* event) {
-    // Before the window's own Delete, which takes nodes away.
+    // Handled before the window's own Delete, which deletes nodes.
     const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
     if (isKey && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Delete)) {
         event->accept();

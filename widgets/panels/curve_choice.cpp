@@ -5,7 +5,7 @@
 namespace twb {
 namespace {
 
-constexpr double kStay = 1.1; ///< how much more another curve must cost to take the place of one
+constexpr double kStay = 1.1; ///< factor by which another curve must be more expensive to replace one
 
 bool touches(const LedgerModel::Row& row, const Selection& selection) {
     return std::any_of(row.served.begin(), row.served.end(), [&](const Edge& edge) {
@@ -60,7 +60,7 @@ const std::vector<bool>& CurveChoice::shown(const std::vector<LedgerModel::Row>&
                      (m_rule == Rule::picked ? m_picked.contains(rows[i].edge) : touches(rows[i], selection));
             if (out[i]) ++count;
         }
-    // Nothing selected: an empty plot would say nothing.
+    // Without a selection, the most expensive transfers are shown instead of an empty plot.
     const bool fallsBack = m_rule == Rule::selected && count == 0;
     m_shown = m_rule == Rule::most || fallsBack ? mostOf(rows, m_most) : std::move(out);
     for (std::size_t i = 0; i < rows.size() && m_rule == Rule::most && selection.edge; ++i)

@@ -21,7 +21,7 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
         const auto source = std::size_t(rows.mapToSource(rows.index(at, 0)).row());
         const LedgerModel::Row& row = model.rows()[source];
         const bool isPeer = row.figures.direction == CopyDirection::peer;
-        // What nothing has run over has a prediction and no time of its own.
+        // A row without a run has a prediction but no times of its own.
         const double medianNs = row.predicted ? 0 : row.medianNs;
         const double rate = row.predicted ? 0 : row.rate;
         const char* own = row.modelled ? "modelled" : "measured";

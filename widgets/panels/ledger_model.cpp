@@ -65,7 +65,7 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
 
 QString noFigure() { return QStringLiteral("–"); }
 
-/// The digits that the figure has in every view; its unit is in the column's head.
+/// The digits as in every view; the unit is in the column's header.
 QString digits(const std::string& figure) { return toQt(figure).section(QLatin1Char(' '), 0, 0); }
 
 QString ms(double ns) { return ns > 0 ? digits(formatMs(ns)) : noFigure(); }
@@ -74,7 +74,7 @@ QString percent(const std::optional<double>& share) {
     return share ? QStringLiteral("%1 %").arg(QString::number(*share, 'f', 0)) : noFigure();
 }
 
-/// With its sign, a true minus included.
+/// With its sign, and a true minus.
 QString errorText(const std::optional<double>& error) {
     if (!error) return noFigure();
     const int off = qRound(*error);
@@ -86,7 +86,7 @@ bool isText(LedgerModel::Column column) {
            column == LedgerModel::MemoryColumn || column == LedgerModel::TimesColumn;
 }
 
-/// Copies of one tensor to one device are told apart by who reads them.
+/// Copies of one tensor to one device are distinguished by their consumers.
 void tellApart(std::vector<LedgerModel::Row>& rows, const Graph& graph) {
     std::unordered_map<QString, int> count;
     for (const LedgerModel::Row& row : rows) ++count[row.name];
@@ -119,7 +119,7 @@ int LedgerModel::rowOf(const Edge& edge) const {
 void LedgerModel::refresh() {
     const std::shared_ptr<const Plan> plan = m_runs.figures() ? m_runs.figures()->sharedPlan() : nullptr;
     if (plan && plan == m_plan && m_runs.isRunning()) {
-        readFigures(m_rows); // what they are called stays
+        readFigures(m_rows); // the names do not change
     } else {
         std::vector<Row> rows = plan ? fromRun() : fromPrediction();
         if (plan != m_plan || rows.size() != m_rows.size()) {
@@ -136,7 +136,8 @@ void LedgerModel::refresh() {
 }
 
 void LedgerModel::setShown(std::vector<bool> shown) {
-    // Of thousands of rows a click changes one or two, and whoever listens looks at all that it is told of.
+    // A click changes one or two of thousands of rows, and receivers visit every row that is reported as
+    // changed.
     const std::vector<bool> before = std::exchange(m_shown, std::move(shown));
     for (std::size_t row = 0; row < m_shown.size(); ++row)
         if (m_shown[row] != (row < before.size() && before[row])) {
@@ -268,7 +269,7 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     return {};
 }
 
-/// What is not there comes before the least that is.
+/// Missing figures sort before the smallest one.
 QVariant LedgerModel::sortKeyOf(const Row& row, Column column) const {
     const auto orNone = [](const std::optional<double>& figure) { return figure.value_or(-1e300); };
     switch (column) {
@@ -351,7 +352,7 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
     switch (role) {
     case Qt::TextAlignmentRole:
         return int(Qt::AlignVCenter | (isText(Column(section)) ? Qt::AlignLeft : Qt::AlignRight));
-    case Qt::InitialSortOrderRole: // of figures the greatest are looked for
+    case Qt::InitialSortOrderRole: // the largest figures are usually of interest
         return int(isText(Column(section)) ? Qt::AscendingOrder : Qt::DescendingOrder);
     case Qt::ToolTipRole:
         return tr(look.tip);

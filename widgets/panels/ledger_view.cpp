@@ -15,11 +15,11 @@ namespace twb {
 namespace {
 
 constexpr int kMarkRoom = 24;    ///< from the row's left edge: the curve's mark
-constexpr int kRoomForP95 = 290; ///< px of the table beside a plot
+constexpr int kRoomForP95 = 290; ///< px, minimum width of the table beside a plot
 constexpr int kRoomForRate = 330;
 
-/// The mark of the curve, hollow where the plot does not show it, the name or the figure, and the selection
-/// as one wash over the whole row.
+/// Paints the mark of the curve (hollow if the plot does not show it), the name or the figure, and the
+/// selection across the whole row.
 class LedgerDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -88,11 +88,11 @@ void LedgerView::setColumns(Columns columns) {
     horizontalHeader()->setSectionResizeMode(Model::EdgeColumn,
                                              all ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (all) setColumnWidth(Model::EdgeColumn, Model::widthOf(Model::EdgeColumn));
-    // Beside the plot there is no room for it: no column may need more than there is.
+    // Beside the plot there is no room for a scroll bar, so all columns must fit.
     setHorizontalScrollBarPolicy(all ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
 }
 
-/// Beside the plot in a narrow window, the names of the edges come before the figures.
+/// Beside the plot in a narrow window, the names of the edges have priority over the figures.
 void LedgerView::resizeEvent(QResizeEvent* event) {
     QTableView::resizeEvent(event);
     if (horizontalHeader()->sectionResizeMode(LedgerModel::EdgeColumn) != QHeaderView::Stretch) return;

@@ -36,7 +36,7 @@ MemoryBars::MemoryBars(QWidget* parent) : QWidget(parent) {
 }
 
 void MemoryBars::setRows(std::vector<Row> rows) {
-    // What a run of it needs the most of is worth a look first; the host has plenty.
+    // Selects the first GPU, since the host usually has plenty of memory.
     if (rows.size() != m_rows.size()) {
         const auto gpu =
             std::find_if(rows.begin(), rows.end(), [](const Row& row) { return !row.device.isCpu(); });
@@ -72,7 +72,8 @@ void MemoryBars::keyPressEvent(QKeyEvent* event) {
         QWidget::keyPressEvent(event);
 }
 
-/// The bars are to one scale, that of the fullest device's run: against 141 GB nothing would show.
+/// The bars have one scale, that of the device with the highest peak; relative to 141 GB they would be
+/// invisible.
 void MemoryBars::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     double most = 1;

@@ -74,7 +74,7 @@ void MemoryPanel::refreshStack() {
     const RunFigures* figures = m_runs.figures();
     if (!figures || m_bars->rows().empty()) return m_stack->setCourse(nullptr, std::nullopt, 0, 0);
     const MemoryBars::Row& chosen = m_bars->rows()[std::size_t(m_bars->chosen())];
-    // What was made before the iterations is alive in each of them.
+    // Tensors made before the iterations are alive in every iteration.
     std::vector<StepRecord> records = figures->timeline().setup();
     for (const StepRecord& record : figures->recent(1))
         if (!figures->plan().steps[record.step].setup) records.push_back(record);

@@ -15,10 +15,10 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kBands = 6; ///< with a colour of their own
+constexpr std::size_t kBands = 6; ///< bands with a colour of their own
 constexpr int kLeastList = 168;   ///< px
 constexpr int kMostList = 272;
-constexpr int kHandle = 28; ///< px at the right edge, for the handle to drag the picture by
+constexpr int kHandle = 28; ///< px at the right edge, for the handle that drags the picture
 constexpr int kLine = 20;
 constexpr double kHead = 22; ///< px above the chart
 
@@ -44,13 +44,13 @@ void MemoryStack::resizeEvent(QResizeEvent* event) {
     makeBands();
 }
 
-/// As many as the list beside the chart has room for.
+/// As many lines as the list beside the chart has room for.
 void MemoryStack::makeBands() {
     m_bands.clear();
     m_lines.clear();
     setAccessibleDescription({});
     if (!m_course) return;
-    // Known when the run has ended, and only a sum where each part is.
+    // Known after the run, and only shown if each part is at least as large as the next.
     const bool addsUp = m_measured >= m_planned && m_planned >= m_course->peakBytes;
     std::vector<Line> rest;
     if (addsUp && m_planned > m_course->peakBytes)
@@ -64,7 +64,8 @@ void MemoryStack::makeBands() {
     std::map<std::uint32_t, std::uint64_t> bytes;
     for (const LiveTensor& tensor : m_course->tensors) bytes[tensor.producer] += 0;
     for (const LiveTensor& tensor : m_course->atPeak) bytes[tensor.producer] += tensor.bytes;
-    for (const auto& [step, sum] : bytes) m_bands.push_back({toQt(m_plan->steps[step].label), {step}, sum, false});
+    for (const auto& [step, sum] : bytes)
+        m_bands.push_back({toQt(m_plan->steps[step].label), {step}, sum, false});
     std::stable_sort(m_bands.begin(), m_bands.end(),
                      [](const Band& a, const Band& b) { return a.bytesAtPeak > b.bytesAtPeak; });
     if (m_bands.size() > most + 1) {
@@ -117,7 +118,7 @@ std::vector<MemoryStack::Column> MemoryStack::columns(int width) const {
     });
     std::vector<std::int64_t> bytes(m_bands.size());
     std::vector<std::uint64_t> now(m_bands.size());
-    std::vector<std::uint64_t> fullest = now; // in the present column
+    std::vector<std::uint64_t> fullest = now; // within the current column
     std::vector<Column> out;
     const auto add = [&](int at, const std::vector<std::uint64_t>& sums) {
         if (at < width && (out.empty() || out.back().sums != sums)) out.push_back({at, sums});
@@ -181,7 +182,7 @@ void MemoryStack::paintFrame(QPainter& painter) const {
                          toQt(formatBytes(top() / 1.08 * i / 2)));
     }
     const double length = double(m_course->endNs - m_course->startNs);
-    // The middle one needs as much room again.
+    // The label in the middle is drawn only if there is room for it.
     const int labels =
         area.width() < 3.5 * painter.fontMetrics().horizontalAdvance(toQt(formatMs(length))) ? 2 : 1;
     for (int i = 0; i <= 2; i += labels)
@@ -206,7 +207,7 @@ void MemoryStack::paintBands(QPainter& painter) const {
     const auto y = [&](std::uint64_t bytes) { return area.bottom() - double(bytes) / top() * area.height(); };
     painter.setPen(Qt::NoPen);
     for (std::size_t band = m_bands.size(); band-- > 0;) {
-        // From the highest down: each covers what is above the next.
+        // From the top band down: each band is painted over the lower part of the previous one.
         QPainterPath path(QPointF(area.left(), area.bottom()));
         double last = area.bottom();
         for (const Column& column : steps) {
@@ -230,7 +231,7 @@ void MemoryStack::paintPeak(QPainter& painter) const {
     painter.setPen(QPen(theme.text, 1, Qt::DashLine));
     painter.drawLine(QPointF(area.left(), planned), QPointF(area.right(), planned));
     painter.setFont(twb::font(TextRole::small));
-    // Above the line, but never on the heading.
+    // Above the line, but not over the heading.
     const double label = planned - 17 < kHead - 4 ? planned + 2 : planned - 17;
     drawElided(painter, QRectF(area.left() + 4, label, area.width() - 8, 16).toRect(),
                Qt::AlignRight | Qt::AlignVCenter, tr("planned %1").arg(toQt(formatBytes(double(m_planned)))));

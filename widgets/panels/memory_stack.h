@@ -20,8 +20,8 @@ class MemoryStack : public QWidget {
 
 public:
     explicit MemoryStack(QWidget* parent = nullptr);
-    /// In bytes: `planned` of the plan, `measured` the run's peak, 0 until it is known. Nothing to show: no
-    /// course.
+    /// In bytes: `planned` is the plan's memory, `measured` the run's peak, 0 until it is known. Without a
+    /// course nothing is shown.
     void setCourse(std::shared_ptr<const Plan> plan, std::optional<MemoryCourse> course, std::size_t planned,
                    std::size_t measured);
     const std::optional<MemoryCourse>& course() const noexcept { return m_course; }
@@ -38,14 +38,14 @@ public:
     struct Line {
         QString text;
         std::uint64_t bytes = 0;
-        int band = -1; ///< whose colour it has; -1: none
+        int band = -1; ///< index of the band with its colour; -1: none
         bool isSum = false;
     };
     const std::vector<Line>& lines() const noexcept { return m_lines; }
-    /// The chart from a column of pixels on, as far as the next one.
+    /// The sums from one column of pixels up to the next Column.
     struct Column {
         int at = 0;
-        std::vector<std::uint64_t> sums; ///< by band: the sum of it and all bands below
+        std::vector<std::uint64_t> sums; ///< by band: its sum including all bands below
     };
     /// Each column shows its fullest moment, so that no peak is too short to be seen.
     std::vector<Column> columns(int width) const;

@@ -19,7 +19,7 @@ namespace {
 constexpr int kMargin = 2;
 constexpr int kThumbnail = 200; ///< its width, under the pointer
 
-/// Until the program ends: nobody says when the other one has read it.
+/// Files are kept until the program ends, since there is no notice when the other program has read them.
 QString folder() {
     static const QTemporaryDir kept;
     return kept.path();
@@ -74,7 +74,7 @@ bool PictureDrag::eventFilter(QObject* watched, QEvent* event) {
         const auto* mouse = static_cast<QMouseEvent*>(event);
         m_isPressed = mouse->button() == Qt::LeftButton && mouse->modifiers() & Qt::AltModifier;
         m_pressed = mouse->position().toPoint();
-        return m_isPressed; // the plot would pan
+        return m_isPressed; // otherwise the plot would scroll
     }
     if (event->type() == QEvent::MouseMove && m_isPressed) {
         const auto* mouse = static_cast<QMouseEvent*>(event);

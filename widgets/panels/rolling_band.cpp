@@ -19,7 +19,7 @@ RollingBand rollingBand(std::span<const double> values, std::size_t window) {
     RollingBand out;
     out.median.reserve(values.size());
     out.p95.reserve(values.size());
-    std::vector<double> sorted; // what the window holds
+    std::vector<double> sorted; // the values in the window
     const auto insert = [&](double value) {
         if (!std::isnan(value)) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), value), value);
     };
@@ -27,7 +27,7 @@ RollingBand rollingBand(std::span<const double> values, std::size_t window) {
         if (!std::isnan(value)) sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), value));
     };
     const std::size_t before = window / 2;
-    const std::size_t after = window > 0 ? window - before : 0; // the place itself counts to these
+    const std::size_t after = window > 0 ? window - before : 0; // includes the value at this index
     std::size_t first = 0;
     std::size_t end = 0;
     for (std::size_t at = 0; at < values.size(); ++at) {

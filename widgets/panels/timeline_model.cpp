@@ -7,7 +7,7 @@
 namespace twb {
 namespace {
 
-/// By step: in how many bodies it stands.
+/// By step: the number of nested bodies around it.
 std::vector<int> depthsOf(const Plan& plan) {
     std::vector<std::uint32_t> stepOf(plan.controls.size(), kNone);
     for (const Step& step : plan.steps)
@@ -93,7 +93,7 @@ std::vector<TimelineModel::Shown> TimelineModel::shown(const Layer& layer, doubl
             ++bar;
             continue;
         }
-        // Too narrow to be seen alone: all that begin within one step of the view, and end in it.
+        // Too narrow to be drawn separately: merges all bars that start and end within `least`.
         const auto next =
             std::max(bar + 1, std::lower_bound(bar, layer.bars.end(), bar->start + least, startsBefore));
         auto last = next - 1;
@@ -125,7 +125,7 @@ std::uint32_t TimelineModel::at(int row, double ns, double reach) const {
         const auto bar = std::partition_point(layer.bars.begin(), layer.bars.end(),
                                               [&](const Bar& b) { return b.end < ns - reach; });
         if (bar == layer.bars.end() || bar->start > ns + reach) continue;
-        // Of two that are close the one under the pointer.
+        // Of two close bars, takes the one under the pointer.
         const bool isNextNearer = bar + 1 != layer.bars.end() && bar->end < ns &&
                                   (bar + 1)->start <= ns + reach && (bar + 1)->start - ns < ns - bar->end;
         found = isNextNearer ? (bar + 1)->record : bar->record;

@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kMargin = 16;
 constexpr int kLabel = 152;
-constexpr double kTold = 4;         ///< px, from which on a bar is drawn by itself
-constexpr double kLeastGap = 12;    ///< px, of an idle time that says what it waits for
-constexpr std::size_t kFlows = 200; ///< more lines are a carpet
+constexpr double kTold = 4;         ///< px; a wider bar is drawn separately
+constexpr double kLeastGap = 12;    ///< px; a wider idle time shows what it waits for
+constexpr std::size_t kFlows = 200; ///< with more flows, lines could not be distinguished
 constexpr std::size_t kSearched = 20'000;
-constexpr double kTwoLines = 30; ///< px, of a row whose label has room for a second line
+constexpr double kTwoLines = 30; ///< px; a higher row has a second line of text
 
-/// 1, 2 or 5 times a power of ten, so that about `count` of them fill `span`.
+/// 1, 2 or 5 times a power of ten, such that about `count` of them fill `span`.
 double tickStep(double span, int count) {
     const double raw = span / count;
     const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -91,7 +91,7 @@ void TimelinePanel::paintLayer(QPainter& painter, const TimelineModel::Layer& la
 
 bool TimelinePanel::isSelected(const Step& step) const {
     const Selection& selection = m_document.selection();
-    // Another run may have begun since the records came.
+    // The records may belong to an earlier run than the current one.
     const bool isOfRun = m_runs.figures() && &m_runs.figures()->plan() == &m_model.plan();
     if (step.transfer != kNone && selection.edge && isOfRun) {
         const std::vector<Edge>& served = m_runs.edgesOf(step.transfer);
@@ -111,8 +111,8 @@ void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
     const bool isOne = bar.count == 1 && box.width() > kTold;
     painter.setRenderHint(QPainter::Antialiasing, isOne);
     if (!isOne) {
-        // Several in one place: as faint as there is room between them would be guesswork, so one shade for
-        // all, stronger than that of a single one.
+        // A merged bar has one fixed shade, stronger than a single bar's, since the share of its gaps is
+        // unknown.
         color.setAlphaF(0.6f);
         painter.fillRect(box, color);
         return;
@@ -144,8 +144,8 @@ void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
         painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
-/// The idle time before a step: dotted where nothing that ran was waited for, else in the colour of the
-/// device that was, dashed for a copy.
+/// The idle time before a step: dotted if the step waited for no other step, else in the colour of the
+/// awaited device, dashed for a copy.
 void TimelinePanel::paintGap(QPainter& painter, std::uint32_t record, int row) const {
     const std::uint32_t before = m_model.course().before[record];
     if (before == kNone) return;
@@ -171,7 +171,7 @@ void TimelinePanel::paintGap(QPainter& painter, std::uint32_t record, int row) c
 
 void TimelinePanel::paintFlows(QPainter& painter) const {
     const std::span<const TensorFlow> flows = m_model.flows(m_from, m_to);
-    if (flows.size() > kSearched) return; // far too far away to follow any
+    if (flows.size() > kSearched) return; // too many to be distinguished at this zoom
     std::vector<const TensorFlow*> inView;
     const auto isNear = [&](std::uint32_t record) {
         return m_model.endOf(record) >= m_from && m_model.startOf(record) <= m_to;
@@ -191,7 +191,7 @@ void TimelinePanel::paintFlows(QPainter& painter) const {
     }
 }
 
-/// From the end of what made the tensor to its copy, and from the copy's end to what read it.
+/// From the end of the producing step to the copy, and from the end of the copy to the consumer.
 void TimelinePanel::paintFlow(QPainter& painter, const TensorFlow& flow, bool isChosen) const {
     QColor color = isChosen ? Theme::current().accent : Theme::current().secondaryText;
     color.setAlphaF(isChosen ? 1.0f : 0.45f);
@@ -215,7 +215,7 @@ void TimelinePanel::paintFlow(QPainter& painter, const TensorFlow& flow, bool is
         painter.restore();
         ++m_drawn;
     };
-    // A line from what is long out of sight would cross everything that is not its business.
+    // Flows that ended before the view are not drawn, since their lines would cross everything.
     if (m_model.endOf(flow.producer) >= m_from)
         connectPoints(pointOf(flow.producer, true), pointOf(flow.transfer, false));
     if (m_model.endOf(flow.transfer) >= m_from)

@@ -12,15 +12,15 @@
 namespace twb {
 namespace {
 
-constexpr std::size_t kAnnotated = 12;  ///< curves that have marks and predictions of their own
-constexpr int kMarks = 3;               ///< along a curve
-constexpr double kClick = 4;            ///< px, that a click may move
-constexpr std::size_t kLeastWindow = 9; ///< points that a place of the band is made of
-constexpr std::size_t kWindowShare = 8; ///< of those in view, where that is more
-constexpr double kReach = 48;           ///< px, between the pointer and what is read out
+constexpr std::size_t kAnnotated = 12;  ///< maximum number of curves with marks and predictions
+constexpr int kMarks = 3;               ///< marks per curve
+constexpr double kClick = 4;            ///< px; the pointer may move this far during a click
+constexpr std::size_t kLeastWindow = 9; ///< minimum number of points in the band's rolling window
+constexpr std::size_t kWindowShare = 8; ///< or this fraction of the visible points, if larger
+constexpr double kReach = 48; ///< px; maximum distance between the pointer and the point that is read out
 constexpr double kNoCopy = std::numeric_limits<double>::quiet_NaN(); ///< leaves a gap
 
-/// The value of one point, but for the total, which is the sum of all up to it.
+/// The value of one point; for the total, the sum of all points up to it.
 double valueOf(TransferPlot::Unit unit, const TransferSeries& series, std::size_t point,
                std::uint32_t transfer) {
     const TransferPoint& sum = series.at(point, transfer);
@@ -58,7 +58,7 @@ TransferPlot::TransferPlot(QWidget* parent)
     m_bandLow = addGraph();
     m_bandHigh = addGraph();
     m_bandHigh->setChannelFillGraph(m_bandLow);
-    // Above the axis and upright: a rotated word costs a column and is hard to read.
+    // Horizontal and above the axis, since rotated text takes a column and is hard to read.
     m_unitLabel = new QCPItemText(this);
     m_unitLabel->setClipToAxisRect(false);
     m_unitLabel->position->setType(QCPItemPosition::ptAbsolute);
@@ -128,7 +128,7 @@ void TransferPlot::setRows(const std::vector<LedgerModel::Row>& rows, const std:
     m_dirty = true;
 }
 
-/// What a paused plot has of the series; all of it otherwise.
+/// While paused, the points at the time of the pause; otherwise all points.
 std::size_t TransferPlot::points() const {
     if (!m_series) return 0;
     if (!m_paused) return m_series->size();
@@ -160,12 +160,12 @@ void TransferPlot::fillPrediction(std::size_t row) {
     case Unit::rate:
         return line.setData({from, to}, {m_curves[row].row.bytes / ns, m_curves[row].row.bytes / ns}, true);
     case Unit::total:
-        if (yAxis->scaleType() == QCPAxis::stLinear) // no straight line otherwise
+        if (yAxis->scaleType() == QCPAxis::stLinear) // otherwise not a straight line
             return line.setData({from, to}, {ns * (from + 1) / 1e6, ns * (to + 1) / 1e6}, true);
         break;
     case Unit::throughput:
     case Unit::share:
-        break; // they depend on what else an iteration does
+        break; // they depend on the other steps of an iteration
     }
     line.data()->clear();
 }
@@ -178,7 +178,7 @@ int TransferPlot::standingOut() const {
     return int(only - m_curves.begin());
 }
 
-/// Of the points in view, each beside those around it: where a transfer became slower the band does, too.
+/// Computed from the visible points; where a transfer becomes slower, the band rises.
 void TransferPlot::fillBand() {
     m_bandLow->data()->clear();
     m_bandHigh->data()->clear();
@@ -288,11 +288,11 @@ void TransferPlot::fitAxes() {
     else
         yAxis->setRange(0, top > 0 ? top * 1.15 : 1);
     double last = m_series ? double(points()) * m_series->cell() - 1 : 0;
-    if (m_paused) last = std::min(last, double(m_frozen) - 1); // points may have become one since
+    if (m_paused) last = std::min(last, double(m_frozen) - 1); // points may have been merged since
     xAxis->setRange(0, std::max(1.0, m_total > 0 ? double(m_total - 1) : std::max(20.0, last)));
 }
 
-/// Lines that lie on each other hide all but one; their marks stand side by side.
+/// Lines that coincide hide each other; their marks are placed side by side.
 void TransferPlot::placeMarks() {
     const double from = xAxis->range().lower;
     const double span = xAxis->range().size();
@@ -312,13 +312,13 @@ void TransferPlot::placeMarks() {
     }
 }
 
-/// What goes from one side of the view to the other.
+/// Updates items that span the visible range.
 void TransferPlot::fitToView() {
     for (std::size_t i = 0; i < m_curves.size(); ++i)
         if (m_curves[i].predicted) fillPrediction(i);
     fillBand();
     placeMarks();
-    m_unitLabel->setText(unitText()); // which names the band
+    m_unitLabel->setText(unitText()); // contains the band's window
 }
 
 void TransferPlot::refresh() {
@@ -379,8 +379,8 @@ std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
 std::optional<QPointF> TransferPlot::pixelOf(int row, std::uint32_t iteration) const {
     if (row < 0 || row >= int(m_curves.size()) || !m_curves[std::size_t(row)].line) return std::nullopt;
     const QCPGraphDataContainer& data = *m_curves[std::size_t(row)].line->data();
-    // As wide as points were when these were laid: in a paused plot they stay while the series joins two to
-    // one.
+    // The width that points had when the data was set: in a paused plot the data stays while the series
+    // merges points.
     const double cell = data.size() > 1 ? data.at(1)->key - data.at(0)->key : m_series->cell();
     const auto point = std::size_t(iteration / cell);
     if (point >= std::size_t(data.size()) || std::isnan(data.at(int(point))->value)) return std::nullopt;
@@ -388,7 +388,7 @@ std::optional<QPointF> TransferPlot::pixelOf(int row, std::uint32_t iteration) c
                    yAxis->coordToPixel(data.at(int(point))->value));
 }
 
-/// Of the points above and below the pointer the nearest one.
+/// The nearest of the points above and below the pointer.
 std::optional<TransferPlot::Near> TransferPlot::nearest(QPointF at) const {
     if (!m_series || !axisRect()->rect().contains(at.toPoint())) return std::nullopt;
     const double x = std::clamp(xAxis->pixelToCoord(at.x()), 0.0, double(points()) * m_series->cell());
@@ -418,7 +418,7 @@ void TransferPlot::updateReadout(QPointF at) {
                                    .arg(grouped(first), grouped(std::int64_t(first) + m_series->cell() - 1));
     const double bytes = double(point.bytes) / point.count;
     const QString dot = QStringLiteral(" · ");
-    // Short lines: the box is to lie over as little of a small plot as can be.
+    // Short lines, so that the box covers little of a small plot.
     QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
                    toQt(formatMs(double(point.slowestNs))) + dot +
                    (m_curves[row].row.modelled ? tr("modelled") : tr("measured")) + QLatin1Char('\n') +

@@ -49,7 +49,7 @@ public:
     /// Draws new data, once.
     void refresh();
 
-    /// "ms, modelled": what the y axis says.
+    /// The label of the y axis: "ms, modelled".
     QString unitText() const;
     struct LegendEntry {
         QString name;
@@ -58,9 +58,9 @@ public:
     };
     std::vector<LegendEntry> legendEntries() const;
     bool showsPrediction() const;
-    /// What the pointer is nearest to, in words; empty where there is nothing.
+    /// The text for the point nearest to the pointer; empty if there is none.
     QString readout() const { return m_readout->text(); }
-    /// A point of a row's curve, in pixels of the widget; nothing where the plot shows none.
+    /// A point of a row's curve, in pixels of the widget; nothing if the plot does not show it.
     std::optional<QPointF> pixelOf(int row, std::uint32_t iteration) const;
 
 Q_SIGNALS:
@@ -75,9 +75,9 @@ protected:
 
 private:
     struct Curve {
-        LedgerModel::Row row;          ///< its figures; those of a curve that is not shown are old
+        LedgerModel::Row row;          ///< includes figures; those of hidden curves are out of date
         QCPGraph* line = nullptr;      ///< null: not shown
-        QCPGraph* marks = nullptr;     ///< a few along it, none where another curve has one
+        QCPGraph* marks = nullptr;     ///< a few per curve; none where another curve has a mark
         QCPGraph* predicted = nullptr; ///< dashed
     };
 
@@ -106,10 +106,10 @@ private:
 
     std::shared_ptr<const TransferSeries> m_series;
     std::vector<Curve> m_curves;  ///< by row
-    std::size_t m_shown = 0;      ///< curves that are
-    QCPGraph* m_bandLow;          ///< the rolling median of the one that stands out
+    std::size_t m_shown = 0;      ///< the visible curves
+    QCPGraph* m_bandLow;          ///< the rolling median of the highlighted curve
     QCPGraph* m_bandHigh;         ///< its rolling p95
-    std::size_t m_bandPoints = 0; ///< that each place of the band is made of; 0: there is none
+    std::size_t m_bandPoints = 0; ///< window of the rolling band; 0: no band
     QCPItemText* m_unitLabel;
     QSharedPointer<FigureTicker<QCPAxisTicker>> m_linear;
     QSharedPointer<FigureTicker<DecadeTicker>> m_logarithmic;

@@ -26,7 +26,7 @@ namespace {
 constexpr int kLedgerWidth = 504;
 constexpr int kLeastLedgerWidth = 240;
 constexpr int kRoomForUnits = 920;
-constexpr int kRoomForSums = 240; ///< px, of the panel's height
+constexpr int kRoomForSums = 240; ///< px, minimum height of the panel
 
 } // namespace
 
@@ -160,7 +160,7 @@ void TransfersPanel::runStarted() {
 }
 
 void TransfersPanel::refresh() {
-    // A hidden panel leaves everything where it is until somebody looks.
+    // A hidden panel is not updated until it is shown.
     if (!isVisible()) return;
     if (m_runs.isRunning() && m_begun && !m_budget.isDue()) return;
     refreshNow();
@@ -214,7 +214,8 @@ void TransfersPanel::refreshSums() {
         const bool isVirtual = m_runs.figures()->plan().virtualClock;
         const double iteration =
             double(isVirtual ? result->clockNs : result->wallNs) / double(result->iterations);
-        // Copies overlap with kernels and each other: their times may add up to more than the iteration.
+        // Copies overlap with kernels and with each other, so their times may add up to more than the
+        // iteration.
         if (iteration > 0)
             rows.push_back({tr("time of copies / iteration"),
                             QStringLiteral("%1 %").arg(QString::number(100 * ns / iteration, 'f', 0))});
@@ -224,7 +225,7 @@ void TransfersPanel::refreshSums() {
         rows.push_back(
             {tr("against the prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
     }
-    // In a low panel the legend's rows come first.
+    // In a small panel, the legend's rows have priority.
     const bool isLow = height() < kRoomForSums;
     if (isLow) rows.resize(1);
     m_footLayout->setDirection(isLow ? QBoxLayout::RightToLeft : QBoxLayout::TopToBottom);
@@ -232,10 +233,10 @@ void TransfersPanel::refreshSums() {
     m_footLayout->setSpacing(isLow ? 16 : 4);
     m_sums->setRows(rows);
     m_modelled->setVisible(modelled && !m_model->rows().empty());
-    QTimer::singleShot(0, this, &TransfersPanel::fitRows); // once the layout knows
+    QTimer::singleShot(0, this, &TransfersPanel::fitRows); // after the layout
 }
 
-/// The table is as high as its whole rows: none is cut in two.
+/// Sets the table's height to a whole number of rows.
 void TransfersPanel::fitRows() {
     const QRect room = m_ledger->contentsRect();
     const int ofPill = m_modelled->isVisible() ? m_modelled->geometry().bottom() : 0;
@@ -258,7 +259,7 @@ void TransfersPanel::followSelection() {
     else if (selection.nodes.size() == 1)
         row = m_model->rowOf(stagingOf(*selection.nodes.begin()));
     m_table->select(row);
-    if (isVisible()) chooseCurves(); // which may be those of the selection
+    if (isVisible()) chooseCurves(); // they may depend on the selection
     m_plot->setHighlighted(row);
 }
 
@@ -273,16 +274,16 @@ void TransfersPanel::selectRow(int row) {
 }
 
 void TransfersPanel::toggleCurve(int row) {
-    if (m_model->rows()[std::size_t(row)].setup) return; // it has no iterations
+    if (m_model->rows()[std::size_t(row)].setup) return; // setup transfers have no iterations
     m_choice.toggle(m_model->rows(), std::size_t(row));
     refreshNow();
 }
 
 void TransfersPanel::fitColumns() {
-    // The tabs beside them come first; the menu has all units.
+    // The tabs have priority; the menu has all units.
     for (int unit = 2; unit < 5; ++unit)
         m_units->button(unit)->setVisible(width() >= kRoomForUnits || m_units->button(unit)->isChecked());
-    // An edge's name says more than its bytes, which the edge shows on the canvas.
+    // The names of edges have priority over bytes, which the canvas shows.
     m_table->setColumns(m_whole                      ? LedgerView::Columns::all
                         : width() < 2 * kLedgerWidth ? LedgerView::Columns::few
                                                      : LedgerView::Columns::some);

@@ -32,8 +32,8 @@ public:
     TransfersPanel(Document& document, RunController& runs, QWidget* parent = nullptr);
     /// The units, the whole ledger and the menu, for the corner of the tab bar.
     QWidget* switches() const noexcept { return m_switches; }
-    /// Everything that the plot and the ledger can be told, each made by `add`. The corner's button has the
-    /// same menu.
+    /// All options of the plot and the ledger, each group created by an `add` function. The corner's button
+    /// has the same menu.
     using AddAction = std::function<QAction*(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                                              const std::function<void()>& triggered)>;
     void fillMenu(QMenu& menu, const AddAction& add);
@@ -80,9 +80,9 @@ private:
     FactRows* m_sums;
     QLabel* m_modelled;
     QLabel* m_empty;
-    QWidget* m_left = nullptr; ///< the plot, or why there is none
+    QWidget* m_left = nullptr; ///< the plot, or the reason why there is none
     QWidget* m_ledger = nullptr;
-    QWidget* m_foot = nullptr; ///< of the ledger: what it adds up to
+    QWidget* m_foot = nullptr; ///< totals of the ledger
     QBoxLayout* m_footLayout = nullptr;
     QWidget* m_footLine = nullptr;
     QButtonGroup* m_units = nullptr;
@@ -91,7 +91,7 @@ private:
     QWidget* m_switches;
     CurveChoice m_choice;
     FrameBudget m_budget;
-    bool m_begun = false; ///< the plot has the curves of the run's plan
+    bool m_begun = false; ///< the plot shows the curves of the run's plan
     bool m_whole = false;
 };
 

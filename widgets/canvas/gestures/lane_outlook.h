@@ -6,10 +6,10 @@
 
 namespace twb {
 
-/// What another placement would break or mend and what its transfers would cost, against the document as it
-/// is: "2 mismatches more: fc1, relu" and "2 transfers, 14.4 kB · 0.013 ms → 4 transfers, …", a line each,
-/// modelled figures labelled. `delta` moves nodes to other lanes of the document's graph. Empty where neither
-/// changes.
+/// The effect of other lanes for some nodes, compared with the current document: mismatches added or fixed,
+/// and the transfers' cost. "2 mismatches more: fc1, relu" and "2 transfers, 14.4 kB · 0.013 ms → 4
+/// transfers, …", one line each, with modelled times labelled. `delta` moves nodes to other lanes of the
+/// document's graph. Empty if neither changes.
 QString laneOutlook(const Document& document, const Delta& delta);
 
 } // namespace twb

@@ -34,7 +34,7 @@ std::string titleOf(const Graph& graph, const Selection& what) {
     return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
 }
 
-/// Puts a node into a wire; gives the title of that.
+/// Inserts a node into a wire; returns the title of the edit.
 std::string insertInto(DeltaBuilder& builder, const Splice& splice, NodeId node) {
     const auto [in, out] = edgesOf(splice, {node});
     const Graph& graph = builder.graph();
@@ -123,7 +123,7 @@ void MoveGesture::addDots(const std::set<DotRef>& chosen) {
 }
 
 QPointF MoveGesture::lined(QPointF offset, LaneId lane, QPointF onGrid) const {
-    constexpr std::size_t kMost = 200; // larger moves are not alignments
+    constexpr std::size_t kMost = 200; // more items are not aligned, to save time
     if (!m_bounds || m_items.size() > kMost) return onGrid;
     const AlignmentGuides guides = findGuides(m_host.hostScene(), m_bounds->translated(offset), m_moved, lane,
                                               kGuidePixels / m_host.zoom());
@@ -143,7 +143,7 @@ void MoveGesture::settle(const Pointer& pointer) {
     const int shift = indexOf(under->id) - indexOf(m_grabbed);
     const int last = static_cast<int>(lanes.size()) - 1;
 
-    // The first item on the grabbed lane goes to the grid, or all are aligned; the others keep their
+    // The first item on the grabbed lane is put on the grid, or all items are aligned; the others keep their
     // distances.
     const Item* lead = &m_items.front();
     for (const Item& item : m_items) {
@@ -268,7 +268,8 @@ FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const 
     const FrameId before = scene.frameAround(from);
     const FrameId now = scene.frameAround(to);
     if (before == now) return home;
-    // A frame is not drawn on lanes where none of its nodes stand: a card taken there is still in it.
+    // A frame is not drawn on lanes without nodes of its own; a card dragged to such a lane remains in the
+    // frame.
     const bool leavesLane = scene.laneAt(from.y()) != scene.laneAt(to.y());
     return now == FrameId::none && leavesLane ? home : now;
 }
@@ -371,7 +372,7 @@ void MoveGesture::finish(const Pointer& pointer) {
         for (const auto& [id, lane] : lanes) {
             Node stays = *builder.graph().find(id);
             if (went.contains(id)) continue;
-            stays.position = graph.find(id)->position; // the host reads it: it did not go along
+            stays.position = graph.find(id)->position; // a host value stays on its lane
             builder.change(stays);
         }
         std::string title = titleOf(graph, moved);
@@ -413,7 +414,7 @@ Delta nudge(const Graph& graph, const Selection& selected, QPointF offset) {
     what.nodes = cardsOf(graph, selected.nodes);
     if (what.nodes.empty() && what.notes.empty() && what.dots.empty()) return delta;
     const std::set<DotRef> dots = dotsWith(graph, what.nodes, what.dots);
-    // All or none: items do not squeeze together at the border.
+    // Moves all items or none, so that they keep their distances at the border.
     double dx = offset.x();
     double dy = offset.y();
     for (NodeId id : what.nodes) {

@@ -45,7 +45,7 @@ private:
     /// The position of the moved cards before alignment.
     QPointF lined(QPointF offset, LaneId lane, QPointF onGrid) const;
     void show();
-    /// The lanes to which the hand has brought nodes from others.
+    /// The lanes that receive nodes from other lanes.
     std::map<NodeId, LaneId> newLanes() const;
     /// The outlook for the current lanes; computed once per combination.
     void lookAhead();
