@@ -15,8 +15,10 @@ namespace twb {
 
 /// Autosave: some seconds after a change, a snapshot of the graph is written atomically to a folder, one set
 /// of files per document. It is deleted when the document is saved or deliberately discarded. Snapshots left
-/// by a crash are offered at the next start.  A document has three files: NAME.twb is the graph, NAME.json
-/// names its project, and NAME.lock is locked while the program runs.
+/// by a crash are offered at the next start.
+///
+/// A document has three files: NAME.twb is the graph, NAME.json names its project, and NAME.lock is locked
+/// while the program runs.
 class Recovery : public QObject {
     Q_OBJECT
 

@@ -14,8 +14,8 @@ bool Shape::isKnown() const noexcept {
 
 namespace {
 
-/// The product of the sizes, with 1 for a size of 0: strides are made of it, so it must fit into 63 bits for
-/// an empty tensor too.
+/// The product of the sizes, with 1 for a size of 0. Strides are made of it, so it must fit into 63 bits for
+/// an empty tensor, too.
 std::int64_t extentOf(const Shape& shape) {
     std::int64_t extent = 1;
     for (const std::int64_t size : shape) {

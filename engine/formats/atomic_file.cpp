@@ -32,7 +32,7 @@ void syncFolder(int folder) {
 } // namespace
 
 fs::path throughLinks(const fs::path& path) {
-    constexpr int kMostLinks = 40; // as the kernel has it
+    constexpr int kMostLinks = 40; // the path as resolved by the kernel
     std::error_code failed;
     fs::path place = fs::absolute(path, failed);
     if (failed) return path;
@@ -63,8 +63,8 @@ void AtomicFile::open(const FileBounds& bounds) {
     m_folder = ::open(target.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (m_folder < 0) fail(errno);
     bounds.check(m_folder, m_path);
-    // From here on only names in the open folder count. A link that appears there now is not followed, unless
-    // there are no bounds: /dev/stdout is one.
+    // From here on, only names in the open folder count. A link that appears there now is not followed,
+    // unless there are no bounds, since /dev/stdout is a link.
     const bool follow = !bounds.isLimited();
     struct stat existing {};
     const bool exists = ::fstatat(m_folder, m_name.c_str(), &existing, follow ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
@@ -91,7 +91,7 @@ void AtomicFile::open(const FileBounds& bounds) {
         m_temporary.clear(); // not this object's file
         fail(reason);
     }
-    // A file system without permissions refuses this; then there are none to keep.
+    // A file system without permissions rejects this; then there are none to keep.
     if (exists) [[maybe_unused]]
         const int kept = ::fchmod(m_file, existing.st_mode & 07777);
 }
@@ -123,7 +123,8 @@ void AtomicFile::commit(Existing existing) {
         return ::renameat2(m_folder, m_temporary.c_str(), m_folder, m_name.c_str(), flags) == 0;
     };
     bool renamed = rename(existing == Existing::kept ? RENAME_NOREPLACE : 0);
-    if (!renamed && errno == EINVAL && existing == Existing::kept) { // some file systems do not know the flag
+    if (!renamed && errno == EINVAL &&
+        existing == Existing::kept) { // some file systems do not support the flag
         if (::faccessat(m_folder, m_name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) fail(EEXIST);
         renamed = rename(0);
     }

@@ -9,14 +9,14 @@
 
 namespace twb {
 
-/// The file that a symbolic link at `path` leads to, through any number of links; `path` itself, made
-/// absolute and with its folder's links followed, when it is no link. The file need not exist.
+/// The file to which a symbolic link at `path` leads, through any number of links. Without a link, `path`
+/// itself, made absolute and with its folder's links followed. The file need not exist.
 std::filesystem::path throughLinks(const std::filesystem::path& path);
 
-/// A file that appears under its name only when commit() is called, whole: until then it is a temporary one
-/// in the same folder, and it is gone if the writer fails, throws or is forgotten. Keeps the permissions of
-/// the file that it replaces and follows a link to it. Errors: Error(io) with the path and the reason;
-/// Error(badFile) for a file outside of the bounds.
+/// A file that gets its name only at commit(), complete. Until then it is a temporary file in the same
+/// folder, which is removed if the writer fails, throws or does not commit. Keeps the permissions of the file
+/// that it replaces and follows a link to it. Errors: Error(io) with the path and the reason; Error(badFile)
+/// for a file outside the bounds.
 class AtomicFile {
 public:
     explicit AtomicFile(const std::filesystem::path& path, const FileBounds& bounds = {});
@@ -29,7 +29,7 @@ public:
     void seek(std::uint64_t offset);
     enum class Existing : std::uint8_t {
         replaced,
-        kept, ///< commit() throws Error(io) when there is a file of that name
+        kept, ///< commit() throws Error(io) if a file of that name exists
     };
     /// Flushes to the disk and renames the file. After this, the new file survives any failure.
     void commit(Existing existing = Existing::replaced);
@@ -39,7 +39,7 @@ private:
     [[noreturn]] void fail(int reason);
     void discard() noexcept;
 
-    std::filesystem::path m_path; ///< as it was given, for messages
+    std::filesystem::path m_path; ///< as given, for messages
     std::string m_name;           ///< in the folder, links followed
     std::string m_temporary;      ///< in the same folder
     int m_folder = -1;

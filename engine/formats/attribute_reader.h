@@ -9,10 +9,10 @@
 
 namespace twb {
 
-/// Turns the JSON events of one attribute into an AttributeValue: integers, doubles, bools, texts, and lists
-/// of integers, doubles or texts. "nan", "inf" and "-inf" become doubles (see restoreTexts); any other value
-/// is kept verbatim. Each event returns whether the value is complete; take() then returns it and resets the
-/// reader.
+/// Turns the JSON events of one attribute into an AttributeValue: integers, doubles, bools, strings, and
+/// lists of integers, doubles or strings. "nan", "inf" and "-inf" become doubles (see restoreTexts); any
+/// other value is kept verbatim. Each event returns whether the value is complete; take() then returns it and
+/// resets the reader.
 class AttributeReader {
 public:
     bool null();
@@ -49,8 +49,8 @@ private:
     std::vector<std::string> m_texts;
 };
 
-/// Restores the texts "nan", "inf" and "-inf" where the op expects a text. The op is known only after the
-/// whole node was read.
+/// Restores the strings "nan", "inf" and "-inf" for ops whose attribute is a string. The op is known only
+/// after the whole node was read.
 void restoreTexts(std::string_view op, Attributes& attributes);
 
 } // namespace twb

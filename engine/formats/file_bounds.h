@@ -5,9 +5,9 @@
 
 namespace twb {
 
-/// How far a path from a graph or a model may reach: anywhere, or into one folder and what lies beneath it.
-/// Files and folders are checked after they were opened, by the place at which the kernel has them: a link
-/// that changes between a check and the opening gains nothing.
+/// The limit of paths from a graph or a model: anywhere, or within one folder. Files and folders are checked
+/// after opening, by the path that the kernel reports, so a link that changes between check and opening has
+/// no effect.
 class FileBounds {
 public:
     /// Anywhere.
@@ -16,12 +16,13 @@ public:
     FileBounds(std::filesystem::path folder, std::string whose, std::string remedy);
 
     bool isLimited() const noexcept { return !m_folder.empty(); }
-    /// Throws Error(badFile) when the open file or folder lies outside; `path` is how it was named. Throws
-    /// Error(io) when its place cannot be told.
+    /// Throws Error(badFile) if the open file or folder is outside; `path` is its name for the message.
+    /// Throws Error(io) if its path cannot be determined.
     void check(int descriptor, const std::filesystem::path& path) const;
-    /// The same by name, for a file that may not exist yet. What is opened later is still to be checked.
+    /// The same check by name, for a file that may not exist yet. The file must be checked again after
+    /// opening.
     void checkName(const std::filesystem::path& path) const;
-    /// Throws Error(badFile) that `path` leads outside.
+    /// Throws Error(badFile) with the message that `path` leads outside.
     [[noreturn]] void refuse(const std::filesystem::path& path) const;
 
 private:

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Content = FileClaims::Content;
 
-/// Endings that belong to files of other kinds. A project under such a name would be taken for one of them.
+/// Extensions of other kinds of files. A project with such a name would be mistaken for one of them.
 constexpr std::array<std::string_view, 5> kOtherEndings{".onnx", ".safetensors", ".npy", ".npz", ".pt2"};
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalidArgument, sentence); }
@@ -42,7 +42,7 @@ void checkFolder(const fs::path& path, const std::string& role) {
     if (fs::exists(path, failed) && ::access(path.c_str(), W_OK) != 0) fail(std::strerror(errno));
 }
 
-/// Whether the file begins as a project does. False for a file that cannot be read.
+/// Whether the file starts like a project. False for a file that cannot be read.
 bool isProject(const fs::path& path) {
     try {
         const InputFile file(path);

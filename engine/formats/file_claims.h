@@ -13,14 +13,12 @@ namespace twb {
 
 /// The files that one command, or one export of the window, reads and writes. Each is claimed before the work
 /// begins, and a claim that would destroy a file is refused:
-///  - a file that is written and also read, or written twice, however the two paths are spelt (symbolic
-///  links,
-///    hard links, "..");
-///  - a project that a file of another kind would replace, and a file of another kind that a project would
-///    replace.
-/// Devices and pipes may be claimed as often as wanted. Two tensors of one archive ("a.npz#x", "a.npz#y") are
-/// two files. Errors: Error(invalidArgument), naming both claims; Error(io) for a place that cannot be
-/// written.
+///  - a file that is written and also read, or written twice, however the two paths are written (symbolic
+///    links, hard links, "..");
+///  - a project that would be replaced by a file of another kind, and a file of another kind that would be
+///    replaced by a project.
+/// Devices and pipes may be claimed repeatedly. Two tensors of one archive ("a.npz#x", "a.npz#y") are two
+/// files. Errors: Error(invalidArgument), naming both claims; Error(io) for a path that cannot be written.
 class FileClaims {
 public:
     enum class Content : std::uint8_t { project, other };
@@ -28,7 +26,7 @@ public:
     /// `role` is the subject of a sentence: "the project", "--report".
     void read(const std::filesystem::path& path, const std::string& role);
     void write(const std::filesystem::path& path, const std::string& role, Content content = Content::other);
-    /// The files that the graph's File nodes read and its Save nodes write, relative to `folder`. These may
+    /// The files that the graph's File nodes read and its Save nodes write, relative to `folder`. They may
     /// coincide with each other, but not with a file that the command writes.
     void readGraph(const Graph& graph, const std::filesystem::path& folder);
 

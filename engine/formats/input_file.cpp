@@ -32,13 +32,13 @@ InputFile::~InputFile() {
 }
 
 void InputFile::open(const FileBounds& bounds) {
-    // O_PATH only finds the file: neither a pipe nor a device notices. O_NONBLOCK, because a pipe that nobody
-    // writes to would keep this waiting.
+    // O_PATH only finds the file and has no effect on a pipe or device. O_NONBLOCK, because opening a pipe
+    // without a writer would block.
     constexpr int kRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
     m_file = ::open(m_path.c_str(), bounds.isLimited() ? O_PATH | O_CLOEXEC : kRead);
     if (m_file < 0) {
         const int reason = errno;
-        bounds.checkName(m_path); // whether there is such a file elsewhere is nobody's business
+        bounds.checkName(m_path); // must not reveal whether a file exists outside
         fail(std::strerror(reason));
     }
     struct stat status {};

@@ -9,8 +9,8 @@
 
 namespace twb {
 
-/// A regular file that is open for reading; a pipe, a device or a folder is refused rather than waited for.
-/// Errors: Error(io) with the path and the reason; Error(badFile) for a file outside of the bounds.
+/// A regular file that is open for reading. A pipe, a device or a folder is refused instead of waiting for
+/// it. Errors: Error(io) with the path and the reason; Error(badFile) for a file outside the bounds.
 class InputFile {
 public:
     explicit InputFile(const std::filesystem::path& path, const FileBounds& bounds = {});
@@ -20,7 +20,7 @@ public:
     InputFile& operator=(const InputFile&) = delete;
 
     std::uint64_t size() const noexcept { return m_size; }
-    /// Changes when the content may have: the file's number, size and time of change.
+    /// Changes if the content may have changed: the file's inode, size and modification time.
     std::string fingerprint() const;
     /// Reads up to `count` bytes from `offset`; fewer only at the end of the file. Thread-safe.
     std::size_t readAt(std::uint64_t offset, void* to, std::size_t count) const;

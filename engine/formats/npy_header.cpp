@@ -97,7 +97,8 @@ private:
         const auto end = m_text.find(quote, m_at);
         if (end == std::string_view::npos) refuseSyntax();
         const std::string_view inside = m_text.substr(m_at, end - m_at);
-        if (inside.find('\\') != std::string_view::npos) refuseSyntax(); // no field of NumPy needs escapes
+        if (inside.find('\\') != std::string_view::npos)
+            refuseSyntax(); // NumPy's field names need no escapes
         m_at = end + 1;
         return inside;
     }

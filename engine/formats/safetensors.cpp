@@ -18,9 +18,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is this code");
 
-/// What the reference implementation accepts, in bytes.
+/// The limit of the reference implementation, in bytes.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
-/// What is copied at once from file to file.
+/// The chunk size for copies between files.
 constexpr std::uint64_t kSlice = 16 << 20;
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& problem) {
@@ -81,7 +81,7 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
     const auto bytes = static_cast<std::size_t>(type.byteCount());
     readBytes(name, 0, out.data, bytes);
     if (type.dtype != DType::boolean) return;
-    // A C++ bool may be nothing but 0 and 1.
+    // A C++ bool must be 0 or 1.
     auto* flags = static_cast<unsigned char*>(out.data);
     std::transform(flags, flags + bytes, flags,
                    [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
@@ -97,7 +97,7 @@ namespace {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// A tensor to write, wherever its bytes come from.
+/// A tensor to write, from memory or from a file.
 struct Part {
     std::string name;
     TensorType type;
@@ -118,7 +118,7 @@ Part partOf(const std::filesystem::path& path, const std::string& name, const Te
 
 void writeParts(const std::filesystem::path& path, std::vector<Part> parts, const Metadata& metadata,
                 const FileBounds& bounds, AtomicFile::Existing existing = AtomicFile::Existing::replaced) {
-    // Wide elements first, so that each tensor lies on a multiple of its element's size.
+    // Wide elements first, so that each tensor is aligned to its element size.
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
         return sizeOf(a.type.dtype) > sizeOf(b.type.dtype);
     });
@@ -132,7 +132,7 @@ void writeParts(const std::filesystem::path& path, std::vector<Part> parts, cons
         offset += bytesOf(part);
     }
     std::string text = header.dump();
-    text.resize((text.size() + 7) / 8 * 8, ' '); // the data starts on a multiple of 8
+    text.resize((text.size() + 7) / 8 * 8, ' '); // the data starts at a multiple of 8
     const std::uint64_t length = text.size();
     AtomicFile file(path, bounds);
     file.write(&length, sizeof length);

@@ -24,7 +24,7 @@ public:
 
     /// Sorted by name.
     const std::map<std::string, TensorType>& types() const noexcept { return m_types; }
-    /// What the file says about itself: the entries of the field "__metadata__".
+    /// The file's metadata: the entries of the field "__metadata__".
     const std::map<std::string, std::string>& metadata() const noexcept { return m_metadata; }
     std::vector<std::string> names() const override;
     TensorType typeOf(const std::string& name) const override;
@@ -40,8 +40,8 @@ private:
     std::map<std::string, std::uint64_t> m_offsets; ///< from the start of the file
 };
 
-/// Writes dense host tensors, atomically, largest alignment first as the format asks. Throws Error(io), also
-/// where a file that is to be kept has the name.
+/// Writes dense host tensors atomically, in the order of decreasing alignment, as the format requires. Throws
+/// Error(io), also if the file must not be replaced and exists.
 void writeSafetensors(const std::filesystem::path& path,
                       const std::vector<std::pair<std::string, TensorView>>& tensors,
                       AtomicFile::Existing existing = AtomicFile::Existing::replaced);

@@ -19,11 +19,11 @@ namespace {
 /// In the order of DType.
 constexpr std::array<std::string_view, kDTypeCount> kNames{"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
                                                            "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
-constexpr std::size_t kMostSides = 64; // NumPy's own
+constexpr std::size_t kMostSides = 64; // NumPy's limit
 /// Lists and objects within a field that the format does not define; such a field is skipped.
 constexpr int kDeepestNesting = 16;
 
-/// Takes the header's JSON event by event. The header is an object of tensors, each an object of fields.
+/// Reads the header's JSON events. The header is an object of tensors, each of which is an object of fields.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 public:
     explicit HeaderReader(const std::string& origin) : m_origin(origin) {}
@@ -99,8 +99,8 @@ private:
         refuse(fmt::format("tensor \"{}\": {}", m_tensor, problem));
     }
 
-    /// A value that is not the one that the format has in this place. Only within a field of another program
-    /// it may be anything.
+    /// Reports a value that the format does not allow in this place, except within an undefined field, where
+    /// every value is allowed.
     bool value() const {
         if (m_depth == 0) refuse("its header is not a JSON object");
         if (m_depth == 1) refuseTensor("it has no dtype");

@@ -17,12 +17,12 @@ struct SafetensorsHeader {
         std::uint64_t end = 0;
     };
     std::map<std::string, Entry> tensors;
-    std::map<std::string, std::string> metadata; ///< what the file says about itself
+    std::map<std::string, std::string> metadata; ///< the file's metadata
 };
 
-/// Parses a header without building a document of it, so that memory is bounded by the tensors that it names.
-/// Throws Error(badFile) with `origin` and the tensor: text that is not JSON, an unknown dtype, a field that
-/// is missing, more than 64 sides, a size that overflows.
+/// Parses a header without building a document tree, so memory is bounded by the number of tensors. Throws
+/// Error(badFile) with `origin` and the tensor: invalid JSON, an unknown dtype, a missing field, more than 64
+/// axes, a size that overflows.
 SafetensorsHeader parseSafetensorsHeader(std::string_view text, const std::string& origin);
 
 /// The format's name of a dtype: "F32".

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 2> kEndings{".npz", ".safetensors"};
 
 bool isNpz(const fs::path& file) { return file.extension() == ".npz"; }
 
-/// The most names that a sentence lists.
+/// The maximum number of names in a message.
 constexpr std::size_t kMostNames = 8;
 
 std::string listed(const std::vector<std::string>& names) {
@@ -31,10 +31,10 @@ std::string listed(const std::vector<std::string>& names) {
     return fmt::format("{}{}", fmt::join(names.begin(), end, ", "), names.size() > kMostNames ? ", …" : "");
 }
 
-/// To add a tensor is to read the archive and to write it: two who do so at once would lose one of theirs.
-/// The mutex keeps threads apart, the lock of the folder other processes of ours, such as the runs of a
-/// batch; the file itself cannot be locked, since it is replaced. A file system without locks has the mutex
-/// alone.
+/// Adding a tensor reads and rewrites the archive, so concurrent calls could lose a tensor. The mutex
+/// excludes other threads; the lock on the folder excludes other processes of this program, such as the runs
+/// of a batch. The file itself cannot be locked, since it is replaced. On a file system without locks only
+/// the mutex applies.
 class AddLock {
 public:
     explicit AddLock(const fs::path& file)
@@ -52,7 +52,7 @@ private:
         static std::mutex one;
         return one;
     }
-    /// Of what a link leads to: there it is written.
+    /// Locks the folder of the link's target, where the file is written.
     static fs::path folderOf(const fs::path& file) {
         std::error_code failed;
         const fs::path target = fs::weakly_canonical(file, failed);

@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-/// What libzip may ask of the file: to read anywhere, and to write anywhere in what takes its place.
+/// The file operations of libzip: random access for reading, and writing to the replacement file.
 constexpr zip_int64_t kCommands =
     ZIP_SOURCE_SUPPORTS_WRITABLE | ZIP_SOURCE_MAKE_COMMAND_BITMASK(ZIP_SOURCE_ACCEPT_EMPTY);
 
@@ -53,7 +53,7 @@ zip_int64_t ZipFile::answer(void* self, void* data, zip_uint64_t length, zip_sou
     auto* file = static_cast<ZipFile*>(self);
     try {
         return file->answer(data, length, command);
-    } catch (...) { // must not pass through C; fail() throws it on
+    } catch (...) { // exceptions must not pass through C code; fail() rethrows it
         file->m_failure = std::current_exception();
         return file->refuse(command == ZIP_SOURCE_READ ? ZIP_ER_READ : ZIP_ER_WRITE, EIO);
     }
@@ -74,7 +74,7 @@ zip_int64_t ZipFile::answer(void* data, zip_uint64_t length, zip_source_cmd_t co
     case ZIP_SOURCE_TELL:
         return static_cast<zip_int64_t>(m_readAt);
     case ZIP_SOURCE_STAT: {
-        if (!m_input) return refuse(ZIP_ER_READ, ENOENT); // libzip's sign of a file that is to be made
+        if (!m_input) return refuse(ZIP_ER_READ, ENOENT); // libzip's way to ask for a new file
         auto* status = static_cast<zip_stat_t*>(data);
         zip_stat_init(status);
         status->size = size();
@@ -109,7 +109,7 @@ zip_int64_t ZipFile::answer(void* data, zip_uint64_t length, zip_source_cmd_t co
         return zip_error_to_data(&m_error, data, length);
     case ZIP_SOURCE_CLOSE:
     case ZIP_SOURCE_FREE:
-    case ZIP_SOURCE_ACCEPT_EMPTY: // an empty file is no archive
+    case ZIP_SOURCE_ACCEPT_EMPTY: // an empty file is not an archive
         return 0;
     default:
         return refuse(ZIP_ER_OPNOTSUPP, 0);

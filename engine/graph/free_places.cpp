@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-// Names are rarely as long as the widest card has room for; cards this near to each other do not touch.
+// Names rarely need the widest card; cards at this distance do not touch.
 constexpr double kWidth = 184;
 constexpr double kGap = 12;
 constexpr double kStep = 24;

@@ -11,7 +11,7 @@
 
 namespace twb {
 
-/// Where cards stand on their lanes, kept up to date by hand, so that an edit of many cards looks at each of
+/// The positions of cards on their lanes, updated explicitly, so that an edit of many cards visits each of
 /// them once. Folded nodes have no card.
 class FreePlaces {
 public:
@@ -19,7 +19,7 @@ public:
 
     void put(LaneId lane, Position at, CardSize size);
     void remove(LaneId lane, Position at, CardSize size);
-    /// The nearest place at or below `wanted` where a card covers no other.
+    /// The nearest position at or below `wanted` where a card covers no other.
     Position below(LaneId lane, Position wanted, CardSize size);
 
 private:
@@ -35,8 +35,8 @@ private:
     template <class Visit> void eachCell(LaneId lane, Position at, double height, const Visit& visit) const;
 
     std::unordered_map<Cell, std::vector<Card>, CellHash> m_cells;
-    /// By lane and wanted place: where the search for it ended. What stands above that is still taken, or was
-    /// left by a card since, which costs no more than a gap.
+    /// By lane and wanted position: the end of the last search. Positions above it are occupied, or were left
+    /// by a card since, which only costs a gap.
     std::map<std::tuple<LaneId, double, double>, double> m_ends;
 };
 

@@ -6,9 +6,8 @@
 
 namespace twb {
 
-/// Gives nodes that were just added, and that draw random numbers, a seed of their own, so that two of them
-/// do not draw the same numbers. The seed is the node's id: it stands in the file, and a run stays a function
-/// of that.
+/// Gives newly added nodes that draw random numbers different seeds, so that no two of them draw the same
+/// numbers. The seed is the node's id; it is stored in the file, so runs are reproducible.
 void giveFreshSeeds(DeltaBuilder& builder, const std::vector<NodeId>& added);
 
 } // namespace twb

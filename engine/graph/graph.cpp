@@ -171,8 +171,8 @@ void Graph::applyRoutes(const Delta& delta) {
 }
 
 void Graph::apply(const Delta& delta) {
-    // What a failure has to bring back. Tables with few records are kept whole; nodes and links are put back
-    // one by one, as a kept copy would make every change copy the pages that it touches.
+    // The state to restore after a failure. Tables with few records are kept as copies; nodes and links are
+    // restored one by one, since a copy would make every change duplicate the affected pages.
     const Table<Lane> lanes = m_lanes;
     const Table<Frame> frames = m_frames;
     const Table<Note> notes = m_notes;

@@ -9,12 +9,12 @@
 
 namespace twb {
 
-/// Names that no node of a graph has yet. Graph::uniqueName looks at all nodes; this looks at them once, for
-/// an edit that adds many.
+/// Unused node names. Graph::uniqueName visits all nodes at each call; this class visits them once, for an
+/// edit that adds many.
 class UniqueNames {
 public:
     explicit UniqueNames(const Graph& graph);
-    /// `name` if it is free, else `name 2`, `name 3`, …; taken from then on.
+    /// `name` if it is unused, else `name 2`, `name 3`, …; the result counts as used from then on.
     std::string take(std::string_view name);
 
 private:
@@ -22,7 +22,7 @@ private:
     std::unordered_map<std::string, int> m_next; ///< by stem: the number to try first
 };
 
-/// A name without the number that counts it: "fc1" of "fc1 2".
+/// A name without its number: "fc1" of "fc1 2".
 std::string_view stemOf(std::string_view name) noexcept;
 
 } // namespace twb

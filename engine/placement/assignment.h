@@ -40,7 +40,7 @@ struct AssignmentProblem {
     std::vector<int> now() const;
 };
 
-/// Asked now and then, on the thread that works.
+/// Called regularly on the calling thread.
 using IsCancelled = std::function<bool()>;
 
 struct Assignment {
@@ -51,15 +51,14 @@ struct Assignment {
     bool fits = true;     ///< within the limits; false if no such assignment was found
 };
 
-/// The best assignment. Exact for two places whose limits it keeps, and within tight limits and for more
-/// places for up to kExactItems free items; else swaps between pairs of places until none gains, and says by
-/// `atLeastNs` how far from the best that can be.
+/// The best assignment. It is exact for two places if its limits hold, and with up to kExactItems free items
+/// if limits are tight or there are more places. Otherwise it is improved by swaps between pairs of places
+/// until none helps, and `atLeastNs` is a lower bound.
 ///
-/// Two places: a minimum cut, in which each tensor has a vertex of its own for each direction, so that
-/// readers at one place share a copy (Greig, Porteous, Seheult 1989; for more places, the swaps of Boykov,
-/// Veksler, Zabih: Fast approximate energy minimization via graph cuts, PAMI 2001). Limits: Lagrange
-/// multipliers.
-/// Throws Error(cancelled) soon after `isCancelled` says so.
+/// Two places: a minimum cut in which each tensor has one vertex per direction, so that consumers at one
+/// place share a copy (Greig, Porteous, Seheult 1989; for more places, the swaps of Boykov, Veksler, Zabih:
+/// Fast approximate energy minimization via graph cuts, PAMI 2001). Limits: Lagrange multipliers. Throws
+/// Error(cancelled) soon after `isCancelled` returns true.
 Assignment solve(const AssignmentProblem& problem, const IsCancelled& isCancelled = {});
 inline constexpr std::size_t kExactItems = 16;
 

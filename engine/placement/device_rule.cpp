@@ -150,7 +150,7 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
                                 argument, source.device.toString(), facts.device.toString(), quoted(node));
 
     for (std::size_t p = 0; p < facts.inputs.size(); ++p) {
-        // Of an op with very many operands, the first ones and the one in question stand for all.
+        // For an op with very many operands, lists the first ones and the mismatched one.
         if (p >= kMostOperands && p != static_cast<std::size_t>(port)) continue;
         const auto& operandFrom = facts.inputs[p];
         if (!operandFrom) continue;
@@ -188,7 +188,7 @@ bool DeviceRule::mayStandOn(NodeId id, Device device) const {
 }
 
 std::vector<Fix> DeviceRule::copiesFor(const Moves& moves) const {
-    std::set<NodeId> nodes; // whose operands can have come to be elsewhere
+    std::set<NodeId> nodes; // their operands may be on another device after the moves
     for (const auto& [node, device] : moves) {
         nodes.insert(node);
         for (const Edge& edge : readersOf(m_graph, m_analysis, node)) nodes.insert(edge.to.node);
@@ -226,7 +226,8 @@ std::vector<Fix> DeviceRule::detoursOf(const Moves& moves) const {
     std::vector<Fix> out;
     const TensorCopies copies(m_graph, [&](NodeId node) { return deviceOf(node, moves); });
     for (const auto& [moved, home] : moves) {
-        std::vector<std::pair<PortRef, PortRef>> open; // a copy, and the tensor at home that it is of
+        std::vector<std::pair<PortRef, PortRef>>
+            open; // a copy, and the tensor on the home device of which it is a copy
         const auto follow = [&](PortRef from, PortRef tensor) {
             for (const Edge& edge : m_graph.outgoing(from.node))
                 if (edge.from == from && copies.isCopy(edge.to.node))
@@ -262,14 +263,14 @@ Price DeviceRule::priceOf(const Moves& moves) const {
     return sum;
 }
 
-/// Every reader of a tensor offers to move its source: the price is worked out once for all of them.
+/// Every consumer of a tensor offers to move its source, so the price is computed once for all.
 const Price& DeviceRule::priceOfMoving(NodeId node, Device device) const {
     const auto known = m_prices.find({node, device});
     if (known != m_prices.end()) return known->second;
     return m_prices[{node, device}] = priceOf(movesOf(node, device));
 }
 
-/// A To on the edge; or, where the tensor or a copy of it is on that device already, to read that.
+/// A To on the edge or, if the tensor or a copy of it is on that device already, an edge from it.
 Fix DeviceRule::insertFix(const Diagnostic& d, Device target) const {
     const PortRef from = d.edge->from;
     const std::string node = labelOf(m_graph, d.node);

@@ -12,14 +12,14 @@
 
 namespace twb {
 
-/// Nodes that stand on other devices than in their graph.
+/// Nodes whose devices differ from those in the graph.
 using Moves = std::map<NodeId, Device>;
 
 /// PyTorch's rule for the devices of operands, and the price of its fixes. Requires an analysis whose nodes
 /// up to and including `facts` are complete.
 class DeviceRule {
 public:
-    /// How many nodes a message goes back to find a tensor's origin.
+    /// The maximum number of nodes between a tensor and its origin in a message.
     static constexpr std::size_t kFarthestOrigin = 64;
 
     DeviceRule(const Graph& graph, const DeviceMap& devices, const Analysis& analysis)
@@ -33,20 +33,20 @@ public:
     Device wanted(const NodeFacts& facts, int port, const Moves& moves = {}) const;
     /// The diagnostic for such a port, with its operands. addFixes adds the fixes when all nodes are known.
     Diagnostic describe(const NodeFacts& facts, int port) const;
-    /// The ways to mend it, the cheapest first.
+    /// The fixes, the cheapest first.
     void addFixes(Diagnostic& diagnostic) const;
 
     /// The move of a node, and of the parameters that are folded into it.
     Moves movesOf(NodeId node, Device device) const;
     /// Whether a fix may move a node there: it is not pinned to its lane, and it can run there.
     bool mayStandOn(NodeId node, Device device) const;
-    /// A To for each operand that was on the right device before these moves, and is not afterwards. Readers
-    /// on one device share a copy, which the first of them pays for.
+    /// A To for each operand that is on the right device before these moves but not after them. Consumers on
+    /// one device share a copy, whose price counts for the first of them.
     std::vector<Fix> copiesFor(const Moves& moves) const;
-    /// To nodes that bring a tensor of a moved node back to where it is after these moves, each with the way
-    /// past it.
+    /// To nodes that copy a tensor of a moved node to the device where it is after these moves, each with the
+    /// edges that bypass it.
     std::vector<Fix> detoursOf(const Moves& moves) const;
-    /// What the copies cost in one iteration.
+    /// The price of the copies in one iteration.
     Price priceOf(const Moves& moves) const;
 
 private:

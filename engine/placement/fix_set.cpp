@@ -13,7 +13,7 @@
 namespace twb {
 namespace {
 
-/// The nodes at the ends of mismatched edges, and where else each may go.
+/// The nodes at the ends of mismatched edges, with their alternative devices.
 std::map<NodeId, std::set<Device>> endsOf(const Analysis& analysis, const DeviceRule& rule) {
     std::map<NodeId, std::set<Device>> ends;
     for (const Diagnostic& d : analysis.diagnostics) {
@@ -26,13 +26,13 @@ std::map<NodeId, std::set<Device>> endsOf(const Analysis& analysis, const Device
     return ends;
 }
 
-/// What all steps and copies of an iteration take, each To with a copy of its own.
+/// The sum of all steps and copies of an iteration, with a copy for each To.
 double sumNs(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
     const AssignmentProblem problem = PlacementModel(graph, analysis, devices, {}).problem();
     return problem.nsOf(problem.now());
 }
 
-/// The changes of a delta as fixes: nodes that go to another device, To nodes that are added or removed.
+/// The changes of a delta as fixes: moved nodes, added and removed To nodes.
 std::vector<Fix> fixesOf(const Graph& before, const Graph& after, const Delta& delta,
                          const Analysis& analysis, const DeviceMap& devices) {
     std::vector<Fix> moves;
@@ -103,7 +103,7 @@ FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceM
     const Analysis after = analyze(mended, devices, analysis.policy, files);
     set.fixes = fixesOf(graph, mended, set.delta, after, devices);
     set.ns = sumNs(mended, after, devices);
-    // The model counts each 0-dimensional operand by itself; the graph may need fewer copies than that.
+    // The model counts each 0-dimensional operand separately; the graph may need fewer copies.
     constexpr double kRounding = 0.5;
     set.isExact = best.isExact && std::abs(set.ns - best.ns) <= kRounding;
     set.atLeastNs = set.isExact ? set.ns : std::min(set.ns, best.atLeastNs);

@@ -8,23 +8,23 @@
 
 namespace twb {
 
-/// A change that leaves no operand on a wrong device.
+/// A change that removes all device mismatches.
 struct FixSet {
-    /// What the change does, in words and with the price of each copy. Empty: nothing is on a wrong device.
+    /// The changes as sentences, with the price of each copy. Empty if there are no mismatches.
     std::vector<Fix> fixes;
-    Delta delta; ///< all of it
-    /// What all steps and copies of one iteration take afterwards, one after the other, by the profiles.
+    Delta delta; ///< the complete change
+    /// The predicted sum of all steps and copies of one iteration after the change.
     double ns = 0;
-    double insertingNs = 0; ///< the same with a To on every such edge instead
-    double atLeastNs = 0;   ///< no such change leaves less
-    bool isExact = false;   ///< no set is better
+    double insertingNs = 0; ///< the same with a To on every mismatched edge instead
+    double atLeastNs = 0;   ///< lower bound for any such change
+    bool isExact = false;   ///< no other set takes less
 };
 
-/// The change with the fewest predicted milliseconds that mends all device mismatches of a graph: each node
-/// at an end of such an edge stays, or goes to the device at the other end, unless it is pinned; a tensor is
-/// then copied once to each device that reads it. To nodes that copy the same, or that nobody reads any more,
-/// are removed. Exact with two devices, and for up to kExactItems nodes (assignment.h). Throws
-/// Error(cancelled) soon after `isCancelled` says so.
+/// The change with the least predicted time that removes all device mismatches of a graph. Each node at an
+/// end of such an edge stays or moves to the device at the other end, unless it is pinned; a tensor is then
+/// copied once to each device of its consumers. Redundant To nodes, and To nodes without consumers, are
+/// removed. Exact for two devices, and for up to kExactItems nodes (assignment.h). Throws Error(cancelled)
+/// soon after `isCancelled` returns true.
 FixSet minimalFixSet(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                      const TensorFiles* files, const IsCancelled& isCancelled = {});
 

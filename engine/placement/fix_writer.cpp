@@ -111,13 +111,13 @@ void FixWriter::insertCast(const Fix& fix) {
     insertOn(fix.edge, std::move(cast));
 }
 
-/// Puts a node on an edge; it gets input 0 and gives output 0.
+/// Inserts a node into an edge, by its input 0 and output 0.
 void FixWriter::insertOn(const Edge& edge, Node node) {
     const Graph& graph = m_builder.graph();
     const Node& source = *graph.find(edge.from.node);
     const Node& target = *graph.find(edge.to.node);
-    // Where its source is made it can be read by whoever may read that; and outside of a loop that only reads
-    // it, it runs once.
+    // The new node is in the body that contains the source, if any: every consumer of the source may read it
+    // there, and outside a loop that only reads it, it runs once.
     const Body* body = m_copies.bodies().around(source.id);
     node.frame = source.frame == target.frame ? source.frame : body ? body->frame : FrameId::none;
     node.position = {(source.position.x + target.position.x) / 2, target.position.y};
@@ -128,18 +128,18 @@ void FixWriter::insertOn(const Edge& edge, Node node) {
     m_added.push_back(id);
 }
 
-/// Connects an input to another output, which makes the same tensor; the wire's dots stay.
+/// Connects an input to another output of the same tensor; the wire's dots stay.
 void FixWriter::readFrom(PortRef output, PortRef input) {
     const Graph& graph = m_builder.graph();
     std::vector<Dot> dots = graph.dots(input);
-    if (!dots.empty()) // those before the copy are on the way to it
+    if (!dots.empty()) // dots before the copy belong to the wire that leads to it
         dots.erase(dots.begin(),
                    dots.begin() + dotsBefore(graph, {*graph.sourceOf(input), input}, output.node));
     m_builder.connect({output, input});
     m_builder.setDots(input, std::move(dots));
 }
 
-/// Removes To nodes that nobody reads any more, from this one on upstream.
+/// Removes To nodes without consumers, starting at this one and going upstream.
 void FixWriter::removeUnread(NodeId copy) {
     const Graph& graph = m_builder.graph();
     while (m_copies.isCopy(copy) && graph.outgoing(copy).empty() && !graph.find(copy)->pinned) {

@@ -14,18 +14,17 @@ namespace twb {
 
 class DeviceMap;
 
-/// Makes the changes of fixes, one after the other. What it has to know of the whole graph it finds out once,
-/// so that the time goes with the number of fixes. Until finish() nobody else may change the builder.
+/// Applies fixes one after the other. Facts about the whole graph are computed once, so the time depends on
+/// the number of fixes. Until finish(), no other code may change the builder.
 class FixWriter {
 public:
-    /// `devices` says what stands behind a lane of the device `auto`; null: such a lane is a device of its
-    /// own.
+    /// `devices` resolves lanes of the device `auto`; null: such a lane counts as a separate device.
     explicit FixWriter(DeltaBuilder& builder, const DeviceMap* devices = nullptr);
 
-    /// Throws Error(badGraph), and changes nothing, when what the fix names is no longer there.
+    /// Throws Error(badGraph), and changes nothing, if a node or edge of the fix no longer exists.
     void apply(const Fix& fix);
-    /// Gives the new nodes their places: each between the nodes at its ends. Where there is no room, the
-    /// cards behind it move to the right.
+    /// Positions the new nodes, each between the nodes at its ends. If there is no room, the cards to the
+    /// right are moved.
     void finish();
 
 private:
@@ -43,7 +42,7 @@ private:
 
     DeltaBuilder& m_builder;
     const DeviceMap* m_devices;
-    std::map<Device, LaneId> m_lanes; ///< those that were asked for
+    std::map<Device, LaneId> m_lanes; ///< the requested fixes
     TensorCopies m_copies;
     std::optional<FreePlaces> m_places;
     std::optional<UniqueNames> m_names;

@@ -53,7 +53,7 @@ Fix disconnectFix(const Graph& graph, const Edge& edge) {
 
 namespace {
 
-/// Of several fixes, those that no longer apply after the ones before them are left out.
+/// Fixes that no longer apply after earlier ones are left out.
 void applyAll(FixWriter& writer, const std::vector<Fix>& fixes) {
     for (const Fix& fix : fixes) {
         try {
@@ -97,7 +97,7 @@ Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& device
 
 void moveToDevice(DeltaBuilder& builder, const std::vector<NodeId>& nodes, Device device) {
     const LaneId lane = laneOf(builder, device);
-    // The existing cards, in a grid of cells of a card and its gap.
+    // The existing cards, in a grid whose cells have the size of a card and its gap.
     std::set<std::pair<std::int64_t, std::int64_t>> taken;
     const auto cell = [](Position at) {
         return std::pair{std::llround(at.x / kColumn), std::llround(at.y / kRow)};

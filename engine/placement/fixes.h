@@ -12,20 +12,19 @@ namespace twb {
 Fix moveFix(const Graph& graph, NodeId node, Device device);
 Fix disconnectFix(const Graph& graph, const Edge& edge);
 
-/// The first lane of a device, which is added below the others where there is none.
+/// The first lane of a device; if there is none, a lane is added at the bottom.
 LaneId laneOf(DeltaBuilder& builder, Device device);
 
 /// The change of a fix for the current `graph`. Throws Error(badGraph) if its node or edge no longer exists.
 Delta toDelta(const Graph& graph, const Fix& fix);
 
-/// The changes of fixes, and with each node that they move a To for every operand that would be on a wrong
-/// device only because of that. Of several fixes, those are left out that no longer apply after the ones
-/// before them; a single one throws then, as toDelta does. `analysis` is that of `graph`.
+/// The changes of fixes. Each moved node also gets a To for every operand that would be on a wrong device
+/// only because of the move. Fixes that no longer apply after earlier ones are left out, but a single fix
+/// throws then, as toDelta does. `analysis` is that of `graph`.
 Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
            const std::vector<Fix>& fixes, std::string title);
 
-/// Several fixes as one change, and nothing else; fixes that no longer apply after the ones before them are
-/// left out.
+/// Applies exactly these fixes as one change; fixes that no longer apply after earlier ones are left out.
 Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);
 
 /// Moves nodes to a lane; adds a lane of `device` if there is none. They keep their positions or, if these

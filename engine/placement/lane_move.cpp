@@ -66,8 +66,8 @@ private:
             if (inputs[port] && !isHostRead({id, static_cast<std::int32_t>(port)})) visit(inputs[port]->node);
     }
 
-    /// Of what goes from the host to a GPU: the values of which only the host knows what to do, but for those
-    /// that are made of tensors on the GPU, and what these need beside them.
+    /// For a move from the host to a GPU: the host values among the nodes, which stay, except values computed
+    /// from tensors on the GPU and the other operands of these computations.
     std::set<NodeId> staying() const {
         std::set<NodeId> forHost;
         std::vector<NodeId> open;
@@ -105,7 +105,7 @@ private:
         return stays;
     }
 
-    /// The edges from a node that moved to where the host reads its tensor.
+    /// The edges from moved nodes to host inputs.
     std::vector<Edge> hostReads(NodeId id, const std::set<NodeId>& moved) const {
         std::vector<Edge> out;
         for (const Edge& edge : m_builder.graph().outgoing(id)) {
@@ -115,7 +115,7 @@ private:
         return out;
     }
 
-    /// A source is made before the first iteration: made on both devices, it is never copied.
+    /// A source runs before the first iteration: created on both devices, it is never copied.
     void duplicateSources(const std::set<NodeId>& moved) {
         for (const NodeId id : moved) {
             const Op* op = findOp(m_graph.find(id)->op);

@@ -10,8 +10,8 @@
 namespace twb {
 namespace {
 
-/// Brings the To nodes of a graph whose nodes have moved to what is needed: one for each device that reads a
-/// tensor from another, in the place of the old ones.
+/// Replaces the To nodes of a graph with moved nodes by the necessary ones: one for each tensor and each
+/// other device of its consumers.
 class Rewiring {
 public:
     Rewiring(DeltaBuilder& builder, const PlacementModel& model, const Analysis& before,
@@ -33,7 +33,7 @@ private:
         return facts && m_model.isLookedThrough(*facts);
     }
     void rewire(PortRef tensor) {
-        std::vector<NodeId> transfers; // that carry it now
+        std::vector<NodeId> transfers; // that provide it now
         std::vector<Edge> reads;
         std::vector<PortRef> open{tensor};
         while (!open.empty()) {

@@ -141,7 +141,7 @@ PortRef PlacementModel::behindTransfers(PortRef from) const {
     return from;
 }
 
-/// Whether an elementwise op has an operand that is not a scalar and thus must be on its device.
+/// Whether an elementwise op has an operand that is not a scalar and therefore must be on its device.
 bool PlacementModel::takesHostScalars(const NodeFacts& facts) const {
     if (!facts.op->elementwise) return false;
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
@@ -167,7 +167,7 @@ std::uint32_t PlacementModel::tensorAt(PortRef output) {
     if (known.size() <= port) known.resize(port + 1, 0);
     if (known[port] != 0) return known[port] - 1;
     const NodeFacts* source = m_analysis.find(output.node);
-    // The policy copies what does not change once, before the iterations.
+    // The policy copies constant tensors once, before the iterations.
     const bool isConstant = source && source->op && source->op->role == OpRole::source;
     const auto pinned = m_pinned.find(output);
     const std::uint32_t tensor =
@@ -177,8 +177,8 @@ std::uint32_t PlacementModel::tensorAt(PortRef output) {
     return tensor;
 }
 
-/// A tensor that nobody reads yet. `isHoisted`: where the policy makes copies, this one is made before the
-/// iterations. `pinned`: destinations of copies from or to pinned memory.
+/// Adds a tensor without consumers. `isHoisted`: a copy by the policy is made before the iterations.
+/// `pinned`: destinations of copies from or to pinned memory.
 std::uint32_t PlacementModel::addTensor(PortRef output, double bytes, bool isHoisted,
                                         const std::set<Device>& pinned) {
     AssignmentProblem::Tensor tensor;
@@ -200,8 +200,8 @@ std::uint32_t PlacementModel::addTensor(PortRef output, double bytes, bool isHoi
     return static_cast<std::uint32_t>(m_problem.tensors.size()) - 1;
 }
 
-/// The copy of a To, which readers on its device share with the first To that only copies. A To that changes
-/// the dtype converts on the side where the narrower tensor crosses the link.
+/// Adds the copy of a To. Consumers on its device share it with the first plain To. A To that changes the
+/// dtype converts on the side where the narrower tensor crosses the link.
 void PlacementModel::addTransfer(const NodeFacts& facts) {
     const PortRef from = behindTransfers(*facts.inputs[0]);
     const std::uint32_t item = itemOf(facts.id);

@@ -43,7 +43,7 @@ public:
     bool isLookedThrough(const NodeFacts& facts) const;
     /// Whether an input takes a 0-dimensional tensor from the host without a copy.
     bool isHostScalar(const NodeFacts& facts, int port) const;
-    /// The output that a tensor of the problem is, by its index there. A To that no reader shares has a
+    /// The output that corresponds to a tensor of the problem, by its index. A To that cannot be shared has a
     /// tensor of its own.
     const std::vector<PortRef>& tensors() const noexcept { return m_tensors; }
 

@@ -33,11 +33,11 @@ struct PlacementProposal {
 /// Predicts the time of one iteration of a graph, with overlap, in ns (profile/prediction.h).
 using IterationNs = std::function<double(const Graph&)>;
 
-/// The devices of the graph's lanes for its nodes on which all steps and copies of an iteration take the
-/// least predicted time, within the devices' memories. Pinned nodes, nodes in the bodies of If, Loop and
-/// Scan, and nodes without a kernel elsewhere stay. Copies are made explicit where the analysis' policy makes
-/// none. With `iterationNs`, moves without which an iteration would be shorter are left out. Throws
-/// Error(cancelled) soon after `isCancelled` says so.
+/// The lanes' devices for the graph's nodes on which all steps and copies of an iteration take the least
+/// predicted time, within the devices' memories. Pinned nodes, nodes in the bodies of If, Loop and Scan, and
+/// nodes without a kernel elsewhere stay. If the analysis' policy inserts no copies, To nodes are inserted.
+/// With `iterationNs`, moves without which an iteration would be shorter are left out. Throws
+/// Error(cancelled) soon after `isCancelled` returns true.
 PlacementProposal proposePlacement(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
                                    const TensorFiles* files, const IterationNs& iterationNs = {},
                                    const IsCancelled& isCancelled = {});

@@ -194,9 +194,10 @@ bool Revalidation::reconsider(NodeFacts& facts) {
     return looksDifferent || m_newValues.contains(facts.id);
 }
 
-/// The nodes whose diagnostics name or price the change: its neighbours; theirs, where one of the two is a
-/// To, since the lints look through it; and nodes with diagnostics up to four edges away. The price of moving
-/// a tensor's source counts the copies of all operands of its consumers, and a fix reads a copy that exists.
+/// The nodes whose diagnostics mention the change or its price: its neighbours; their neighbours if one of
+/// the two is a To, since the lints look through it; and nodes with diagnostics up to four edges away. The
+/// price of moving a tensor's source includes the copies of all operands of its consumers, and a fix reads an
+/// existing copy.
 bool Revalidation::widen(bool hasMismatches) {
     const auto isTransfer = [](const NodeFacts& facts) {
         return facts.op && facts.op->role == OpRole::transfer;

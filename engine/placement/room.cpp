@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kColumn = card::maxWidth + 40; ///< a card and the gap beside it
 constexpr double kLeast = 8;                    ///< the distance to the left and upper border of a lane
-constexpr double kSame = 1;                     ///< cards this near to each other are in one column
-constexpr std::size_t kMostRooms = 24;          ///< beyond that, cards stand where there is room
+constexpr double kSame = 1;                     ///< cards at this distance are in one column
+constexpr std::size_t kMostRooms = 24; ///< beyond this distance, cards are placed where there is room
 
 class Room {
 public:
@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    /// One column that was made: what is not left of it goes to the right.
+    /// A column that was inserted: everything not to its left was shifted.
     struct Step {
         double from = 0;
         double by = 0;
@@ -46,12 +46,12 @@ private:
         const auto shift = m_shifts.find(id);
         return graph().find(id)->position.x + (shift == m_shifts.end() ? 0 : shift->second);
     }
-    /// A parameter that was folded into its reader, and has a card now that a To reads it.
+    /// A parameter that was folded into its consumer and has a card now, because a To reads it.
     bool isBare(NodeId id) const {
         const Node& node = *graph().find(id);
         return node.folded && !foldedInto(graph(), node);
     }
-    /// The reader that stands leftmost behind a column; the leftmost of all where none is behind it.
+    /// The leftmost consumer to the right of a column, or the leftmost of all if there is none.
     NodeId firstReader(NodeId id, double column) const {
         NodeId first = NodeId::none;
         const auto rank = [&](NodeId reader) {
@@ -80,8 +80,7 @@ private:
     void makeColumn(double source, NodeId reader, double by) {
         const bool isBehind = xOf(reader) > source + kSame;
         const double from = isBehind ? xOf(reader) - kSame : source + kSame;
-        std::unordered_set<NodeId>
-            together; // what stands in the source's column and is behind it all the same
+        std::unordered_set<NodeId> together; // cards in the source's column that must nevertheless move
         if (!isBehind) {
             const double column = xOf(reader) - kSame;
             std::vector<NodeId> open{reader};
@@ -117,7 +116,7 @@ private:
         }
     }
 
-    /// From the top of its lane: where a card has to stand so that its wire to a reader is straight.
+    /// The height from the lane's top at which a card's wire to a consumer is straight.
     double levelWith(const Node& node, NodeId readerId) const {
         const Node& reader = *graph().find(readerId);
         const auto from = graph().sourceOf({node.id, 0});

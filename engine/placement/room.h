@@ -6,9 +6,9 @@
 
 namespace twb {
 
-/// Gives nodes that were put on edges their places: each left of what reads it and right of what it reads,
-/// in line with the reader's port where that is on the same lane. Where there is no room between the two, the
-/// reader and all cards, notes and dots behind it move to the right together.
+/// Positions nodes that were inserted into edges: each to the left of its consumers and to the right of its
+/// source, level with the consumer's port if that is on the same lane. If there is no room between the two,
+/// the consumer and all cards, notes and dots to its right are shifted together.
 void makeRoom(DeltaBuilder& builder, const std::vector<NodeId>& added);
 
 } // namespace twb

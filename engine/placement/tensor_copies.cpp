@@ -22,10 +22,10 @@ void TensorCopies::add(PortRef tensor, NodeId to) {
 }
 
 std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId reader) {
-    constexpr int kFarthest = 64; // To nodes, one behind the other; those on a cycle lead nowhere
+    constexpr int kFarthest = 64; // consecutive To nodes; those on a cycle have no origin
     const Body* here = m_bodies.around(reader);
     const auto isThere = [&](NodeId id) {
-        // A disabled node stands nowhere: what it passes on may be on another device.
+        // A disabled node has no device of its own: the tensor that it passes on may be on another device.
         const Node* node = m_graph.find(id);
         return id != reader && node && !node->disabled && m_deviceOf(id) == device &&
                m_bodies.sees(here, m_bodies.around(id));

@@ -9,17 +9,17 @@
 
 namespace twb {
 
-/// Finds the copies of a tensor that To nodes make, so that a second reader on a device needs no second copy.
-/// Reads a graph that may change meanwhile: To nodes that come up are told by add(), those that go are
-/// noticed. The frames must stay as they are.
+/// Finds the copies of a tensor made by To nodes, so that a second consumer on a device needs no second copy.
+/// The graph may change meanwhile: new To nodes are reported by add(), and removed ones are noticed. Frames
+/// must not change.
 class TensorCopies {
 public:
     using DeviceOf = std::function<Device(NodeId)>;
     TensorCopies(const Graph& graph, DeviceOf deviceOf)
         : m_graph(graph), m_bodies(graph), m_deviceOf(std::move(deviceOf)) {}
 
-    /// Where `reader` can read a tensor on `device`: the tensor itself, what it is a copy of, or another copy
-    /// of one of these. Nothing: it has to be copied.
+    /// The output on `device` that `reader` can read: the tensor itself, the original of which it is a copy,
+    /// or another copy. Nothing if it must be copied.
     std::optional<PortRef> on(PortRef tensor, Device device, NodeId reader);
     void add(PortRef tensor, NodeId to);
     /// Whether a node is an enabled To that keeps the dtype.
@@ -32,7 +32,7 @@ private:
     const Graph& m_graph;
     const Bodies m_bodies;
     const DeviceOf m_deviceOf;
-    std::map<PortRef, std::vector<NodeId>> m_copies; ///< of the tensors that were asked for
+    std::map<PortRef, std::vector<NodeId>> m_copies; ///< of the tensors requested so far
 };
 
 } // namespace twb

@@ -65,10 +65,7 @@ struct GrowthLimits {
 std::vector<std::string> exceeded(const ReportDiff& diff, const GrowthLimits& limits);
 
 std::string toText(const ReportDiff& diff);
-/// {schema, before, after, devices, remarks, bytes: {before, after}, setup_bytes: {before, after},
-/// iteration_ms, transfers: [{change, label, from, to, setup, bytes: {before, after}, ms}], steps: [the same
-/// without bytes], exceeded}; ms and iteration_ms are {before, after, before_modelled, after_modelled,
-/// comparable, changed, within_noise} or null.
+/// One JSON object; resources/schema/compare.schema.json describes its keys.
 std::string toJson(const ReportDiff& diff, const std::vector<std::string>& exceeded);
 
 } // namespace twb

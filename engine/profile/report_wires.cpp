@@ -11,10 +11,10 @@ namespace twb {
 namespace {
 
 constexpr double kClear = 5; ///< px between a wire and a card
-constexpr double kStub = 14; ///< px that a wire goes on before it turns
+constexpr double kStub = 14; ///< px of straight wire before a turn
 constexpr double kRound = 8; ///< radius of a turn, in px
 constexpr int kCurveSteps = 24;
-constexpr std::size_t kMostRows = 120; ///< that are tried
+constexpr std::size_t kMostRows = 120; ///< maximum number of tries
 
 struct Point {
     double x = 0;
@@ -40,7 +40,8 @@ public:
 
     std::string path() const {
         if (isCurveFree()) return curve();
-        // Turns may stand at a few distances from the ends, so that the columns beside a card's column do.
+        // Turns may be at several distances from the ends, so that columns next to a card's column can be
+        // used.
         constexpr std::array kStubs{kStub, 2 * kStub, 3 * kStub};
         for (const double row : rows())
             for (const double out : kStubs)
@@ -79,8 +80,8 @@ private:
         return m_end.x > m_start.x;
     }
 
-    /// Heights at which a wire may go from left to right, the shortest way first: those of its ends, and just
-    /// above and below each card.
+    /// Heights at which a wire may run from left to right, the shortest path first: those of its ends, and
+    /// just above and below each card.
     std::vector<double> rows() const {
         std::vector<double> out{m_start.y, m_end.y};
         for (const PictureCard* card : m_near) {
@@ -100,7 +101,7 @@ private:
     static double distance(const Point& a, const Point& b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
     bool isFree(const std::array<Point, 4>& turns) const {
-        // A wire leaves and reaches its own cards, but never goes behind them.
+        // A wire touches its own cards, but never runs behind them.
         return std::none_of(m_near.begin(), m_near.end(), [&](const PictureCard* card) {
             return (card != m_from && isInside(*card, m_start, turns[0])) ||
                    (card != m_to && isInside(*card, turns[3], m_end)) ||
@@ -109,7 +110,7 @@ private:
         });
     }
 
-    /// With round turns.
+    /// Rounds the turns.
     std::string line(const std::array<Point, 4>& turns) const {
         std::string out = fmt::format("M{:.1f} {:.1f}", m_start.x, m_start.y);
         for (std::size_t i = 0; i < turns.size(); ++i) {
@@ -133,7 +134,7 @@ private:
 
     const PictureCard* m_from;
     const PictureCard* m_to;
-    std::vector<const PictureCard*> m_near; ///< that the wire could cross
+    std::vector<const PictureCard*> m_near; ///< cards that the wire could cross
     const Point m_start;
     const Point m_end;
 };

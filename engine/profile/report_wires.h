@@ -13,9 +13,9 @@ struct PictureCard {
     double height = 0;
 };
 
-/// The SVG path of a wire from the right side of one card to the left side of another, both of `cards`,
-/// around the cards between them. A wire goes straight where nothing is in the way, and else by way of a free
-/// row; it crosses a card only where there is no free row at all.
+/// The SVG path of a wire from the right side of one card to the left side of another, around the cards
+/// between them; both cards are among `cards`. The wire is straight if nothing is in the way, otherwise it
+/// uses a free row. It crosses a card only if there is no free row.
 std::string wirePath(const std::vector<PictureCard>& cards, std::size_t from, std::size_t to);
 
 } // namespace twb

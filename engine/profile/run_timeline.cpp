@@ -51,8 +51,8 @@ void RunTimeline::finish() {
     m_index = -1;
 }
 
-/// m_now is complete. Two iterations may be under way at once, so only now are all steps known that ran
-/// beside the copies of the previous one.
+/// m_now is complete. Two iterations may be in flight, so only now are all steps known that ran during the
+/// copies of the previous one.
 void RunTimeline::close() {
     if (!m_now.isPart) {
         m_iterations.add(m_now.end - m_clock);

@@ -54,11 +54,11 @@ private:
     std::int64_t m_setupEnd = 0;
 };
 
-/// Every point of every transfer of the iterations, a line each, with names in the first:
+/// All points of all transfers of the iterations as CSV, with the header
 ///
-///     edge, kind, iteration (the first), iterations, copies, slowest_ms, total_ms, bytes,
-///     gb_per_s (of the slowest copy), bytes_per_s (of the run's time), share_of_iteration_percent,
-///     predicted_ms, times ("measured" or "modelled")
+///     edge, kind, iteration (the first), iterations, copies, slowest_ms, total_ms, bytes, gb_per_s (of the
+///     slowest copy), bytes_per_s (of the run's time), share_of_iteration_percent, predicted_ms, times
+///     ("measured" or "modelled").
 std::string toCsv(const TransferSeries& series);
 
 } // namespace twb

@@ -200,7 +200,7 @@ NodeUse Export::useOf(const NodeFacts& facts) const {
     return use;
 }
 
-/// Of each domain the lowest version, of the default one from kOpset on, that serves all nodes.
+/// For each domain the lowest version that serves all nodes; for the default domain at least kOpset.
 void Export::chooseVersions() {
     std::map<std::string, std::vector<NodeUse>> uses{{"", {}}};
     for (const NodeFacts& facts : m_analysis.nodes) {
@@ -227,7 +227,7 @@ void Export::addOp(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const NodeForm form = formOf(useOf(facts), m_versions.at(op.domain));
     const std::string base = unique(node.name);
-    // Its host inputs are initializers, which precede all nodes.
+    // Host inputs of a node become initializers, which precede all nodes.
     std::vector<std::string> inputs;
     for (std::size_t port = 0; port < form.inputs.size(); ++port) {
         std::string& name = inputs.emplace_back();

@@ -24,8 +24,8 @@ namespace {
 constexpr std::int64_t kOldestOpset = 1;
 /// Constants with at most this many elements are written into the graph, where users can edit them.
 constexpr std::int64_t kInlineElements = 64;
-/// Messages inside one another: three for each If, Loop or Scan in a body of another. The library's own
-/// limit, 100, ends at 32 of them.
+/// The nesting of messages: three levels for each If, Loop or Scan within a body. The library's own limit of
+/// 100 would be reached at 32 of them.
 constexpr int kDeepestMessages = 1000;
 constexpr double kMargin = 24; ///< between the lane's border and the first node
 constexpr double kFrame = 18;  ///< additional margin for a frame
@@ -335,7 +335,7 @@ void Import::addNode(const NodeProto& proto) {
         newNode(op || isDefaultDomain(proto.domain()) ? proto.op_type()
                                                       : fmt::format("{}.{}", proto.domain(), proto.op_type()),
                 name.empty() ? proto.op_type() : name);
-    if (!isControl(proto)) // whose graph attributes are imported with its bodies
+    if (!isControl(proto)) // its graph attributes are imported with its bodies
         for (const AttributeProto& attribute : proto.attribute())
             setAttribute(node, op, attribute, at(label));
     const auto opset = m_opsets.find(isDefaultDomain(proto.domain()) ? std::string() : proto.domain());

@@ -45,11 +45,11 @@ ImportedModel importOnnx(const std::filesystem::path& path, const OnnxImportOpti
 ImportedModel parseOnnx(std::string_view bytes, const std::filesystem::path& path,
                         const OnnxImportOptions& options = {});
 
-/// Writes an imported model as a project at `path`, its large tensors to a .safetensors file beside it, and
-/// returns that file's name; "" without such tensors. The name is the project's, or a free one like it where
-/// a file of other content has that name: no file that nobody named is replaced. The project appears after
-/// its tensors, and neither does when one of them cannot be written. Throws Error(io), and
-/// Error(invalidArgument) for a path that a project must not have (FileClaims).
+/// Writes an imported model as a project at `path` and its large tensors to a .safetensors file beside it,
+/// and returns that file's name ("" without such tensors). The name is the project's, or a similar unused one
+/// if a file with other content has that name; no other file is replaced. The project is written after its
+/// tensors; if a tensor cannot be written, neither file is. Throws Error(io), and Error(invalidArgument) for
+/// a path that is not allowed for a project (FileClaims).
 std::string saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
 
 /// Reads a tensor in ONNX's own file format (.pb, as in the backend tests). Throws like importOnnx.

@@ -24,8 +24,8 @@ bool says(const Attributes& attributes, std::string_view name, std::initializer_
                        [&](const char* value) { return attributes.text(name) == value; });
 }
 
-/// The version from which a use means what it means here, where the schemas do not tell: they list neither
-/// the values of a text nor changes of meaning.
+/// The first version with the meaning of this use, for changes that the schemas do not show: they list
+/// neither the values of string attributes nor changes of meaning.
 int meantSince(const NodeUse& use) {
     const std::string& op = use.facts.op->name;
     const Attributes& attributes = use.facts.attributes;
@@ -34,7 +34,7 @@ int meantSince(const NodeUse& use) {
     if (op == "Resize" && says(attributes, "coordinate_transformation_mode", {"half_pixel_symmetric"}))
         return 19;
     if (op.starts_with("Scatter") && says(attributes, "reduction", {"min", "max"})) return 18;
-    // Unequal parts: before, each part's size was given.
+    // Parts of unequal size: earlier versions require the sizes.
     if (op == "Split" && !attributes.has("split") && (use.inputs.size() < 2 || !use.inputs[1])) return 18;
     return 1;
 }
@@ -45,7 +45,7 @@ std::int64_t integerOf(const AttributeSpec& spec, const Attributes& values) {
     return values.integer(spec.name);
 }
 
-/// An op's attribute in the type that ONNX gives it.
+/// An op's attribute with its ONNX type.
 AttributeProto protoOf(const NodeUse& use, const AttributeSpec& spec, AttributeProto::AttributeType type) {
     const Attributes& values = use.facts.attributes;
     AttributeProto proto;
@@ -71,7 +71,7 @@ AttributeProto protoOf(const NodeUse& use, const AttributeSpec& spec, AttributeP
         for (const std::string& text : std::get<std::vector<std::string>>(*values.find(spec.name)))
             proto.add_strings(text);
         break;
-    default: { // ConstantOfShape's, whose kernel fills any shape with it
+    default: { // ConstantOfShape's value, which the kernel applies to any shape
         const Tensor one = Tensor::onHost({use.facts.outputs[0]->dtype, Shape{1}});
         const std::array<TensorView, 1> outputs{one.view()};
         use.facts.op->kernel({{}, outputs, values, nullptr});
@@ -87,7 +87,7 @@ bool sameValue(const AttributeProto& a, const AttributeProto& b) {
            std::equal(a.floats().begin(), a.floats().end(), b.floats().begin(), b.floats().end());
 }
 
-/// Attributes that no version of ONNX has: they count ports, or say what a tensor says there.
+/// Attributes that no version of ONNX has, since they count ports or duplicate an input.
 bool isOwn(const Op& op, const AttributeSpec& spec) {
     const OpSchema* newest = onnxSchemas().GetSchema(op.name, latestOnnxVersion(op.domain), op.domain);
     const auto isIt = [&](const auto& port) { return port.GetName() == spec.name; };
@@ -170,7 +170,7 @@ private:
         const auto& types = m_use.facts.outputs;
         for (std::size_t port = 0; port < types.size(); ++port) {
             const OpSchema::FormalParameter* parameter = parameterAt(m_schema.outputs(), port);
-            // In training, BatchNormalization has all of its outputs, else only the first.
+            // In training mode BatchNormalization has all its outputs, otherwise only the first.
             const bool isNorm = m_op.name == "BatchNormalization";
             const bool all = isNorm && m_use.facts.attributes.flag("training_mode");
             if (isNorm && !all && port > 0 && m_use.read[port])
@@ -200,12 +200,12 @@ private:
             AttributeProto proto = protoOf(m_use, spec, attribute.type);
             const bool differs =
                 attribute.default_value.has_type() && !sameValue(proto, attribute.default_value);
-            // Without an element a list says as much as its absence, and the checker wants one.
+            // An empty list means the same as an absent one, and the checker rejects it.
             if (isEmptyList(*m_use.facts.attributes.find(spec.name))) continue;
             if (attribute.required || isGiven(spec) || differs || attribute.type == AttributeProto::TENSOR)
                 m_form.attributes.push_back(std::move(proto));
         }
-        // ONNX leaves it out of what is required, but names nothing that it could be then.
+        // ONNX declares it optional but gives no default.
         if (const AttributeSpec* hidden = m_op.attribute("hidden_size");
             hidden && !m_use.facts.attributes.has("hidden_size")) {
             AttributeProto& size = m_form.attributes.emplace_back();
@@ -219,12 +219,12 @@ private:
                 misfit(fmt::format("its attribute {} must be set in ONNX", name));
     }
 
-    /// Split's number of parts, where another input has a size for each.
+    /// Whether Split's number of parts follows from another input with their sizes.
     bool isCountedBySizes(const AttributeSpec& spec) const {
         return m_op.name == "Split" && spec.name == "num_outputs" && m_form.inputs.size() > 1;
     }
 
-    /// An attribute that this version does not have is left out where that means the same.
+    /// Omits an attribute that this version does not have, if its value is the implied one.
     void needNot(const AttributeSpec& spec) {
         const Attributes& values = m_use.facts.attributes;
         const auto isPort = [&](const PortSpec& port) { return port.name == spec.name; };

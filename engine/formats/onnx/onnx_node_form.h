@@ -14,21 +14,21 @@ namespace twb::onnx_export {
 struct NodeUse {
     const Node& node;
     const NodeFacts& facts;
-    std::vector<std::optional<DType>> inputs; ///< by port; nothing where it is not connected
-    std::vector<bool> read;                   ///< by output, whether another node reads it
+    std::vector<std::optional<DType>> inputs; ///< by port; nothing if it is not connected
+    std::vector<bool> read;                   ///< by output: whether it has a consumer
 };
 
-/// How a node is written in one version of its op.
+/// The form of a node in one version of its op.
 struct NodeForm {
     enum class Input { absent, connected, fromAttribute };
     std::vector<Input> inputs;
-    std::vector<bool> outputs; ///< whether each has a name
+    std::vector<bool> outputs; ///< by output: whether it has a name
     std::vector<onnx::AttributeProto> attributes;
-    std::string misfit; ///< a clause that says why the version does not serve the node; empty: it does
+    std::string misfit; ///< a clause with the reason why the version does not fit the node; empty if it fits
 };
 
-/// By the schema of `version` of the op's domain: its required attributes and outputs are written, attributes
-/// that say the default are not, and dtypes are among those that it allows.
+/// The form by the schema of `version` of the op's domain. Required attributes and outputs are written,
+/// attributes with their default values are not, and dtypes must be among the schema's.
 NodeForm formOf(const NodeUse& use, int version);
 
 } // namespace twb::onnx_export

@@ -24,7 +24,8 @@ constexpr std::string_view kLaterSchemas =
 #include "formats/onnx/later_schemas.inc"
     ;
 
-/// Initializers of more elements than this are no shapes or axes, so shape inference need not see their data.
+/// Initializers with more elements than this are not shapes or axes, so shape inference does not need their
+/// data.
 constexpr std::int64_t kShapeElements = 1024;
 
 std::vector<std::string_view> split(std::string_view text, char by) {
@@ -37,14 +38,14 @@ std::vector<std::string_view> split(std::string_view text, char by) {
     return out;
 }
 
-/// Before and behind the first `by`; the second is empty without one.
+/// The texts before and after the first `by`; the second one is empty if there is none.
 std::pair<std::string_view, std::string_view> cut(std::string_view text, char by) {
     const std::size_t at = text.find(by);
     if (at == std::string_view::npos) return {text, {}};
     return {text.substr(0, at), text.substr(at + 1)};
 }
 
-/// A dtype as ONNX's schemas spell it; other texts are names of type constraints.
+/// A dtype as spelled in ONNX's schemas; other texts are names of type constraints.
 std::string typeText(std::string_view text) {
     const auto dtype = parseDType(text);
     return dtype ? onnxTypeText(*dtype) : std::string(text);
@@ -97,7 +98,7 @@ void addAttribute(OpSchema& schema, std::string_view text) {
         schema.Attr(key, std::string(), type, std::string(value));
 }
 
-/// Whether a newer schema is used as an older one: then the older one's shape inference serves both.
+/// Whether a newer schema stands in for an older one, whose shape inference then serves both.
 bool sameForm(const OpSchema& a, const OpSchema& b) {
     const auto names = [](const OpSchema& schema) {
         std::vector<std::string> out;
@@ -109,8 +110,8 @@ bool sameForm(const OpSchema& a, const OpSchema& b) {
     return a.inputs().size() == b.inputs().size() && names(a) == names(b);
 }
 
-/// Ops whose results' sizes this library infers wrongly: windows that begin in the padding behind, which ONNX
-/// leaves out, volumes in GridSample, frames of STFT, and a single score without labels.
+/// Ops for which this library infers wrong sizes: windows that start in the padding at the end (which ONNX
+/// leaves out), volumes in GridSample, frames of STFT, and a single score without labels.
 constexpr std::pair<const char*, const char*> kWithoutInference[] = {
     {"MaxPool", ""},    {"AveragePool", ""}, {"LpPool", ""},
     {"GridSample", ""}, {"STFT", ""},        {"LinearClassifier", "ai.onnx.ml"}};
@@ -209,7 +210,7 @@ std::string onnxTypeText(DType dtype) {
 
 std::string refusedByOnnx(const onnx::ModelProto& model) {
     onnx::checker::CheckerContext context;
-    context.set_ir_version(8); // the library's newest; what later ones brought is not used here
+    context.set_ir_version(8); // the library's newest version; later additions are not used here
     context.set_schema_registry(&onnxSchemas());
     std::unordered_map<std::string, int> versions;
     for (const auto& import : model.opset_import())
@@ -238,7 +239,7 @@ std::string refusedByOnnx(const onnx::ModelProto& model) {
         }
         const onnx::ShapeInferenceOptions strict(true, 1, true);
         onnx::shape_inference::InferShapes(&graph, versions, &onnxSchemas(), strict);
-    } catch (const std::exception& problem) { // onnx throws several classes of its own
+    } catch (const std::exception& problem) { // onnx throws several exception classes
         return fmt::format("{}", fmt::join(split(problem.what(), '\n'), "; "));
     }
     return {};

@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// ONNX's schemas of operators, by name, version and domain: those of the ONNX library, and of the ops in our
-/// table the later ones (later_schemas.inc). Safe to call from several threads.
+/// ONNX's operator schemas by name, version and domain: those of the ONNX library, and later versions of the
+/// ops in our table (later_schemas.inc). May be called from several threads.
 const onnx::ISchemaRegistry& onnxSchemas();
 
 /// The latest version of a domain that onnxSchemas() knows; 0 for an unknown domain.
@@ -17,7 +17,7 @@ int latestOnnxVersion(const std::string& domain);
 /// "tensor(float)"
 std::string onnxTypeText(DType dtype);
 
-/// What ONNX's checker and its strict shape inference say against a model; empty when they accept it.
+/// The complaints of ONNX's checker and strict shape inference about a model; empty if they accept it.
 std::string refusedByOnnx(const onnx::ModelProto& model);
 
 } // namespace twb

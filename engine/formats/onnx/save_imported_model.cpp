@@ -46,8 +46,8 @@ bool holds(const fs::path& path, const NamedTensors& tensors) {
     }
 }
 
-/// The name of the tensors' file beside the project "net.twb": net.safetensors, or net-2.safetensors where
-/// that one holds something else.
+/// The name of the tensor file beside the project "net.twb": net.safetensors, or net-2.safetensors if that
+/// file has other content.
 std::string tensorFileFor(const fs::path& project, const NamedTensors& tensors) {
     const std::string stem = project.stem().string();
     std::string name = stem + ".safetensors";
@@ -60,7 +60,7 @@ std::string tensorFileFor(const fs::path& project, const NamedTensors& tensors) 
     return name;
 }
 
-/// The graph with "`before`#w" read as "`after`#w".
+/// The graph with paths "`before`#w" replaced by "`after`#w".
 Graph withTensorFile(const Graph& graph, const std::string& before, const std::string& after) {
     if (before == after) return graph;
     Graph out = graph;
@@ -77,7 +77,7 @@ Graph withTensorFile(const Graph& graph, const std::string& before, const std::s
     return out;
 }
 
-/// The name goes into the project, which is UTF-8: another name would not be found again.
+/// The name is stored in the project, which is UTF-8; a name in another encoding would not be found again.
 void requireUtf8(const fs::path& project) {
     try {
         (void)nlohmann::json(project.filename().string()).dump();
@@ -105,13 +105,14 @@ std::string saveImportedModel(const ImportedModel& model, const fs::path& path) 
                                 "device or a pipe; name a file",
                                 path.string()));
     NamedTensors tensors;
-    std::string imported; // the tensors' file as the graph names it
+    std::string imported; // the tensor file's name in the graph
     for (const auto& [key, tensor] : model.tensors) {
         const std::size_t mark = key.find('#');
         imported = key.substr(0, mark);
         tensors.emplace_back(key.substr(mark + 1), tensor.view());
     }
-    // The tensors first, under a name that nothing has: whatever fails, an old project keeps its old tensors.
+    // Tensors are written first, under an unused name, so that after any failure an existing project keeps
+    // its tensors.
     const std::string name = tensorFileFor(path, tensors);
     const fs::path file = path.parent_path() / name;
     const Graph graph = withTensorFile(model.graph, imported, name);

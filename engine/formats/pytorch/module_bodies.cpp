@@ -7,7 +7,7 @@
 namespace twb::pytorch {
 namespace {
 
-/// Python's number for an input of If or Loop that the host reads, or for the attribute in its place.
+/// The Python expression for a host input of If or Loop, or for the attribute in its place.
 std::string numberOf(const Call& call, int port, const char* attribute, const char* otherwise) {
     if (call.has(port)) return call.in(port) + ".item()";
     return call.hasAttribute(attribute) ? literal(*call.attributes().find(attribute)) : otherwise;
@@ -27,7 +27,7 @@ void Exporter::writeBody(std::size_t scope, const Body& body) {
         if (m_bodies.around(live.facts->id) == &body) writeNode(scope, *live.facts);
 }
 
-/// What a body gives as the `result`-th of those that its owner takes.
+/// The body's expression for its owner's result number `result`.
 std::string Exporter::resultOf(std::size_t scope, const NodeFacts& facts, std::size_t result) const {
     const std::size_t port = static_cast<std::size_t>(Bodies::firstResult(*facts.op)) + result;
     return nameIn(scope, *facts.inputs[port]);
@@ -69,7 +69,7 @@ void Exporter::writeLoop(std::size_t scope, const NodeFacts& facts) {
         const NodeFacts& inside = *live.facts;
         if (inside.op->name == "Carried") {
             std::string& state = states.at(static_cast<std::size_t>(inside.attributes.integer("index")));
-            // What several nodes read as one state is one variable.
+            // Several nodes that read the same state share one variable.
             if (state.empty()) {
                 state = m_nameOf.at({inside.id, 0});
                 line(fmt::format("{} = {}", state, nameIn(scope, *inside.inputs[0])));

@@ -8,7 +8,7 @@
 namespace twb::pytorch {
 namespace {
 
-/// Text for a docstring: it must not end it.
+/// Escapes text for a docstring, so that it cannot end it.
 std::string quiet(std::string text) {
     for (char& c : text)
         if (c == '\\' || c == '"') c = '\'';
@@ -173,12 +173,12 @@ std::string Exporter::mainText() {
 }
 
 std::string Exporter::run() {
-    // Errors of the graph come before those of its nodes, which must be sound to be written.
+    // Errors of the graph come before errors of single nodes, since only nodes without errors can be written.
     check();
     findOutputs();
     findLive();
     check();
-    m_helpers.clear(); // those of nodes that turned out not to be needed
+    m_helpers.clear(); // of nodes that turned out to be unused
     m_tree.emplace(m_graph, m_bodies, m_live);
     nameValues();
     const Scope& root = m_tree->scopes()[0];

@@ -21,7 +21,7 @@ ModuleTree::ModuleTree(const Graph& graph, const Bodies& bodies, const std::vect
     findValues();
 }
 
-/// The node that runs it: itself, or the outermost If, Loop or Scan around it.
+/// The node itself, or the outermost If, Loop or Scan that contains it.
 NodeId ModuleTree::itemOf(NodeId node) const {
     for (const Body* body = m_bodies.around(node); body; body = m_bodies.around(*body)) node = body->owner;
     return node;
@@ -52,7 +52,7 @@ std::size_t ModuleTree::common(std::size_t a, std::size_t b) const {
     return a;
 }
 
-/// One for each frame that nodes which compute stand in, outermost first.
+/// One scope per frame that contains compute nodes, outermost first.
 void ModuleTree::makeScopes() {
     m_scopes.assign(1, {});
     m_scopeOf.clear();
@@ -75,10 +75,10 @@ void ModuleTree::makeScopes() {
     }
 }
 
-/// Sorts what each scope does, first things first. Where frames wait for each other it dissolves these and
-/// returns false.
+/// Sorts the items of each scope by dependency. If frames depend on each other, dissolves them and returns
+/// false.
 bool ModuleTree::order() {
-    // An item of a scope: a node of m_live, or a scope, as (is a scope, index).
+    // An item of a scope as (is a scope, index): a scope, or a node of m_live.
     using Item = std::pair<bool, std::size_t>;
     const auto itemIn = [&](std::size_t scope, std::size_t home, NodeId node) -> Item {
         if (home == scope) return {false, m_place.at(itemOf(node))};
@@ -135,8 +135,8 @@ bool ModuleTree::order() {
     return fine;
 }
 
-/// A source belongs to the innermost scope around all that reads it, an Input to the whole: it is an
-/// argument.
+/// A source belongs to the innermost scope that contains all its consumers. An Input belongs to the root,
+/// since it is an argument.
 void ModuleTree::findSources() {
     for (const LiveNode& live : m_live)
         for (const PortRef read : live.reads) {

@@ -21,12 +21,12 @@ std::string_view wordAt(std::string_view text, std::size_t at) {
     return text.substr(at, end - at);
 }
 
-/// Of "def name(…):" or "NAME = …".
+/// The name in "def name(…):" or "NAME = …".
 std::string_view definedName(std::string_view text) {
     return wordAt(text, text.starts_with(kDef) ? kDef.size() : 0);
 }
 
-/// Whether a definition calls the function, or reads the constant, that `other` is.
+/// Whether a definition uses the function or constant `other`.
 bool uses(std::string_view text, const PythonHelper& other) {
     const std::string_view name = other.name;
     const bool isFunction = other.text.starts_with(kDef);
@@ -40,7 +40,7 @@ bool uses(std::string_view text, const PythonHelper& other) {
 
 std::vector<PythonHelper> split(std::string_view module) {
     std::vector<PythonHelper> out;
-    // The imports come first; each module has its own.
+    // The imports come first and are not copied; each module has its own.
     for (std::size_t at = module.find(kBetween); at != std::string_view::npos;) {
         const std::size_t begin = at + kBetween.size();
         at = module.find(kBetween, begin);

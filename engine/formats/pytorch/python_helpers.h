@@ -7,8 +7,8 @@
 
 namespace twb::pytorch {
 
-/// A function or constant of helpers.py, which exported modules carry: ONNX's semantics where PyTorch has no
-/// function of the same.
+/// A function or constant of helpers.py, which exported modules contain: ONNX's semantics for ops without an
+/// equivalent function in PyTorch.
 struct PythonHelper {
     std::string_view name;
     std::string_view text;               ///< its definition
@@ -17,7 +17,7 @@ struct PythonHelper {
 
 /// All of them, in the order of helpers.py.
 const std::vector<PythonHelper>& pythonHelpers();
-/// The helpers named and those that they use, in the order of helpers.py.
+/// The named helpers and those that they use, in the order of helpers.py.
 std::vector<const PythonHelper*> helpersFor(const std::set<std::string>& names);
 
 } // namespace twb::pytorch

@@ -7,7 +7,7 @@
 namespace twb::pytorch {
 namespace {
 
-/// Python's own words, what the module imports, and what its functions are called.
+/// Python's keywords and the names that the module imports or defines.
 constexpr std::array kTaken{
     "False",    "None",     "True",  "and",     "as",          "assert",    "async",  "await",    "break",
     "class",    "continue", "def",   "del",     "elif",        "else",      "except", "finally",  "for",
@@ -20,7 +20,7 @@ constexpr std::array kTaken{
     "type",     "open",     "next",  "slice",   "sorted",      "entry",     "folder", "len",      "reversed",
     "enumerate"};
 
-/// What nn.Module has already.
+/// Members of nn.Module.
 constexpr std::array kMembers{"add_module",
                               "apply",
                               "bfloat16",
@@ -96,7 +96,7 @@ std::string PythonNames::type(std::string_view wanted) {
             starts = true;
             continue;
         }
-        // Digits that meet would read as one number.
+        // Adjacent digits would read as one number.
         if (starts && !name.empty() && name.back() >= '0' && name.back() <= '9' && c >= '0' && c <= '9')
             name += '_';
         name += starts && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;

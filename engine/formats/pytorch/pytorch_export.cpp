@@ -19,7 +19,7 @@ namespace twb {
 namespace pytorch {
 namespace {
 
-/// Where tensors live matters by name only: every lane is real enough to check a graph for.
+/// Devices matter by name only, so any backend serves to check the graph.
 DeviceMap anyDevices(const Graph& graph) {
     DeviceMap devices;
     for (const Lane& lane : graph.lanes())
@@ -27,9 +27,9 @@ DeviceMap anyDevices(const Graph& graph) {
     return devices;
 }
 
-/// More of a Constant's elements than this are not written into the text.
+/// Constants with more elements than this are not written as literals.
 constexpr std::int64_t kShort = 32;
-/// More sources of the outermost level than this are not passed to it one by one.
+/// If the outermost level has more sources than this, they are not passed as separate arguments.
 constexpr std::size_t kFewSources = 12;
 
 } // namespace
@@ -40,7 +40,7 @@ Exporter::Exporter(const Graph& graph, const TensorFiles* files, std::filesystem
       m_folder(std::move(folder)), m_beside(std::move(beside)), m_bodies(m_graph),
       m_analysis(analyze(m_graph, anyDevices(m_graph), Policy::strict, files)) {}
 
-/// PyTorch copies nothing by itself: the copies that the policy makes as To nodes.
+/// PyTorch copies nothing implicitly, so the policy's copies become To nodes.
 Graph Exporter::withCopiesMade(const Graph& graph, const TensorFiles* files) {
     Graph out = exportable(graph, analyze(graph, anyDevices(graph), graph.info().policy, files), "PyTorch");
     if (graph.info().policy.makesNoCopies()) return out;
@@ -98,13 +98,13 @@ std::vector<PortRef> Exporter::readsOf(const NodeFacts& facts) {
     return reads;
 }
 
-/// What the outputs need: a constant that went into the text is not, nor what computed it.
+/// The nodes that the outputs need, without constants that became literals and nodes that only feed them.
 void Exporter::findLive() {
     for (const NodeFacts& facts : m_analysis.nodes)
         if (facts.op && facts.op->role == OpRole::sink && !m_bodies.around(facts.id))
             m_isLive.insert(facts.id);
     for (auto facts = m_analysis.nodes.rbegin(); facts != m_analysis.nodes.rend(); ++facts) {
-        // What a body carries along it carries whether or not it reads it.
+        // A body keeps its carried values even if it does not read them.
         if (const Body* body = m_bodies.around(facts->id);
             body && facts->op->role == OpRole::state && m_isLive.contains(body->owner))
             m_isLive.insert(facts->id);
@@ -135,7 +135,7 @@ void Exporter::findOutputs() {
                     "the graph has no outputs to export: connect its results to a Probe or a Save");
 }
 
-/// With the titles of the frames around it.
+/// Includes the titles of the enclosing frames.
 std::string Exporter::titleOf(FrameId frame) const {
     std::string path;
     for (; frame != FrameId::none; frame = m_graph.find(frame)->parent)
@@ -160,7 +160,7 @@ void Exporter::nameValues() {
         PythonNames members = PythonNames::ofMembers();
         for (const Scope::Item& item : scopes[i].items) {
             if (item.node) continue;
-            // Without what the frames around it are called.
+            // Omits the title of the enclosing frame at the start.
             std::string title = titleOf(m_tree->scopes()[item.scope].frame);
             const std::string around = i == 0 ? "" : titleOf(scopes[i].frame) + " ";
             if (title.starts_with(around)) title.erase(0, around.size());
@@ -200,7 +200,7 @@ std::string Exporter::loadText(const std::string& path, const NodeFacts& facts) 
     return fmt::format("{}({}, \"{}\")", load, path, m_graph.deviceOf(*m_graph.find(facts.id)).toString());
 }
 
-/// A tensor that is written beside the module: what the source gives here.
+/// The expression for a tensor saved beside the module, with the value that the source has here.
 std::string Exporter::besideText(const NodeFacts& facts) {
     const Tensor tensor = Tensor::onHost(*facts.outputs[0]);
     const std::array<TensorView, 1> outputs{tensor.view()};

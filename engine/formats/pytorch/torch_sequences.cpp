@@ -92,7 +92,7 @@ std::string scaled(const Call& call) {
     return fmt::format("({}).type({})", out, torchDType(call.out().dtype));
 }
 
-/// Columns of several inputs, each cut or filled with 0 to the width that it should have.
+/// Concatenates columns of several inputs, each truncated or zero-padded to its width.
 std::string features(const Call& call) {
     std::vector<std::string> parts;
     for (int port = 0; port < call.inputCount(); ++port) {
@@ -137,7 +137,7 @@ void addSequences(Writers& table) {
     };
     table["Scaler"] = scaled;
     table["FeatureVectorizer"] = features;
-    table["ArrayFeatureExtractor"] = [](const Call& call) { // of one axis it makes one row
+    table["ArrayFeatureExtractor"] = [](const Call& call) { // an input with one axis becomes one row
         return call.filled(call.rank() == 1 ? "{0}[{1}.flatten()].unsqueeze(0)" : "{0}[..., {1}.flatten()]");
     };
 }
