@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Tensor Workbench and opens FILE.twb in it, by default the digits example:
 #   bash app/run.sh [FILE.twb]
-# Installs what is missing first. Without a display it runs the same graph headless and prints the table of steps and
+# Installs missing packages first. Without a display it runs the same graph headless and prints the table of steps and
 # transfers.
 set -euo pipefail
 
@@ -10,7 +10,7 @@ case "${1:-}" in
 -h | --help) sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
 esac
 if (($# > 1)); then
-    echo "run.sh: it takes one file, but got $#: bash app/run.sh [FILE.twb]" >&2
+    echo "run.sh: expected one file, got $#: bash app/run.sh [FILE.twb]" >&2
     exit 2
 fi
 file=${1:-$root/resources/examples/digits.twb}
@@ -19,7 +19,7 @@ if [[ ! -e "$file" ]]; then
     exit 4
 fi
 if [[ ! -f "$file" || ! -r "$file" ]]; then
-    echo "run.sh: $file is not a file that can be read; name a project (.twb)." >&2
+    echo "run.sh: $file cannot be read; pass a project (.twb)." >&2
     exit 4
 fi
 file=$(realpath "$file")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what Tensor Workbench is built from and runs with: nothing that is there already, and it says what.
-#   --tests   also what the tests on ONNX's own data, the benchmarks and a quick link need
+# Installs the packages that Tensor Workbench needs to build and run, as far as they are missing, and lists them.
+#   --tests   also the packages for the tests with ONNX's data, the benchmarks and the mold linker
 set -euo pipefail
 
-# One name a line; where distributions disagree, the names are joined by "|" and the first that exists is taken.
+# One name per line; if distributions use different names, they are joined by "|" and the first existing one is installed.
 packages=(
     git g++ cmake ninja-build ccache
     qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
@@ -17,13 +17,13 @@ for option in "$@"; do
     case "$option" in
     --tests) packages+=(libbenchmark-dev libonnx-testdata libvalijson-dev mold pyflakes3) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
-    *) echo "install-dependencies.sh: \"$option\" is no option of this script; there is --tests." >&2; exit 2 ;;
+    *) echo "install-dependencies.sh: \"$option\" is not an option of this script; the only option is --tests." >&2; exit 2 ;;
     esac
 done
 
 is_installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
 
-# Sets `missing` to the packages that are not there under any of their names.
+# Sets `missing` to the packages that are not installed under any of their names.
 find_missing() {
     missing=()
     local names name
@@ -44,7 +44,7 @@ case "$id-$version" in
 debian-12 | debian-13 | ubuntu-24.04 | ubuntu-24.10 | ubuntu-25.*) ;;
 *)
     echo "install-dependencies.sh: this is $system; packages are installed on Debian 12 and Ubuntu 24.04 (or newer) only." >&2
-    echo "Install what these Debian packages hold, then build with: cmake --preset release && cmake --build build" >&2
+    echo "Install the equivalents of these Debian packages, then build with: cmake --preset release && cmake --build build" >&2
     echo "  ${packages[*]}" >&2
     exit 1
     ;;
@@ -59,7 +59,7 @@ fi
 as_root=()
 if ((EUID != 0)); then
     if ! command -v sudo >/dev/null; then
-        echo "install-dependencies.sh: ${#missing[@]} packages are missing, and installing them takes root's rights;" >&2
+        echo "install-dependencies.sh: ${#missing[@]} packages are missing, and installing them requires root;" >&2
         echo "run this script as root once: bash resources/install-dependencies.sh $*" >&2
         echo "  ${missing[*]}" >&2
         exit 1

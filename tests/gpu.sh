@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Tests and measures the CUDA backend on a machine with a GPU. That machine needs a driver, CUDA's libraries of the same
-# major version as the toolkit here (cuBLAS; cuDNN and NVRTC where they are), a C library no older than the one here, and
-# a shell: no Qt, no compiler, no registry.
-#   bash tests/gpu.sh --pack DIR     where it is built (a CUDA toolkit, what tests/run.sh installs): the programs, the
-#                                    plugin, the examples, ONNX's test cases and the shared libraries that they need,
-#                                    in DIR and, where the way there is narrow, in DIR.tar.xz; CUDAARCHS=90 makes the
-#                                    plugin small, for GPUs of that architecture
-#   bash DIR/gpu.sh [OUT [PART…]]    on the machine with the GPU; what it finds goes to the folder OUT, by default
+# major version as the toolkit here (cuBLAS; optionally cuDNN and NVRTC), a C library no older than the one here, and a
+# shell; no Qt, no compiler and no network.
+#   bash tests/gpu.sh --pack DIR     on the build machine (with a CUDA toolkit and the packages of tests/run.sh): packs
+#                                    the programs, the plugin, the examples, ONNX's test cases and the shared libraries
+#                                    that they need into DIR and, for slow connections, into DIR.tar.xz; CUDAARCHS=90
+#                                    builds the plugin for GPUs of that architecture only, which makes it small
+#   bash DIR/gpu.sh [OUT [PART…]]    on the machine with the GPU; results go to the folder OUT, by default
 #                                    ./gpu-results. Parts: tests, sanitizer, calibration, bench, networks; by default
-#                                    all, in this order. Ends with 0 when all of it held, with 5 where there is no GPU
+#                                    all, in this order. Exits with 0 if all checks pass, with 5 if there is no GPU
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -27,7 +27,7 @@ pack() {
     cp tests/gpu.sh tests/gpu/*.twb tests/conformance/may_fail.txt "$target"
     strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
     tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
-    # All but the C library, which fits the kernel's machine, and CUDA's, which fit the driver's and are large.
+    # All libraries except the C library, which belongs to the machine, and CUDA's, which belong to its driver and are large.
     ldd "$target"/bin/* "$target"/lib/libtwb_cuda.so | awk '/=> \// { print $3 }' | sort -u |
         grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcu[a-zA-Z]*|libnv[a-zA-Z]*)\.so' |
         xargs cp -Lt "$target/lib"
@@ -35,8 +35,8 @@ pack() {
     du -sh "$target" "$target.tar.xz"
 }
 
-# What each transfer that repeats took on the GPU, and what profiles say of it, by edge, with the errors: the GPU's own
-# report first, which has the estimate by its properties, then those of runs on simulations of other profiles.
+# The measured time of each repeated transfer and its predictions, by edge, with their errors: first from the GPU's own
+# report, which has the estimate from the GPU's properties, then from runs with simulations of other profiles.
 prediction_errors() { # NAME=REPORT…
     awk 'function value(line) { sub(/^[^:]*: "?/, "", line); sub(/"?,?$/, "", line); return line }
         function median(file,    i, j, t, m) {
@@ -75,7 +75,7 @@ prediction_errors() { # NAME=REPORT…
             exit n == 0
         }' "$@"
 }
-if [[ "${1:-}" == --predictions ]]; then # of reports that are there, as NAME=REPORT
+if [[ "${1:-}" == --predictions ]]; then # of existing reports, as NAME=REPORT
     prediction_errors "${@:2}"
     exit
 fi
@@ -85,7 +85,7 @@ if [[ "${1:-}" == --pack ]]; then
 fi
 
 [[ -x "$here/bin/twb" ]] || {
-    echo "gpu.sh: this is no packed folder; make one with: bash tests/gpu.sh --pack DIR" >&2
+    echo "gpu.sh: not a packed folder; create one with: bash tests/gpu.sh --pack DIR" >&2
     exit 2
 }
 out=$(realpath -m "${1:-gpu-results}")
@@ -95,8 +95,8 @@ mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# CUDA's libraries may lie where the linker does not look, beside a toolkit or Python's packages. Our programs are
-# started with the packed ones; nobody else is, whose own are others.
+# CUDA's libraries may be outside the linker's search path, in a toolkit or in Python's packages. Only the packed programs
+# are started with the packed libraries, since other programs need their own.
 libraries=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 wanted=$(LD_LIBRARY_PATH=$libraries LC_ALL=C ldd "$here/lib/libtwb_cuda.so" | awk '/not found/ { print $1 }' || true)
 mapfile -t packages < <(python3 -c 'import nvidia; print(*nvidia.__path__, sep="\n")' 2>/dev/null || true)
@@ -141,7 +141,7 @@ skip() { # WHAT WHY
 }
 wants() { [[ "$parts" == *" $1 "* ]]; }
 
-# Every probe of two reports within 1e-4 of the other.
+# Whether every probe differs by at most 1e-4 between two reports.
 probes_agree() { # REPORT REPORT
     awk -F'[:,]' '/"(value|mean|nan)"/ { gsub(/[ "]/, "", $2); v[FILENAME, ++n[FILENAME]] = $2 }
         END { if (n[ARGV[1]] == 0 || n[ARGV[1]] != n[ARGV[2]]) { print "the reports have no probes in common"; exit 1 }
@@ -149,7 +149,7 @@ probes_agree() { # REPORT REPORT
                 d = a - b; if (d < 0) d = -d; s = a < 0 ? -a : a
                 if (!(d <= 1e-4 * (1 + s))) { print "probe figure " i ": " a " and " b; bad = 1 } } exit bad }' "$1" "$2"
 }
-# The same graph on the GPU, ops together and repeated as CUDA graphs, and one by one, and on the cpu alone.
+# Runs a graph on the GPU with fused ops and CUDA graphs, on the GPU with single ops, and on the cpu alone.
 same_probes() { # FILE
     local gpu=(timeout 120 "$twb" run "$1" --policy implicit --require-gpu --quiet)
     "${gpu[@]}" --iterations 8 --report "$work/gpu.json" && ! grep -q '"refused": [1-9]' "$work/gpu.json" &&
@@ -173,7 +173,7 @@ if wants tests; then
         check "ONNX's cases" 300 "$work/conformance" "$work/cases" --kernels cuda --expect "$here/may_fail.txt"
         tail -1 "$work/said"
     else
-        skip "ONNX's cases" "neither xz nor Python on this machine, to unpack them"
+        skip "ONNX's cases" "neither xz nor Python on this machine to unpack them"
     fi
     check "1000 iterations" 60 "$twb" run "$digits" --require-gpu --iterations 1000 --report "$out/digits.json"
     check "products rounded to TF32" 60 "$twb" run "$digits" --require-gpu --allow-tf32
@@ -201,7 +201,7 @@ if wants calibration; then
         --device-map "cuda:0=simulated:$out/profile.json" --report "$work/calibrated.json"
     reports=("estimated=$work/gpu.json" "calibrated=$work/calibrated.json")
     model=$(sed -n 's/.*"name": "\(NVIDIA[^"]*\)".*/\1/p' "$out/devices.json" | head -1 | tr '[:upper:]-' '[:lower:] ')
-    for profile in "$here"/share/tensor-workbench/devices/*.json; do # the one that comes with the program
+    for profile in "$here"/share/tensor-workbench/devices/*.json; do # the profile that comes with the program
         id=$(basename "$profile" .json)
         [[ " $model " == *" $id "* || "${model// /}" == *"geforce$id" ]] || continue
         check "the profile of $id, simulated" 60 "$twb" run "$here/transfers.twb" --iterations 5 \
@@ -233,5 +233,5 @@ fi
     [[ ${#results[@]} -lt 2 ]] || printf ',\n  %s' "${results[@]:1}"
     echo ']}'
 } >"$out/summary.json"
-echo "$passed passed, $failed failed; what was found lies in $out"
+echo "$passed passed, $failed failed; the results are in $out"
 ((failed == 0))

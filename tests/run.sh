@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Tensor Workbench with its tests and runs them all. Installs what is missing first. Arguments go to ctest:
+# Builds Tensor Workbench with its tests and runs them all. Installs missing packages first. Arguments go to ctest:
 #   bash tests/run.sh [-R formats]
 set -euo pipefail
 
@@ -8,7 +8,7 @@ bash resources/install-dependencies.sh --tests
 cmake --preset dev --log-level=WARNING
 cmake --build build-dev --parallel "$(nproc)"
 
-# Qt wants a private folder for its sockets, which a machine without a login session lacks.
+# Qt needs a private folder for its sockets, which does not exist without a login session.
 if [[ -z "${XDG_RUNTIME_DIR:-}" ]]; then
     XDG_RUNTIME_DIR=$(mktemp -d)
     export XDG_RUNTIME_DIR

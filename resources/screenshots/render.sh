@@ -25,7 +25,7 @@ for theme in dark light; do
         }
         render start
         render empty "$work/untitled.twb"
-        # In the small window the whole graph is shown rather than the selected node at 100 %.
+        # The small window shows the whole graph instead of the selected node at 100 %.
         if [[ $size == 1280x800 ]]; then select=(); else select=(--select fc1); fi
         render digits --run 200 "${select[@]}" "$here/../examples/digits.twb"
         render resnet18 "$work/resnet18.onnx"

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""ms of an iteration of whole networks against ONNX Runtime and PyTorch, as ratios in one run.
+"""Compares the time per iteration of whole networks with ONNX Runtime and PyTorch, in ms and as ratios within one run.
 
     bench_networks.py TWB [NAME...] [--batch 1 16] [--threads 2] [--rounds 3] [--device cuda:0]
 
-On a GPU it is PyTorch eager alone, and the input lies on the GPU from the start for both. Twice: with products and
-convolutions of f32 that are f32, and with both rounded to TF32, which PyTorch by itself does of convolutions alone.
+On a GPU it compares with PyTorch eager only, and the input is on the GPU from the start for both. It measures twice:
+with f32 products and convolutions, and with both rounded to TF32, which PyTorch does by default for convolutions only.
 
-The programs take turns, round after round, so that what else the machine does falls on all of them. A figure is the
-mean of a round's iterations without the first ones, which warm up; the least of all rounds. On a GPU iterations follow
-each other without waiting, by both: nobody looks at a result before there are ten. Leaves out what is not
-installed; networks come from tests/conformance/networks.py.
+The programs take turns, round after round, so that other load affects all of them. A figure is the minimum over the
+rounds of the mean iteration without the warm-up. On a GPU, both start iterations without waiting and read results only
+after ten of them. Programs that are not installed are left out; networks come from tests/conformance/networks.py.
 """
 
 import argparse
@@ -27,7 +26,7 @@ WARM_UP = 3  # iterations
 
 
 def mean_ms(run, seconds, iterations=1):
-    """Of calls that make so many iterations each."""
+    """The time per iteration of calls with this many iterations each."""
     for _ in range(WARM_UP):
         run()
     count = 0
@@ -62,7 +61,7 @@ def onnxruntime_session(path, threads):
         return None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # Between its turns it must leave the cores to the others.
+    # Between its turns it must leave the cores to the other programs.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -79,7 +78,7 @@ def twb(program, project, device, folder, threads, seconds, tf32):
     def wall_ms(iterations):
         return twb_wall_ms(program, project, folder, threads, iterations, tf32)
 
-    # A GPU's libraries take long to start, in each run anew, against which a few iterations are nothing.
+    # A GPU's libraries take long to start in each run, compared with which a few iterations are negligible.
     warm_up = WARM_UP if device == "cpu" else 200
     warm = wall_ms(warm_up)
     least = warm / warm_up

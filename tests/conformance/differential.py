@@ -6,10 +6,10 @@
 
 Models of one op (all opsets, dtypes, empty and 0-dimensional tensors, NaN and inf), graphs of 5 to 30 ops, and If, Loop
 and Scan with random bodies. Case ID is KIND-SEED-INDEX ("ops-1-17"), as reports name it. With --export each model also
-goes through `twb export --to onnx`: ONNX's checker and ONNX Runtime must accept what was written, and the result must be
-the same. A result is right when it equals that of a reference; where both differ from it, the case fails unless a line of
-LIST (GLOB : reason, the glob over the case's label) knows it. Exits 77 (skipped) where onnx or onnxruntime is not
-installed.
+goes through `twb export --to onnx`: ONNX's checker and ONNX Runtime must accept the written model, and the result must be
+the same. A result is correct if it equals that of a reference. If both references differ from it, the case fails unless
+a line of LIST (GLOB : reason, with a glob for the case's label) matches. Exits with 77 (skipped) if onnx or onnxruntime
+is not installed.
 """
 
 import argparse
@@ -149,7 +149,7 @@ def twb(program, *arguments):
 
 
 def by_twb(program, case, folder, again=False):
-    """The results of the model; with `again` after an export, which is also left in the folder."""
+    """The results of the model; with `again`, of its export, which is also left in the folder."""
     model, project = folder / "m.onnx", folder / "m.twb"
     if not again:
         model.write_bytes(case.model.SerializeToString())
@@ -169,7 +169,7 @@ def by_twb(program, case, folder, again=False):
 
 
 def difference(got, want, tolerance):
-    """What is wrong, in words; nothing when nothing is."""
+    """The difference as a sentence; None if there is none."""
     for i, (a, b) in enumerate(zip(got, want)):
         b = np.asarray(b)
         if a.dtype != b.dtype:

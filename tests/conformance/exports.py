@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The models that the test of the ONNX export writes (every op in every dtype, beside ops of later opsets), through ONNX's
-newest checker and ONNX Runtime.
+"""Checks the models that the test of the ONNX export writes (every op in every dtype, beside ops of later opsets) with
+ONNX's newest checker and ONNX Runtime.
 
     exports.py TEST [--keep FOLDER]
 
-TEST is the program formats_test_onnx_export. A model that ONNX Runtime has no kernel for counts as accepted: it got past
-the reading of the model. Exits 77 (skipped) where onnx or onnxruntime is not installed.
+TEST is the program formats_test_onnx_export. A model for which ONNX Runtime has no kernel counts as accepted, since it
+could be read. Exits with 77 (skipped) if onnx or onnxruntime is not installed.
 """
 
 import argparse
@@ -22,33 +22,33 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-# What ONNX Runtime says of a model that is valid, but that it has no kernel for.
+# ONNX Runtime's messages for a valid model for which it has no kernel.
 NO_KERNEL = ("NOT_IMPLEMENTED", "Could not find an implementation")
-# What ONNX Runtime refuses although ONNX's documents and checker allow it, by op.
+# Ops that ONNX Runtime rejects although ONNX's specification and checker accept them, with the reason.
 REFUSED_BY_RUNTIME = {
-    "Adagrad": "it has no op of ai.onnx.preview.training",
-    "Adam": "it has no op of ai.onnx.preview.training",
-    "Momentum": "it has no op of ai.onnx.preview.training",
-    "FeatureVectorizer": "it wants inputdimensions, which the schema leaves optional",
-    "RNN": "it has no layout 1",
-    "GRU": "it has no layout 1",
-    "LSTM": "it has no layout 1",
-    "LinearClassifier": "it wants class labels, which the schema leaves optional",
-    "Scaler": "it wants scale and offset, which the schema leaves optional",
-    "ReduceLogSum": "its expansion of the op has a Log of integers",
-    "SoftmaxCrossEntropyLoss": "its expansion of the op has none of bf16",
+    "Adagrad": "it has no ops of ai.onnx.preview.training",
+    "Adam": "it has no ops of ai.onnx.preview.training",
+    "Momentum": "it has no ops of ai.onnx.preview.training",
+    "FeatureVectorizer": "it requires inputdimensions, which are optional in the schema",
+    "RNN": "it does not support layout 1",
+    "GRU": "it does not support layout 1",
+    "LSTM": "it does not support layout 1",
+    "LinearClassifier": "it requires class labels, which are optional in the schema",
+    "Scaler": "it requires scale and offset, which are optional in the schema",
+    "ReduceLogSum": "its expansion of the op contains a Log of integers",
+    "SoftmaxCrossEntropyLoss": "its expansion of the op does not support bf16",
 }
-# What the newest checker refuses by a fault of its own.
+# Ops that the newest checker rejects because of its own faults.
 REFUSED_BY_CHECKER = {
-    "MeanVarianceNormalization": "the Constants of the op's own definition have no value in it",
-    "LinearClassifier": "its inference counts class labels, which the schema leaves optional",
-    "MaxPool": "up to opset 21 its sizes have windows that begin behind the input; the reference and the runtime have none",
-    "AveragePool": "up to opset 21 its sizes have windows that begin behind the input; the reference and the runtime have none",
+    "MeanVarianceNormalization": "it finds no values in the Constants of the op's own definition",
+    "LinearClassifier": "its inference counts class labels, which are optional in the schema",
+    "MaxPool": "up to opset 21 its sizes include windows that start after the input; the reference and the runtime have none",
+    "AveragePool": "up to opset 21 its sizes include windows that start after the input; the reference and the runtime have none",
 }
 
 
 def problem(path):
-    """What is wrong with a model; nothing when nothing is, and whether ONNX Runtime has kernels for it."""
+    """The problem of a model, or None; and whether ONNX Runtime has kernels for it."""
     model = onnx.load(path)
     newest = all(entry.version <= onnx.defs.onnx_opset_version() for entry in model.opset_import if not entry.domain)
     if newest:

@@ -3,7 +3,7 @@
 
     networks.py TWB [NAME...]    compare with PyTorch's output, on cpu and on a simulated cuda:0
 
-Exits 77 (skipped) where torch or torchvision is not installed. tests/bench/bench_networks.py measures them.
+Exits with 77 (skipped) if torch or torchvision is not installed. tests/bench/bench_networks.py measures them.
 """
 
 import argparse
@@ -36,14 +36,14 @@ NETWORKS = {
 
 
 def mlp():
-    """Three layers, of the size at which products are what takes the time."""
+    """Three layers, large enough that matrix products dominate the time."""
     sizes = (1024, 4096, 4096, 1000)
     layers = [layer for a, b in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(a, b), torch.nn.ReLU())]
     return torch.nn.Sequential(*layers[:-1])
 
 
 def make(name, batch, folder):
-    """Writes NAME.onnx, x.npy and y.npy; gives the PyTorch model and its input."""
+    """Writes NAME.onnx, x.npy and y.npy; returns the PyTorch model and its input."""
     torch.manual_seed(1)
     if name == "mlp":
         model, shape = mlp().eval(), (batch, 1024)
@@ -59,7 +59,7 @@ def make(name, batch, folder):
     x = torch.randn(shape)
     with torch.no_grad():
         y = model(x)
-    # The exporter that all versions of PyTorch have; from 2.9 on it is not the one that is taken unasked.
+    # The exporter that all versions of PyTorch have; since 2.9 it is not the default.
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     torch.onnx.export(model, x, str(folder / f"{name}.onnx"), input_names=["x"], output_names=["y"], opset_version=14,
                       **options)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Cases exported to PyTorch and run there on the CPU.
+"""Exports cases to PyTorch and runs them there on the CPU.
 
     pytorch.py PROGRAM [CASES] [--expect LIST]... [--filter TEXT] [--keep FOLDER] [--option TEXT]...
 
-PROGRAM exports the cases: `conformance` those of ONNX, which are in the folder CASES, `pytorch_ops` launches of single
-ops. LIST names cases that may fail, a line each: a pattern for names, then the reason. Exits 77 (skipped) where torch
-or the cases are not installed, 1 when a case fails that is not on the list, or when one passes that is listed by its
-whole name. A case that the export refuses needs no line where another case of its op (the name up to the first "-")
-passes.
+PROGRAM exports the cases: `conformance` ONNX's cases in the folder CASES, `pytorch_ops` launches of single ops. LIST
+names cases that may fail, one per line: a pattern for names, then the reason. Exits with 77 (skipped) if torch or the
+cases are not installed, and with 1 if a case fails that is not on the list, or if a case passes that is listed by its
+full name. A case that the export refuses needs no line if another case of its op (the name up to the first "-") passes.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def run(path):
 
 
 def problem(path):
-    """What is wrong with a module's outputs; nothing when nothing is."""
+    """The problem of a module's outputs; None if there is none."""
     outputs = run(path)
     compared = 0
     for i, got in enumerate(outputs):
@@ -75,7 +74,7 @@ def problem(path):
 
 
 def outcome(modules):
-    """What becomes of a case, and why."""
+    """The outcome of a case, and the reason."""
     if not modules:
         return "failed", "nothing was exported"
     try:

@@ -7,7 +7,7 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 class Builder:
-    """Nodes that are being added to one graph, with the shape of each value, all of them f32."""
+    """Builds the nodes of one graph and tracks the shape of each value; all values are f32."""
 
     def __init__(self, dice, prefix=""):
         self.dice, self.prefix = dice, prefix
@@ -164,7 +164,7 @@ def random_graph(dice):
 
 
 def inside(b, starts, outer, steps):
-    """Elementwise ops over values of one shape; gives the last value of each of `steps` chains."""
+    """Adds elementwise ops on values of one shape; returns the last value of each of `steps` chains."""
     ends = []
     for _ in range(steps):
         value = b.choice(starts)

@@ -18,7 +18,7 @@ def is_float(dtype):
 
 
 class Maker:
-    """What a generator draws from: a seeded source, and the schema whose op it makes a case of."""
+    """The source of a generator: seeded random numbers, and the schema of the op."""
 
     def __init__(self, dice, schema):
         self.dice = dice
@@ -36,7 +36,7 @@ class Maker:
         return int(self.dice.integers(low, high + 1))
 
     def dtype(self, variable="T"):
-        """One that the schema allows for a type variable; the same at each call."""
+        """A dtype that the schema allows for a type variable; the same at each call."""
         if variable not in self.bound:
             allowed = [text for param in self.schema.type_constraints if param.type_param_str == variable
                        for text in param.allowed_type_strs]
@@ -93,7 +93,7 @@ def ints(*values):
     return np.array(values, dtype=np.int64)
 
 
-# Each gives inputs (arrays; None is an absent one), attributes, and the number of outputs.
+# Each returns inputs (arrays; None is an absent input), attributes, and the number of outputs.
 
 @makes("Relu", "Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Exp", "Erf", "Sigmoid", "Tanh", "Sin", "Cos", "Atan",
        "Sinh", "Cosh", "Asinh", "Softplus", "Softsign", "HardSwish", "Mish", "Identity", "Not", "IsNaN", "BitwiseNot",

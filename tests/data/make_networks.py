@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes networks to look at, named as PyTorch's export names them, with random weights (numpy's generator,
+"""Writes example networks with the node names of PyTorch's export and random weights (numpy's generator,
 seed 0): resnet18.onnx (He et al. 2015), mobilenet_v2.onnx (Sandler et al. 2018), encoder.onnx (a transformer's).
 
     make_networks.py FOLDER [WIDTH]     WIDTH scales the channels: 1 is the paper's, 0.25 makes small files
@@ -108,7 +108,7 @@ def mobilenet_v2(width):
 
 
 def encoder(width):
-    """Six layers, two heads each; single-precision, 64 tokens."""
+    """Six layers with two heads each; f32, 64 tokens."""
     net = Network("encoder", width)
     size = net.channels(256)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes numpy_cases.json: what NumPy says an op gives, for tests/ops/test_numpy.cpp.
+"""Writes numpy_cases.json: NumPy's results of ops, for tests/ops/test_numpy.cpp.
 
 Run it again after adding a case: python3 tests/data/make_numpy_cases.py
 """
@@ -40,7 +40,7 @@ def integers(*shape, dtype=np.int64, low=-9, high=9):
 
 
 def wide(f, *inputs):
-    """In double, then back: the exact result, rounded once."""
+    """Computes in double and rounds the result once."""
     return f(*[x.astype(np.float64) for x in inputs]).astype(inputs[0].dtype)
 
 

@@ -1,4 +1,4 @@
-# Sets TWB_HAS_CUDA, and enables CUDA, if the plugin is to be built. TWB_CUDA says when:
+# Sets TWB_HAS_CUDA and enables CUDA if the plugin should be built, depending on TWB_CUDA:
 #   AUTO  for the GPUs of this machine, with the tests also without a GPU; without a toolkit, not at all
 #   ON    for all architectures that are supported; without a toolkit, an error
 #   OFF   not at all
@@ -51,10 +51,10 @@ if(NOT CUDAToolkit_FOUND OR NOT CMAKE_CUDA_COMPILER)
 endif()
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  # A binary for each architecture, and PTX of the newest for those to come.
+  # A binary for each architecture, and PTX of the newest one for later architectures.
   set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
   if(gpus)
-    # A GPU that is newer than the toolkit runs PTX of the newest architecture that the toolkit knows.
+    # A GPU that is newer than the toolkit runs the PTX of the newest architecture that the toolkit supports.
     execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} --list-gpu-arch OUTPUT_VARIABLE known)
     string(REGEX MATCHALL "[0-9]+" known "${known}")
     list(SORT known COMPARE NATURAL)
@@ -79,7 +79,7 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 enable_language(CUDA)
-# CMake up to 3.25 does not know that nvcc has C++20 from 12.0 on.
+# CMake up to 3.25 does not know that nvcc supports C++20 since 12.0.
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

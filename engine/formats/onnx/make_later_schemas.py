@@ -3,14 +3,14 @@
 
     twb ops --json | make_later_schemas.py > later_schemas.inc
 
-Needs the Python package onnx; its newest released opset is the newest that the export writes. One line a schema:
+Needs the Python package onnx; its newest released opset is the newest one that the export writes. One line per schema:
 
     [domain.]Op version | inputs | outputs | attributes | type constraints
 
-An input or output is `name:type`, with `?` behind the name when it is optional and `*` when it is variadic (`~` when
-variadic and of mixed types). An attribute is `name:kind`, with `!` behind the name when it is required and `=value`
-behind the kind when it has a default that is no list. A type constraint is `T=dtype,dtype`. Types that tensors here do not hold are
-left out, and so are schemas that then say the same as the version before.
+An input or output is `name:type`, with `?` after the name if it is optional and `*` if it is variadic (`~` if it is
+variadic with mixed types). An attribute is `name:kind`, with `!` after the name if it is required and `=value` after the
+kind if it has a default that is not a list. A type constraint is `T=dtype,dtype`. Unsupported types are left out, and so
+are schemas that then equal the previous version.
 """
 
 import json

@@ -1,17 +1,17 @@
-# The kernels, for whoever builds them: the plugin, with nvcc, and the tests, with the host's compiler.
+# The kernels' sources. The plugin compiles them with nvcc, the tests with the host's compiler.
 file(GLOB TWB_CUDA_KERNEL_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cu)
 file(GLOB TWB_CUDA_KERNEL_CXX_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-# What only a GPU's libraries do; the tests have loops of their own in its place.
+# Sources that call a GPU's libraries; the tests have loops of their own in their place.
 set(TWB_CUDA_KERNEL_LIBRARY_SOURCES ${TWB_CUDA_KERNEL_CXX_SOURCES})
 list(FILTER TWB_CUDA_KERNEL_LIBRARY_SOURCES INCLUDE REGEX "_cublas\\.cpp$|_cudnn\\.cpp$")
 if(TWB_CUDA_KERNEL_LIBRARY_SOURCES)
   list(REMOVE_ITEM TWB_CUDA_KERNEL_CXX_SOURCES ${TWB_CUDA_KERNEL_LIBRARY_SOURCES})
 endif()
-# What nvcc needs beside the language level: standard functions that are constexpr, called on the GPU; and no
-# word about comparisons that a type makes pointless, which templates are full of.
+# Additional options of nvcc: calls of constexpr standard functions on the GPU, and no warnings about comparisons that are
+# always true for a type, which are common in templates.
 set(TWB_CUDA_KERNEL_OPTIONS --expt-relaxed-constexpr --diag-suppress=186)
 
-# The text of what chains of pointwise ops are built on, for NVRTC: it finds no headers where the program runs.
+# The headers for chains of pointwise ops as text, since NVRTC has no header files where the program runs.
 set(text "")
 foreach(header backends/cuda/kernels/chain_prelude.h core/half.h ops/element_functions.h ops/math_functions.h
                ops/activation_functions.h backends/cuda/kernels/fast_divide.h backends/cuda/kernels/chain_kernel.h)
