@@ -48,8 +48,9 @@ private:
     std::atomic<bool> m_finished{false};
 };
 
-/// Runs a plan to its end or to the first Ctrl-C, which cancels it and says on stderr what the program waits
-/// for. With `showProgress`, a line on stderr counts the iterations of a long run; it is removed at the end.
+/// Runs a plan to its end or to the first Ctrl-C, which cancels it and prints the step that the program waits
+/// for on stderr. With `showProgress`, a line on stderr counts the iterations of a long run; it is removed at
+/// the end.
 void runWatched(const std::shared_ptr<const Plan>& plan, const RunOptions& options, bool showProgress,
                 Interrupts& interrupts, RunWatch& watch);
 

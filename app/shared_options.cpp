@@ -7,7 +7,7 @@
 namespace twb {
 namespace {
 
-/// CLI11's own message for "1e5" would be that it is not in range.
+/// CLI11's own message for "1e5" would only say that it is out of range.
 std::string refusalOfCount(const std::string& text) {
     constexpr std::int64_t kMost = 1'000'000'000;
     std::int64_t count = 0;

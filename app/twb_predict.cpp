@@ -78,7 +78,7 @@ nlohmann::ordered_json toJson(const Case& each) {
                            {"total_bytes", use.memoryBytes},
                            {"fits", use.fits()},
                            {"busy_ms", use.busyNs / 1e6}});
-    double sumNs = 0; // all steps and copies, one after the other
+    double sumNs = 0; // the sum of all steps and copies
     for (const auto& use : p.devices) sumNs += use.busyNs;
     nlohmann::ordered_json path = nlohmann::ordered_json::array();
     for (const std::uint32_t s : p.criticalPath) {

@@ -124,7 +124,7 @@ void writeReports(const RunCommand& command, const RunReport& report, const RunW
     }
 }
 
-/// Claims what the command line names. The graph's own files follow once it is read.
+/// Claims the files named on the command line. The graph's own files are claimed after it is read.
 FileClaims claimsOf(const RunCommand& command, const std::vector<NamedFile>& inputs,
                     const std::vector<NamedFile>& outputs) {
     FileClaims claims;

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr int kProfileSchema = 1;
 
-/// Reads the fields of a profile, each at most once, and knows the fields that nobody read.
+/// Reads the fields of a profile, each at most once, and knows the unread fields.
 class ProfileReader {
 public:
     ProfileReader(const json& document, const std::string& origin) : m_document(document), m_origin(origin) {

@@ -74,7 +74,7 @@ public:
         m_text += "</tr></thead><tbody>\n";
     }
     void begin() { m_text += "<tr>"; }
-    /// `remark` stands below it, in small letters.
+    /// `remark` is shown below it, in small letters.
     void text(const std::string& text, const std::string& remark = {}) {
         m_text += fmt::format("<td>{}{}</td>", escaped(text),
                               remark.empty() ? "" : "<small>" + escaped(remark) + "</small>");

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-// A library that is found in cuDNN's place: the functions that the backend calls, with loops over host memory
-// behind them. It takes nothing on trust: sizes that do not fit together are an error, as they are there.
+// A library loaded in cuDNN's place: the functions that the backend calls, implemented as loops over host
+// memory. As in cuDNN, inconsistent sizes are errors.
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr int kSuccess = 0;
 constexpr int kBadParam = 2000;
 constexpr int kFloat = 0;
 constexpr int kDouble = 1;
-/// The first algorithm on offer adds in any order, and shows it.
+/// The first algorithm offered is nondeterministic: its results reveal if it is used.
 constexpr int kAnyOrder = 0;
 constexpr int kInOrder = 1;
 constexpr int kWithoutMemory = 2;
@@ -51,7 +51,7 @@ template <class T> int drop(void* object) {
     return kSuccess;
 }
 
-/// Whether y is what a convolution of x by w is shaped like.
+/// Whether y has the shape of the convolution of x by w.
 bool fits(const Tensor& x, const Tensor& w, const Window& window, const Tensor& y) {
     const std::size_t rank = x.sizes.size();
     if (w.sizes.size() != rank || y.sizes.size() != rank || window.pads.size() + 2 != rank) return false;
@@ -86,7 +86,7 @@ std::int64_t offset(const Tensor& tensor, const std::vector<int>& index) {
     return at;
 }
 
-/// f(place in x, place in w, place in y) for every product that a convolution sums up.
+/// Calls f(index in x, index in w, index in y) for every product in the sums of a convolution.
 template <class F>
 void forEachProduct(const Tensor& x, const Tensor& w, const Window& window, const Tensor& y, const F& f) {
     const int ofGroup = w.sizes[0] / window.groups;
@@ -125,7 +125,7 @@ bool hasMemory(int algorithm, const void* memory, std::size_t bytes) {
     return algorithm == kWithoutMemory || (memory && bytes >= kMemory);
 }
 
-/// alpha 1 and beta 0, in the type that these are read in.
+/// alpha is 1 and beta 0, in the scalar type of the data.
 bool isPlain(int type, const void* alpha, const void* beta) {
     if (type == kDouble)
         return *static_cast<const double*>(alpha) == 1 && *static_cast<const double*>(beta) == 0;

@@ -2,12 +2,12 @@
 
 namespace twb::test::fake {
 
-/// Convolutions so far, forwards and transposed, of the library that stands in for cuDNN.
+/// The number of convolutions so far by the library that stands in for cuDNN, forward and transposed.
 struct CudnnCounts {
     int forward = 0;
     int transposed = 0;
-    int withoutMemory = 0; ///< of these two, by the way that needs none
-    int asked = 0;         ///< which ways there are
+    int withoutMemory = 0; ///< of these: with the algorithm that needs no workspace
+    int asked = 0;         ///< queries for algorithms
 };
 CudnnCounts cudnnCounts();
 

@@ -22,7 +22,7 @@ extern "C" cudaError_t cudaGetDevice(int* device) {
 
 namespace {
 
-/// Between what the GPU's kernel gives and the CPU's; empty where they agree.
+/// The difference between the results of the GPU's kernel and the CPU's; empty if they agree.
 QString differenceOf(const Op& op, const Case& made) {
     const std::vector<Tensor> wanted = runOp(op.name, made.attributes, made.inputs);
     const std::vector<Tensor> got = runOpByCuda(op.name, made.attributes, made.inputs);
@@ -32,7 +32,7 @@ QString differenceOf(const Op& op, const Case& made) {
 
 } // namespace
 
-/// What is asked of cuDNN, by a library in its place: its answers against the CPU's kernels.
+/// Calls of cuDNN, with a library in its place; results are compared with the CPU's kernels.
 class TestNativeConvolution : public QObject {
     Q_OBJECT
 
@@ -60,7 +60,7 @@ private Q_SLOTS:
                 ++compared;
             }
         QCOMPARE(compared, 300);
-        // Most of them are the library's; those with other padding at the end, or nothing in them, are not.
+        // Most cases use the library; cases with other padding at the end, or without elements, do not.
         const fake::CudnnCounts after = fake::cudnnCounts();
         const int its = opName == QLatin1String("Conv") ? after.forward - before.forward
                                                         : after.transposed - before.transposed;

@@ -72,7 +72,7 @@ void MemoryBars::keyPressEvent(QKeyEvent* event) {
         QWidget::keyPressEvent(event);
 }
 
-/// The bars have one scale, that of the device with the highest peak; relative to 141 GB they would be
+/// The bars have one scale, set by the device with the highest peak; relative to 141 GB they would be
 /// invisible.
 void MemoryBars::paintEvent(QPaintEvent*) {
     QPainter painter(this);

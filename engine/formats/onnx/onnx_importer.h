@@ -71,7 +71,7 @@ private:
     ImportedModel m_out;
     Delta m_delta;
     LaneId m_lane = LaneId::none;
-    /// Names, and the frame of new nodes: those of the model, and inside it of each body.
+    /// Names, and the frame of new nodes: the model's, or the current body's.
     struct Scope {
         FrameId frame = FrameId::none;
         std::unordered_map<std::string, PortRef> values{};

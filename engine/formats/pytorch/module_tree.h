@@ -16,7 +16,7 @@ struct LiveNode {
     std::vector<PortRef> reads;
 };
 
-/// A function to write: the module's own (frame none), or that of a frame.
+/// A function to write: the module's main function (frame none), or the function of a frame.
 struct Scope {
     FrameId frame = FrameId::none;
     std::size_t parent = 0; ///< 0 is the root, which is its own parent
