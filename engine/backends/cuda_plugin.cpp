@@ -1,5 +1,7 @@
 #include "backends/cuda_plugin.h"
 
+#include "cuda_interface_build.h"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -67,14 +69,14 @@ CudaDevices loadCudaDevices(const fs::path& plugin) {
         const char* reason = dlerror();
         return none(whyNotLoaded(plugin, reason ? reason : "no reason is given"));
     }
-    const auto interface = find<CudaInterfaceFunction>(library, "twb_cuda_interface");
+    const auto build = find<CudaBuildFunction>(library, "twb_cuda_build");
     const auto open = find<CudaOpenFunction>(library, "twb_cuda_open");
-    if (!interface || !open)
-        return none(fmt::format("{} is not a CUDA plugin of Tensor Workbench", plugin.string()));
-    if (const int version = interface(); version != kCudaPluginInterface)
-        return none(fmt::format("the CUDA plugin {} has interface {}, but this program needs {}: install "
+    if (!open) return none(fmt::format("{} is not a CUDA plugin of Tensor Workbench", plugin.string()));
+    // Plugins of version 1 have no hash.
+    if (const std::string_view hash = build ? build() : "no hash"; hash != kCudaInterfaceBuild)
+        return none(fmt::format("the CUDA plugin {} belongs to another build ({}, this program: {}): install "
                                 "both from the same build",
-                                plugin.string(), version, kCudaPluginInterface));
+                                plugin.string(), hash, kCudaInterfaceBuild));
     CudaDevices devices;
     open(&devices);
     if (devices.backends.empty() && devices.problem.empty())

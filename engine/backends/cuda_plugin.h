@@ -9,10 +9,6 @@
 
 namespace twb {
 
-/// Version of the interface between the programs and libtwb_cuda.so: this file, backend.h and the files that
-/// they include. Raised with every change, so that a plugin of another build is refused.
-inline constexpr int kCudaPluginInterface = 4;
-
 /// The GPUs of this machine, or the reason why there are none.
 struct CudaDevices {
     std::vector<std::shared_ptr<Backend>> backends; ///< by index: cuda:0, cuda:1, …
@@ -27,10 +23,12 @@ const CudaDevices& cudaDevices();
 /// The same for one file, on every call, with or without a driver.
 CudaDevices loadCudaDevices(const std::filesystem::path& plugin);
 
-/// The two exported functions, with C names.
+/// The two exported functions, with C names. C++ types cross between the program and the plugin: those of this
+/// file, of backend.h and of all headers that they include. The build hashes these headers
+/// (interface_hash.cmake), and a plugin with another hash is refused.
 extern "C" {
-/// twb_cuda_interface: the plugin's kCudaPluginInterface. Called first.
-using CudaInterfaceFunction = int (*)();
+/// twb_cuda_build: the hash that the plugin was built with, kCudaInterfaceBuild. Called first.
+using CudaBuildFunction = const char* (*)();
 /// twb_cuda_open: fills its argument. Never throws.
 using CudaOpenFunction = void (*)(CudaDevices* devices);
 }

@@ -3,6 +3,7 @@
 
 #include <QFile>
 #include <QObject>
+#include <QProcess>
 #include <QTemporaryDir>
 
 #include <dlfcn.h>
@@ -58,9 +59,41 @@ private Q_SLOTS:
 
     void anotherInterface() {
         const QString problem = problemOf(kLibraries / "libtwb_test_other_interface.so");
-        QVERIFY2(problem.contains(QLatin1String("has interface 999, but this program needs ")),
+        QVERIFY2(problem.contains(QLatin1String("belongs to another build (0123456789abcdef, this program: ")),
                  qPrintable(problem));
         QVERIFY2(problem.contains(QLatin1String("install both from the same build")), qPrintable(problem));
+    }
+
+    /// The hash depends on every header that the interface includes, and on no other file.
+    void theHashFollowsTheHeaders() {
+        QTemporaryDir folder;
+        const auto write = [&](const char* name, const QByteArray& text) {
+            QFile file(folder.filePath(QLatin1String(name)));
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(text);
+        };
+        const auto hash = [&](const char* compiler = "GNU-12") {
+            QProcess cmake;
+            const QString out = folder.filePath(QStringLiteral("out.h"));
+            cmake.start(QStringLiteral("cmake"), {"-DROOT=" + folder.path(), "-DHEADER=plugin.h",
+                                                  QLatin1String("-DCOMPILER=") + compiler, "-DOUTPUT=" + out,
+                                                  "-DDEPFILE=" + out + ".d", "-P",
+                                                  TWB_SOURCE_DIR "/engine/backends/interface_hash.cmake"});
+            if (!cmake.waitForFinished() || cmake.exitCode() != 0) qFatal("cmake failed");
+            QFile file(out);
+            return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+        };
+        write("plugin.h", "#pragma once\n#include \"type.h\"\n#include <vector>\n");
+        write("type.h", "#include \"plugin.h\"\nstruct Type { int a; };\n");
+        write("other.h", "struct Other {};\n");
+        const QByteArray before = hash();
+        QVERIFY(before.contains("kCudaInterfaceBuild[] = \""));
+        QCOMPARE(hash(), before);
+        QVERIFY(hash("GNU-13") != before);
+        write("other.h", "struct Other { int a; };\n");
+        QCOMPARE(hash(), before);
+        write("type.h", "#include \"plugin.h\"\nstruct Type { int a, b; };\n");
+        QVERIFY(hash() != before);
     }
 
     void aLibraryThatItNeedsIsMissing() {

@@ -1,5 +1,6 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda_plugin.h"
+#include "cuda_interface_build.h"
 
 #include <exception>
 
@@ -7,7 +8,7 @@
 
 #define TWB_EXPORT extern "C" __attribute__((visibility("default")))
 
-TWB_EXPORT int twb_cuda_interface() { return twb::kCudaPluginInterface; }
+TWB_EXPORT const char* twb_cuda_build() { return twb::kCudaInterfaceBuild; }
 
 TWB_EXPORT void twb_cuda_open(twb::CudaDevices* devices) {
     try {
