@@ -1,9 +1,9 @@
 #include "backends/cpu/gemm.h"
 
+#include "backends/cpu/blas.h"
 #include "backends/cpu/parallel.h"
 #include "core/error.h"
 
-#include <cblas.h>
 #include <fmt/format.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -28,22 +28,22 @@ blasint blasSize(std::int64_t size) {
 
 void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, float alpha,
           const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c, blasint ldc) {
-    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    BlasCall()->sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void blas(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, double alpha,
           const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
-    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    BlasCall()->dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void blas(CBLAS_TRANSPOSE ta, blasint rows, blasint columns, float alpha, const float* a, blasint lda,
           const float* x, blasint incX, float beta, float* y) {
-    cblas_sgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
+    BlasCall()->sgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
 }
 
 void blas(CBLAS_TRANSPOSE ta, blasint rows, blasint columns, double alpha, const double* a, blasint lda,
           const double* x, blasint incX, double beta, double* y) {
-    cblas_dgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
+    BlasCall()->dgemv(CblasRowMajor, ta, rows, columns, alpha, a, lda, x, incX, beta, y, 1);
 }
 
 /// Products with fewer multiply-adds run on one thread.
