@@ -14,6 +14,10 @@
 namespace twb {
 namespace {
 
+/// The address in the views of empty tensors, which have no buffer. A null address means that an optional
+/// operand is absent.
+alignas(kAlignment) std::byte noElements{};
+
 /// `view` broadcast to `shape`, with the channels as the last axis.
 TensorView channelsMovedLast(const TensorView& view, const Shape& shape) {
     TensorView out = broadcastView(view, shape);
@@ -145,9 +149,12 @@ void RunContext::bind(std::uint32_t index) {
         TensorView out;
         if (v == kNone) return out;
         const BufferPtr& buffer = m_buffers[m_plan->values[v].slot];
-        out.data = buffer ? buffer->data() : nullptr;
         out.dtype = m_types[v].dtype;
         out.shape = m_types[v].shape;
+        if (buffer)
+            out.data = buffer->data();
+        else if (out.elementCount() == 0)
+            out.data = &noElements;
         out.strides =
             m_plan->values[v].channelsLast ? channelsLastStrides(out.shape) : denseStrides(out.shape);
         return out;

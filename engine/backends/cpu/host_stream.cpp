@@ -52,18 +52,6 @@ std::unique_lock<std::mutex> takeTurn(const LaunchGuard* guard, std::int64_t& no
     return std::unique_lock(*guard->turn);
 }
 
-/// A kernel takes a tensor without data for one that is not there. An empty tensor has no memory, but is
-/// there: it gets an address, at which no element lies. `keep` holds the views, where there are such.
-std::span<const TensorView> present(std::span<const TensorView> views, std::vector<TensorView>& keep) {
-    alignas(kAlignment) static std::byte nowhere{};
-    const auto isEmpty = [](const TensorView& view) { return !view.data && view.elementCount() == 0; };
-    if (std::none_of(views.begin(), views.end(), isEmpty)) return views;
-    keep.assign(views.begin(), views.end());
-    for (TensorView& view : keep)
-        if (isEmpty(view)) view.data = &nowhere;
-    return keep;
-}
-
 } // namespace
 
 void HostEvent::waitFor(std::uint64_t record) { waitUntilAtLeast(m_completed, record); }
@@ -237,10 +225,7 @@ void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
     const bool ran = guarded(launch.guard, launch.step, [&] {
         if (!launch.kernel)
             throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for the host");
-        std::vector<TensorView> keepInputs;
-        std::vector<TensorView> keepOutputs;
-        launch.kernel({present(launch.inputs, keepInputs), present(launch.outputs, keepOutputs),
-                       *launch.attributes, launch.files, launch.memory});
+        launch.kernel({launch.inputs, launch.outputs, *launch.attributes, launch.files, launch.memory});
     });
     now = steadyNs();
     m_passed.store(m_passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
