@@ -155,32 +155,31 @@ Json stepsOf(const RunReport& report) {
 Json transfersOf(const RunReport& report) {
     const Plan& plan = *report.plan;
     Json out = Json::array();
-    const std::vector<TransferFigures> allFigures = figuresOf(report);
+    const std::vector<TransferFigures> allFigures = figuresOf(plan, report.ledger, report.timeline);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const Transfer& transfer = plan.transfers[i];
+        const TransferFigures& figures = allFigures[i];
         Json row{{"label", transfer.label},
-                 {"kind", name(transfer.kind)},
+                 {"kind", name(figures.kind)},
                  {"from", toJson(transfer.from)},
                  {"to", toJson(transfer.to)},
                  {"source", transfer.source.toString()},
                  {"target", transfer.target.toString()},
-                 {"setup", transfer.setup},
-                 {"pinned", transfer.pinned}};
+                 {"setup", figures.setup},
+                 {"pinned", figures.pinned}};
         if (report.ledger) {
-            const LedgerRow& cost = report.ledger->rows()[i];
-            row["count"] = cost.count;
-            row["bytes"] = cost.bytes;
-            row["last_ms"] = toMs(cost.lastNs);
-            row["min_ms"] = toMs(cost.minNs);
-            row["median_ms"] = toMs(cost.medianNs());
-            row["p95_ms"] = toMs(cost.p95Ns());
-            row["total_ms"] = toMs(cost.totalNs);
-            row["wait_ms"] = cost.waited > 0 ? Json(toMs(cost.waitNs)) : Json(nullptr);
-            row["gb_per_s"] = cost.gbPerSecond();
+            row["count"] = figures.count;
+            row["bytes"] = figures.bytes;
+            row["last_ms"] = toMs(figures.lastNs);
+            row["min_ms"] = toMs(figures.minNs);
+            row["median_ms"] = toMs(figures.medianNs);
+            row["p95_ms"] = toMs(figures.p95Ns);
+            row["total_ms"] = toMs(figures.totalNs);
+            row["wait_ms"] = figures.waitNs ? Json(toMs(*figures.waitNs)) : Json(nullptr);
+            row["gb_per_s"] = figures.count > 0 ? figures.gbPerSecond() : 0;
         }
-        row["predicted_ms"] = toMs(transfer.predictedNs);
-        row["modelled"] = transfer.modelled;
-        const TransferFigures& figures = allFigures[i];
+        row["predicted_ms"] = toMs(figures.predictedNs);
+        row["modelled"] = figures.modelled;
         row["direction"] = name(figures.direction);
         row["link_peak_gb_per_s"] = figure(figures.linkPeakGBps);
         row["of_link_peak_percent"] = figure(figures.ofPeakPercent);

@@ -98,19 +98,17 @@ std::string transfers(const RunReport& report, bool color) {
     table.add({"transfer", "kind", "count", "moved", "median", "p95", "rate", "of peak", "waited", "overlap",
                "predicted", "error", "memory", ""});
     table.addRule();
-    const std::vector<TransferFigures> allFigures = figuresOf(report);
+    const std::vector<TransferFigures> allFigures = figuresOf(plan, report.ledger, report.timeline);
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-        const Transfer& transfer = plan.transfers[i];
-        const LedgerRow* cost = report.ledger ? &report.ledger->rows()[i] : nullptr;
         const TransferFigures& figures = allFigures[i];
-        std::vector<std::string> row{transfer.label, std::string(name(transfer.kind))};
+        std::vector<std::string> row{plan.transfers[i].label, std::string(name(figures.kind))};
         if (figures.direction == CopyDirection::peer) row.back() += ", peer";
-        if (cost && cost->count > 0) {
-            row.push_back(std::to_string(cost->count));
-            row.push_back(formatExactBytes(cost->bytes));
-            row.push_back(formatMs(cost->medianNs()));
-            row.push_back(formatMs(cost->p95Ns()));
-            row.push_back(formatRate(cost->gbPerSecond()));
+        if (figures.count > 0) {
+            row.push_back(std::to_string(figures.count));
+            row.push_back(formatExactBytes(figures.bytes));
+            row.push_back(formatMs(figures.medianNs));
+            row.push_back(formatMs(figures.p95Ns));
+            row.push_back(formatRate(figures.gbPerSecond()));
             row.push_back(percent(figures.ofPeakPercent));
             row.push_back(figures.queueWaitNs ? formatMs(*figures.queueWaitNs) : kNoFigure);
             row.push_back(percent(figures.overlapPercent));
@@ -118,10 +116,10 @@ std::string transfers(const RunReport& report, bool color) {
             row.insert(row.end(), {"0", "0 B"});
             row.insert(row.end(), 6, kNoFigure);
         }
-        row.push_back(formatMs(transfer.predictedNs));
+        row.push_back(formatMs(figures.predictedNs));
         row.push_back(percent(figures.errorPercent, "+"));
-        row.emplace_back(transfer.pinned ? "pinned" : "pageable");
-        row.push_back(clockOf(transfer.modelled) + (transfer.setup ? ", setup" : ""));
+        row.emplace_back(figures.pinned ? "pinned" : "pageable");
+        row.push_back(clockOf(figures.modelled) + (figures.setup ? ", setup" : ""));
         table.add(std::move(row));
     }
     return heading("Transfers", color) + table.toString();

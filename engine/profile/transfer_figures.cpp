@@ -16,35 +16,52 @@ std::string_view name(CopyDirection direction) noexcept {
 
 namespace {
 
-TransferFigures figuresOf(const RunReport& report, std::size_t index) {
-    const Plan& plan = *report.plan;
+TransferFigures figuresOf(const Plan& plan, std::size_t index, const LedgerRow* cost,
+                          const RunTimeline* timeline) {
     const Transfer& transfer = plan.transfers[index];
     TransferFigures out;
     const CopyRoute route = plan.devices.route(transfer.source, transfer.target);
+    out.kind = transfer.kind;
     out.direction =
         transfer.source.isCpu() || transfer.target.isCpu() ? route.direction : CopyDirection::peer;
+    out.setup = transfer.setup;
+    out.pinned = transfer.pinned;
+    out.modelled = transfer.modelled;
+    out.predictedNs = transfer.predictedNs;
     const DeviceProfile& profile = plan.devices.at(route.by).profile();
     const double peak = out.direction == CopyDirection::peer ? profile.peerGBps : profile.linkPinnedGBps;
     if (peak > 0) out.linkPeakGBps = peak;
-    const LedgerRow* cost = report.ledger ? &report.ledger->rows()[index] : nullptr;
-    if (!cost || cost->count == 0) return out;
-    if (out.linkPeakGBps) out.ofPeakPercent = 100 * cost->gbPerSecond() / peak;
-    if (cost->waited > 0)
-        out.queueWaitNs = static_cast<double>(cost->waitNs) / static_cast<double>(cost->waited);
-    if (report.timeline && !transfer.setup && cost->totalNs > 0)
-        out.overlapPercent = 100 * static_cast<double>(report.timeline->overlapNs()[index]) /
-                             static_cast<double>(cost->totalNs);
+    if (!cost || cost->count == 0) {
+        out.bytesPerCopy = static_cast<double>(transfer.bytes);
+        return out;
+    }
+    out.count = cost->count;
+    out.bytes = cost->bytes;
+    out.bytesPerCopy = static_cast<double>(cost->bytes) / static_cast<double>(cost->count);
+    out.lastNs = static_cast<double>(cost->lastNs);
+    out.minNs = static_cast<double>(cost->minNs);
+    out.medianNs = cost->medianNs();
+    out.p95Ns = cost->p95Ns();
+    out.totalNs = static_cast<double>(cost->totalNs);
+    if (out.linkPeakGBps) out.ofPeakPercent = 100 * out.gbPerSecond() / peak;
+    if (cost->waited > 0) {
+        out.waitNs = static_cast<double>(cost->waitNs);
+        out.queueWaitNs = *out.waitNs / static_cast<double>(cost->waited);
+    }
+    if (timeline && !transfer.setup && cost->totalNs > 0)
+        out.overlapPercent = 100 * static_cast<double>(timeline->overlapNs()[index]) / out.totalNs;
     if (!transfer.modelled && transfer.predictedNs > 0)
-        out.errorPercent = 100 * (cost->medianNs() / transfer.predictedNs - 1);
+        out.errorPercent = 100 * (out.medianNs / transfer.predictedNs - 1);
     return out;
 }
 
 } // namespace
 
-std::vector<TransferFigures> figuresOf(const RunReport& report) {
+std::vector<TransferFigures> figuresOf(const Plan& plan, const Ledger* ledger, const RunTimeline* timeline) {
     std::vector<TransferFigures> out;
-    out.reserve(report.plan->transfers.size());
-    for (std::size_t i = 0; i < report.plan->transfers.size(); ++i) out.push_back(figuresOf(report, i));
+    out.reserve(plan.transfers.size());
+    for (std::size_t i = 0; i < plan.transfers.size(); ++i)
+        out.push_back(figuresOf(plan, i, ledger ? &ledger->rows()[i] : nullptr, timeline));
     return out;
 }
 

@@ -36,9 +36,10 @@ void CurveChoice::toggle(const std::vector<LedgerModel::Row>& rows, std::size_t 
 std::vector<bool> CurveChoice::mostOf(const std::vector<LedgerModel::Row>& rows, std::size_t count) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < rows.size(); ++i)
-        if (!rows[i].setup) order.push_back(i);
+        if (!rows[i].figures.setup) order.push_back(i);
     const auto cost = [&](std::size_t i) {
-        const double ns = rows[i].count > 0 ? rows[i].totalNs : rows[i].predictedNs;
+        const TransferFigures& figures = rows[i].figures;
+        const double ns = figures.count > 0 ? figures.totalNs : figures.predictedNs;
         return m_shown.size() == rows.size() && m_shown[i] ? ns * kStay : ns;
     };
     const auto end = order.begin() + std::ptrdiff_t(std::min(count, order.size()));
@@ -56,7 +57,7 @@ const std::vector<bool>& CurveChoice::shown(const std::vector<LedgerModel::Row>&
     std::size_t count = 0;
     if (m_rule != Rule::most)
         for (std::size_t i = 0; i < rows.size() && count < kMostCurves; ++i) {
-            out[i] = !rows[i].setup &&
+            out[i] = !rows[i].figures.setup &&
                      (m_rule == Rule::picked ? m_picked.contains(rows[i].edge) : touches(rows[i], selection));
             if (out[i]) ++count;
         }
@@ -64,7 +65,7 @@ const std::vector<bool>& CurveChoice::shown(const std::vector<LedgerModel::Row>&
     const bool fallsBack = m_rule == Rule::selected && count == 0;
     m_shown = m_rule == Rule::most || fallsBack ? mostOf(rows, m_most) : std::move(out);
     for (std::size_t i = 0; i < rows.size() && m_rule == Rule::most && selection.edge; ++i)
-        if (!rows[i].setup && touches(rows[i], {{}, {}, selection.edge})) m_shown[i] = true;
+        if (!rows[i].figures.setup && touches(rows[i], {{}, {}, selection.edge})) m_shown[i] = true;
     return m_shown;
 }
 

@@ -20,19 +20,19 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
     for (int at = 0; at < rows.rowCount(); ++at) {
         const auto source = std::size_t(rows.mapToSource(rows.index(at, 0)).row());
         const LedgerModel::Row& row = model.rows()[source];
-        const bool isPeer = row.figures.direction == CopyDirection::peer;
-        // A row without a run has a prediction but no times of its own.
-        const double medianNs = row.predicted ? 0 : row.medianNs;
-        const double rate = row.predicted ? 0 : row.rate;
-        const char* own = row.modelled ? "modelled" : "measured";
-        const char* foreseen = row.modelled ? "predicted, modelled" : "predicted";
-        out += csvLine({row.name.toStdString(), std::string(name(row.kind)) + (isPeer ? ", peer" : ""),
-                        row.setup ? "true" : "false", std::to_string(row.count), number(row.bytes),
-                        number(row.moved), ms(row.lastNs), ms(row.minNs), ms(medianNs), ms(row.p95Ns),
-                        ms(row.totalNs), rate > 0 ? number(rate) : "", optional(row.figures.ofPeakPercent),
-                        row.pinned ? "pinned" : "pageable", optional(row.figures.queueWaitNs, 1e6),
-                        optional(row.figures.overlapPercent), ms(row.predictedNs),
-                        optional(row.figures.errorPercent), row.predicted ? foreseen : own});
+        const TransferFigures& figures = row.figures;
+        const bool isPeer = figures.direction == CopyDirection::peer;
+        const bool isPredicted = figures.count == 0;
+        const char* own = figures.modelled ? "modelled" : "measured";
+        const char* predicted = figures.modelled ? "predicted, modelled" : "predicted";
+        out += csvLine({row.name.toStdString(), std::string(name(figures.kind)) + (isPeer ? ", peer" : ""),
+                        figures.setup ? "true" : "false", std::to_string(figures.count),
+                        number(figures.bytesPerCopy), std::to_string(figures.bytes), ms(figures.lastNs),
+                        ms(figures.minNs), ms(figures.medianNs), ms(figures.p95Ns), ms(figures.totalNs),
+                        isPredicted ? "" : number(figures.gbPerSecond()), optional(figures.ofPeakPercent),
+                        figures.pinned ? "pinned" : "pageable", optional(figures.queueWaitNs, 1e6),
+                        optional(figures.overlapPercent), ms(figures.predictedNs),
+                        optional(figures.errorPercent), isPredicted ? predicted : own});
     }
     return out;
 }

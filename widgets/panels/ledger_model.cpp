@@ -1,6 +1,5 @@
 #include "widgets/panels/ledger_model.h"
 
-#include "profile/report.h"
 #include "widgets/price.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
@@ -153,44 +152,22 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         const Transfer& transfer = plan.transfers[i];
         Row row;
         row.name = toQt(transfer.label);
-        row.kind = transfer.kind;
         row.transfer = std::uint32_t(i);
         row.served = m_runs.edgesOf(std::uint32_t(i));
         row.edge = row.served.front();
-        row.predictedNs = transfer.predictedNs;
-        row.pinned = transfer.pinned;
-        row.modelled = transfer.modelled;
-        row.setup = transfer.setup;
         rows.push_back(std::move(row));
     }
     readFigures(rows);
-    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
+    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.figures.setup; });
     tellApart(rows, m_document.graph());
     return rows;
 }
 
 void LedgerModel::readFigures(std::vector<Row>& rows) const {
     const RunFigures& figures = *m_runs.figures();
-    RunReport report;
-    report.plan = figures.sharedPlan();
-    report.ledger = &figures.ledger();
-    report.timeline = &figures.timeline();
-    const std::vector<TransferFigures> derived = figuresOf(report);
-    for (Row& row : rows) {
-        const LedgerRow& cost = figures.ledger().rows()[row.transfer];
-        row.count = cost.count;
-        row.predicted = cost.count == 0;
-        row.moved = double(cost.bytes);
-        row.bytes = row.predicted ? double(figures.plan().transfers[row.transfer].bytes)
-                                  : double(cost.bytes) / double(cost.count);
-        row.lastNs = double(cost.lastNs);
-        row.minNs = double(cost.minNs);
-        row.totalNs = double(cost.totalNs);
-        row.medianNs = row.predicted ? row.predictedNs : cost.medianNs();
-        row.p95Ns = row.predicted ? 0 : cost.p95Ns();
-        row.rate = row.medianNs > 0 ? row.bytes / row.medianNs : 0;
-        row.figures = derived[row.transfer];
-    }
+    const std::vector<TransferFigures> all =
+        figuresOf(figures.plan(), &figures.ledger(), &figures.timeline());
+    for (Row& row : rows) row.figures = all[row.transfer];
 }
 
 std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
@@ -203,17 +180,17 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         row.name = QStringLiteral("%1 → %2").arg(toQt(source->name), toQt(target->device.toString()));
         row.edge = edge;
         row.served = {edge};
-        row.bytes = run.bytes;
-        row.medianNs = row.predictedNs = run.ns;
-        row.rate = run.gbPerSecond;
-        row.modelled = run.modelled;
-        row.setup = edge == stagingOf(edge.from.node);
-        row.kind = row.setup                                            ? TransferKind::staging
-                   : target->op && target->op->role == OpRole::transfer ? TransferKind::explicitTo
-                                                                        : TransferKind::implicitTo;
+        TransferFigures& figures = row.figures;
+        figures.bytesPerCopy = run.bytes;
+        figures.predictedNs = run.ns;
+        figures.modelled = run.modelled;
+        figures.setup = edge == stagingOf(edge.from.node);
+        figures.kind = figures.setup                                        ? TransferKind::staging
+                       : target->op && target->op->role == OpRole::transfer ? TransferKind::explicitTo
+                                                                            : TransferKind::implicitTo;
         rows.push_back(std::move(row));
     }
-    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.setup; });
+    std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.figures.setup; });
     tellApart(rows, m_document.graph());
     return rows;
 }
@@ -227,42 +204,44 @@ int LedgerModel::columnCount(const QModelIndex& parent) const { return parent.is
 QString LedgerModel::textOf(const Row& row, Column column) const {
     switch (column) {
     case EdgeColumn:
-        return row.setup ? tr("%1, once").arg(row.name) : row.name;
+        return row.figures.setup ? tr("%1, once").arg(row.name) : row.name;
     case KindColumn:
-        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(toQt(name(row.kind)))
-                                                            : toQt(name(row.kind));
+        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(toQt(name(row.figures.kind)))
+                                                            : toQt(name(row.figures.kind));
     case CountColumn:
-        return grouped(std::int64_t(row.count));
+        return grouped(std::int64_t(row.figures.count));
     case BytesColumn:
-        return toQt(formatBytes(row.bytes));
+        return toQt(formatBytes(row.figures.bytesPerCopy));
     case MovedColumn:
-        return row.predicted ? noFigure() : toQt(formatBytes(row.moved));
+        return row.figures.count == 0 ? noFigure() : toQt(formatBytes(double(row.figures.bytes)));
     case LastColumn:
-        return ms(row.lastNs);
+        return ms(row.figures.lastNs);
     case MinColumn:
-        return ms(row.minNs);
+        return ms(row.figures.minNs);
     case MedianColumn:
-        return ms(row.medianNs);
+        return ms(row.figures.typicalNs());
     case P95Column:
-        return ms(row.p95Ns);
+        return ms(row.figures.p95Ns);
     case TotalColumn:
-        return ms(row.totalNs);
+        return ms(row.figures.totalNs);
     case RateColumn:
-        return row.rate > 0 ? digits(formatRate(row.rate)) : noFigure();
+        return row.figures.gbPerSecond() > 0 ? digits(formatRate(row.figures.gbPerSecond())) : noFigure();
     case PeakColumn:
         return percent(row.figures.ofPeakPercent);
     case MemoryColumn:
-        return row.pinned ? tr("pinned") : tr("pageable");
+        return row.figures.pinned ? tr("pinned") : tr("pageable");
     case WaitColumn:
         return row.figures.queueWaitNs ? digits(formatMs(*row.figures.queueWaitNs)) : noFigure();
     case OverlapColumn:
         return percent(row.figures.overlapPercent);
     case PredictedColumn:
-        return ms(row.predictedNs);
+        return ms(row.figures.predictedNs);
     case ErrorColumn:
         return errorText(row.figures.errorPercent);
     case TimesColumn:
-        return row.predicted ? tr("predicted") : row.modelled ? tr("modelled") : tr("measured");
+        return row.figures.count == 0 ? tr("predicted")
+               : row.figures.modelled ? tr("modelled")
+                                      : tr("measured");
     case ColumnCount:
         break;
     }
@@ -274,23 +253,23 @@ QVariant LedgerModel::sortKeyOf(const Row& row, Column column) const {
     const auto orNone = [](const std::optional<double>& figure) { return figure.value_or(-1e300); };
     switch (column) {
     case CountColumn:
-        return double(row.count);
+        return double(row.figures.count);
     case BytesColumn:
-        return row.bytes;
+        return row.figures.bytesPerCopy;
     case MovedColumn:
-        return row.moved;
+        return double(row.figures.bytes);
     case LastColumn:
-        return row.lastNs;
+        return row.figures.lastNs;
     case MinColumn:
-        return row.minNs;
+        return row.figures.minNs;
     case MedianColumn:
-        return row.medianNs;
+        return row.figures.typicalNs();
     case P95Column:
-        return row.p95Ns;
+        return row.figures.p95Ns;
     case TotalColumn:
-        return row.totalNs;
+        return row.figures.totalNs;
     case RateColumn:
-        return row.rate;
+        return row.figures.gbPerSecond();
     case PeakColumn:
         return orNone(row.figures.ofPeakPercent);
     case WaitColumn:
@@ -298,7 +277,7 @@ QVariant LedgerModel::sortKeyOf(const Row& row, Column column) const {
     case OverlapColumn:
         return orNone(row.figures.overlapPercent);
     case PredictedColumn:
-        return row.predictedNs;
+        return row.figures.predictedNs;
     case ErrorColumn:
         return orNone(row.figures.errorPercent);
     default:
@@ -326,12 +305,15 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
     case kShownRole:
         return number < m_shown.size() && m_shown[number];
     case kDimRole:
-        return row.predicted;
+        return row.figures.count == 0;
     case Qt::ToolTipRole: {
-        const QString kind = row.predicted ? tr("predicted") : row.modelled ? tr("modelled") : tr("measured");
+        const QString kind = row.figures.count == 0 ? tr("predicted")
+                             : row.figures.modelled ? tr("modelled")
+                                                    : tr("measured");
         return tr("%1: %2, %3 %4%5")
-            .arg(row.name, toQt(formatBytes(row.bytes)), toQt(formatMs(row.medianNs)), kind,
-                 row.setup ? tr(", once before the iterations") : QString());
+            .arg(row.name, toQt(formatBytes(row.figures.bytesPerCopy)),
+                 toQt(formatMs(row.figures.typicalNs())), kind,
+                 row.figures.setup ? tr(", once before the iterations") : QString());
     }
     default:
         return {};

@@ -48,25 +48,10 @@ public:
 
     struct Row {
         QString name;
-        TransferKind kind = TransferKind::explicitTo;
         std::uint32_t transfer = 0; ///< in the run's plan
         Edge edge;
         std::vector<Edge> served; ///< all edges that share the copy, including `edge`
-        std::uint64_t count = 0;
-        double bytes = 0; ///< of one copy
-        double moved = 0; ///< of all copies
-        double lastNs = 0;
-        double minNs = 0;
-        double medianNs = 0;
-        double p95Ns = 0;
-        double totalNs = 0;
-        double rate = 0; ///< 10^9 bytes per second
-        double predictedNs = 0;
-        TransferFigures figures;
-        bool pinned = false;
-        bool predicted = true; ///< no run has used it
-        bool modelled = true;
-        bool setup = false; ///< once, outside the iteration
+        TransferFigures figures;  ///< count 0: predictions
     };
     const std::vector<Row>& rows() const noexcept { return m_rows; }
     /// The row of the copy that serves an edge, as of the last refresh(); -1 if there is none.

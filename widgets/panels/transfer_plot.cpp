@@ -120,7 +120,7 @@ void TransferPlot::setRows(const std::vector<LedgerModel::Row>& rows, const std:
         Curve& curve = m_curves[i];
         if (shown[i]) curve.row = rows[i];
         keep(curve.line, shown[i]);
-        keep(curve.predicted, shown[i] && annotated && rows[i].predictedNs > 0);
+        keep(curve.predicted, shown[i] && annotated && rows[i].figures.predictedNs > 0);
         keep(curve.marks, shown[i] && annotated);
         if (curve.marks) curve.marks->setLineStyle(QCPGraph::lsNone);
     }
@@ -150,7 +150,7 @@ void TransferPlot::fill(std::size_t row) {
 }
 
 void TransferPlot::fillPrediction(std::size_t row) {
-    const double ns = m_curves[row].row.predictedNs;
+    const double ns = m_curves[row].row.figures.predictedNs;
     const double from = xAxis->range().lower;
     const double to = xAxis->range().upper;
     QCPGraph& line = *m_curves[row].predicted;
@@ -158,7 +158,9 @@ void TransferPlot::fillPrediction(std::size_t row) {
     case Unit::milliseconds:
         return line.setData({from, to}, {ns / 1e6, ns / 1e6}, true);
     case Unit::rate:
-        return line.setData({from, to}, {m_curves[row].row.bytes / ns, m_curves[row].row.bytes / ns}, true);
+        return line.setData(
+            {from, to},
+            {m_curves[row].row.figures.bytesPerCopy / ns, m_curves[row].row.figures.bytesPerCopy / ns}, true);
     case Unit::total:
         if (yAxis->scaleType() == QCPAxis::stLinear) // otherwise not a straight line
             return line.setData({from, to}, {ns * (from + 1) / 1e6, ns * (to + 1) / 1e6}, true);
@@ -186,18 +188,18 @@ void TransferPlot::fillBand() {
     const int row = standingOut();
     if (row < 0 || row >= int(m_curves.size()) || !m_curves[std::size_t(row)].line) return;
     if (!m_series || (m_unit != Unit::milliseconds && m_unit != Unit::rate)) return;
-    const LedgerModel::Row& figures = m_curves[std::size_t(row)].row;
+    const LedgerModel::Row& shown = m_curves[std::size_t(row)].row;
     const double cell = m_series->cell();
     const auto first = std::size_t(std::max(0.0, std::ceil(xAxis->range().lower / cell)));
     const auto end = std::min(points(), std::size_t(std::max(0.0, xAxis->range().upper / cell + 1)));
     if (first >= end) return;
     std::vector<double> times;
     for (std::size_t point = first; point < end; ++point)
-        times.push_back(valueOf(Unit::milliseconds, *m_series, point, figures.transfer));
+        times.push_back(valueOf(Unit::milliseconds, *m_series, point, shown.transfer));
     m_bandPoints = std::min(times.size(), std::max(kLeastWindow, times.size() / kWindowShare));
     const RollingBand band = rollingBand(times, m_bandPoints);
     const auto value = [&](double ms) {
-        return m_unit == Unit::milliseconds ? ms : ms > 0 ? figures.bytes / ms / 1e6 : 0;
+        return m_unit == Unit::milliseconds ? ms : ms > 0 ? shown.figures.bytesPerCopy / ms / 1e6 : 0;
     };
     QVector<QCPGraphData> low;
     QVector<QCPGraphData> high;
@@ -279,7 +281,7 @@ void TransferPlot::fitAxes() {
             if (point.value > 0) least = std::min(least, point.value);
         }
         if (m_unit == Unit::milliseconds && m_curves[i].predicted)
-            top = std::max(top, m_curves[i].row.predictedNs / 1e6);
+            top = std::max(top, m_curves[i].row.figures.predictedNs / 1e6);
     }
     const double highest = std::max(top, 1e-9);
     yAxis->setNumberPrecision(std::clamp(1 - int(std::floor(std::log10(highest))), 0, 6));
@@ -372,7 +374,7 @@ QString TransferPlot::unitText() const {
 std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
     std::vector<LegendEntry> out;
     for (std::size_t i = 0; i < m_curves.size(); ++i)
-        if (m_curves[i].line) out.push_back({m_curves[i].row.name, i, m_curves[i].row.modelled});
+        if (m_curves[i].line) out.push_back({m_curves[i].row.name, i, m_curves[i].row.figures.modelled});
     return out;
 }
 
@@ -421,8 +423,8 @@ void TransferPlot::updateReadout(QPointF at) {
     // Short lines, so that the box covers little of a small plot.
     QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
                    toQt(formatMs(double(point.slowestNs))) + dot +
-                   (m_curves[row].row.modelled ? tr("modelled") : tr("measured")) + QLatin1Char('\n') +
-                   toQt(formatBytes(bytes));
+                   (m_curves[row].row.figures.modelled ? tr("modelled") : tr("measured")) +
+                   QLatin1Char('\n') + toQt(formatBytes(bytes));
     if (point.slowestNs > 0) text += dot + toQt(formatRate(bytes / double(point.slowestNs)));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},
                     Theme::current().series(row), text);

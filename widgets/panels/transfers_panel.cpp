@@ -200,11 +200,11 @@ void TransfersPanel::refreshSums() {
     double bytes = 0;
     bool modelled = false;
     for (const LedgerModel::Row& row : m_model->rows()) {
-        modelled |= row.modelled;
-        if (row.setup) continue;
-        ns += row.medianNs;
-        predictedNs += row.predictedNs;
-        bytes += row.bytes;
+        modelled |= row.figures.modelled;
+        if (row.figures.setup) continue;
+        ns += row.figures.typicalNs();
+        predictedNs += row.figures.predictedNs;
+        bytes += row.figures.bytesPerCopy;
     }
     const QString dot = QStringLiteral(" · ");
     std::vector<FactRows::Row> rows{
@@ -274,7 +274,7 @@ void TransfersPanel::selectRow(int row) {
 }
 
 void TransfersPanel::toggleCurve(int row) {
-    if (m_model->rows()[std::size_t(row)].setup) return; // setup transfers have no iterations
+    if (m_model->rows()[std::size_t(row)].figures.setup) return; // setup transfers have no iterations
     m_choice.toggle(m_model->rows(), std::size_t(row));
     refreshNow();
 }
