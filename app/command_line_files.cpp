@@ -46,6 +46,7 @@ TensorType CommandLineFiles::typeOf(std::string_view path) const { return owner(
 void CommandLineFiles::read(std::string_view path, const TensorView& out) const {
     owner(path).read(path, out);
 }
+void CommandLineFiles::checkTarget(std::string_view path) const { m_project->checkTarget(path); }
 void CommandLineFiles::write(std::string_view path, const TensorView& tensor) const {
     m_project->write(path, tensor);
 }

@@ -29,6 +29,7 @@ public:
 
     TensorType typeOf(std::string_view path) const override;
     void read(std::string_view path, const TensorView& out) const override;
+    void checkTarget(std::string_view path) const override;
     void write(std::string_view path, const TensorView& tensor) const override;
     std::string fingerprint(std::string_view path) const override;
 

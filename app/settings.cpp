@@ -12,6 +12,7 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <optional>
 
 namespace twb {
 namespace {
@@ -41,8 +42,23 @@ double parseNumber(const AttributeSpec& spec, std::string_view text) {
     return parsed<double>(spec, text, "a number");
 }
 
+/// An integer without a decimal point or exponent, as in a project file. It keeps all its digits, of which a
+/// double has 53 bits.
+std::optional<std::int64_t> wholeNumber(std::string_view text) {
+    const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || stop != digits.data() + digits.size()) return std::nullopt;
+    return value;
+}
+
 std::int64_t parseInteger(const AttributeSpec& spec, std::string_view text) {
     return parsed<std::int64_t>(spec, text, "an integer");
+}
+
+AttributeValue parseNumberOrInteger(const AttributeSpec& spec, std::string_view text) {
+    if (const auto integer = wholeNumber(text)) return *integer;
+    return parseNumber(spec, text);
 }
 
 /// The elements of "[2, 3]" or "2, 3"; none of "[]".
@@ -55,9 +71,15 @@ std::vector<std::string> elementsOf(std::string_view text) {
 }
 
 AttributeValue parseNumbers(const AttributeSpec& spec, std::string_view text) {
-    if (!text.starts_with('[') && text.find(',') == std::string_view::npos) return parseNumber(spec, text);
+    if (!text.starts_with('[') && text.find(',') == std::string_view::npos)
+        return parseNumberOrInteger(spec, text);
+    const std::vector<std::string> elements = elementsOf(text);
+    std::vector<std::int64_t> integers;
+    for (const std::string& element : elements)
+        if (const auto integer = wholeNumber(element)) integers.push_back(*integer);
+    if (integers.size() == elements.size()) return integers;
     std::vector<double> out;
-    for (const std::string& element : elementsOf(text)) out.push_back(parseNumber(spec, element));
+    for (const std::string& element : elements) out.push_back(parseNumber(spec, element));
     return out;
 }
 
@@ -148,7 +170,7 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
     case AttributeType::integer:
         return parseInteger(spec, value);
     case AttributeType::number:
-        return parseNumber(spec, value);
+        return parseNumberOrInteger(spec, value);
     case AttributeType::numbers:
         return parseNumbers(spec, value);
     case AttributeType::integers:

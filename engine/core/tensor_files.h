@@ -18,6 +18,8 @@ public:
     virtual TensorType typeOf(std::string_view path) const = 0;
     /// Reads into `out`: dense host memory of type typeOf(path).
     virtual void read(std::string_view path, const TensorView& out) const = 0;
+    /// Throws if write() would refuse this path; touches no file.
+    virtual void checkTarget(std::string_view path) const { (void)path; }
     /// Writes a dense host tensor, atomically.
     virtual void write(std::string_view path, const TensorView& tensor) const = 0;
     /// A text that changes when the file's content may have changed (size, modification time); "" if there is

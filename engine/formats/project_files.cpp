@@ -49,14 +49,10 @@ public:
         known->read(nameIn(*known, at), out);
     }
 
+    void checkTarget(std::string_view path) const override { (void)targetOf(path); }
+
     void write(std::string_view path, const TensorView& tensor) const override {
-        const TensorPath at = splitTensorPath(path);
-        const fs::path file = placeOf(at.file);
-        m_bounds.checkName(file); // before folders are made
-        if (!at.isInArchive() && file.extension() != ".npy")
-            throw Error(ErrorCode::io, fmt::format("\"{}\" is not written: the file name must end in .npy, "
-                                                   "or in .npz or .safetensors followed by \"#\" and a name",
-                                                   path));
+        const auto [at, file] = targetOf(path);
         std::error_code failed;
         fs::create_directories(file.parent_path(), failed); // a failure shows in the next line
         writeTensor({file.string(), at.tensor}, tensor, m_bounds);
@@ -83,6 +79,25 @@ private:
         std::string fingerprint;
         std::shared_ptr<const TensorArchive> file;
     };
+
+    struct Target {
+        TensorPath path;
+        fs::path file;
+    };
+
+    Target targetOf(std::string_view path) const {
+        const TensorPath at = splitTensorPath(path);
+        const fs::path file = placeOf(at.file);
+        m_bounds.checkName(file);
+        const bool isWritable =
+            at.isInArchive() ? at.tensor && !at.tensor->empty() : file.extension() == ".npy";
+        if (!isWritable)
+            throw Error(ErrorCode::io,
+                        fmt::format("\"{}\" cannot be written: name a .npy file, or a tensor in an archive: "
+                                    "out.npz#name or out.safetensors#name",
+                                    path));
+        return {at, file};
+    }
 
     static std::string nameIn(const TensorArchive& archive, const TensorPath& path) {
         return path.tensor ? *path.tensor : onlyTensorOf(archive, path.file);

@@ -10,8 +10,7 @@ namespace {
 void inferSink(InferContext&) {}
 
 void inferSave(InferContext& ctx) {
-    // Throws if the path is outside the project's folder. The file need not exist.
-    if (ctx.files()) (void)ctx.files()->fingerprint(ctx.attributes().text("path"));
+    if (ctx.files()) ctx.files()->checkTarget(ctx.attributes().text("path"));
 }
 
 /// The executor keeps the tensor, so the kernel does nothing.

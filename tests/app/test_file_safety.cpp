@@ -299,6 +299,23 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "a.twb", "--quiet"}).exit, 3);
         QCOMPARE(twb.run({"check", "a.twb", "--allow-outside"}).exit, 0);
     }
+
+    void aSavePathWithoutATensorFormatIsFoundBeforeTheRun_data() {
+        QTest::addColumn<QString>("path");
+        for (const char* path : {"out.txt", "out", "out.npz", "out.safetensors#"})
+            QTest::newRow(path) << path;
+    }
+    void aSavePathWithoutATensorFormatIsFoundBeforeTheRun() {
+        QFETCH(QString, path);
+        const Program twb;
+        GraphMaker maker;
+        const NodeId full = maker.node("Full", "full", "cpu", {{"shape", Integers{2}}});
+        maker.node("Save", "out", "cpu", {{"path", path.toStdString()}}, {full});
+        twb.save("a.twb", maker);
+        const Ended checked = twb.run({"check", "a.twb"});
+        QCOMPARE(checked.exit, 3);
+        QVERIFY2(checked.out.contains("cannot be written: name a .npy file"), qPrintable(checked.out));
+    }
 };
 
 TWB_TEST_MAIN(TestFileSafety)

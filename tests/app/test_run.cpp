@@ -1,5 +1,6 @@
 #include "app/program.h"
 #include "core/host_memory.h"
+#include "formats/npy.h"
 #include "support/test_main.h"
 
 #include <algorithm>
@@ -187,6 +188,19 @@ private Q_SLOTS:
         const auto seen = probeOf(twb.json("r.json"), "seen");
         QTEST(seen.at("elements").get<int>(), "elements");
         QTEST((seen.contains("mean") ? seen.at("mean") : seen.at("value")).get<double>(), "mean");
+    }
+
+    void integersKeepAllDigits() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId c = maker.node("Constant", "c", "cpu", {{"dtype", std::string("i64")}, {"value", 1.0}});
+        maker.node("Probe", "seen", "cpu", {}, {c});
+        twb.save("a.twb", maker);
+        const Ended ended = twb.run({"run", "a.twb", "--quiet", "--set", "c.value=[9007199254740993, -3]",
+                                     "--output", "seen=out.npy"});
+        QCOMPARE(ended.err, "");
+        QCOMPARE(readNpy(twb.file("out.npy").toStdString()).toIntegers(),
+                 (std::vector<std::int64_t>{9007199254740993, -3}));
     }
 
     void wrongSettings_data() {
