@@ -120,11 +120,15 @@ PortSpec hostBound(std::string name, std::string argument) {
 void addRectifiers(std::vector<Op>& table) {
     Op leaky = makeActivation("LeakyRelu", 16, "Negative numbers are scaled down",
                               "Y = X < 0 ? alpha · X : X", 2, viaFloat<alphaKernel<element::LeakyRelu>>);
+    leaky.element = {"LeakyRelu", {"alpha"}};
+    leaky.torch = "F.leaky_relu({0}, {alpha})";
     leaky.attributes = {numberAttribute("alpha", 0.01, "Slope below 0")};
     table.push_back(std::move(leaky));
 
     Op prelu = makeOp("PRelu", "Activation", 16, "Negative numbers are scaled by a learned slope",
                       "Y = X < 0 ? slope · X : X");
+    prelu.element = {"PRelu"};
+    prelu.torch = "torch.where({0} < 0, {1} * {0}, {0})";
     prelu.inputs = {port("X", "self", kMatrixTypes, "T"), port("slope", "weight", kMatrixTypes, "T")};
     prelu.outputs = {port("Y", "", kMatrixTypes, "T")};
     prelu.elementwise = true;
@@ -138,6 +142,8 @@ void addRectifiers(std::vector<Op>& table) {
     Op thresholded =
         makeActivation("ThresholdedRelu", 22, "Sets numbers up to alpha to 0", "Y = X > alpha ? X : 0", 1,
                        viaFloat<alphaKernel<element::ThresholdedRelu>>);
+    thresholded.element = {"ThresholdedRelu", {"alpha"}};
+    thresholded.torch = "torch.where({0} > {alpha}, {0}, 0)";
     thresholded.attributes = {numberAttribute("alpha", 1, "Threshold")};
     table.push_back(std::move(thresholded));
 
@@ -158,6 +164,7 @@ void addRectifiers(std::vector<Op>& table) {
     Op shrink = makeUnary(
         "Shrink", "Activation", 9, "Sets numbers near 0 to 0 and moves others towards 0 by bias",
         "Y = X < −lambd ? X + bias : X > lambd ? X − bias : 0", kNumbers, 3, viaFloat<shrinkKernel>);
+    shrink.element = {"Shrink", {"bias", "lambd"}};
     shrink.inputs[0].name = "input";
     shrink.outputs[0].name = "output";
     shrink.attributes = {numberAttribute("bias", 0, "Distance by which numbers move towards 0"),
@@ -169,11 +176,14 @@ void addRectifiers(std::vector<Op>& table) {
 void addExponentialUnits(std::vector<Op>& table) {
     Op elu = makeActivation("Elu", 22, "Exponential linear unit", "Y = X < 0 ? alpha · (e ^ X − 1) : X", 12,
                             viaFloat<alphaKernel<element::Elu>>);
+    elu.element = {"Elu", {"alpha"}};
+    elu.torch = "F.elu({0}, {alpha})";
     elu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
     table.push_back(std::move(elu));
 
     Op selu = makeActivation("Selu", 22, "Self-normalising exponential linear unit",
                              "Y = gamma · (X > 0 ? X : alpha · (e ^ X − 1))", 12, viaFloat<seluKernel>);
+    selu.element = {"Selu", {"alpha", "gamma"}};
     selu.attributes = {numberAttribute("alpha", 1.67326319217681884765625, "Factor of the exponential part"),
                        numberAttribute("gamma", 1.05070102214813232421875, "Factor of everything")};
     table.push_back(std::move(selu));
@@ -181,6 +191,8 @@ void addExponentialUnits(std::vector<Op>& table) {
     Op celu = makeActivation("Celu", 12, "Continuously differentiable exponential linear unit",
                              "Y = max(0, X) + min(0, alpha · (e ^ (X / alpha) − 1))", 13,
                              alphaKernel<element::Celu>);
+    celu.element = {"Celu", {"alpha"}};
+    celu.torch = "F.celu({0}, {alpha})";
     celu.inputs[0].types = DTypeSet{DType::f32};
     celu.outputs[0].types = DTypeSet{DType::f32};
     celu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
@@ -188,25 +200,36 @@ void addExponentialUnits(std::vector<Op>& table) {
 
     table.push_back(makeActivation("Softplus", 22, "A smooth Relu", "Y = ln(1 + e ^ X)", 25,
                                    viaFloat<unaryFloatKernel<element::Softplus>>));
+    table.back().element = {"Softplus"};
+    table.back().torch = "F.softplus({0})";
     table.push_back(makeActivation("Softsign", 22, "Maps numbers into −1 … 1", "Y = X / (1 + |X|)", 3,
                                    viaFloat<unaryFloatKernel<element::Softsign>>));
+    table.back().element = {"Softsign"};
+    table.back().torch = "F.softsign({0})";
     table.push_back(makeActivation("Mish", 22, "Self-regularised smooth activation",
                                    "Y = X · tanh(ln(1 + e ^ X))", 40,
                                    viaFloat<unaryFloatKernel<element::Mish>>));
+    table.back().element = {"Mish"};
+    table.back().torch = "F.mish({0})";
     // In ONNX since opset 24.
     Op swish = makeActivation("Swish", 24, "Smooth activation; with alpha 1 PyTorch's SiLU",
                               "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
+    swish.element = {"Swish", {"alpha"}};
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));
 
     Op hardSigmoid = makeActivation("HardSigmoid", 22, "Piecewise linear approximation of Sigmoid",
                                     "Y = max(0, min(1, alpha · X + beta))", 4, viaFloat<hardSigmoidKernel>);
+    hardSigmoid.element = {"HardSigmoid", {"alpha", "beta"}};
+    hardSigmoid.torch = "torch.clamp({alpha} * {0} + {beta}, 0, 1)";
     hardSigmoid.attributes = {numberAttribute("alpha", 0.2, "Slope"),
                               numberAttribute("beta", 0.5, "Result at 0")};
     table.push_back(std::move(hardSigmoid));
     table.push_back(makeActivation("HardSwish", 22, "Piecewise linear approximation of Swish",
                                    "Y = X · max(0, min(1, X / 6 + 1 / 2))", 5,
                                    viaFloat<unaryFloatKernel<element::HardSwish>>));
+    table.back().element = {"HardSwish"};
+    table.back().torch = "F.hardswish({0})";
 }
 
 } // namespace
@@ -214,9 +237,13 @@ void addExponentialUnits(std::vector<Op>& table) {
 void addActivations(std::vector<Op>& table) {
     table.push_back(makeUnary("Relu", "Activation", 14, "Sets negative numbers to 0", "Y = max(0, X)",
                               kSigned, 1, viaFloat<unaryNumberKernel<element::Relu>>));
+    table.back().element = {"Relu"};
+    table.back().torch = "torch.relu({0})";
 
     Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
                         "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, viaFloat<geluKernel>);
+    gelu.element = {"Gelu", {"approximate"}};
+    gelu.torch = "F.gelu({0}, approximate={approximate})";
     gelu.attributes = {choiceAttribute("approximate", "none", {"none", "tanh"},
                                        "none: by the error function; tanh: the approximation by tanh")};
     gelu.tolerance = {1e-6, 1e-6};
@@ -224,11 +251,15 @@ void addActivations(std::vector<Op>& table) {
 
     Op sigmoid = makeUnary("Sigmoid", "Activation", 13, "Maps numbers into 0 … 1", "Y = 1 / (1 + exp(−X))",
                            kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
+    sigmoid.element = {"Sigmoid"};
+    sigmoid.torch = "torch.sigmoid({0})";
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
     Op tanh = makeUnary("Tanh", "Activation", 13, "Maps numbers into −1 … 1", "Y = tanh(X)", kFloats, 15,
                         viaFloat<unaryFloatKernel<element::Tanh>>);
+    tanh.element = {"Tanh"};
+    tanh.torch = "torch.tanh({0})";
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
 

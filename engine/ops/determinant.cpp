@@ -51,6 +51,7 @@ void detKernel(const KernelContext& ctx) {
 void addDeterminant(std::vector<Op>& table) {
     Op op = makeOp("Det", "Linear algebra", 22, "The determinant of each of a stack of square matrices",
                    "Y = det X");
+    op.torch = "torch.linalg.det({0})";
     op.inputs = {port("X", "A", kFloats, "T")};
     op.outputs = {port("Y", "", kFloats, "T")};
     op.tolerance = {1e-5, 1e-5};

@@ -188,4 +188,12 @@ struct GeluTanh {
     }
 };
 
+/// ONNX's Gelu: the choices of its attribute.
+struct Gelu {
+    int approximate; ///< 0: none, 1: tanh
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+        return approximate == 1 ? GeluTanh{}(x) : GeluErf{}(x);
+    }
+};
+
 } // namespace twb::element

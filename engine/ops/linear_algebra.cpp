@@ -316,6 +316,7 @@ void gemmKernel(const KernelContext& ctx) {
 void addLinearAlgebra(std::vector<Op>& table) {
     Op matMul = makeOp("MatMul", "Linear algebra", 13,
                        "Matrix product as NumPy's matmul: vectors, matrices, batches", "Y = A × B");
+    matMul.torch = "{0} @ {1}";
     matMul.inputs = {port("A", "self", kMatrixTypes, "T"), port("B", "mat2", kMatrixTypes, "T")};
     matMul.outputs = {port("Y", "", kMatrixTypes, "T")};
     matMul.mixedInputs = mixedFactors;

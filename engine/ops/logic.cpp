@@ -74,28 +74,40 @@ Op makeComparison(std::string name, int opset, std::string doc, std::string form
 void addLogic(std::vector<Op>& table) {
     table.push_back(makeComparison("Greater", 13, "Whether A is greater than B; false for NaN", "C = (A > B)",
                                    viaFloat<compareKernel<element::Greater>>));
+    table.back().torch = "{0} > {1}";
     table.push_back(makeComparison("GreaterOrEqual", 16,
                                    "Whether A is greater than or equal to B; false for NaN", "C = (A ≥ B)",
                                    viaFloat<compareKernel<element::GreaterOrEqual>>));
+    table.back().torch = "{0} >= {1}";
     table.push_back(makeComparison("Less", 13, "Whether A is less than B; false for NaN", "C = (A < B)",
                                    viaFloat<compareKernel<element::Less>>));
+    table.back().torch = "{0} < {1}";
     table.push_back(makeComparison("LessOrEqual", 16, "Whether A is less than or equal to B; false for NaN",
                                    "C = (A ≤ B)", viaFloat<compareKernel<element::LessOrEqual>>));
+    table.back().torch = "{0} <= {1}";
 
     table.push_back(makeLogic("And", 7, "Logical and", "C = A ∧ B", kBool, boolKernel<element::And>));
+    table.back().torch = "{0} & {1}";
     table.push_back(makeLogic("Or", 7, "Logical or", "C = A ∨ B", kBool, boolKernel<element::Or>));
+    table.back().torch = "{0} | {1}";
     table.push_back(
         makeLogic("Xor", 7, "Logical exclusive or", "C = A ⊕ B", kBool, boolKernel<element::Xor>));
+    table.back().torch = "{0} ^ {1}";
     table.push_back(makeUnary("Not", "Logic", 1, "Logical not", "Y = ¬X", kBool, 1, notKernel));
+    table.back().torch = "~{0}";
 
     table.push_back(
         makeLogic("BitwiseAnd", 18, "Bitwise and", "C = A & B", kIntegers, bitsKernel<element::BitwiseAnd>));
+    table.back().torch = "{0} & {1}";
     table.push_back(
         makeLogic("BitwiseOr", 18, "Bitwise or", "C = A | B", kIntegers, bitsKernel<element::BitwiseOr>));
+    table.back().torch = "{0} | {1}";
     table.push_back(makeLogic("BitwiseXor", 18, "Bitwise exclusive or", "C = A ^ B", kIntegers,
                               bitsKernel<element::BitwiseXor>));
+    table.back().torch = "{0} ^ {1}";
     table.push_back(
         makeUnary("BitwiseNot", "Logic", 18, "Bitwise not", "Y = ~X", kIntegers, 1, bitwiseNotKernel));
+    table.back().torch = "~{0}";
     Op shift = makeLogic("BitShift", 11, "Shifts bits to the left or right; bits shifted out are lost",
                          "Z = X ≪ Y or X ≫ Y", kUnsignedIntegers, bitShiftKernel);
     shift.inputs = {port("X", "self", kUnsignedIntegers, "T"), port("Y", "other", kUnsignedIntegers, "T")};

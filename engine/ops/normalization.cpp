@@ -419,6 +419,7 @@ void addNormalizations(std::vector<Op>& table) {
     Op lp =
         makeNormalization("LpNormalization", 22,
                           "Divides by the p-norm along an axis, as PyTorch's normalize", "Y = X / ‖X‖ₚ", 4);
+    lp.torch = "F.normalize({0}, {p}, {axis}, eps=1e-30)";
     lp.inputs = {port("input", "input", kFloats, "T")};
     lp.outputs = {port("output", "", kFloats, "T")};
     AttributeSpec power = integerAttribute("p", 2, "The norm's power: 1 or 2");
@@ -432,6 +433,8 @@ void addNormalizations(std::vector<Op>& table) {
     Op meanVariance = makeNormalization("MeanVarianceNormalization", 13,
                                         "Normalises the elements along some axes to mean 0 and variance 1",
                                         "Y = (X − mean) / (√var + 1e-9)", 8);
+    meanVariance.torch =
+        "({0} - {0}.mean({axes}, True)) / (torch.sqrt({0}.var({axes}, unbiased=False, keepdim=True)) + 1e-9)";
     meanVariance.inputs = {port("X", "input", kFloats, "T")};
     meanVariance.outputs = {port("Y", "", kFloats, "T")};
     AttributeSpec axes = integersAttribute("axes", "Axes over which mean and variance are taken");

@@ -96,6 +96,14 @@ enum class ChannelsLast : std::uint8_t {
     wanted,
 };
 
+/// A struct of ops/element_functions.h, which kernels that compute several ops per element call by name.
+struct ElementFunction {
+    std::string_view name; ///< "LeakyRelu"; empty: the op has none
+    /// The attributes that initialize its members, in their order. An enumeration gives the index of its
+    /// choice.
+    std::array<std::string_view, 2> parameters{};
+};
+
 /// One entry of the op table. The palette, the inspector, `twb ops`, the validator and the tests derive from
 /// it.
 struct Op {
@@ -131,6 +139,11 @@ struct Op {
                        const Attributes& attributes)>
         cost;
     HostKernel kernel = nullptr;
+
+    ElementFunction element;
+    /// PyTorch's expression: `{0}` is input 0, `{alpha}` an attribute. Empty if PyTorch has none, or if it
+    /// depends on more than that; formats/pytorch then composes it.
+    std::string_view torch;
 
     const AttributeSpec* attribute(std::string_view name) const noexcept;
     /// The number of input ports with `edges` connected: a variadic input counts once per edge.

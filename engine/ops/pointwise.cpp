@@ -174,12 +174,19 @@ Op makeBinary(std::string name, int opset, std::string doc, std::string formula,
 void addPointwise(std::vector<Op>& table) {
     table.push_back(makeBinary("Add", 14, "Sum of two tensors, with broadcasting", "C = A + B",
                                viaFloat<binaryKernel<element::Add>>));
+    table.back().element = {"Add"};
+    table.back().torch = "{0} + {1}";
     table.push_back(makeBinary("Sub", 14, "Difference of two tensors, with broadcasting", "C = A − B",
                                viaFloat<binaryKernel<element::Sub>>));
+    table.back().element = {"Sub"};
+    table.back().torch = "{0} - {1}";
     table.push_back(makeBinary("Mul", 14, "Elementwise product, with broadcasting", "C = A · B",
                                viaFloat<binaryKernel<element::Mul>>));
+    table.back().element = {"Mul"};
+    table.back().torch = "{0} * {1}";
     table.push_back(makeBinary("Div", 14, "Elementwise quotient; truncated for integers", "C = A / B",
                                viaFloat<divKernel>));
+    table.back().element = {"Div"};
 
     Op mod = makeBinary("Mod", 13, "Remainder of a division; integer division by zero is an error",
                         "C = A − B · ⌊A / B⌋", viaFloat<modKernel>);
@@ -201,23 +208,34 @@ void addPointwise(std::vector<Op>& table) {
 
     table.push_back(makeUnary("Neg", "Pointwise", 13, "The negated number", "Y = −X", kSigned, 1,
                               viaFloat<unaryNumberKernel<element::Neg>>));
+    table.back().element = {"Neg"};
+    table.back().torch = "-{0}";
     table.push_back(makeUnary("Abs", "Pointwise", 13, "The absolute value", "Y = |X|", kNumbers, 1,
                               viaFloat<unaryNumberKernel<element::Abs>>));
+    table.back().element = {"Abs"};
+    table.back().torch = "torch.abs({0})";
     Op exp = makeUnary("Exp", "Pointwise", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
                        viaFloat<unaryFloatKernel<element::Exp>>);
+    exp.element = {"Exp"};
+    exp.torch = "torch.exp({0})";
     exp.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(exp));
     Op log = makeUnary("Log", "Pointwise", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10,
                        viaFloat<unaryFloatKernel<element::Log>>);
+    log.element = {"Log"};
+    log.torch = "torch.log({0})";
     log.tolerance = {1e-6, 1e-7};
     table.push_back(std::move(log));
     Op sqrt = makeUnary("Sqrt", "Pointwise", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2,
                         viaFloat<unaryFloatKernel<element::Sqrt>>);
+    sqrt.element = {"Sqrt"};
+    sqrt.torch = "torch.sqrt({0})";
     sqrt.tolerance = {1.2e-7, 0};
     table.push_back(std::move(sqrt));
 
     Op equal = makeBinary("Equal", 19, "Whether two elements are equal; NaN equals nothing", "C = (A = B)",
                           viaFloat<equalKernel>);
+    equal.torch = "{0} == {1}";
     equal.inputs = {port("A", "self", kAll, "T"), port("B", "other", kAll, "T")};
     equal.outputs = {port("C", "", DTypeSet{DType::boolean})};
     equal.inPlace = {};
@@ -227,6 +245,7 @@ void addPointwise(std::vector<Op>& table) {
 
     Op where = makeOp("Where", "Pointwise", 16, "X where the condition is true, else Y, with broadcasting",
                       "output = condition ? X : Y");
+    where.torch = "torch.where({0}, {1}, {2})";
     where.inputs = {port("condition", "condition", DTypeSet{DType::boolean}), port("X", "self", kAll, "T"),
                     port("Y", "other", kAll, "T")};
     where.outputs = {port("output", "", kAll, "T")};

@@ -200,6 +200,7 @@ void addSelectionOps(std::vector<Op>& table) {
 
     Op nonZero =
         makeOp("NonZero", "Selection", 13, "Indices of the nonzero elements, one column per element");
+    nonZero.torch = "torch.nonzero({0}).t()";
     nonZero.inputs = {port("X", "self", kAll)};
     nonZero.inputs[0].shapesOutput = true;
     nonZero.outputs = {port("Y", "", DTypeSet{DType::i64})};

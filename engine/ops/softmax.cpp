@@ -157,11 +157,13 @@ void addSoftmax(std::vector<Op>& table) {
     Op softmax =
         makeAlongAxis("Softmax", "Normalised exponentials, with sum 1 along an axis", "Y = exp(X) / Σ exp(X)",
                       "Axis along which the sum is 1", 15, viaFloat<alongAxisKernel<Softmax>>);
+    softmax.torch = "torch.softmax({0}, {axis})";
     softmax.tolerance = {2e-6, 1e-7};
     table.push_back(std::move(softmax));
     Op logSoftmax = makeAlongAxis("LogSoftmax", "Logarithm of Softmax, computed without loss of precision",
                                   "Y = X − ln Σ exp(X)", "Axis of the Softmax", 15,
                                   viaFloat<alongAxisKernel<LogSoftmax>>);
+    logSoftmax.torch = "torch.log_softmax({0}, {axis})";
     logSoftmax.tolerance = {2e-6, 2e-6};
     table.push_back(std::move(logSoftmax));
     table.push_back(makeAlongAxis("Hardmax", "1 at the first of the largest elements along an axis, else 0",

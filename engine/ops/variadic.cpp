@@ -84,8 +84,10 @@ Op makeVariadic(std::string name, int opset, std::string doc, std::string formul
 void addVariadic(std::vector<Op>& table) {
     table.push_back(makeVariadic("Max", 13, "Elementwise maximum; NaN counts as the largest",
                                  "Y = max(X₀, X₁, …)", kNumbers, "max", viaFloat<foldNumbers<element::Max>>));
+    table.back().element = {"Max"};
     table.push_back(makeVariadic("Min", 13, "Elementwise minimum; NaN counts as the smallest",
                                  "Y = min(X₀, X₁, …)", kNumbers, "min", viaFloat<foldNumbers<element::Min>>));
+    table.back().element = {"Min"};
     Op sum = makeVariadic("Sum", 13, "Sum of any number of tensors, with broadcasting", "Y = X₀ + X₁ + …",
                           kFloats, "sum", viaFloat<sumKernel>);
     sum.tolerance = {1e-6, 1e-6};

@@ -31,15 +31,12 @@ private:
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
         StepGroup group{OpChain::Kind::product, {step.index}, {}};
         const Step* last = &step;
-        if (const Step* const add = hasRow ? nullptr : next(*last, "Add"); add && mayAdd(*add, *last)) {
+        if (const Step* const add = next(*last); add && !hasRow && mayAdd(*add, *last)) {
             group.steps.push_back(add->index);
             last = add;
         }
-        for (const char* activation : {"Relu", "Gelu"})
-            if (const Step* const end = next(*last, activation)) {
-                group.steps.push_back(end->index);
-                break;
-            }
+        if (const Step* const activation = next(*last); activation && activation->inputs.size() == 1)
+            group.steps.push_back(activation->index);
         if (group.steps.size() < 2) return std::nullopt;
         for (const std::uint32_t index : group.steps)
             for (const std::uint32_t v : m_plan.steps[index].inputs) {
@@ -70,20 +67,23 @@ private:
         return beta == 1 && isRowOf(shapeOf(step.inputs[2]), shapeOf(step.outputs[0]));
     }
 
-    /// The next step that can be fused after `before`: an epilogue with this op.
-    const Step* next(const Step& before, const char* op) const {
+    /// The next step, if the backend can fuse it as an epilogue after `before`.
+    const Step* next(const Step& before) const {
         const std::uint32_t v = before.outputs[0];
         if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
         const Step& step = m_plan.steps[m_readers[v]];
-        if (!step.op || step.op->name != op || m_isTaken[step.index] || step.stream != before.stream ||
+        if (!step.op || m_isTaken[step.index] || step.stream != before.stream ||
             !mayShareLaunch(m_plan, step) || !(shapeOf(step.outputs[0]) == shapeOf(v)))
             return nullptr;
         const Backend& backend = m_plan.devices.at(m_plan.streams[step.stream].device);
-        return backend.endsProduct(op, step.attributes, m_plan.values[v].type.dtype) ? &step : nullptr;
+        return backend.endsProduct(step.op->name.c_str(), step.attributes, m_plan.values[v].type.dtype)
+                   ? &step
+                   : nullptr;
     }
 
     /// A row for a matrix product, a tensor of the result's shape for a convolution.
     bool mayAdd(const Step& add, const Step& product) const {
+        if (add.inputs.size() != 2) return false;
         const std::uint32_t v = product.outputs[0];
         const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];
         if (other == v) return false;

@@ -303,11 +303,6 @@ std::string eyeLike(const Call& call) {
 } // namespace
 
 void addArrays(Writers& table) {
-    const auto pattern = [&](const char* op, const char* text) {
-        table[op] = [text](const Call& call) { return call.filled(text); };
-    };
-    pattern("MatMul", "{0} @ {1}");
-    pattern("Det", "torch.linalg.det({0})");
     table["Gemm"] = product;
     table["Einsum"] = [](const Call& call) {
         return inItsType(call, fmt::format("torch.einsum({}, {})",

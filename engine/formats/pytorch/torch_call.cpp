@@ -1,5 +1,7 @@
 #include "formats/pytorch/torch_call.h"
 
+#include "ops/op_table.h"
+
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
@@ -184,6 +186,9 @@ std::string tupleOf(const std::vector<std::int64_t>& values) {
 const Writers& writers() {
     static const Writers table = [] {
         Writers all;
+        for (const Op& op : opTable())
+            if (!op.torch.empty())
+                all[op.name] = [pattern = op.torch](const Call& call) { return call.filled(pattern); };
         for (auto* add : {addPointwise, addArrays, addIndexing, addLayers, addSequences}) add(all);
         return all;
     }();

@@ -99,10 +99,10 @@ std::string tupleOf(const std::vector<std::int64_t>& values);
 using Writer = std::function<std::string(const Call&)>;
 using Writers = std::unordered_map<std::string_view, Writer>;
 
-/// The table of ops. An op without an entry cannot be exported.
+/// The writer of each op: its Op::torch, or a function of a family below. Other ops cannot be exported.
 const Writers& writers();
 
-// The families, each in its own file.
+// The ops whose expression depends on more than names and attributes.
 void addPointwise(Writers& table);
 void addArrays(Writers& table);
 void addIndexing(Writers& table);

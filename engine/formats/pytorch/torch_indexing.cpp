@@ -74,7 +74,6 @@ void addIndexing(Writers& table) {
         return fmt::format("{}({}, {}, {}, {})", call.helper("one_hot"), call.in(0), call.scalar(1),
                            call.in(2), call.integer("axis"));
     };
-    table["NonZero"] = [](const Call& call) { return call.filled("torch.nonzero({0}).t()"); };
     table["Compress"] = compress;
     table["TopK"] = topK;
     table["Unique"] = unique;

@@ -359,9 +359,6 @@ std::string requantized(const Call& call, const std::string& product, const char
 } // namespace
 
 void addLayers(Writers& table) {
-    const auto pattern = [&](const char* op, const char* text) {
-        table[op] = [text](const Call& call) { return call.filled(text); };
-    };
     table["Conv"] = [](const Call& call) {
         return convolution(call, call.in(0), call.in(1), call.has(2) ? call.in(2) : "", 1);
     };
@@ -407,11 +404,6 @@ void addLayers(Writers& table) {
                                ? "F.group_norm({0}, {num_groups}, {1}, {2}, {epsilon})"
                                : "torch.group_norm({0}, {num_groups}, {1}, {2}, {epsilon})");
     };
-    table["LpNormalization"] = [](const Call& call) {
-        return call.filled("F.normalize({0}, {p}, {axis}, eps=1e-30)");
-    };
-    pattern("MeanVarianceNormalization", "({0} - {0}.mean({axes}, True)) / (torch.sqrt({0}.var({axes}, "
-                                         "unbiased=False, keepdim=True)) + 1e-9)");
     table["LayerNormalization"] = layerNorm;
     table["RMSNormalization"] = rmsNorm;
     table["LRN"] = localResponse;

@@ -91,70 +91,9 @@ std::string cast(const Call& call) {
     return fmt::format("{}.type({})", call.in(0), torchDType(call.out().dtype));
 }
 
-constexpr std::pair<const char*, const char*> kPatterns[] = {
-    {"Relu", "torch.relu({0})"},
-    {"Gelu", "F.gelu({0}, approximate={approximate})"},
-    {"Sigmoid", "torch.sigmoid({0})"},
-    {"Tanh", "torch.tanh({0})"},
-    {"LeakyRelu", "F.leaky_relu({0}, {alpha})"},
-    {"PRelu", "torch.where({0} < 0, {1} * {0}, {0})"},
-    {"ThresholdedRelu", "torch.where({0} > {alpha}, {0}, 0)"},
-    {"Elu", "F.elu({0}, {alpha})"},
-    {"Celu", "F.celu({0}, {alpha})"},
-    {"Softplus", "F.softplus({0})"},
-    {"Softsign", "F.softsign({0})"},
-    {"Mish", "F.mish({0})"},
-    {"HardSigmoid", "torch.clamp({alpha} * {0} + {beta}, 0, 1)"},
-    {"HardSwish", "F.hardswish({0})"},
-    {"Softmax", "torch.softmax({0}, {axis})"},
-    {"LogSoftmax", "torch.log_softmax({0}, {axis})"},
-    {"Add", "{0} + {1}"},
-    {"Sub", "{0} - {1}"},
-    {"Mul", "{0} * {1}"},
-    {"Neg", "-{0}"},
-    {"Abs", "torch.abs({0})"},
-    {"Exp", "torch.exp({0})"},
-    {"Log", "torch.log({0})"},
-    {"Sqrt", "torch.sqrt({0})"},
-    {"Equal", "{0} == {1}"},
-    {"Where", "torch.where({0}, {1}, {2})"},
-    {"Sin", "torch.sin({0})"},
-    {"Cos", "torch.cos({0})"},
-    {"Tan", "torch.tan({0})"},
-    {"Asin", "torch.asin({0})"},
-    {"Acos", "torch.acos({0})"},
-    {"Atan", "torch.atan({0})"},
-    {"Sinh", "torch.sinh({0})"},
-    {"Cosh", "torch.cosh({0})"},
-    {"Asinh", "torch.asinh({0})"},
-    {"Acosh", "torch.acosh({0})"},
-    {"Atanh", "torch.atanh({0})"},
-    {"Floor", "torch.floor({0})"},
-    {"Ceil", "torch.ceil({0})"},
-    {"Round", "torch.round({0})"},
-    {"Sign", "torch.sign({0})"},
-    {"Reciprocal", "torch.reciprocal({0})"},
-    {"IsNaN", "torch.isnan({0})"},
-    {"Greater", "{0} > {1}"},
-    {"GreaterOrEqual", "{0} >= {1}"},
-    {"Less", "{0} < {1}"},
-    {"LessOrEqual", "{0} <= {1}"},
-    {"And", "{0} & {1}"},
-    {"Or", "{0} | {1}"},
-    {"Xor", "{0} ^ {1}"},
-    {"Not", "~{0}"},
-    {"BitwiseAnd", "{0} & {1}"},
-    {"BitwiseOr", "{0} | {1}"},
-    {"BitwiseXor", "{0} ^ {1}"},
-    {"BitwiseNot", "~{0}"},
-    {"Identity", "{0}"},
-};
-
 } // namespace
 
 void addPointwise(Writers& table) {
-    for (const auto& [op, pattern] : kPatterns)
-        table[op] = [pattern = pattern](const Call& call) { return call.filled(pattern); };
     table["Hardmax"] = [](const Call& call) {
         return fmt::format("{}({}, {})", call.helper("hardmax"), call.in(0), call.integer("axis"));
     };

@@ -2,13 +2,14 @@
 
 #include "backends/cuda/kernels/chain_headers.h"
 #include "backends/cuda/kernels/chain_kernel.h"
+#include "ops/op_table.h"
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace twb::cuda {
@@ -19,76 +20,24 @@ static_assert(kChainInputs == kMaxChainInputs);
 /// A number as a C++ literal, bit for bit.
 std::string literal(double value) { return fmt::format("{:a}", value); }
 
-/// The function of an op, and the attributes that are its parameters.
-struct Spelling {
-    std::string_view function;
-    int operands = 1;
-    std::array<std::string_view, 2> parameters{};
-};
-
-const Spelling* spellingOf(std::string_view op) {
-    static const std::map<std::string_view, Spelling> all{
-        {"Abs", {"Abs"}},
-        {"Acos", {"Acos"}},
-        {"Acosh", {"Acosh"}},
-        {"Add", {"Add", 2}},
-        {"Asin", {"Asin"}},
-        {"Asinh", {"Asinh"}},
-        {"Atan", {"Atan"}},
-        {"Atanh", {"Atanh"}},
-        {"Ceil", {"Ceil"}},
-        {"Celu", {"Celu", 1, {"alpha"}}},
-        {"Cos", {"Cos"}},
-        {"Cosh", {"Cosh"}},
-        {"Div", {"Div", 2}},
-        {"Elu", {"Elu", 1, {"alpha"}}},
-        {"Erf", {"Erf"}},
-        {"Exp", {"Exp"}},
-        {"Floor", {"Floor"}},
-        {"Gelu", {"GeluErf"}},
-        {"HardSigmoid", {"HardSigmoid", 1, {"alpha", "beta"}}},
-        {"HardSwish", {"HardSwish"}},
-        {"LeakyRelu", {"LeakyRelu", 1, {"alpha"}}},
-        {"Log", {"Log"}},
-        {"Max", {"Max", 2}},
-        {"Min", {"Min", 2}},
-        {"Mish", {"Mish"}},
-        {"Mul", {"Mul", 2}},
-        {"Neg", {"Neg"}},
-        {"PRelu", {"PRelu", 2}},
-        {"Reciprocal", {"Reciprocal"}},
-        {"Relu", {"Relu"}},
-        {"Round", {"Round"}},
-        {"Selu", {"Selu", 1, {"alpha", "gamma"}}},
-        {"Shrink", {"Shrink", 1, {"bias", "lambd"}}},
-        {"Sigmoid", {"Sigmoid"}},
-        {"Sign", {"Sign"}},
-        {"Sin", {"Sin"}},
-        {"Sinh", {"Sinh"}},
-        {"Softplus", {"Softplus"}},
-        {"Softsign", {"Softsign"}},
-        {"Sqrt", {"Sqrt"}},
-        {"Sub", {"Sub", 2}},
-        {"Swish", {"Swish", 1, {"alpha"}}},
-        {"Tan", {"Tan"}},
-        {"Tanh", {"Tanh"}},
-        {"ThresholdedRelu", {"ThresholdedRelu", 1, {"alpha"}}},
-    };
-    const auto found = all.find(op);
-    return found == all.end() ? nullptr : &found->second;
-}
-
 /// The op's function as an expression; nothing if it has none, or if a parameter is not a literal.
-std::optional<std::string> functionOf(std::string_view op, const Attributes& attributes) {
-    const Spelling* const spelling = spellingOf(op);
-    if (!spelling) return std::nullopt;
-    const bool isTanh = op == "Gelu" && attributes.text("approximate") == "tanh";
-    std::string out = fmt::format("element::{}{{", isTanh ? "GeluTanh" : spelling->function);
-    for (const std::string_view name : spelling->parameters) {
-        if (name.empty()) break;
-        const double value = attributes.number(name);
+std::optional<std::string> functionOf(std::string_view name, const Attributes& attributes) {
+    const Op* const op = findOp(name);
+    if (!op || op->element.name.empty()) return std::nullopt;
+    std::string out = fmt::format("element::{}{{", op->element.name);
+    for (const std::string_view parameter : op->element.parameters) {
+        if (parameter.empty()) break;
+        if (out.back() != '{') out += ", ";
+        const AttributeSpec& spec = *op->attribute(parameter);
+        if (spec.type == AttributeType::enumeration) {
+            const auto choice =
+                std::find(spec.choices.begin(), spec.choices.end(), attributes.text(parameter));
+            out += std::to_string(choice - spec.choices.begin());
+            continue;
+        }
+        const double value = attributes.number(parameter);
         if (!std::isfinite(value)) return std::nullopt;
-        out += (out.back() == '{' ? "" : ", ") + literal(value);
+        out += literal(value);
     }
     return out + "}";
 }
@@ -141,7 +90,7 @@ std::string chainSource(const OpChain& chain, DType dtype) {
         // Max and Min take any number of inputs: the first two, then the result and the next.
         std::string value = fmt::format("element::cast<W>({})", operand(member.operands.at(0)));
         const std::string function = functionOf(member.op, member.attributes).value();
-        if (spellingOf(member.op)->operands == 1) value = fmt::format("{}({})", function, value);
+        if (findOp(member.op)->inputAt(1).name.empty()) value = fmt::format("{}({})", function, value);
         for (std::size_t k = 1; k < member.operands.size(); ++k)
             value = fmt::format("{}({}, element::cast<W>({}))", function, value, operand(member.operands[k]));
         out += fmt::format("        const T y{} = element::cast<T>({});\n", m, value);
