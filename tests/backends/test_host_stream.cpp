@@ -78,7 +78,6 @@ private Q_SLOTS:
     void pingPong();
     void failuresGoToTheGuard();
     void kernelsAndCopiesTakeTheGuardsTurn();
-    void anEmptyTensorIsThere();
     void kernelsShareAsManyThreadsAsWereAskedFor();
     void theVirtualClockTakesWhatTheProfileSays();
     void waitingMovesTheVirtualClock();
@@ -158,26 +157,6 @@ void TestHostStream::pingPong() {
     a.synchronize();
     b.synchronize();
     QCOMPARE(value, std::int64_t{2 * rounds});
-}
-
-void TestHostStream::anEmptyTensorIsThere() {
-    const MeasuredDurations durations;
-    HostStream stream(durations);
-    // An empty tensor has no memory; the second input is not connected.
-    const std::array<TensorView, 2> inputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}},
-                                           TensorView{}};
-    const std::array<TensorView, 1> outputs{TensorView{nullptr, DType::f16, Shape{0, 3}, {3, 1}}};
-    static bool there[3];
-    Launch look = launchOf([](const KernelContext& c) {
-        there[0] = c.inputs[0].data;
-        there[1] = c.inputs[1].data;
-        there[2] = c.outputs[0].data;
-    });
-    look.inputs = inputs;
-    look.outputs = outputs;
-    stream.launch(look);
-    stream.synchronize();
-    QVERIFY(there[0] && !there[1] && there[2]);
 }
 
 void TestHostStream::failuresGoToTheGuard() {

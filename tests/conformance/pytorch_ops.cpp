@@ -291,6 +291,10 @@ void addNamedCases(Cases& cases) {
         {"Max", "empty", {}, {real(Shape{0, 3}), real(Shape{1, 3})}},
         {"GlobalMaxPool", "no elements", {}, {real(Shape{1, 2, 0, 3})}},
         {"GridSample",
+         "cubic over the border",
+         {{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}},
+         {real(Shape{1, 1, 4, 5}), dice.tensor(DType::f32, Shape{1, 6, 6, 2}, -1.6, 1.6)}},
+        {"GridSample",
          "cubic beyond reflections",
          {{"mode", std::string("cubic")}, {"padding_mode", std::string("reflection")}},
          {real(Shape{1, 1, 4, 5}), dice.tensor(DType::f32, Shape{1, 6, 6, 2}, -2.6, 2.6)}},
@@ -311,6 +315,10 @@ void addNamedCases(Cases& cases) {
           whole(Shape{}, {1}, DType::u8), whole(Shape{2, 2}, {5, 6, 7, 8}, DType::u8),
           whole(Shape{}, {0.25}, DType::f32), whole(Shape{}, {2}, DType::u8),
           whole(Shape{}, {0.5}, DType::f32), whole(Shape{}, {3}, DType::u8)}},
+        {"Attention",
+         "cap and mask",
+         {{"softcap", 0.5}, {"is_causal", true}},
+         {real(Shape{1, 1, 3, 4}), real(Shape{1, 1, 3, 4}), real(Shape{1, 1, 3, 2})}},
         {"HannWindow", "one element", {{"size", std::int64_t{1}}, {"periodic", false}}, {}},
     };
     for (const Named& one : all) {

@@ -86,11 +86,7 @@ private Q_SLOTS:
         ledger.add(test::exampleRecords());
         timeline.add(test::exampleRecords());
         timeline.finish();
-        RunReport report;
-        report.plan = plan;
-        report.ledger = &ledger;
-        report.timeline = &timeline;
-        TransferFigures figures = figuresOf(*report.plan, report.ledger, report.timeline)[0];
+        TransferFigures figures = figuresOf(*plan, &ledger, &timeline)[0];
         QVERIFY(figures.direction == CopyDirection::hostToDevice);
         QCOMPARE(figures.linkPeakGBps, 1.0);
         QVERIFY(std::abs(*figures.ofPeakPercent - 100) < 1); // 2560 bytes in 2560 ns over a link of 1 GB/s
@@ -103,15 +99,15 @@ private Q_SLOTS:
         StepRecord waited = done(1, 2, 9000, 11560);
         waited.waitNs = 40;
         ledger.add(std::span(&waited, 1));
-        figures = figuresOf(*report.plan, report.ledger, report.timeline)[0];
+        figures = figuresOf(*plan, &ledger, &timeline)[0];
         QVERIFY(std::abs(*figures.errorPercent - 100) < 1);
         QCOMPARE(figures.queueWaitNs, 40.0);
         plan->transfers[0].setup = true;
-        QVERIFY(!figuresOf(*report.plan, report.ledger, report.timeline)[0].overlapPercent);
+        QVERIFY(!figuresOf(*plan, &ledger, &timeline)[0].overlapPercent);
         plan->transfers[0].source = Device::cuda(0);
-        QVERIFY(figuresOf(*report.plan, report.ledger, report.timeline)[0].direction == CopyDirection::peer);
-        QVERIFY(!figuresOf(*report.plan, report.ledger, report.timeline)[0]
-                     .linkPeakGBps); // the profile has no link between GPUs
+        QVERIFY(figuresOf(*plan, &ledger, &timeline)[0].direction == CopyDirection::peer);
+        QVERIFY(
+            !figuresOf(*plan, &ledger, &timeline)[0].linkPeakGBps); // the profile has no link between GPUs
     }
 };
 

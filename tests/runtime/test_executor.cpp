@@ -33,6 +33,8 @@ private Q_SLOTS:
     void compileRefusesErrors();
     void whatDoesNotNeedAPlaceholderRuns();
     void thePeakIsThatOfTheRun();
+    void emptyTensorsArePresent_data();
+    void emptyTensorsArePresent();
 };
 
 void TestExecutor::runsOnBothKindsOfDevice() {
@@ -401,6 +403,33 @@ void TestExecutor::thePeakIsThatOfTheRun() {
         QVERIFY2(peakOf(8, device) < large / 4, "the peak of a run before it");
         QVERIFY(small > 0);
     }
+}
+
+void TestExecutor::emptyTensorsArePresent_data() {
+    QTest::addColumn<QString>("device");
+    QTest::addColumn<QString>("dtype");
+    for (const char* device : {"cpu", "cuda:0"})
+        for (const char* dtype : {"f16", "bf16", "f32"})
+            QTest::addRow("%s %s", device, dtype) << device << dtype;
+}
+
+/// An empty tensor has no memory, but its kernels must not take it for an absent optional input.
+void TestExecutor::emptyTensorsArePresent() {
+    QFETCH(QString, device);
+    QFETCH(QString, dtype);
+    const std::string lane = device.toStdString();
+    GraphMaker g;
+    const NodeId full = g.node("Full", "full", lane, {{"shape", Ints{0, 3}}, {"dtype", dtype.toStdString()}});
+    const NodeId clip = g.node("Clip", "clip", lane, {}, {full}); // without its optional inputs
+    const NodeId sum = g.node("Add", "sum", lane, {}, {clip, full});
+    const NodeId total = g.node("Concat", "total", lane, {{"axis", std::int64_t{0}}}, {sum, full});
+    g.node("Probe", "seen", lane, {}, {total});
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map, {.keep = {PortRef{total, 0}}});
+    const RunResult result = runToEnd(plan, {.iterations = 2}, nullptr);
+    QVERIFY2(result.status == RunStatus::finished,
+             result.errors.empty() ? "" : result.errors[0].message.c_str());
+    QCOMPARE(result.tensor({total, 0})->shape(), Shape({0, 3}));
 }
 
 TWB_TEST_MAIN(TestExecutor)

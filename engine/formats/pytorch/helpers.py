@@ -424,7 +424,7 @@ def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale
     seen.append(scores)
     masked = scores + bias
     seen.append(masked)
-    weights = torch.softmax(masked, -1).masked_fill(masked.amax(-1, keepdim=True) == float("-inf"), 0)
+    weights = torch.softmax(masked, -1).masked_fill(torch.isneginf(masked).all(-1, keepdim=True), 0)
     seen.append(weights)
     y = weights @ v
     if is_flat:
