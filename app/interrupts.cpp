@@ -52,7 +52,8 @@ void exitOnInterrupt() {
 Interrupts::Interrupts() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw Error(ErrorCode::failed, "the system has no file descriptors left for this program");
+        throw Error(ErrorCode::failed,
+                    "this program has no file descriptors left; raise the limit with ulimit -n");
     readEnd = ends[0];
     writeEnd = ends[1];
     exitOnInterrupt();

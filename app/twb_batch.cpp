@@ -59,11 +59,10 @@ public:
                             m_path.string(), failed.message(),
                             m_kept ? "--report" : "--report or in TMPDIR"));
         if (m_kept && !mayHoldReports(m_path))
-            throw Error(
-                ErrorCode::invalidArgument,
-                fmt::format("--report {}: this folder holds other files, and none of an earlier batch; "
-                            "name a folder for the reports alone",
-                            m_path.string()));
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("--report {}: this folder holds files that no earlier batch wrote; name "
+                                    "an empty or new folder",
+                                    m_path.string()));
     }
     ~ReportFolder() {
         std::error_code ignored;

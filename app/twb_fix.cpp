@@ -88,7 +88,7 @@ ExitCode fix(const FixOptions& options) {
     output.save(placed.graph);
     const Analysis after = analyze(placed.graph, placed.devices, placed.analysis.policy, placed.files.get());
     if (!after.hasErrors()) return ExitCode::fine;
-    printMessage(fmt::format("{} still has {} of other kinds; run `twb check` to list them",
+    printMessage(fmt::format("{} still has {} other than device mismatches; run `twb check` to list them",
                              options.output.path, after.errorCount() == 1 ? "an error" : "errors"));
     return ExitCode::graphErrors;
 }

@@ -82,7 +82,7 @@ ExitCode place(const PlaceOptions& options) {
     }
     for (const auto& use : then.devices)
         if (!use.fits())
-            printMessage(fmt::format("{} would need {}, but has {}", use.device.toString(),
+            printMessage(fmt::format("{} would need {} of memory, but has {}", use.device.toString(),
                                      formatBytes(static_cast<double>(use.plannedBytes)),
                                      formatBytes(static_cast<double>(use.memoryBytes))));
     output.save(moved);

@@ -125,7 +125,7 @@ void print(const std::vector<Case>& cases) {
     }
     printResult(table.toString());
     const Case& first = cases.front();
-    printResult(fmt::format("\nThe critical path of the first, {} of {} steps:\n",
+    printResult(fmt::format("\nCritical path of the first row, {} of {} steps:\n",
                             first.prediction.criticalPath.size(), first.plan->steps.size()));
     constexpr std::size_t kMost = 12;
     TextTable path({left, left, right, left}, 2);

@@ -36,7 +36,7 @@ void settle() {
 void WindowScreenshot::addOptions(QCommandLineParser& parser) {
     parser.addOptions({
         {QStringLiteral("screenshot"),
-         tr("Write a picture of the window with FILE, or of the start page, and exit."),
+         tr("Open FILE, or the start page, write a picture of the window, and exit."),
          QStringLiteral("OUT.png")},
         {QStringLiteral("size"), tr("Size of the picture."), QStringLiteral("WxH"),
          QStringLiteral("1600x1000")},

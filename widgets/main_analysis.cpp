@@ -64,16 +64,16 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
-    })->setToolTip(tr("Finds the fixes with the least predicted time."));
+    })->setToolTip(tr("Finds the fixes that make an iteration fastest, as predicted."));
     addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] {
         reviewPlacement();
-    })->setToolTip(tr("Finds the lanes with the least predicted time. Pinned nodes stay."));
+    })->setToolTip(tr("Finds the lanes that make an iteration fastest, as predicted. Pinned nodes stay."));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
     addAction(menu, tr("Policy &lens…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
         showPolicyLens();
-    })->setToolTip(tr("Lists the edges that fail or are copied under each policy."));
+    })->setToolTip(tr("Lists the edges that fail or cause a copy under each policy."));
     QAction* pin =
         addAction(menu, tr("P&in to lane"), QKeySequence(tr("Ctrl+Alt+K")), [this] { pinSelection(); });
     pin->setToolTip(tr("Proposed fixes and placements do not move a pinned node."));
@@ -106,8 +106,8 @@ void MainWindow::reviewFixes() {
     content.remark =
         tr("Sum of all steps and copies of an iteration: %1. With a To on each edge: %2. %3. Modelled %4.")
             .arg(ms(set.ns), ms(set.insertingNs),
-                 set.isExact ? tr("No set of fixes is below this sum")
-                             : tr("No set of fixes is below %1").arg(ms(set.atLeastNs)),
+                 set.isExact ? tr("No set of fixes has a smaller sum")
+                             : tr("No set of fixes has a sum below %1").arg(ms(set.atLeastNs)),
                  toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
     if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
@@ -154,7 +154,7 @@ void MainWindow::reviewPlacement() {
             tr("Sum of all steps and copies: %1 now, %2 after the moves. %3. Modelled %4.")
                 .arg(ms(proposal.nsNow), ms(proposal.ns),
                      proposal.isExact ? tr("No placement has a smaller sum")
-                                      : tr("No placement is below %1").arg(ms(proposal.atLeastNs)),
+                                      : tr("No placement has a sum below %1").arg(ms(proposal.atLeastNs)),
                      toQt(now.sources));
         if (!then.fits())
             content.remark += QLatin1Char(' ') + tr("This placement exceeds the devices' memory.");
@@ -171,8 +171,8 @@ void MainWindow::showWhatIf() {
     attempt(tr("Cannot predict an iteration"), [this] {
         ReviewDialog::Content content;
         content.title = tr("What if");
-        content.sentence = tr("One predicted iteration of this graph, of its saved version, and with each "
-                              "cuda lane on another GPU.");
+        content.sentence = tr(
+            "Predicted time of an iteration: this graph, its saved version, and this graph on other GPUs.");
         content.columns = {tr("on"),       tr("iteration"), tr("alone"), tr("transfers"),
                            tr("launches"), tr("needs"),     tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
@@ -278,7 +278,7 @@ void MainWindow::showPolicyLens() {
     }
     content.areWords = true;
     content.alarm = tr("fails");
-    content.remark = tr("%1. Guard: %2. Consumers on one device share a copy. Modelled.")
+    content.remark = tr("%1. Guard: %2. Consumers on one device share a copy. Times are modelled.")
                          .arg(sums.join(QStringLiteral("; ")), guardText(guard));
     ReviewDialog(content, this).exec();
 }

@@ -298,9 +298,9 @@ void MainWindow::exportImage() {
         tr("Export image"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")});
     if (path.isEmpty()) return;
     if (!exportPicture(*m_canvas, path))
-        showError(
-            tr("Cannot write the image"),
-            tr("Cannot write %1. Choose a writable folder, and .png, .svg or .pdf as ending.").arg(path));
+        showError(tr("Cannot write the image"),
+                  tr("Cannot write %1. Choose a writable folder and a name that ends in .png, .svg or .pdf.")
+                      .arg(path));
 }
 
 void MainWindow::print() {

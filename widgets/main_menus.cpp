@@ -199,8 +199,8 @@ void MainWindow::buildGraphMenu() {
                                [this] { edit(unfold(m_document.graph(), selectedNodes())); });
     m_disableAction = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")),
                                 [this] { edit(toggleDisabled(m_document.graph(), m_document.selection())); });
-    m_disableAction->setToolTip(tr("A disabled node does not run. Its consumers read its first input of the "
-                                   "same dtype and shape instead; without one they do not run."));
+    m_disableAction->setToolTip(tr("A disabled node does not run. Its consumers read its first input with "
+                                   "the dtype and shape of its output; if there is none, they do not run."));
     // A shortcut of a single letter works only on the canvas; elsewhere the letter is typed.
     m_disableAction->setShortcutContext(Qt::WidgetShortcut);
     m_canvas->QWidget::addAction(m_disableAction);

@@ -88,7 +88,7 @@ void MainWindow::fillModuleMenu(QMenu& menu) {
         const FrameId module = moduleAtHand();
         Delta delta = dissolveModule(m_document.graph(), module);
         if (delta.empty() && module != FrameId::none)
-            m_status->say(tr("This frame is the body of its owner. Delete the owner to remove it."),
+            m_status->say(tr("This frame is the body of a node. Delete that node to remove the frame."),
                           Severity::warning);
         edit(std::move(delta));
     });

@@ -90,7 +90,7 @@ void MainWindow::fillGoMenu(QMenu& menu) {
         // On the canvas only, since other widgets use the arrow keys themselves.
         action->setShortcutContext(Qt::WidgetShortcut);
         action->setToolTip(
-            tr("Selects this neighbour on the canvas. Ctrl and an arrow key move the selection."));
+            tr("Selects this neighbour on the canvas. With Ctrl, an arrow key moves the selected nodes."));
         m_canvas->addAction(action);
     };
     addStep(tr("To the &producer"), Qt::Key_Left, Way::toProducer);

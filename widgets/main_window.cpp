@@ -105,7 +105,7 @@ void MainWindow::buildPanels() {
     auto* history = new QUndoView(&m_document.undoStack());
     history->setObjectName(QStringLiteral("history"));
     history->setAccessibleName(tr("Undo history"));
-    history->setEmptyLabel(tr("Opened state"));
+    history->setEmptyLabel(tr("As opened"));
     history->setToolTip(tr("All changes since the graph was opened. Click one to go back or forward to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
     QWidget* breakpoints = makeBreakpointsPanel();
@@ -292,7 +292,7 @@ void MainWindow::applyFirstFix() {
         break;
     }
     if (!chosen) {
-        m_status->say(tr("No problem has a fix."));
+        m_status->say(tr("None of the problems has a fix."));
         return;
     }
     applyFix(Fix(chosen->fixes.front()));

@@ -83,7 +83,7 @@ bool Recovery::begin() {
 void Recovery::write() {
     if (!m_document.isModified()) return;
     if (!begin()) {
-        Q_EMIT failed(tr("Autosave failed: %1 cannot be written.").arg(m_folder));
+        Q_EMIT failed(tr("Autosave failed: cannot write to %1. Save the graph yourself.").arg(m_folder));
         return;
     }
     const QJsonObject about{{QStringLiteral("path"), m_document.path()},

@@ -159,15 +159,16 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
     m_state.stale = m_edited;
     m_ranWithTf32 = options.allowTf32;
-    m_sentence =
-        m_continuous ? tr("Run %1: running until stopped").arg(m_number) : tr("Run %1: running").arg(m_number);
+    m_sentence = m_continuous ? tr("Run %1: running until stopped").arg(m_number)
+                              : tr("Run %1: running").arg(m_number);
     const QString steps = grouped(qint64(prepared.plan->steps.size()));
     log(Severity::note, m_continuous ? tr("Run %1 started: %2 steps, until stopped").arg(m_number).arg(steps)
                                      : tr("Run %1 started: %2 steps, %3 iterations")
                                            .arg(m_number)
                                            .arg(steps, grouped(options.iterations)));
     if (m_ranWithTf32)
-        log(Severity::note, tr("TF32 allowed: real GPUs may round f32 matmul and convolution."));
+        log(Severity::note,
+            tr("TF32 allowed: real GPUs may round the inputs of f32 matmul and convolution."));
     Q_EMIT started();
     if (!launchOn(prepared.plan, options)) return;
     m_timer.start();

@@ -56,7 +56,7 @@ public:
             break;
         }
         skipSpace();
-        if (m_at != m_text.size()) refuse("its header goes on after its end");
+        if (m_at != m_text.size()) refuse("its header has extra text after the closing brace");
         if (!m_hasType || !m_hasOrder || !m_hasShape)
             refuse("its header must have \"descr\", \"fortran_order\" and \"shape\"");
         checkSize();
@@ -140,7 +140,7 @@ private:
             if (failed == std::errc::result_out_of_range)
                 refuse(fmt::format("dimension {} of its shape overflows 64 bits", dims.size() + 1));
             if (failed != std::errc()) refuseSyntax();
-            if (dim < 0) refuse(fmt::format("a dimension of its shape is {}", dim));
+            if (dim < 0) refuse(fmt::format("a dimension of its shape is {}, but must not be negative", dim));
             m_at = static_cast<std::size_t>(parsed - m_text.data());
             if (m_at < m_text.size() && m_text[m_at] == 'L') ++m_at; // long integers of Python 2
             dims.push_back(dim);
@@ -148,7 +148,7 @@ private:
                 refuse(fmt::format("its shape has more than {} dimensions", kLargestRank));
             if (accept(',')) continue;
             expect(')');
-            if (dims.size() == 1) refuse("its shape is a number in brackets, not a tuple");
+            if (dims.size() == 1) refuse("its shape is written as (n), not as the tuple (n,)");
             break;
         }
         m_header.type.shape = Shape(std::move(dims));

@@ -165,7 +165,7 @@ public:
             endDot();
             return true;
         case In::layoutDots:
-            if (m_parts.routes.back().dots.empty()) refuse("must have at least one dot; otherwise remove it");
+            if (m_parts.routes.back().dots.empty()) refuse("must have at least one dot; remove this entry");
             m_in = In::layoutItems;
             return true;
         default:
@@ -436,7 +436,7 @@ private:
     void endLayoutNumbers() {
         const bool isNode = m_section == Section::nodes;
         if (isNode && m_numbers != (m_isFolded ? 3 : 2))
-            refuse("must be a list of x and y, and of \"folded\" for a node that is drawn in its reader");
+            refuse("must be [x, y], or [x, y, \"folded\"] for a node drawn inside its consumer");
         if (!isNode && m_numbers != 4) refuse("must be a list of x, y, width and height");
         if (!isNode && !(m_list[2] > 0 && m_list[3] >= 0))
             refuse("must have a width above 0 and a height of 0 or more");

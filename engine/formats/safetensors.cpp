@@ -49,8 +49,8 @@ Safetensors::Safetensors(const std::filesystem::path& path, const FileBounds& bo
     for (auto& [name, entry] : header.tensors) {
         const auto bytes = static_cast<std::uint64_t>(entry.type.byteCount());
         if (entry.begin > entry.end || entry.end > available || entry.end - entry.begin != bytes)
-            refuse(path, fmt::format("tensor \"{}\" is {}, which is {} bytes, but its data is said to lie at "
-                                     "[{},{}] of {} bytes",
+            refuse(path, fmt::format("tensor \"{}\" is {}, which needs {} bytes, but its data_offsets are "
+                                     "[{},{}] in {} bytes of data",
                                      name, entry.type.toString(), bytes, entry.begin, entry.end, available));
         if (bytes > 0) spans.emplace_back(entry.begin, entry.end);
         m_offsets[name] = start + entry.begin;

@@ -56,7 +56,7 @@ void inferPRelu(InferContext& ctx) {
     // The slope is broadcast to X's shape; X is never broadcast.
     if (both.rank() != x.shape.rank() || (both.isKnown() && x.shape.isKnown() && both != x.shape))
         ctx.fail("shape-mismatch", 1,
-                 fmt::format("the slope of PRelu must broadcast to X, but is {} beside {}",
+                 fmt::format("the slope of PRelu must broadcast to X, but has shape {} and X has {}",
                              slope.toTorchString(), x.shape.toTorchString()));
     ctx.output(0, x);
 }

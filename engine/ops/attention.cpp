@@ -54,7 +54,7 @@ void inferAttention(InferContext& ctx) {
                      fmt::format("{} must have four axes, but has size {}", ctx.op().inputAt(port).name,
                                  ctx.input(port)->shape.toTorchString()));
     if (!ctx.input(4) != !ctx.input(5))
-        ctx.fail("missing-input", ctx.input(4) ? 5 : 4, "past_key and past_value come together");
+        ctx.fail("missing-input", ctx.input(4) ? 5 : 4, "connect both past_key and past_value, or neither");
     const Sizes s = sizesOf(ctx.attributes(), q, k, v, ctx.input(4) ? &ctx.input(4)->shape : nullptr);
     const Heads key = headsOf(k, ctx.attributes(), "kv_num_heads", 1);
     const Heads value = headsOf(v, ctx.attributes(), "kv_num_heads", 2);

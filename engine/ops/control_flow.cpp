@@ -67,8 +67,8 @@ std::int64_t carriedOf(const InferContext& ctx) {
     const std::int64_t outputs = ctx.attributes().integer("num_outputs");
     if (carried > outputs)
         ctx.fail("attribute", -1,
-                 fmt::format("{} carries {} values, but has {} outputs; each of them is one", ctx.op().name,
-                             carried, outputs));
+                 fmt::format("{} carries {} values, but has {} outputs; each value needs its own output",
+                             ctx.op().name, carried, outputs));
     return carried;
 }
 

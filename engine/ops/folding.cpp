@@ -113,7 +113,8 @@ void inferDeformConv(InferContext& ctx) {
     const std::int64_t groups = ctx.attributes().integer("group");
     const std::int64_t offsetGroups = ctx.attributes().integer("offset_group");
     if (w[0] != kUnknownDim && w[0] % groups != 0)
-        ctx.fail("shape-mismatch", 1, fmt::format("{} results cannot be cut into {} groups", w[0], groups));
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("{} output channels are not divisible into {} groups", w[0], groups));
     const std::int64_t channels = x.shape[1];
     if (channels != kUnknownDim &&
         (channels % groups != 0 || !meets(w[1], channels / groups) || channels % offsetGroups != 0))

@@ -53,8 +53,9 @@ void inferDft(InferContext& ctx) {
     const int rank = x.shape.rank();
     if (rank < 2)
         ctx.fail("shape-mismatch", 0,
-                 fmt::format("DFT needs a signal and the parts of a number, but the input has the shape {}",
-                             x.shape.toTorchString()));
+                 fmt::format(
+                     "DFT needs a signal axis and a last axis of size 1 or 2, but the input has the shape {}",
+                     x.shape.toTorchString()));
     checkNumbers(ctx, x.shape);
     const bool oneSided = ctx.attributes().flag("onesided");
     if (oneSided && ctx.attributes().flag("inverse"))
@@ -70,9 +71,8 @@ void inferDft(InferContext& ctx) {
         const int port = ctx.input(2) ? 2 : -1;
         const int axis = axisOrFail(ctx, element::cast<std::int64_t>(*given), rank, port);
         if (axis == rank - 1)
-            ctx.fail(
-                port < 0 ? "attribute" : "shape-mismatch", port,
-                "the last dimension of DFT's input is the parts of its numbers, which are not transformed");
+            ctx.fail(port < 0 ? "attribute" : "shape-mismatch", port,
+                     "the last dimension of DFT's input holds real and imaginary parts; choose another axis");
         auto& size = dims[static_cast<std::size_t>(axis)];
         if (ctx.isDeferred(1))
             size = kUnknownDim;
@@ -168,7 +168,7 @@ std::optional<std::int64_t> frameLength(const InferContext& ctx) {
     }
     const std::int64_t size = window->shape[0];
     if (size == kUnknownDim) return length;
-    if (size == 0) ctx.fail("shape-mismatch", 2, "a window of no elements lets nothing through");
+    if (size == 0) ctx.fail("shape-mismatch", 2, "the window must have at least one element");
     if (length && *length != size)
         ctx.fail("shape-mismatch", 2,
                  fmt::format("the window has {} elements, but frame_length is {}", size, *length));

@@ -139,10 +139,9 @@ void inferRange(InferContext& ctx) {
         }
     }
     if (!typed)
-        ctx.fail(
-            "missing-input", 0,
-            "Range has the dtype of its inputs and needs one of them; Arange makes a range of numbers that "
-            "are written down");
+        ctx.fail("missing-input", 0,
+                 "Range takes its dtype from its inputs: connect at least one, or use Arange, which has "
+                 "attributes instead");
     if (deferred) {
         ctx.output(0, {typed->dtype, Shape{kUnknownDim}});
         return;

@@ -63,10 +63,11 @@ void oneHotEncoderKernel(const KernelContext& ctx) {
                     y[i * static_cast<std::int64_t>(categories.size()) +
                       static_cast<std::int64_t>(place->second)] = 1;
                 else if (!zeros)
-                    throw Error(ErrorCode::invalidArgument,
-                                fmt::format("{} is none of the {} categories of cats_int64s, and zeros says "
-                                            "that each element is one",
-                                            x[i], categories.size()));
+                    throw Error(
+                        ErrorCode::invalidArgument,
+                        fmt::format(
+                            "{} is not one of the {} categories; set zeros to 1 to encode it as zeros", x[i],
+                            categories.size()));
             }
         });
     });
@@ -88,7 +89,7 @@ void inferLabelEncoder(InferContext& ctx) {
     const bool floatValues = needOneOf(ctx, "values_floats", "values_int64s");
     if (floatKeys != isFloating(x.dtype))
         ctx.fail("attribute", -1,
-                 fmt::format("X holds {}, so its keys stand in {}", name(x.dtype),
+                 fmt::format("X holds {}, so give its keys in the attribute {}", name(x.dtype),
                              floatKeys ? "keys_int64s" : "keys_floats"));
     const std::size_t keys = attributes.numbers(floatKeys ? "keys_floats" : "keys_int64s").size();
     const std::size_t values = attributes.numbers(floatValues ? "values_floats" : "values_int64s").size();

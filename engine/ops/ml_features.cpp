@@ -71,9 +71,9 @@ void inferScaler(InferContext& ctx) {
     needPerFeature(ctx, "offset", offsets);
     needPerFeature(ctx, "scale", scales);
     if (offsets != scales && offsets > 0 && scales > 0)
-        ctx.fail(
-            "attribute", -1,
-            fmt::format("offset and scale must have as many entries, but have {} and {}", offsets, scales));
+        ctx.fail("attribute", -1,
+                 fmt::format("offset and scale must have the same number of entries, but have {} and {}",
+                             offsets, scales));
     ctx.output(0, {DType::f32, ctx.input(0)->shape});
 }
 
@@ -139,7 +139,7 @@ void inferImputer(InferContext& ctx) {
     const bool floats = needOneOf(ctx, "imputed_value_floats", "imputed_value_int64s");
     if (floats != isFloating(x.dtype))
         ctx.fail("attribute", -1,
-                 fmt::format("X holds {}, so what is put into it stands in {}", name(x.dtype),
+                 fmt::format("X holds {}, so give the imputed values in {}", name(x.dtype),
                              floats ? "imputed_value_int64s" : "imputed_value_floats"));
     if (floats)
         needPerFeature(ctx, "imputed_value_floats", ctx.attributes().numbers("imputed_value_floats").size());

@@ -21,10 +21,9 @@ GramPool gramPoolOf(const Attributes& attributes) {
         const auto size = static_cast<std::int64_t>(items.size());
         const std::int64_t end = n < starts.size() ? starts[n] : size;
         if (begin < 0 || begin > end || end > size || (end - begin) % static_cast<std::int64_t>(n) != 0)
-            fail(fmt::format(
-                "ngram_counts says that the {}-grams are items {} to {} of a pool of {}: they must lie "
-                "inside of it, {} items each",
-                n, begin, end, size, n));
+            fail(fmt::format("ngram_counts puts the {}-grams at items {} to {} of a pool of {}: they must "
+                             "lie in the pool and have {} items each",
+                             n, begin, end, size, n));
         for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(n)) {
             const auto first = items.begin() + at;
             pool.grams.emplace(Gram(first, first + static_cast<std::int64_t>(n)), pool.grams.size());

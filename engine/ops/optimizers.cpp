@@ -42,7 +42,7 @@ void inferOptimizer(InferContext& ctx, int states) {
             if (!broadcast(x->shape, type->shape) || x->shape.rank() != type->shape.rank() ||
                 (x->shape.isKnown() && type->shape.isKnown() && x->shape != type->shape))
                 ctx.fail("shape-mismatch", port,
-                         fmt::format("the parameter has the shape {}, but what belongs to it {}",
+                         fmt::format("the parameter has the shape {}, but its gradient or state has {}",
                                      x->shape.toTorchString(), type->shape.toTorchString()));
             if (group != 1) ctx.output((group == 0 ? 0 : group - 1) * count + i, *x);
         }

@@ -37,9 +37,9 @@ void checkFits(const InferContext& ctx, int port, const Shape& whole, bool byRow
     if (both && both->rank() == whole.rank() && (!both->isKnown() || !whole.isKnown() || *both == whole))
         return;
     ctx.fail("shape-mismatch", port,
-             fmt::format("{}: {} must be one number or one a {}, but is {} beside {}", ctx.op().name,
-                         ctx.op().inputAt(port).name, byRow ? "row" : "column", type->shape.toTorchString(),
-                         whole.toTorchString()));
+             fmt::format("{}: {} must be one number or one per {}, but has shape {} for a matrix of {}",
+                         ctx.op().name, ctx.op().inputAt(port).name, byRow ? "row" : "column",
+                         type->shape.toTorchString(), whole.toTorchString()));
 }
 
 /// The operand as i32, minus its zero point.

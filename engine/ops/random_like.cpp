@@ -77,7 +77,8 @@ void inferMultinomial(InferContext& ctx) {
         ctx.fail(
             "shape-mismatch", 0,
             fmt::format("prob_dist must be (batch, classes), but has the shape {}", input.toTorchString()));
-    if (input[1] == 0) ctx.fail("shape-mismatch", 0, "cannot sample from no classes");
+    if (input[1] == 0)
+        ctx.fail("shape-mismatch", 0, "prob_dist has no classes to sample from; it needs at least one");
     ctx.output(
         0, {dtypeOf(ctx.attributes(), "dtype"), Shape{input[0], ctx.attributes().integer("sample_size")}});
 }

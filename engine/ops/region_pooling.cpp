@@ -40,8 +40,9 @@ template <class T> const T* checkedRegions(const DenseInput& rois) {
         if (!isRegionCoordinate(rois.as<T>()[i]))
             throw Error(
                 ErrorCode::invalidArgument,
-                fmt::format("rois has the coordinate {} at {}; give coordinates in the image's elements",
-                            rois.as<T>()[i], i));
+                fmt::format(
+                    "rois has the coordinate {} at index {}; it must be finite, in pixels of the image",
+                    rois.as<T>()[i], i));
     return rois.as<T>();
 }
 

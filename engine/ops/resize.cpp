@@ -154,8 +154,7 @@ bool isEmptyInput(const InferContext& ctx, int port) {
 void inferResize(InferContext& ctx) {
     const TensorType& x = *ctx.input(0);
     if (x.dtype == DType::boolean && ctx.attributes().text("mode") != "nearest")
-        ctx.fail("attribute", -1,
-                 "between true and false there is nothing: resize bool with mode \"nearest\"");
+        ctx.fail("attribute", -1, "bool cannot be interpolated: set mode to \"nearest\"");
     Request request;
     request.axes = axesOf(ctx.attributes(), x.shape.rank());
     const bool crops = ctx.attributes().text("coordinate_transformation_mode") == "tf_crop_and_resize";

@@ -28,7 +28,7 @@ void inferFull(InferContext& ctx) {
 
 void inferFile(InferContext& ctx) {
     if (!ctx.files())
-        ctx.fail("file", -1, "the type of a File is known only where its folder is: save the project first");
+        ctx.fail("file", -1, "the type of a File is read from the project's folder: save the project first");
     ctx.output(0, ctx.files()->typeOf(ctx.attributes().text("path")));
 }
 

@@ -275,8 +275,9 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state || !backend)
         return true;
     if (node.op == "Save" && !facts.device.isCpu()) {
-        Diagnostic d = makeError("unsupported", node.id, -1,
-                                 fmt::format("{} writes a file and runs on cpu only", quoted(node)));
+        Diagnostic d = makeError(
+            "unsupported", node.id, -1,
+            fmt::format("{} writes a file and runs only on cpu; move it to a cpu lane", quoted(node)));
         d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
         add(std::move(d));
         return false;

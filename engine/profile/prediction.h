@@ -50,8 +50,8 @@ struct Prediction {
 };
 
 /// The profiles of these devices and their known errors: "from the figures of AMD EPYC (estimate; error
-/// unknown), NVIDIA L4 (measured by twb calibrate on …; copies off by 4 %, at most 31 %, kernels by 12 %, at
-/// most 60 %)".
+/// unknown), NVIDIA L4 (measured by twb calibrate on …; error of copies: median 4 %, at most 31 %, error of
+/// kernels: median 12 %, at most 60 %)".
 std::string sourcesOf(const DeviceMap& devices);
 
 /// Linear in steps and waits. Bodies of If, Loop and Scan count once.

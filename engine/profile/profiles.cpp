@@ -142,8 +142,8 @@ std::string whyNotReal(Device device) {
 std::shared_ptr<Backend> realDevice(Device device) {
     if (const std::string why = whyNotReal(device); !why.empty())
         throw Error(ErrorCode::missingDevice,
-                    fmt::format("{0} must be a real GPU in this run: {2}; simulate it with "
-                                "--device-map {0}=simulated:{1}, or drop the requirement",
+                    fmt::format("{0} must be a real GPU in this run: {2}; simulate it with --device-map "
+                                "{0}=simulated:{1} and without --require-gpu",
                                 device.toString(), kDefaultProfile, why));
     return cudaDevices().backends[static_cast<std::size_t>(device.index)];
 }
@@ -215,8 +215,8 @@ nlohmann::ordered_json errorsJson(const DeviceProfile& profile) {
 std::string sourceText(const DeviceProfile& profile) {
     const std::string source = profile.source + (profile.source.empty() ? "" : "; ");
     const auto part = [](const char* what, const std::optional<KnownError>& error) {
-        return error ? fmt::format("{} off by {:.0f} %, at most {:.0f} %", what, 100 * error->median,
-                                   100 * error->worst)
+        return error ? fmt::format("error of {}: median {:.0f} %, at most {:.0f} %", what,
+                                   100 * error->median, 100 * error->worst)
                      : fmt::format("error of {} unknown", what);
     };
     if (!profile.copyError && !profile.kernelError) return source + "error unknown";

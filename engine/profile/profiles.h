@@ -36,7 +36,8 @@ std::string profileJson(const DeviceProfile& profile);
 /// "worst" and "count"; null if there are none.
 nlohmann::ordered_json errorsJson(const DeviceProfile& profile);
 /// The source of a profile's figures and their known errors: "NVIDIA L4 datasheet; error unknown", "measured
-/// by twb calibrate on …; copies off by 4 %, at most 31 %, kernels off by 12 %, at most 60 %".
+/// by twb calibrate on …; error of copies: median 4 %, at most 31 %, error of kernels: median 12 %, at most
+/// 60 %".
 std::string sourceText(const DeviceProfile& profile);
 /// The peak rates in TFLOP/s, by dtype.
 nlohmann::ordered_json peaksJson(const DeviceProfile& profile);

@@ -1,7 +1,7 @@
+#include "backends/cuda/kernels/emulated_blocks.h"
 #include "formats/project.h"
 #include "runtime/runs.h"
 #include "support/cuda_host_backend.h"
-#include "support/emulated_blocks.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -48,7 +48,7 @@ private Q_SLOTS:
     void giveWhatTheCpuGives() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);
-        if (inBlocks) emulateBlocks(); // permanently, and so do all rows after it
+        if (inBlocks) cuda::emulateBlocks(); // permanently, and so do all rows after it
         const Graph graph =
             loadProject(std::filesystem::path(TWB_SOURCE_DIR) / "tests/gpu" / (file.toStdString() + ".twb"));
         const auto wanted = probesOf(graph, simulatedMap());

@@ -1,6 +1,5 @@
 #include "backends/cuda/kernels/team.h"
 #include "support/cuda_op_runner.h"
-#include "support/emulated_blocks.h"
 #include "support/host_queue.h"
 #include "support/test_main.h"
 
@@ -77,7 +76,7 @@ class TestTeams : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase() { emulateBlocks(); }
+    void initTestCase() { cuda::emulateBlocks(); }
 
     void teamsAgree() {
         HostQueue queue("Test");

@@ -287,7 +287,7 @@ void TestClassicMl::oneHotEncoder() {
              (Numbers{0, 1, 1, 0}));
     QVERIFY(runError([&] {
                 runOp("OneHotEncoder", strict, {tensorOf(DType::i32, {2}, {2, 5})});
-            }).contains("5 is none of the 2 categories"));
+            }).contains("5 is not one of the 2 categories"));
     QCOMPARE(valuesOf(runOp("OneHotEncoder", {{"cats_int64s", List{0}}},
                             {tensorOf(DType::f64, {3}, {kNaN, kInf, 1e30})})[0]),
              (Numbers{0, 0, 0}));
@@ -441,7 +441,7 @@ void TestClassicMl::refusals_data() {
     row("features", "Scaler", {{"offset", Numbers{1, 2}}}, {4, 3},
         "shape-mismatch: offset has 2 entries, but X has 3 features along its last axis");
     row("uneven", "Scaler", {{"offset", Numbers{1}}, {"scale", Numbers{1, 2}}}, {4, 2},
-        "attribute: offset and scale must have as many entries, but have 1 and 2");
+        "attribute: offset and scale must have the same number of entries, but have 1 and 2");
     row("no row", "Normalizer", {}, {}, "takes rows of features, [N, C], or one row, [C]");
     row("stack", "Normalizer", {}, {2, 2, 2}, "but X has the shape [2, 2, 2]");
     row("no norm", "Normalizer", {{"norm", std::string("L3")}}, {2}, "must be one of MAX, L1, L2");
@@ -449,13 +449,13 @@ void TestClassicMl::refusals_data() {
     row("both", "Imputer", {{"imputed_value_floats", 1.0}, {"imputed_value_int64s", std::int64_t{1}}}, {2},
         "and has both");
     row("of the other kind", "Imputer", {{"imputed_value_int64s", std::int64_t{1}}}, {2},
-        "X holds f32, so what is put into it stands in imputed_value_floats");
+        "X holds f32, so give the imputed values in imputed_value_floats");
     row("dimensions", "FeatureVectorizer", {{"inputdimensions", List{1, 2}}}, {2},
         "inputdimensions has 2 entries for 1 inputs");
     row("no categories", "OneHotEncoder", {}, {2}, "needs a value for its attribute \"cats_int64s\"");
     row("no keys", "LabelEncoder", {{"values_floats", 1.0}}, {2}, "one of keys_floats and keys_int64s");
     row("other keys", "LabelEncoder", {{"keys_int64s", std::int64_t{1}}, {"values_floats", 1.0}}, {2},
-        "X holds f32, so its keys stand in keys_floats");
+        "X holds f32, so give its keys in the attribute keys_floats");
     row("uneven keys", "LabelEncoder", {{"keys_floats", Numbers{1, 2}}, {"values_floats", 1.0}}, {2},
         "there are 2 keys, but 1 values");
     row("coefficients", "LinearRegressor", {{"coefficients", Numbers{1, 2, 3}}, {"targets", std::int64_t{2}}},

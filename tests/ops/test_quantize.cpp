@@ -199,7 +199,7 @@ void TestQuantize::refusals() {
                 inferTypes(
                     "MatMulInteger", {},
                     std::vector<TensorType>{{DType::i8, {2, 3}}, {DType::i8, {3, 4}}, {DType::i8, {3}}});
-            }).contains("must be one number or one a row"));
+            }).contains("must be one number or one per row"));
 }
 
 TWB_TEST_MAIN(TestQuantize)

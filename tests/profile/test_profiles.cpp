@@ -255,7 +255,7 @@ private Q_SLOTS:
             QLatin1String("NVIDIA T4 (NVIDIA T4 Tensor Core GPU datasheet; error unknown)")));
         measured.copyError = KnownError{0.04, 0.314, 36};
         QVERIFY(saidOf(measured).contains(
-            QLatin1String("; copies off by 4 %, at most 31 %, error of kernels unknown)")));
+            QLatin1String("; error of copies: median 4 %, at most 31 %, error of kernels unknown)")));
         measured.kernelError = KnownError{0.125, 2.5, 9};
         const DeviceProfile read = parseProfile(profileJson(measured), "here");
         QCOMPARE(read.copyError->median, 0.04);
@@ -263,7 +263,7 @@ private Q_SLOTS:
         QCOMPARE(read.copyError->count, 36);
         QCOMPARE(read.kernelError->worst, 2.5);
         QVERIFY(saidOf(read).contains(
-            QLatin1String("; copies off by 4 %, at most 31 %, kernels off by 12 %, at most 250 %)")));
+            QLatin1String("; error of copies: median 4 %, at most 31 %, error of kernels: median 12 %, at most 250 %)")));
 
         const auto refused = [&](const char* path, const json& value) {
             json document = json::parse(profileJson(measured));

@@ -1,4 +1,4 @@
-#include "support/emulated_blocks.h"
+#include "backends/cuda/kernels/emulated_blocks.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 
 thread_local constinit dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-namespace twb::test {
+namespace twb::cuda {
 namespace {
 
 constexpr std::size_t kStack = std::size_t{128} << 10;
@@ -202,7 +202,7 @@ void runBlocks(unsigned blocks, dim3 threads, const std::function<void()>& kerne
 
 void emulateBlocks() { isEmulating = true; }
 
-} // namespace twb::test
+} // namespace twb::cuda
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void __syncthreads() { twb::test::Block::own().wait(twb::test::At::blockBarrier); }

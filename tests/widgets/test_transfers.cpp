@@ -79,7 +79,7 @@ private Q_SLOTS:
         Bench bench;
         bench.window->load(sourcePath(kDigits));
         bench.run(20);
-        QCOMPARE(bench.plot.unitText(), QStringLiteral("ms · modelled · predicted dashed"));
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("ms · modelled · dashed: predicted"));
         QTest::mouseClick(bench.segment("bytes/s"), Qt::LeftButton);
         QCOMPARE(bench.plot.unitText(), QStringLiteral("bytes/s of the run · modelled"));
         QVERIFY(action(*bench.window, QStringLiteral("Bytes per second of the run"))->isChecked());
@@ -96,7 +96,7 @@ private Q_SLOTS:
         QVERIFY2(sum > 10 && sum < 200, qPrintable(QString::number(sum)));
         bench.key(Qt::Key_5);
         QCOMPARE(bench.plot.unitText(),
-                 QStringLiteral("ms, all copies so far · modelled · predicted dashed"));
+                 QStringLiteral("ms, all copies so far · modelled · dashed: predicted"));
         // The final total equals the ledger's.
         for (int row = 0; row < 2; ++row) {
             const std::optional<QPointF> last = bench.plot.pixelOf(row, 19);

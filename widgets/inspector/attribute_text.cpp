@@ -41,7 +41,9 @@ TypedValue readIntegers(const QString& text) {
     for (const QString& item : itemsOf(text)) {
         bool ok = false;
         values.push_back(item.toLongLong(&ok));
-        if (!ok) return refuse(tr("“%1” is not a whole number; write sizes as 360, 64.").arg(item));
+        if (!ok)
+            return refuse(
+                tr("“%1” is not a whole number; separate sizes by commas, such as 360, 64.").arg(item));
     }
     return {AttributeValue(std::move(values)), {}};
 }
@@ -52,7 +54,8 @@ TypedValue readNumbers(const QString& text) {
     std::vector<double> values;
     for (const QString& item : items) {
         const std::optional<double> value = toNumber(item);
-        if (!value) return refuse(tr("“%1” is not a number; write values as 1.5, 2.").arg(item));
+        if (!value)
+            return refuse(tr("“%1” is not a number; separate values by commas, such as 1.5, 2.").arg(item));
         values.push_back(*value);
     }
     if (!list) return {AttributeValue(values.front()), {}};

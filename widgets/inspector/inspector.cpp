@@ -240,7 +240,7 @@ void Inspector::showNode(const Node& node) {
     const NodeFacts* facts = m_document.analysis().find(node.id);
     m_device->setDevice(facts ? facts->device : m_document.graph().deviceOf(node));
     if (!op)
-        m_doc->setText(tr("Unknown op. The file keeps it unchanged."));
+        m_doc->setText(tr("Unknown op. It is saved unchanged, but cannot run."));
     else
         m_doc->setText(toQt(op->formula.empty() ? op->doc : op->doc + "\n" + op->formula));
     showAttributes({&node});
@@ -451,7 +451,7 @@ void Inspector::showTensor(PortRef output) {
 
 void Inspector::readTensor(PortRef output) {
     if (m_runs.isRunning() && !m_runs.isStopped()) {
-        m_tensor->setTensor(std::nullopt, tr("Shown after the run."), {});
+        m_tensor->setTensor(std::nullopt, tr("The tensor is shown after the run."), {});
         return;
     }
     const std::optional<Tensor> tensor = m_runs.tensor(output);

@@ -164,7 +164,7 @@ void TensorPanel::fillMenu() {
     menu->addAction(tr("&Save as .npy…"), this, &TensorPanel::saveAsNpy);
     menu->addSeparator();
     menu->addAction(tr("Use as &reference"), this, &TensorPanel::keep)
-        ->setToolTip(tr("Compares the next selected tensor of this shape with this one."));
+        ->setToolTip(tr("Compares the tensors of this shape that you select next with this one."));
     menu->setToolTipsVisible(true);
     m_menu->setMenu(menu);
 }
@@ -287,7 +287,9 @@ void TensorPanel::sayStatistics() {
 
 /// How far the tensor is from the one that is kept; of large ones on a thread of its own.
 void TensorPanel::compareWithKept() {
-    if (!m_kept) return refuse(tr("Choose a reference in the menu beside this, then select another tensor."));
+    if (!m_kept)
+        return refuse(
+            tr("Choose “Use as reference” in the menu beside the view, then select another tensor."));
     if (m_kept.shape() != m_tensor.shape())
         return refuse(
             tr("The reference %1 is %2, this tensor is %3. Select a tensor of the same shape.")

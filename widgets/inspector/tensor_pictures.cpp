@@ -161,7 +161,7 @@ void HistogramView::paintEvent(QPaintEvent*) {
     const QRect line(0, height() - labels + 2, this->width(), labels);
     painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, compact(m_statistics.min));
     painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, compact(m_statistics.max));
-    painter.drawText(line, Qt::AlignHCenter | Qt::AlignVCenter, tr("most %1").arg(grouped(most)));
+    painter.drawText(line, Qt::AlignHCenter | Qt::AlignVCenter, tr("largest bin: %1").arg(grouped(most)));
 }
 
 LineView::LineView(const TensorTableModel& model, QWidget* parent) : QWidget(parent), m_model(model) {

@@ -49,8 +49,9 @@ QString BreakpointModel::text(const NodeBreakpoint& row, int column) const {
     if (node->disabled) return tr("never: the node is disabled");
     const RunFigures* figures = m_runs.figures();
     const bool runs = figures && !m_runs.state().stale;
-    return runs && figures->plan().stepsOf(row.node).empty() ? tr("never: the node has no step of its own")
-                                                             : QString();
+    return runs && figures->plan().stepsOf(row.node).empty()
+               ? tr("never: the run has no separate step for this node")
+               : QString();
 }
 
 QVariant BreakpointModel::data(const QModelIndex& index, int role) const {

@@ -197,7 +197,7 @@ void MemoryStack::paintFrame(QPainter& painter) const {
     drawElided(painter, QRectF(12, 0, area.right() - 12, kHead - 4).toRect(),
                Qt::AlignLeft | Qt::AlignVCenter,
                tr("%1, last iteration%2")
-                   .arg(toQt(m_course->device.toString()), modelled ? tr(" · modelled clock") : QString()));
+                   .arg(toQt(m_course->device.toString()), modelled ? tr(" · modelled times") : QString()));
 }
 
 void MemoryStack::paintBands(QPainter& painter) const {

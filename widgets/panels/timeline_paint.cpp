@@ -50,7 +50,7 @@ void TimelinePanel::paintAxis(QPainter& painter) const {
     painter.setFont(twb::font(TextRole::small));
     painter.drawText(QRectF(kMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
                      (micro ? tr("µs") : tr("ms")) +
-                         (m_model.plan().virtualClock ? tr(", modelled clock") : QString()));
+                         (m_model.plan().virtualClock ? tr(", modelled times") : QString()));
 }
 
 void TimelinePanel::paintRows(QPainter& painter) const {

@@ -364,7 +364,7 @@ QString TransferPlot::unitText() const {
     const auto modelled = std::size_t(
         std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
     if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
-    if (showsPrediction()) parts << tr("predicted dashed");
+    if (showsPrediction()) parts << tr("dashed: predicted");
     if (m_bandPoints > 0)
         parts << tr("band: median to p95 over %1 iterations").arg(grouped(qint64(m_bandPoints * cell)));
     if (m_paused) parts << tr("paused");

@@ -114,8 +114,9 @@ void TransfersPanel::exportPicture() {
     chooseCurves();
     const QString title = tr("Transfers of %1").arg(m_document.title());
     if (!exportPlot(*m_plot, title, path))
-        Q_EMIT failed(tr("Cannot write the picture"),
-                      tr("Cannot write %1. Choose a writable folder, and .png or .svg as ending.").arg(path));
+        Q_EMIT failed(
+            tr("Cannot write the picture"),
+            tr("Cannot write %1. Choose a writable folder and a name that ends in .png or .svg.").arg(path));
 }
 
 void TransfersPanel::exportCsv() {

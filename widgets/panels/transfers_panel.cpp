@@ -82,7 +82,7 @@ QWidget* TransfersPanel::makeSwitches() {
     const std::pair<QString, QString> units[] = {
         {tr("ms"), tr("Plot the time of each transfer")},
         {tr("GB/s"), tr("Plot the rate of each transfer")},
-        {tr("bytes/s"), tr("Plot the bytes per second of the run of each transfer")},
+        {tr("bytes/s"), tr("Plot each transfer's bytes per second of the run")},
         {tr("share"), tr("Plot each transfer's share of the iterations' time")},
         {tr("sum"), tr("Plot the time of all copies so far")}};
     for (int i = 0; i < 5; ++i) {
@@ -105,7 +105,7 @@ QWidget* TransfersPanel::makeSwitches() {
 QWidget* TransfersPanel::makeLedger() {
     m_filter->setObjectName(QStringLiteral("ledgerFilter"));
     m_filter->setAccessibleName(tr("Filter the ledger"));
-    m_filter->setPlaceholderText(tr("Filter by edge, kind, memory or clock …"));
+    m_filter->setPlaceholderText(tr("Filter by edge, kind, memory, or measured or modelled…"));
     m_filter->setClearButtonEnabled(true);
     m_filter->setMaximumWidth(kLedgerWidth);
     m_filter->hide();

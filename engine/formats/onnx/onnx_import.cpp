@@ -37,11 +37,9 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     stream.SetRecursionLimit(kDeepestMessages);
     Message message;
     if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-        refuse(path.string(),
-               fmt::format(
-                   "not an ONNX file, or damaged, or with more than {} bodies inside one another: it does "
-                   "not parse as a protocol buffer",
-                   kDeepestMessages / 3));
+        refuse(path.string(), fmt::format("not a valid protocol buffer: not an ONNX file, damaged, or with "
+                                          "bodies nested more than {} deep",
+                                          kDeepestMessages / 3));
     return message;
 }
 

@@ -63,8 +63,8 @@ External externalOf(const onnx::TensorProto& proto, const fs::path& folder, cons
         refuse(what, fmt::format("its shape needs {} bytes, but its external data has {}", bytes, *length));
     External external{openBeside(folder, location, what), offset};
     if (external.file.size() < bytes || external.file.size() - bytes < offset)
-        refuse(what, fmt::format("{} ends before its data, which has {} bytes from byte {} on", location,
-                                 bytes, offset));
+        refuse(what, fmt::format("{} is too short for the tensor's {} bytes of data from byte {} on",
+                                 location, bytes, offset));
     return external;
 }
 

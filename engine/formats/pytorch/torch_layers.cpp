@@ -119,7 +119,7 @@ Window covered(const Call& call, Window window) {
 std::string maxPool(const Call& call) {
     const int axes = spatialAxes(call);
     if (call.integer("storage_order") != 0 && call.isRead(1))
-        call.refuse("it counts its indices by columns; set storage_order to 0");
+        call.refuse("its indices are column-major; set storage_order to 0");
     const Window window = windowOf(call, call.attributes().integers("kernel_shape"));
     std::string options = named("stride", each(window, &WindowAxis::stride), 0);
     const bool inside =
@@ -131,7 +131,7 @@ std::string maxPool(const Call& call) {
         options += named("padding", each(window, &WindowAxis::padBegin), 0);
         if (call.flag("ceil_mode")) options += ", ceil_mode=True";
     } else if (call.isRead(1)) {
-        call.refuse("its padding, which PyTorch has not, would change the indices that it gives");
+        call.refuse("PyTorch does not support its padding, which changes the indices");
     } else {
         x = fmt::format("F.pad({}, {}, value=float(\"-inf\"))", x, literal(padsOf(covered(call, window))));
     }
@@ -244,7 +244,7 @@ std::string rmsNorm(const Call& call) {
 
 std::string localResponse(const Call& call) {
     if (call.integer("size") % 2 == 0 || call.rank() < 3)
-        call.refuse("PyTorch's local_response_norm centres a window of even size elsewhere");
+        call.refuse("PyTorch's local_response_norm centres an even-sized window differently");
     return call.filled("F.local_response_norm({0}, {size}, {alpha}, {beta}, {bias})");
 }
 
@@ -305,15 +305,15 @@ std::string fold(const Call& call) {
     needsReals(call);
     const auto image = call.integers(1);
     const auto block = call.integers(2);
-    if (!image || !block || image->size() != 2)
-        call.refuse("F.fold gathers images of two axes, of known size");
+    if (!image || !block || image->size() != 2) call.refuse("F.fold supports only 2-D images of known size");
     const auto list = [&](const char* name, std::int64_t usual) {
         return call.hasAttribute(name) ? call.attributes().integers(name)
                                        : std::vector<std::int64_t>(2, usual);
     };
     std::vector<std::int64_t> pads =
         call.hasAttribute("pads") ? call.attributes().integers("pads") : std::vector<std::int64_t>(4, 0);
-    if (pads[0] != pads[2] || pads[1] != pads[3]) call.refuse("F.fold pads both ends alike");
+    if (pads[0] != pads[2] || pads[1] != pads[3])
+        call.refuse("F.fold supports only equal padding at both ends");
     pads.resize(2);
     return fmt::format("F.fold({}, {}, {}{}{}{})", call.in(0), literal(*image), literal(*block),
                        named("dilation", list("dilations", 1), 1), named("padding", pads, 0),
@@ -369,7 +369,8 @@ void addLayers(Writers& table) {
     };
     table["MatMulInteger"] = matMulInteger;
     table["QLinearMatMul"] = [](const Call& call) {
-        if (call.rank(1) > 0 && call.type(1).shape != Shape{1}) call.refuse("it has a scale for each row");
+        if (call.rank(1) > 0 && call.type(1).shape != Shape{1})
+            call.refuse("PyTorch export does not support a scale for each row");
         return requantized(call,
                            fmt::format("({} @ {})", centred(call, 0, 2, false), centred(call, 3, 5, false)),
                            "{1}.double() * {4}.double() / {6}.double()", 7);
@@ -426,7 +427,8 @@ void addLayers(Writers& table) {
                            call.in(2), call.integer("axis"), torchDType(call.out().dtype));
     };
     table["DequantizeLinear"] = [](const Call& call) {
-        if (call.integer("block_size") != 0) call.refuse("it was quantized in blocks");
+        if (call.integer("block_size") != 0)
+            call.refuse("PyTorch export does not support block quantization");
         return fmt::format("{}({}, {}, {}, {})", call.helper("dequantized"), call.in(0), call.in(1),
                            call.in(2), call.integer("axis"));
     };

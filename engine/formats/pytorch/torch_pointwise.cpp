@@ -55,8 +55,7 @@ std::string dropout(const Call& call) {
     const auto ratio = call.numbers(1);
     const bool drops = (call.has(2) && !training) || (training && training->front() != 0);
     if (drops && !(ratio && ratio->front() == 0))
-        call.refuse("in training it drops what its own generator says, which PyTorch does not have; "
-                    "set training_mode to false");
+        call.refuse("PyTorch cannot reproduce its random dropout in training; set training_mode to false");
     return call.isRead(1) ? call.filled("({0}, torch.ones_like({0}, dtype=torch.bool))")
                           : call.alone(call.in(0));
 }

@@ -17,7 +17,7 @@ std::string recurrent(const Call& call, const char* helper) {
         const std::size_t cells = call.op().name == "RNN" ? 1 : call.op().name == "GRU" ? 2 : 3;
         for (std::size_t i = 0; i < names.size(); ++i)
             if (names[i] != (cells == 1 ? "Tanh" : usual[i % cells]))
-                call.refuse("PyTorch's cells have no activation of one's own choice");
+                call.refuse("PyTorch's recurrent cells do not support custom activations");
     }
     if (call.op().name == "LSTM" && (call.has(7) || call.flag("input_forget")))
         call.refuse("PyTorch's LSTM has no peepholes and no coupled gates");
@@ -31,7 +31,7 @@ std::string recurrent(const Call& call, const char* helper) {
 
 std::string attention(const Call& call) {
     if (call.integer("softmax_precision") != 0 && !isFloating(call.dtype()))
-        call.refuse("its softmax has a precision of its own");
+        call.refuse("PyTorch export does not support softmax_precision here; unset it");
     std::string inputs;
     for (int port = 0; port < 6; ++port) inputs += call.in(port) + ", ";
     const std::string scale = call.hasAttribute("scale") ? literal(*call.attributes().find("scale")) : "None";

@@ -34,8 +34,9 @@ std::string sentenceOf(const Fault& fault) {
     case Fault::badProbability:
         return "probability tensor contains either `inf`, `nan` or element < 0";
     case Fault::badCoordinate:
-        return fmt::format("rois has the coordinate {} at {}; give coordinates in the image's elements",
-                           std::bit_cast<double>(fault.value), fault.size);
+        return fmt::format(
+            "rois has the coordinate {} at index {}; it must be finite, in pixels of the image",
+            std::bit_cast<double>(fault.value), fault.size);
     case Fault::noSuchImage:
         return fmt::format("a region lies in image {}, but the batch has {} images", fault.value, fault.size);
     case Fault::badSequenceLength:
@@ -48,8 +49,7 @@ std::string sentenceOf(const Fault& fault) {
                            "must come from a MaxPool with this kernel, stride and padding",
                            fault.value, fault.size);
     case Fault::noCategory:
-        return fmt::format("{} is none of the {} categories of cats_int64s, and zeros says that each element "
-                           "is one",
+        return fmt::format("{} is not one of the {} categories; set zeros to 1 to encode it as zeros",
                            fault.axis == 1
                                ? fmt::to_string(static_cast<float>(std::bit_cast<double>(fault.value)))
                                : fmt::to_string(std::bit_cast<double>(fault.value)),

@@ -8,7 +8,7 @@
 #include <utility>
 
 #if !defined(__CUDACC__)
-#include "support/emulated_blocks.h" // only the tests compile kernels for the host
+#include "backends/cuda/kernels/emulated_blocks.h"
 #endif
 
 namespace twb::cuda {
@@ -129,7 +129,7 @@ void forEachRow(Queue& queue, std::int64_t rows, std::int64_t length, const F& f
     runRows<<<blocks, threads, 0, streamOf(queue)>>>(rows, f);
     checkLaunch(queue);
 #else
-    test::runBlocks(blocks, threads, [&] { runRows(rows, f); });
+    runBlocks(blocks, threads, [&] { runRows(rows, f); });
 #endif
 }
 

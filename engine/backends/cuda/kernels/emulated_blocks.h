@@ -2,8 +2,9 @@
 
 #include <functional>
 
-// CUDA's thread blocks on the host: the names that kernel sources use, and their emulation. A thread is a
-// fibre of the calling thread; it runs until a barrier that other threads have not reached. Results are
+// CUDA's thread blocks on the host: the names that kernel sources use, and their emulation, for builds
+// without nvcc. Only the tests make such builds; tests/support/emulated_blocks.cpp defines these. A thread is
+// a fibre of the calling thread; it runs until a barrier that other threads have not reached. Results are
 // deterministic. Warps and their threads run in a shuffled order, so that a missing barrier shows.
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
@@ -25,7 +26,7 @@ void __syncwarp();
 unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance);
 // NOLINTEND(bugprone-reserved-identifier)
 
-namespace twb::test {
+namespace twb::cuda {
 
 /// Runs kernel() for the threads of each block, one block after the other. Unless blocks are emulated, one
 /// thread of one block does all the work.
@@ -35,4 +36,4 @@ void runBlocks(unsigned blocks, dim3 threads, const std::function<void()>& kerne
 /// sets this from the start.
 void emulateBlocks();
 
-} // namespace twb::test
+} // namespace twb::cuda
