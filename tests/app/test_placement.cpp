@@ -5,6 +5,9 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+#include <csignal>
+#include <sys/types.h>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -30,6 +33,31 @@ private Q_SLOTS:
         QCOMPARE(json["causes"].toArray().size(), 1);
         QVERIFY(json["modelled"].toBool() && json["exact"].toBool());
         QVERIFY(json["iteration_ms"].toDouble() <= json["iteration_ms_with_to_on_each"].toDouble());
+    }
+
+    /// Ctrl-C ends a long search at once and leaves no file.
+    void fixCanBeInterrupted() {
+        const Program twb;
+        saveProject(largeGraph(100'000, true), twb.fsPath("large.twb"));
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(), {"fix", "large.twb", "-o", "fixed.twb"});
+        QVERIFY(process.waitForStarted());
+        const QString status = QStringLiteral("/proc/%1/status").arg(process.processId());
+        // Bit 1 of the mask: SIGINT has a handler.
+        QTRY_VERIFY_WITH_TIMEOUT(([&] {
+                                     QFile file(status);
+                                     if (!file.open(QIODevice::ReadOnly)) return false;
+                                     const QString text = QString::fromUtf8(file.readAll());
+                                     const QString mask = text.section("SigCgt:", 1).trimmed().left(16);
+                                     return (mask.toULongLong(nullptr, 16) & 2) != 0;
+                                 })(),
+                                 60000);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        const Ended ended = Program::wait(process);
+        QCOMPARE(ended.exit, 130);
+        QCOMPARE(ended.out, "");
+        QVERIFY(!twb.exists("fixed.twb"));
     }
 
     /// The predicted time of a fixed file is the one that `fix` printed, even if nothing is left to fix.
