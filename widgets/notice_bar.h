@@ -21,7 +21,7 @@ public:
     struct Answer {
         QString text;
         std::function<void()> take;
-        bool ends = true; ///< the button answers the question
+        bool ends = true; ///< a click on the button also hides the bar
     };
     /// Replaces the current question.
     void ask(const QString& sentence, std::vector<Answer> answers);

@@ -18,8 +18,9 @@ struct NpyHeader {
     std::uint64_t dataOffset = 0; ///< in bytes from the start of the file
 };
 
-/// Throws Error(io) or Error(badFile) that names the file: not a .npy file, truncated, object or structured
-/// dtype, a shape that overflows or exceeds the file.
+/// Throws Error(io) if the file cannot be read, and Error(badFile) if it is not a .npy file, is truncated,
+/// has an object or structured dtype, or a shape that overflows or exceeds the file. The message names the
+/// file.
 NpyHeader readNpyHeader(const std::filesystem::path& path, const FileBounds& bounds = {});
 /// The tensor, dense and row-major, whatever the order and byte order of the file.
 Tensor readNpy(const std::filesystem::path& path);

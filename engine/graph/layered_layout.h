@@ -12,7 +12,7 @@ namespace twb {
 struct LayoutBox {
     double width = 0;
     double height = 0;
-    double anchor = 0; ///< from its top: the height of its wires
+    double anchor = 0; ///< distance from the top of the box to the point where its wires attach
     int group = -1;    ///< the innermost group that contains it
 };
 

@@ -223,8 +223,8 @@ void addControlFlow(std::vector<Op>& table) {
     scan.infer = inferScan;
     table.push_back(std::move(scan));
 
-    Op carried = makeState(
-        "Carried", "In a body: its input at the first run, then the body's previous result of this index");
+    Op carried = makeState("Carried", "In a body: at the first run its input, later the carried result of "
+                                      "the same index of the previous run");
     carried.inputs = {port("initial", "", kAll)};
     AttributeSpec index = integerAttribute("index", 0, "Index of the owner's result, from 0");
     index.minimum = 0;

@@ -230,8 +230,7 @@ AttributeSpec groupsAttribute(std::string name, std::string doc) {
 
 void addFolding(std::vector<Op>& table) {
     std::vector<AttributeSpec> sliding = slidingAttributes();
-    Op fold = makeOp("Col2Im", "Image", 18,
-                     "Adds windows up to the image that they were taken from, as PyTorch's fold");
+    Op fold = makeOp("Col2Im", "Image", 18, "Sums overlapping windows into an image, as PyTorch's fold");
     fold.inputs = {port("input", "input", kNumbers, "T"), hostPort("image_shape"), hostPort("block_shape")};
     fold.inputs[1].argument = "output_size";
     fold.inputs[2].argument = "kernel_size";
@@ -250,9 +249,10 @@ void addFolding(std::vector<Op>& table) {
     fold.kernel = viaFloat<col2ImKernel>;
     table.push_back(std::move(fold));
 
-    Op deform = makeOp("DeformConv", "Convolution", 22,
-                       "Convolution whose taps are moved by an input, as torchvision's deform_conv2d",
-                       "Y = W ∗ X(p + offset) · mask + B");
+    Op deform =
+        makeOp("DeformConv", "Convolution", 22,
+               "Convolution whose sampling positions are shifted by an input, as torchvision's deform_conv2d",
+               "Y = W ∗ X(p + offset) · mask + B");
     deform.inputs = {port("X", "input", kFloats, "T"), port("W", "weight", kFloats, "T"),
                      port("offset", "offset", kFloats, "T"), optionalPort("B", "bias", kFloats, "T"),
                      optionalPort("mask", "mask", kFloats, "T")};

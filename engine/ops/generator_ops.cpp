@@ -233,7 +233,8 @@ void addGenerators(std::vector<Op>& table) {
     range.kernel = rangeKernel;
     table.push_back(std::move(range));
 
-    Op eye = makeOp("EyeLike", "Tensors", 22, "Ones on a diagonal, zeros beside it, in the shape of a matrix",
+    Op eye = makeOp("EyeLike", "Tensors", 22,
+                    "Ones on a diagonal and zeros elsewhere, in the shape of the given matrix",
                     "output[i, i + k] = 1");
     eye.inputs = {port("input", "self", kAll)};
     eye.outputs = {port("output", "", kAll)};

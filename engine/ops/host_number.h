@@ -6,7 +6,8 @@
 
 namespace twb {
 
-/// A host input with a single number; without a connection, the attribute of the same name is used.
+/// A port that the host reads before the launch (PortSpec::hostValue) and that holds a single number; without
+/// a connection, the attribute of the same name is used.
 PortSpec hostNumber(std::string name, std::string argument, DTypeSet types);
 
 /// The host number as far as infer() knows it: nothing if it is absent or known only at run time. Fails if it

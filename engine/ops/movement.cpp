@@ -15,7 +15,7 @@ void inferTo(InferContext& ctx) {
 void addMovement(std::vector<Op>& table) {
     // No kernel: the planner turns it into copies, and into a Cast where the dtype changes.
     Op to = makeOp("To", "Move", 0,
-                   "Moves a tensor to its lane's device, as PyTorch's .to(), .cpu() and .cuda() do");
+                   "Copies a tensor to this node's device, as PyTorch's .to(), .cpu() and .cuda() do");
     to.role = OpRole::transfer;
     to.inputs = {port("self", "self", kAll)};
     to.outputs = {port("output", "", kAll)};

@@ -100,7 +100,7 @@ PortSpec limitPort(const char* name, DType dtype) {
 
 void addNonMaxSuppression(std::vector<Op>& table) {
     Op op = makeOp("NonMaxSuppression", "Selection", 11,
-                   "The best boxes of each class that do not overlap a better box too much");
+                   "The best boxes of each class whose overlap with each better box is at most a limit");
     op.inputs = {port("boxes", "boxes", DTypeSet{DType::f32}), port("scores", "scores", DTypeSet{DType::f32}),
                  limitPort("max_output_boxes_per_class", DType::i64), limitPort("iou_threshold", DType::f32),
                  limitPort("score_threshold", DType::f32)};

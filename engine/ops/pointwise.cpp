@@ -196,7 +196,8 @@ void addPointwise(std::vector<Op>& table) {
     mod.infer = inferMod;
     table.push_back(std::move(mod));
 
-    Op pow = makeBinary("Pow", 15, "Power with the exponent's own dtype; the result has the base's",
+    Op pow = makeBinary("Pow", 15,
+                        "Power; the exponent may have another dtype, the result has the dtype of the base",
                         "Z = X ^ Y", viaFloat<powKernel>);
     pow.inputs = {port("X", "self", kNumbers, "T"), port("Y", "exponent", kNumbers, "T1")};
     pow.outputs = {port("Z", "", kNumbers, "T")};

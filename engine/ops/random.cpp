@@ -108,7 +108,7 @@ void addRandomSources(std::vector<Op>& table) {
     table.push_back(makeRandom("RandomNormal", "Normally distributed numbers, created on its lane's device",
                                "Y = mean + scale · √(−2 ln u₁) · cos(2π u₂)",
                                numberAttribute("mean", 0, "Mean"), std::move(scale), viaFloat<normalKernel>));
-    table.push_back(makeRandom("RandomUniform", "Evenly distributed numbers, created on its lane's device",
+    table.push_back(makeRandom("RandomUniform", "Uniformly distributed numbers, created on its lane's device",
                                "Y = low + u · (high − low)", numberAttribute("low", 0, "Least value"),
                                numberAttribute("high", 1, "Upper bound; reached only by rounding"),
                                viaFloat<uniformKernel>));

@@ -148,7 +148,7 @@ void addRandomLike(std::vector<Op>& table) {
     normal.attributes.push_back(std::move(scale));
     table.push_back(std::move(normal));
 
-    Op uniform = makeLike("RandomUniformLike", "Evenly distributed numbers in the shape of a tensor",
+    Op uniform = makeLike("RandomUniformLike", "Uniformly distributed numbers in the shape of a tensor",
                           "Y = low + u · (high − low)", kAll, kFloats, viaFloat<uniformLikeKernel>);
     uniform.readsTypesOnly = true;
     uniform.attributes.push_back(numberAttribute("low", 0, "Least value"));

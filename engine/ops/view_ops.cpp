@@ -296,8 +296,9 @@ void addViewOps(std::vector<Op>& table) {
     unsqueeze.kernel = reshapeKernel;
     table.push_back(std::move(unsqueeze));
 
-    Op flatten = makeShapeOp("Flatten", 23,
-                             "Flattens to a matrix: the axes before an axis, and those from it on", "output");
+    Op flatten =
+        makeShapeOp("Flatten", 23,
+                    "Flattens to a matrix: the axes before `axis` become rows, the others columns", "output");
     flatten.inputs = {port("input", "self", kAll, "T")};
     flatten.attributes = {
         integerAttribute("axis", 1, "The first axis that becomes a column, negative from the end")};

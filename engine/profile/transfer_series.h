@@ -12,7 +12,7 @@
 
 namespace twb {
 
-/// The copies of one transfer during one point.
+/// The copies of one transfer in the iterations of one point of a plot.
 struct TransferPoint {
     std::uint32_t count = 0; ///< copies; 0: none
     std::int64_t slowestNs = 0;
@@ -37,8 +37,8 @@ public:
     const TransferPoint& at(std::size_t point, std::size_t transfer) const {
         return m_points[point * m_transfers + transfer];
     }
-    /// From the end of the previous point to the end of this one, in ns on the run's clock; 0 before the
-    /// first end.
+    /// The time from the end of the previous point (for the first point: of the setup) to the end of this
+    /// one, in ns on the run's clock. 0 if no step of the point has ended.
     std::int64_t durationNs(std::size_t point) const noexcept;
     std::size_t mostPoints() const noexcept { return m_most; }
 

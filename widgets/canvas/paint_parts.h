@@ -9,7 +9,8 @@
 
 namespace twb {
 
-/// One painting of the canvas; its parts are the layers, from the back.
+/// The state shared by the functions below, which each paint one layer of the canvas. They are listed from
+/// the back to the front.
 struct Pass {
     QPainter& painter;
     const Scene& scene;
@@ -34,13 +35,13 @@ void paintNotes(const Pass& pass);
 void paintWires(const Pass& pass);
 void paintGhosts(const Pass& pass);
 void paintStubs(const Pass& pass);
-/// A folded parameter, on its card.
+/// A parameter that is drawn as a row on the card of the op that reads it.
 void paintRow(const Pass& pass, std::uint32_t slot);
 void paintCards(const Pass& pass);
 /// Breakpoints, and the place where the run is stopped.
 void paintStops(const Pass& pass);
 void paintLabels(const Pass& pass);
-/// Signs and words along the wires of a tensor's journey.
+/// Labels on the wires along the path of a tensor: its source, its copies and its consumers.
 void paintJourney(const Pass& pass);
 void paintFarNodes(const Pass& pass);
 void paintFarWires(const Pass& pass);
@@ -54,7 +55,7 @@ QColor wireColor(const Theme& theme, WireClass kind);
 /// Draws one short stroke across a wire for each dimension of its tensor, before its `end`, at which it
 /// arrives along `direction`.
 void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, const QColor& color);
-/// The dashes of a wire with a scalar.
+/// The gap between the dots of a scalar's wire, which is dotted; in widths of the pen.
 inline constexpr double kDotGap = 2.2;
 
 /// A disc or triangle with "!" in it, about `radius` around `at`.

@@ -5,9 +5,10 @@
 
 namespace twb {
 
-/// The sizes of a convolution: x is batch × groups·inChannels × window's inputs, w is groups·outChannels ×
-/// inChannels × taps, y is batch × groups·outChannels × window's positions. Dense and row-major unless stated
-/// otherwise. Channels are per group.
+/// The sizes of a convolution. x is batch × groups·inChannels × the window's input sizes, w is
+/// groups·outChannels × inChannels × the window's kernel sizes, y is batch × groups·outChannels × the
+/// window's output sizes. Tensors are dense and row-major unless stated otherwise. `inChannels` and
+/// `outChannels` count the channels of one group.
 struct Convolution {
     Window window;
     std::int64_t batch = 1;
@@ -16,8 +17,8 @@ struct Convolution {
     std::int64_t outChannels = 1;
 };
 
-/// y = w * x + bias as a primitive of oneDNN, in f32, or in bf16 with f32 sums. It is made once for the sizes
-/// and layouts of a step's tensors. Its launches must not overlap.
+/// y = w * x + bias, where * is the convolution, by a primitive of oneDNN, in f32, or in bf16 with f32 sums.
+/// An object is made once for the sizes and layouts of a step's tensors. Calls of run() must not overlap.
 class NativeConvolution : public KernelState {
 public:
     /// x and y are row-major or channels-last; w and bias are dense; without a bias its data is null. Null if

@@ -24,11 +24,12 @@ const dnnl::engine& engine();
 /// One per thread.
 dnnl::stream& stream();
 
-/// Only f32 and bf16 are passed to it.
+/// Requires isServed(dtype).
 memory::data_type typeOf(DType dtype);
+/// Whether oneDNN is used for this dtype: f32 and bf16.
 bool isServed(DType dtype);
 
-/// Memory of the process's caching allocator for oneDNN; null for no bytes.
+/// Allocates memory for `desc` from the process's caching allocator; null if its size is 0.
 BufferPtr room(const memory::desc& desc);
 
 /// Whether an implementation is a reference loop. The kernels of this project are faster.

@@ -10,9 +10,10 @@
 
 namespace twb::cuda {
 
-/// Launches captured from a stream as one CUDA graph, which one call launches again. Events between them are
-/// recorded anew by each replay, so that each timed launch keeps its own time. The graph owns the kernels'
-/// scratch memory. Uploads are read from page-locked copies that live as long as the graph.
+/// Launches that were captured from a stream as one CUDA graph; launch() replays all of them with one call.
+/// The graph records events between the launches at each replay, so each timed launch keeps its own time. The
+/// graph owns the kernels' scratch memory. Uploads are read from page-locked copies that live as long as the
+/// graph.
 class CapturedLaunches {
 public:
     using Issue = std::function<void(const Launch&)>;
@@ -28,7 +29,7 @@ public:
 
     /// Submits all launches. Throws Error with none submitted.
     void launch(cudaStream_t stream) const;
-    /// Each replay overwrites them.
+    /// The times of the launches; each replay overwrites them.
     const std::shared_ptr<const InnerSpans>& times() const noexcept { return m_times; }
 
 private:

@@ -8,8 +8,8 @@
 
 namespace twb::cuda {
 
-/// CUDA events to borrow, all created with the same flags: creating one takes longer than a launch.
-/// Thread-safe.
+/// CUDA events to borrow, all created with the same flags. They are reused because creating an event takes
+/// longer than a launch. Thread-safe.
 class EventPool {
 public:
     explicit EventPool(unsigned flags) : m_flags(flags) {}
