@@ -105,10 +105,10 @@ Paragraph::Paragraph(const QString& text, TextRole type, const QString& role, QW
     setFont(twb::font(type));
     if (!role.isEmpty()) setProperty("role", role);
     setWordWrap(true);
-    setTextFormat(Qt::PlainText);
 }
 
 int Paragraph::heightForWidth(int width) const {
+    ensurePolished();
     if (m_measured != text()) {
         m_heights.clear();
         m_measured = text();
@@ -125,7 +125,6 @@ void Paragraph::changeEvent(QEvent* event) {
 
 ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    setTextFormat(Qt::PlainText);
 }
 
 void ElidedLabel::setElideMode(Qt::TextElideMode mode) { m_mode = mode; }

@@ -11,7 +11,6 @@ void dress(QMessageBox& box, Severity severity) {
     const QString name = severity == Severity::note ? QStringLiteral("note") : QStringLiteral("warning");
     box.setIconPixmap(
         icon(name, Theme::current().severity(severity)).pixmap(QSize(32, 32), box.devicePixelRatioF()));
-    box.setTextFormat(Qt::PlainText);
 }
 
 } // namespace twb

@@ -26,7 +26,6 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     const auto text = [](const QString& words, const QString& role = {}) {
         QLabel* label = makeLabel(words, TextRole::body, role);
         label->setWordWrap(true);
-        label->setTextFormat(Qt::PlainText);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
         return label;
     };

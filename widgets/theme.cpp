@@ -1,5 +1,6 @@
 #include "widgets/theme.h"
 
+#include "widgets/plain_text.h"
 #include "widgets/style_sheet.h"
 
 #include <QApplication>
@@ -229,6 +230,7 @@ void Theme::apply(QApplication& app, const Theme& theme) {
     if (first) {
         loadIcons();
         app.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+        showTextsLiterally(app);
     }
     app.setFont(font(TextRole::body));
     app.setPalette(theme.palette());

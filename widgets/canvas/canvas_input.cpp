@@ -8,6 +8,7 @@
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
 #include "widgets/graph_edits.h"
 #include "widgets/module_edits.h"
+#include "widgets/plain_text.h"
 #include "widgets/text.h"
 
 #include <QApplication>
@@ -224,11 +225,7 @@ void CanvasWidget::mouseMoveEvent(QMouseEvent* event) {
         return;
     }
     m_gesture->move(pointer);
-    const QString& reason = m_gesture->preview().reason;
-    if (reason.isEmpty())
-        QToolTip::hideText();
-    else
-        QToolTip::showText(event->globalPosition().toPoint(), reason, this);
+    showTip(event->globalPosition().toPoint(), m_gesture->preview().reason, this);
     if (m_gesture->scrollsAtRim() && !m_rimTimer.isActive()) m_rimTimer.start();
     updateCursor();
 }

@@ -1,12 +1,12 @@
 #include "widgets/inspector/tensor_pictures.h"
 
 #include "widgets/inspector/tensor_table_model.h"
+#include "widgets/plain_text.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
 #include <QHelpEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +121,8 @@ bool HeatMap::event(QEvent* event) {
     if (!picture.contains(help->pos())) return QWidget::event(event);
     const std::int64_t row = help->pos().y() * m_model.rows() / picture.height();
     const std::int64_t column = help->pos().x() * m_model.columns() / picture.width();
-    QToolTip::showText(help->globalPos(),
-                       tr("[%1, %2] = %3").arg(row).arg(column).arg(m_model.textAt(row, column)), this);
+    showTip(help->globalPos(), tr("[%1, %2] = %3").arg(row).arg(column).arg(m_model.textAt(row, column)),
+            this);
     return true;
 }
 

@@ -222,7 +222,6 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
     if (cause->diagnostics.size() > 1) {
         auto* sentence = makeLabel(toQt(cause->sentence), TextRole::strong);
         sentence->setWordWrap(true);
-        sentence->setTextFormat(Qt::PlainText);
         m_remedies->addWidget(sentence);
         if (!cause->decided.empty())
             m_remedies->addWidget(

@@ -2,13 +2,13 @@
 
 #include "profile/report.h"
 #include "widgets/labels.h"
+#include "widgets/plain_text.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -257,11 +257,7 @@ QString TimelinePanel::tipAt(QPointF point) const {
 bool TimelinePanel::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const QString tip = tipAt(help->pos());
-    if (tip.isEmpty())
-        QToolTip::hideText();
-    else
-        QToolTip::showText(help->globalPos(), tip, this);
+    showTip(help->globalPos(), tipAt(help->pos()), this);
     return true;
 }
 
