@@ -1,4 +1,5 @@
 #include "app/exit_code.h"
+#include "app/usage_error.h"
 #include "app/window_screenshot.h"
 #include "backends/cpu/host_threads.h"
 #include "core/error.h"
@@ -10,15 +11,19 @@
 #include "widgets/theme.h"
 
 #include <QApplication>
-#include <QCommandLineParser>
 #include <QDir>
 #include <QStandardPaths>
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -26,7 +31,7 @@ using namespace twb;
 
 /// Whether no window is shown: for a picture, the help, or the version.
 bool needsNoDisplay(int argc, char** argv) {
-    constexpr std::array<std::string_view, 5> kSilent{"-h", "--help", "--help-all", "-v", "--version"};
+    constexpr std::array<std::string_view, 4> kSilent{"-h", "--help", "-v", "--version"};
     return std::any_of(argv + 1, argv + argc, [&](std::string_view argument) {
         return argument.starts_with("--screenshot") ||
                std::find(kSilent.begin(), kSilent.end(), argument) != kSilent.end();
@@ -48,8 +53,8 @@ const Theme& themeNamed(const QString& name) {
     return Theme::ofSystem();
 }
 
-int fail(ExitCode code, const QString& sentence) {
-    std::fprintf(stderr, "tensor-workbench: %s\n", qPrintable(sentence));
+int fail(ExitCode code, const char* sentence) {
+    std::fprintf(stderr, "tensor-workbench: %s\n", sentence);
     return int(code);
 }
 
@@ -70,40 +75,42 @@ int main(int argc, char** argv) {
     QGuiApplication::setDesktopFileName(
         QStringLiteral("tensor-workbench")); // desktops find the icon by this name
 
-    QCommandLineParser parser;
-    parser.setApplicationDescription(QCoreApplication::translate("main",
-                                                                 "Shows where tensors live and what it costs "
-                                                                 "to move them."));
-    parser.addHelpOption();
-    parser.addVersionOption();
-    parser.addPositionalArgument(
-        QStringLiteral("file"),
-        QCoreApplication::translate("main",
-                                    ".twb projects and .onnx models to open, each in its own window."),
-        QStringLiteral("[FILE…]"));
-    WindowScreenshot::addOptions(parser);
-    if (!parser.parse(app.arguments())) return fail(ExitCode::wrongUsage, parser.errorText());
-    if (parser.isSet(QStringLiteral("help"))) parser.showHelp();
-    if (parser.isSet(QStringLiteral("version"))) parser.showVersion();
-    const QStringList files = parser.positionalArguments();
-    const bool picture = parser.isSet(QStringLiteral("screenshot"));
-    if (picture && files.size() > 1)
-        return fail(
-            ExitCode::wrongUsage,
-            QCoreApplication::translate("main", "--screenshot takes one file, but got %1").arg(files.size()));
+    CLI::App parser{"Shows where tensors live and what it costs to move them."};
+    parser.name("tensor-workbench");
+    parser.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
+    std::vector<std::string> names;
+    parser.add_option("FILE", names, ".twb projects and .onnx models to open, each in its own window");
     WindowScreenshot shot;
-    if (const QString refusal = shot.read(parser); !refusal.isEmpty())
-        return fail(ExitCode::wrongUsage, refusal);
+    shot.addOptions(parser);
+    try {
+        std::vector<std::string> arguments; // last first, as CLI11 takes them; without Qt's own options
+        for (const QString& argument : app.arguments().mid(1))
+            arguments.insert(arguments.begin(), argument.toStdString());
+        parser.parse(arguments);
+        shot.check(names.size());
+    } catch (const CLI::Success& asked) {
+        std::ostringstream text; // the help or the version
+        parser.exit(asked, text, text);
+        std::fputs(text.str().c_str(), stdout);
+        return std::fflush(stdout) == 0 ? int(ExitCode::fine)
+                                        : fail(ExitCode::fileError, "cannot write to stdout");
+    } catch (const CLI::ParseError& error) {
+        return fail(ExitCode::wrongUsage, usageSentence(parser, error).c_str());
+    } catch (const Error& error) {
+        return fail(exitCodeOf(error.code()), error.what());
+    }
+    QStringList files;
+    for (const std::string& name : names) files << toQt(name);
 
     std::shared_ptr<const ProfileLibrary> profiles;
     try {
         profiles = std::make_shared<ProfileLibrary>(resourceFolder() / "devices");
     } catch (const Error& error) {
-        return fail(ExitCode::fileError, toQt(error.what()));
+        return fail(ExitCode::fileError, error.what());
     }
     setHostThreads(settings::threads()); // before the first backend is made
-    if (picture) {
-        Theme::apply(app, themeNamed(shot.theme().isEmpty() ? QStringLiteral("dark") : shot.theme()));
+    if (shot.isWanted()) {
+        Theme::apply(app, themeNamed(shot.theme()));
         MainWindow window(profiles);
         return int(shot.take(window, files.value(0)));
     }

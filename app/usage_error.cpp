@@ -39,9 +39,10 @@ std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
     const std::vector<std::string> unknown = app.remaining(true);
     const std::vector<CLI::App*> chosen = app.get_subcommands();
     const std::vector<std::string> before = app.remaining(false);
-    if (chosen.empty() || (!before.empty() && before.front().starts_with('-')))
+    const bool hasCommands = !commandNames(app).empty();
+    if (hasCommands && (chosen.empty() || (!before.empty() && before.front().starts_with('-'))))
         return withoutCommand(app, before);
-    const CLI::App& command = *chosen.front();
+    const CLI::App& command = hasCommands ? *chosen.front() : app;
     // Reported before missing arguments: after a misspelt option, its value is taken for a file.
     const auto option = std::find_if(unknown.begin(), unknown.end(),
                                      [](const std::string& word) { return word.starts_with('-'); });
@@ -54,8 +55,9 @@ std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
     } else if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unknown.empty()) {
         what = fmt::format("unexpected argument \"{}\"", unknown.front());
     }
-    if (wayOut.empty()) wayOut = fmt::format("; see `twb {} --help`", command.get_name());
-    return fmt::format("{}: {}{}", command.get_name(), what, wayOut);
+    const std::string name = hasCommands ? ' ' + command.get_name() : std::string();
+    if (wayOut.empty()) wayOut = fmt::format("; see `{}{} --help`", app.get_name(), name);
+    return hasCommands ? fmt::format("{}: {}{}", command.get_name(), what, wayOut) : what + wayOut;
 }
 
 } // namespace twb

@@ -1,16 +1,19 @@
 #include "app/window_screenshot.h"
 
 #include "core/error.h"
+#include "formats/file_claims.h"
 #include "widgets/main_window.h"
 #include "widgets/text.h"
 
 #include <QApplication>
-#include <QCommandLineParser>
 #include <QElapsedTimer>
 #include <QEventLoop>
 #include <QLayout>
 #include <QPixmap>
 #include <QRegularExpression>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <cstdio>
 
@@ -33,45 +36,46 @@ void settle() {
 
 } // namespace
 
-void WindowScreenshot::addOptions(QCommandLineParser& parser) {
-    parser.addOptions({
-        {QStringLiteral("screenshot"),
-         tr("Open FILE, or the start page, write a picture of the window, and exit."),
-         QStringLiteral("OUT.png")},
-        {QStringLiteral("size"), tr("Size of the picture."), QStringLiteral("WxH"),
-         QStringLiteral("1600x1000")},
-        {QStringLiteral("theme"), tr("Theme: dark or light."), QStringLiteral("THEME")},
-        {QStringLiteral("run"), tr("Run this many iterations first."), QStringLiteral("N")},
-        {QStringLiteral("select"), tr("Select this node."), QStringLiteral("NODE")},
-        {QStringLiteral("tab"), tr("Show this panel: transfers, timeline, memory, problems, log or nodes."),
-         QStringLiteral("TAB")},
-    });
+void WindowScreenshot::addOptions(CLI::App& parser) {
+    parser
+        .add_option("--screenshot", m_out,
+                    "Open FILE, or the start page, write a picture of the window, and exit")
+        ->type_name("OUT.png");
+    parser.add_option("--size", m_sizeText, "Size of the picture")->type_name("WxH")->capture_default_str();
+    parser.add_option("--theme", m_theme, "Theme of the picture")
+        ->check(CLI::IsMember({"dark", "light"}))
+        ->type_name("THEME")
+        ->capture_default_str();
+    parser.add_option("--run", m_iterations, "Run this many iterations first")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+        ->type_name("N");
+    parser.add_option("--select", m_select, "Select this node")->type_name("NODE");
+    parser.add_option("--tab", m_tab, "Show this panel: transfers, timeline, memory, problems, log or nodes")
+        ->type_name("TAB");
 }
 
-QString WindowScreenshot::read(const QCommandLineParser& parser) {
-    m_out = parser.value(QStringLiteral("screenshot"));
-    m_select = parser.value(QStringLiteral("select"));
-    m_tab = parser.value(QStringLiteral("tab"));
-    m_theme = parser.value(QStringLiteral("theme"));
-    if (!m_theme.isEmpty() && m_theme != QLatin1String("dark") && m_theme != QLatin1String("light"))
-        return tr("--theme must be dark or light, not %1").arg(m_theme);
-    const QString size = parser.value(QStringLiteral("size"));
-    const auto match = QRegularExpression(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$")).match(size);
+void WindowScreenshot::check(std::size_t files) {
+    static const QRegularExpression size(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$"));
+    const auto match = size.match(toQt(m_sizeText));
     m_size = {match.captured(1).toInt(), match.captured(2).toInt()};
     if (m_size.width() < kLeast || m_size.height() < kLeast || m_size.width() > kMost ||
         m_size.height() > kMost)
-        return tr("--size must be a width and a height from %1 to %2, such as 1600x1000, not %3")
-            .arg(kLeast)
-            .arg(kMost)
-            .arg(size);
-    if (parser.isSet(QStringLiteral("run"))) {
-        bool ok = false;
-        m_iterations = parser.value(QStringLiteral("run")).toLongLong(&ok);
-        if (!ok || *m_iterations < 1)
-            return tr("--run must be a number of iterations, not %1")
-                .arg(parser.value(QStringLiteral("run")));
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("--size must be a width and a height from {} to {}, such as 1600x1000, not {}",
+                        kLeast, kMost, m_sizeText));
+    if (isWanted() && files > 1)
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--screenshot takes one file, but got {}", files));
+}
+
+void WindowScreenshot::claimPicture(MainWindow& window, const QString& file) const {
+    FileClaims claims;
+    if (!file.isEmpty()) {
+        claims.read(file.toStdString(), "FILE");
+        claims.readGraph(window.document().graph(), window.document().folder().toStdString());
     }
-    return {};
+    claims.write(m_out, "--screenshot");
 }
 
 ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
@@ -92,8 +96,8 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
 }
 
 bool WindowScreenshot::save(MainWindow& window) const {
-    if (window.grab().save(m_out, "PNG")) return true;
-    say(tr("%1 cannot be written").arg(m_out));
+    if (window.grab().save(toQt(m_out), "PNG")) return true;
+    say(tr("%1 cannot be written").arg(toQt(m_out)));
     return false;
 }
 
@@ -103,27 +107,29 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     window.resize(m_size);
     window.show();
     settle();
+    try {
+        if (!file.isEmpty())
+            for (const QString& remark : window.load(file)) say(remark);
+        claimPicture(window, file);
+    } catch (const Error& error) {
+        say(toQt(error.what()));
+        return exitCodeOf(error.code());
+    }
     if (file.isEmpty()) {
         window.showStartPage();
         settle();
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
-    try {
-        for (const QString& remark : window.load(file)) say(remark);
-    } catch (const Error& error) {
-        say(toQt(error.what()));
-        return exitCodeOf(error.code());
-    }
-    if (!m_tab.isEmpty() && !window.bottom().showPage(m_tab)) {
+    if (!m_tab.empty() && !window.bottom().showPage(toQt(m_tab))) {
         say(tr("unknown panel %1; the panels are %2")
-                .arg(m_tab, window.bottom().keys().join(QStringLiteral(", "))));
+                .arg(toQt(m_tab), window.bottom().keys().join(QStringLiteral(", "))));
         return ExitCode::wrongUsage;
     }
     settle();
     ExitCode exit = ExitCode::fine;
     if (m_iterations) exit = run(window, file);
-    if (!m_select.isEmpty() && !window.selectNode(m_select)) {
-        say(tr("no node %1, or more than one").arg(m_select));
+    if (!m_select.empty() && !window.selectNode(toQt(m_select))) {
+        say(tr("no node %1, or more than one").arg(toQt(m_select)));
         return ExitCode::wrongUsage;
     }
     settle();

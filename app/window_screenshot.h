@@ -5,10 +5,14 @@
 #include <QSize>
 #include <QString>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
-class QCommandLineParser;
+namespace CLI {
+class App;
+}
 
 namespace twb {
 
@@ -17,25 +21,30 @@ class MainWindow;
 /// `--screenshot`: renders the window off screen, optionally after a run, and writes a PNG.
 class WindowScreenshot {
 public:
-    static void addOptions(QCommandLineParser& parser);
-    /// The reason why the options are invalid; empty if they are valid.
-    QString read(const QCommandLineParser& parser);
+    void addOptions(CLI::App& parser);
+    /// Call after the command line was parsed. Throws Error(invalidArgument) for options that do not fit each
+    /// other or the number of files.
+    void check(std::size_t files);
+    bool isWanted() const { return !m_out.empty(); }
     /// Opens `file` in the window (empty: shows the start page), runs it, and writes the picture after the
-    /// run. Messages go to stderr.
+    /// run. A picture that would replace a file of the graph is refused. Messages go to stderr.
     ExitCode take(MainWindow& window, const QString& file) const;
-    QString theme() const { return m_theme; } ///< "dark", "light" or empty
+    QString theme() const { return QString::fromStdString(m_theme); } ///< "dark" or "light"
 
 private:
     /// Runs the graph and reports errors.
     ExitCode run(MainWindow& window, const QString& file) const;
+    /// Throws as FileClaims does if the picture would replace a file that the window shows.
+    void claimPicture(MainWindow& window, const QString& file) const;
     bool save(MainWindow& window) const;
 
-    QString m_out;
-    QSize m_size{1600, 1000};
-    QString m_theme;
+    std::string m_out;
+    std::string m_sizeText = "1600x1000";
+    QSize m_size;
+    std::string m_theme = "dark";
     std::optional<std::int64_t> m_iterations;
-    QString m_select;
-    QString m_tab;
+    std::string m_select;
+    std::string m_tab;
 };
 
 } // namespace twb

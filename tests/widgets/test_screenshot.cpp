@@ -1,3 +1,5 @@
+#include "formats/project.h"
+#include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/window_fixture.h"
 
@@ -12,6 +14,7 @@ namespace {
 struct Outcome {
     int exit = -1;
     QString error;
+    QString output;
 };
 
 Outcome run(const QStringList& arguments, const QStringList& without = {}) {
@@ -21,7 +24,8 @@ Outcome run(const QStringList& arguments, const QStringList& without = {}) {
     process.setProcessEnvironment(environment);
     process.start(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench"), arguments);
     if (!process.waitForFinished(60'000)) return {};
-    return {process.exitCode(), QString::fromUtf8(process.readAllStandardError())};
+    return {process.exitCode(), QString::fromUtf8(process.readAllStandardError()),
+            QString::fromUtf8(process.readAllStandardOutput())};
 }
 
 } // namespace
@@ -33,6 +37,8 @@ private Q_SLOTS:
     void writesThePictureAfterTheRun();
     void withoutAFileItShowsTheStartPage();
     void saysWhatIsWrong();
+    void explainsItsOptions();
+    void neverReplacesAFileOfTheGraph();
     void saysWhyAGraphWasNotRun();
     void needsNoDisplay();
 
@@ -85,6 +91,53 @@ void TestScreenshot::saysWhatIsWrong() {
                  .exit,
              3);
     QVERIFY(QFile::exists(out)); // shows the errors
+}
+
+void TestScreenshot::explainsItsOptions() {
+    const Outcome help = run({QStringLiteral("--help")});
+    QCOMPARE(help.exit, 0);
+    QCOMPARE(help.error, QString());
+    for (const char* word : {"FILE", "--screenshot OUT.png", "--size WxH", "=1600x1000", "--theme", "--tab"})
+        QVERIFY2(help.output.contains(QLatin1String(word)), word);
+    QVERIFY(run({QStringLiteral("--version")}).output.startsWith(QLatin1String("tensor-workbench ")));
+    const auto sentence = [](const QStringList& arguments) {
+        const Outcome outcome = run(arguments);
+        return QString::number(outcome.exit) + QLatin1Char(' ') + outcome.error.trimmed();
+    };
+    QCOMPARE(
+        sentence({QStringLiteral("--screnshot=a.png")}),
+        QStringLiteral("2 tensor-workbench: unknown option --screnshot; did you mean \"--screenshot\"?"));
+    QCOMPARE(sentence({QStringLiteral("--nothing-like-this")}),
+             QStringLiteral("2 tensor-workbench: unknown option --nothing-like-this; "
+                            "see `tensor-workbench --help`"));
+    for (const QStringList& wrong : {QStringList{QStringLiteral("--run"), QStringLiteral("0")},
+                                     QStringList{QStringLiteral("--theme"), QStringLiteral("blue")},
+                                     QStringList{QStringLiteral("--size"), QStringLiteral("9x9")},
+                                     QStringList{QStringLiteral("--screenshot")}})
+        QVERIFY2(sentence(wrong).startsWith(QStringLiteral("2 tensor-workbench: ") + wrong.first()),
+                 qPrintable(sentence(wrong)));
+}
+
+void TestScreenshot::neverReplacesAFileOfTheGraph() {
+    const QString project = m_folder.filePath(QStringLiteral("graph.twb"));
+    const QString tensor = m_folder.filePath(QStringLiteral("x.npy"));
+    QFile file(project);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    GraphMaker maker;
+    maker.node("File", "x", "cpu", {{"path", std::string("x.npy")}});
+    file.write(QByteArray::fromStdString(toProjectText(maker.graph())));
+    file.close();
+    QFile numbers(tensor);
+    QVERIFY(numbers.open(QIODevice::WriteOnly));
+    numbers.write("numbers");
+    numbers.close();
+    for (const QString& path : {project, tensor}) {
+        const qint64 size = QFileInfo(path).size();
+        const Outcome outcome = run({QStringLiteral("--screenshot"), path, project});
+        QVERIFY2(outcome.exit == 2 && outcome.error.startsWith(QLatin1String("tensor-workbench: ")),
+                 qPrintable(outcome.error));
+        QCOMPARE(QFileInfo(path).size(), size);
+    }
 }
 
 /// Once, the program exited with 3 and printed nothing.
