@@ -21,6 +21,11 @@ AtStop RunBatch::stopped(const RunStop& stop) {
     return AtStop::wait;
 }
 
+void RunBatch::looked(std::uint64_t, std::vector<std::pair<PortRef, Tensor>> values) {
+    const std::lock_guard lock(m_mutex);
+    if (!m_closed) m_events.values = std::move(values);
+}
+
 void RunBatch::finished(RunResult result) noexcept {
     const std::lock_guard lock(m_mutex);
     if (!m_closed) m_events.end = std::move(result);

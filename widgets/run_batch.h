@@ -12,8 +12,9 @@ namespace twb {
 /// What happened since the last frame.
 struct RunEvents {
     std::vector<StepRecord> records;
-    std::int64_t done = 0;       ///< completed iterations: the latest report wins
-    std::optional<RunStop> stop; ///< the run waits
+    std::int64_t done = 0;                          ///< completed iterations: the latest report wins
+    std::vector<std::pair<PortRef, Tensor>> values; ///< of watched outputs: the latest report wins
+    std::optional<RunStop> stop;                    ///< the run waits
     std::optional<RunResult> end;
 };
 
@@ -29,6 +30,7 @@ public:
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     AtStop stopped(const RunStop& stop) override;
+    void looked(std::uint64_t run, std::vector<std::pair<PortRef, Tensor>> values) override;
     void finished(RunResult result) noexcept override;
 
     /// All events since the last call. For the window's thread.

@@ -154,6 +154,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_tensors.clear();
     m_lastCopy.reset();
     m_probes.clear();
+    for (const auto& [probe, output] : probedOutputs()) options.watched.push_back(output);
     assignEdges(*prepared.plan, prepared.analysis);
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
@@ -227,6 +228,12 @@ void RunController::tick() {
             m_state.stop.reset();
         }
         updateNodes(events.end.has_value());
+        if (!events.values.empty())
+            readProbes([&](PortRef output) -> std::optional<Tensor> {
+                for (const auto& [from, value] : events.values)
+                    if (from == output) return value;
+                return std::nullopt;
+            });
         updateEdges();
         if (events.end) {
             takeTensors(*events.end, false);
@@ -334,7 +341,7 @@ void RunController::finish(RunResult result) {
     m_result = std::move(result);
     m_date = dateNow();
     updateEdges();
-    readProbes();
+    readProbes([this](PortRef output) { return tensor(output); });
     log(failed ? Severity::error : Severity::note, m_sentence);
     for (const ProbeValue& probe : m_probes)
         log(Severity::note, tr("%1 = %2").arg(toQt(probe.name), compact(probe.value)));

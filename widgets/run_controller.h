@@ -61,7 +61,8 @@ public:
     /// The report of the last run, as for `twb run --report`; empty (with a null plan) if there is no result.
     /// It refers to this controller's data until the next run starts.
     RunReport report() const;
-    /// Values of scalars that Probes saw, after a run and while it stands still.
+    /// Values of scalars that Probes saw: in a run of several iterations a recent one's, then those of the
+    /// last.
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
     /// The edges served by transfer `index` of the plan; the first represents the transfer.
     const std::vector<Edge>& edgesOf(std::uint32_t transfer) const { return m_edges[transfer]; }
@@ -108,7 +109,8 @@ private:
     std::optional<Tensor> tensorAtStop(PortRef output) const;
     void updateEdges();
     void finish(RunResult result);
-    void readProbes();
+    std::vector<std::pair<const Node*, PortRef>> probedOutputs() const;
+    void readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf);
     void forget();
     void predict();
     void predict(const Delta& delta, const Revised& revised);

@@ -50,22 +50,29 @@ void RunController::takeTensors(const RunResult& result, bool again) {
     m_tensors = std::move(all);
 }
 
-/// The numbers that sinks saw, for the log and for the Probes' cards.
-void RunController::readProbes() {
-    m_probes.clear();
+/// The sinks of the snapshot with the outputs that they read, without tensors of several elements.
+std::vector<std::pair<const Node*, PortRef>> RunController::probedOutputs() const {
+    std::vector<std::pair<const Node*, PortRef>> out;
     for (const Node& node : m_snapshot.nodes()) {
         const Op* op = findOp(node.op);
         if (!op || op->role != OpRole::sink) continue;
         const std::optional<PortRef> source = m_snapshot.sourceOf({node.id, 0});
         if (!source) continue;
-        NodeRun& run = m_state.nodes[node.id];
-        run.value.clear();
         const std::optional<TensorType>& type = m_document.analysis().typeOf(*source);
-        if (type && type->isKnown() && type->shape.elementCount() != 1) continue;
-        const std::optional<Tensor> value = tensor(*source);
+        if (!type || !type->isKnown() || type->shape.elementCount() == 1) out.emplace_back(&node, *source);
+    }
+    return out;
+}
+
+/// The numbers that sinks saw, for the log and for the Probes' cards.
+void RunController::readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf) {
+    m_probes.clear();
+    for (auto& [id, run] : m_state.nodes) run.value.clear();
+    for (const auto& [node, source] : probedOutputs()) {
+        const std::optional<Tensor> value = valueOf(source);
         if (!value || value->elementCount() != 1) continue;
-        m_probes.push_back(probe(node.name, *value));
-        run.value = compact(m_probes.back().value);
+        m_probes.push_back(probe(node->name, *value));
+        m_state.nodes[node->id].value = compact(m_probes.back().value);
     }
 }
 

@@ -59,7 +59,7 @@ void RunController::standStill(RunStop stop) {
     m_state.stop = RunState::Stop{plan.steps[stop.step].node, stop.after};
     m_stop = std::move(stop);
     m_lastCopy.reset();
-    readProbes();
+    readProbes([this](PortRef output) { return tensor(output); });
     log(Severity::note, tr("Run %1 stopped %2").arg(m_number).arg(stopSentence()));
 }
 

@@ -40,6 +40,8 @@ const Tensor* RunResult::tensor(PortRef output) const noexcept {
 
 AtStop RunObserver::stopped(const RunStop&) { return AtStop::goOn; }
 
+void RunObserver::looked(std::uint64_t, std::vector<std::pair<PortRef, Tensor>>) {}
+
 namespace {
 
 /// The result of a run whose full result could not be built, for example without memory.

@@ -101,6 +101,9 @@ public:
     /// The run has reached a breakpoint, or the step after one. In runToEnd() the answer must not be `wait`:
     /// nobody could continue the run.
     virtual AtStop stopped(const RunStop& stop);
+    /// Host copies of RunOptions::watched, after a completed iteration and about ten times a second. Outputs
+    /// that this iteration did not make are left out.
+    virtual void looked(std::uint64_t run, std::vector<std::pair<PortRef, Tensor>> values);
     /// Called in any case. The result is moved, since there may be no memory for a copy.
     virtual void finished(RunResult result) noexcept = 0;
 };
@@ -116,6 +119,10 @@ struct RunOptions {
     bool cudaGraphs = true;
     /// Disabled ones do not count. A run with breakpoints uses no cached results, so that it reaches them.
     std::map<NodeId, Breakpoints> breakpoints{};
+    /// Outputs to report during a run of several iterations, if the plan keeps them and they have one
+    /// element. To read them, the run lets its streams become idle between two iterations; the time of
+    /// reading is in no figure.
+    std::vector<PortRef> watched{};
 };
 
 /// Runs plans on its own thread, one at a time. start() and cancel() return at once; the destructor cancels

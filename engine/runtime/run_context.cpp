@@ -504,6 +504,9 @@ void RunContext::iterate() {
            !(m_submitted > 0 && m_guard.hasFailed())) {
         submitIteration(m_submitted++);
         if (m_submitted - finished == 2) finishIteration(finished++);
+        if (!isTimeToLook()) continue;
+        while (finished < m_submitted) finishIteration(finished++);
+        lookAtWatched();
     }
     while (finished < m_submitted) finishIteration(finished++);
     synchronizeAll();

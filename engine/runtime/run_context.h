@@ -136,6 +136,9 @@ private:
     std::optional<std::string> lookAt(const std::vector<std::uint32_t>& values,
                                       const Breakpoint& breakpoint) const;
     bool isReached(std::uint32_t step) const;
+    bool isTimeToLook();
+    void lookAtWatched();
+    std::optional<Tensor> ownCopy(std::uint32_t value) const;
     std::optional<Tensor> onHost(std::uint32_t value) const;
     // In run_control.cpp.
     void runControl(std::uint32_t step, int parity);
@@ -190,6 +193,7 @@ private:
     };
     StoppedStep m_stop;                  ///< valid while the run is stopped
     std::vector<std::int64_t> m_reached; ///< by step: 1 + the iteration in which it was last submitted
+    std::int64_t m_lookNs = 0;           ///< when the watched outputs are reported next, on the host's clock
 
     struct StreamOrder {
         std::vector<std::uint32_t> setup;

@@ -184,6 +184,43 @@ std::optional<Tensor> RunContext::onHost(std::uint32_t v) const {
     return Tensor(here.buffer(), here.type(), channelsLastStrides(here.shape()), 0);
 }
 
+/// The same in memory of its own: later steps may reuse the value's memory.
+std::optional<Tensor> RunContext::ownCopy(std::uint32_t v) const {
+    std::optional<Tensor> here = onHost(v);
+    if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
+    const Tensor copy = Tensor::onHost(here->type());
+    std::memcpy(copy.data(), here->data(), static_cast<std::size_t>(here->byteCount()));
+    return Tensor(copy.buffer(), here->type(), here->strides(), 0);
+}
+
+bool RunContext::isTimeToLook() {
+    if (m_options.watched.empty() || !m_observer || steadyNs() < m_lookNs) return false;
+    return m_submitted < m_options.iterations; // the last values are part of the result
+}
+
+/// Reports the watched outputs. No iteration is in flight.
+void RunContext::lookAtWatched() {
+    constexpr std::int64_t kPeriodNs = 100'000'000;
+    const std::int64_t since = steadyNs();
+    std::vector<std::pair<PortRef, Tensor>> values;
+    for (const PortRef output : m_options.watched) {
+        const std::uint32_t v = m_plan->valueOf(output);
+        const std::uint32_t producer = v == kNone ? kNone : m_plan->producers[v];
+        if (producer == kNone || !m_plan->values[v].kept || !isReached(producer) ||
+            m_guard.state(producer, parity()) != StepState::done || !m_types[v].isKnown() ||
+            m_types[v].shape.elementCount() != 1)
+            continue;
+        try {
+            if (std::optional<Tensor> value = ownCopy(v)) values.emplace_back(output, std::move(*value));
+        } catch (const Error&) {
+            continue; // a lost device also fails the next step on it, whose error names the node
+        }
+    }
+    if (!values.empty()) m_observer->looked(m_run, std::move(values));
+    m_lookNs = steadyNs() + kPeriodNs;
+    m_stoppedNs += steadyNs() - since;
+}
+
 std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
     const auto lies = [&](std::uint32_t v) {
         const std::uint32_t producer = m_plan->producers[v];
@@ -197,12 +234,7 @@ std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
     return m_stops.whileStill([&]() -> std::optional<Tensor> {
         const std::uint32_t v = m_plan->valueOf(output);
         if (v == kNone || !lies(v)) return std::nullopt;
-        std::optional<Tensor> here = onHost(v);
-        if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
-        // Later steps may reuse that memory.
-        const Tensor copy = Tensor::onHost(here->type());
-        std::memcpy(copy.data(), here->data(), static_cast<std::size_t>(here->byteCount()));
-        return Tensor(copy.buffer(), here->type(), here->strides(), 0);
+        return ownCopy(v);
     });
 }
 

@@ -29,10 +29,14 @@ public:
         records.insert(records.end(), batch.begin(), batch.end());
     }
     void progress(std::uint64_t, std::int64_t now, std::int64_t) override { done = now; }
+    void looked(std::uint64_t, std::vector<std::pair<PortRef, Tensor>> values) override {
+        looks.push_back(std::move(values));
+    }
     void finished(RunResult r) noexcept override { result = std::move(r); }
 
     std::vector<std::uint64_t> starts;
     std::vector<StepRecord> records;
+    std::vector<std::vector<std::pair<PortRef, Tensor>>> looks;
     std::atomic<std::int64_t> done{0};
     RunResult result;
 };

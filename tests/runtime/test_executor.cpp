@@ -29,6 +29,7 @@ private Q_SLOTS:
     void sizesKnownOnlyAtRunTime();
     void readersOfKnownSizeSeeWhatADynamicStepMakes();
     void saveWritesOnceAfterTheLastIteration();
+    void watchedOutputsAreReportedDuringTheRun();
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
     void whatDoesNotNeedAPlaceholderRuns();
@@ -341,6 +342,33 @@ void TestExecutor::saveWritesOnceAfterTheLastIteration() {
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(files->writes(), std::size_t{1});
     QCOMPARE(files->get("out.npy").at(3), -1.0);
+}
+
+/// Reading the values does not change the modelled times.
+void TestExecutor::watchedOutputsAreReportedDuringTheRun() {
+    GraphMaker g;
+    const NodeId m = g.node("Ones", "m", "cuda:0", {{"shape", Ints{8, 8}}});
+    const NodeId sum = g.node("ReduceSum", "sum", "cuda:0", {{"keepdims", std::int64_t{0}}}, {m});
+    const NodeId here = g.node("To", "here", "cpu", {}, {sum});
+    g.node("Probe", "seen", "cpu", {}, {here});
+    g.node("Probe", "there", "cuda:0", {}, {sum});
+    g.node("Probe", "whole", "cuda:0", {}, {m});
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map);
+    const RunResult alone = runToEnd(plan, {.iterations = 5});
+    Recorder recorder;
+    const RunResult watched =
+        runToEnd(plan, {.iterations = 5, .watched = {{sum, 0}, {here, 0}, {m, 0}}}, &recorder);
+    QCOMPARE(watched.iterations, 5);
+    QCOMPARE(watched.clockNs, alone.clockNs);
+    QVERIFY(!recorder.looks.empty()); // the first one is not late
+    for (const auto& look : recorder.looks) {
+        QCOMPARE(look.size(), std::size_t(2)); // a tensor of several elements is left out
+        for (const auto& [output, value] : look) {
+            QVERIFY(output == (PortRef{sum, 0}) || output == (PortRef{here, 0}));
+            QCOMPARE(value.values<float>()[0], 64.0F);
+        }
+    }
 }
 
 /// A sink runs in the last iteration only. In all other iterations, its waits must be taken over by other

@@ -104,6 +104,27 @@ private Q_SLOTS:
         }
     }
 
+    void aProbeShowsItsNumberDuringTheRun() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->bottom().showPage(QStringLiteral("nodes"));
+        auto& table = *find<QTableView>(*window, "nodeTable");
+        const NodeId probe = window->document().graph().findByName("accuracy")->id;
+        const auto onCard = [&] {
+            const Scene& scene = window->canvas().scene();
+            const NodeCard* card = scene.card(std::uint32_t(scene.node(probe) - scene.nodes().data()));
+            return card ? card->remark.text() : QString();
+        };
+        QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::ControlModifier);
+        QTRY_VERIFY(window->runs().done() > 2);
+        QTRY_COMPARE(window->runs().state().nodes.at(probe).value, QStringLiteral("0.911111"));
+        QTRY_COMPARE(onCard(), QStringLiteral("0.911111"));
+        QTRY_VERIFY(columnOf(table, QStringLiteral("output")).contains(QStringLiteral("0.911111")));
+        QVERIFY(window->runs().isRunning());
+        QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::ShiftModifier);
+        QVERIFY(waitForRun(*window));
+    }
+
     /// Once, "modelled" was shown for runs without simulated devices.
     void aMeasuredRunIsNowhereCalledModelled() {
         Graph graph;
