@@ -160,6 +160,7 @@ void Document::restore(Graph graph, const QString& path, const QString& folder) 
 
 void Document::save(const QString& path) {
     const QString absolute = QFileInfo(path).absoluteFilePath();
+    checkTarget(absolute, FileClaims::Content::project);
     saveProject(m_graph, toPath(absolute));
     const bool moved = folderOf(absolute) != m_folder;
     m_path = absolute;
@@ -173,6 +174,14 @@ void Document::save(const QString& path) {
     m_importFolder.reset();
     revalidate();
     Q_EMIT devicesChanged();
+}
+
+void Document::checkTarget(const QString& path, FileClaims::Content content) const {
+    const bool isProject = content == FileClaims::Content::project;
+    FileClaims claims;
+    if (!isProject && !m_path.isEmpty()) claims.read(toPath(m_path), tr("the project").toStdString());
+    claims.readGraph(m_graph, toPath(m_folder));
+    claims.write(toPath(path), (isProject ? tr("the project") : tr("the new file")).toStdString(), content);
 }
 
 void Document::clear(Policy policy) { setGraph(emptyGraph(policy), {}, QDir::currentPath()); }

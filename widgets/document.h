@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/tensor_files.h"
+#include "formats/file_claims.h"
 #include "graph/delta.h"
 #include "placement/analysis.h"
 #include "placement/causes.h"
@@ -72,7 +73,11 @@ public:
     QString suggestedPath() const { return m_suggestedPath; } ///< empty but after import()
     /// Like setGraph(), for a graph that was never saved: it counts as modified.
     void restore(Graph graph, const QString& path, const QString& folder);
-    void save(const QString& path); ///< throws Error(io)
+    /// Throws Error(io), and what checkTarget() throws for a project.
+    void save(const QString& path);
+    /// Throws, as FileClaims does, if a file written to `path` would replace the document's project, a tensor
+    /// file of its graph, or a file of another kind than `content`.
+    void checkTarget(const QString& path, FileClaims::Content content = FileClaims::Content::other) const;
     /// The file changed or was removed: the document counts as modified until it is saved.
     void markModified() { m_undo.resetClean(); }
     void clear(Policy policy = Policy::strict); ///< a new graph

@@ -16,7 +16,9 @@ namespace twb {
 
 QString MainWindow::askForExport(const QString& title, const QStringList& filters) {
     const QString name = QFileInfo(m_document.title()).completeBaseName();
-    return askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
+    const QString path = askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
+    const bool mayWrite = path.isEmpty() || attempt(title, [&] { m_document.checkTarget(path); });
+    return mayWrite ? path : QString();
 }
 
 void MainWindow::exportTorch() {

@@ -209,6 +209,9 @@ bool MainWindow::saveAs() {
     QString path = QFileDialog::getSaveFileName(this, tr("Save as"), start, projectFilter());
     if (path.isEmpty()) return false;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".twb");
+    if (!attempt(tr("Cannot save the file"),
+                 [&] { m_document.checkTarget(path, FileClaims::Content::project); }))
+        return false;
     return (m_document.suggestedPath().isEmpty() ? offerTensors(path) : bringTensors(path)) && saveTo(path);
 }
 

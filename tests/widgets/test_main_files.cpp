@@ -1,6 +1,7 @@
+#include "formats/project.h"
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
-#include "widgets/window_fixture.h"
+#include "widgets/window_hand.h"
 
 #include <QLineEdit>
 #include <QListView>
@@ -19,6 +20,8 @@ private Q_SLOTS:
     void exportsWhatTheDialogOffers_data();
     void exportsWhatTheDialogOffers();
     void anEndingThatIsNoPictureIsRefused();
+    void noFileOfTheGraphIsReplaced_data();
+    void noFileOfTheGraphIsReplaced();
 };
 
 void TestMainFiles::initTestCase() {
@@ -108,6 +111,78 @@ void TestMainFiles::exportsWhatTheDialogOffers() {
     const QByteArray content = file.readAll();
     QVERIFY(content.startsWith(start));
     QVERIFY(content.size() > 8000); // more than an empty page
+}
+
+void TestMainFiles::noFileOfTheGraphIsReplaced_data() {
+    QTest::addColumn<QString>("menu");
+    QTest::addColumn<QString>("type");
+    QTest::addColumn<QString>("target");
+    QTest::addColumn<QString>("sentence");
+    const auto row = [](const char* name, const char* menu, const char* type, const char* target,
+                        const char* sentence) {
+        QTest::newRow(name) << QString::fromUtf8(menu) << QString::fromUtf8(type) << QString::fromUtf8(target)
+                            << QString::fromUtf8(sentence);
+    };
+    const char* same = "are the same file";
+    row("a project over the tensor", "Save as…", "All files", "x.npy", same);
+    row("a project over a link to the tensor", "Save as…", "All files", "link.twb", same);
+    row("a project over another file", "Save as…", "All files", "notes.twb",
+        "is not a project and is not replaced by one");
+    row("a project named as a model", "Save as…", "All files", "new.onnx",
+        "must not be named as a .onnx file");
+    row("an image over the project", "Export image…", "PNG", "graph.twb", same);
+    row("an image over the tensor", "Export image…", "PNG", "x.npy", same);
+}
+
+void TestMainFiles::noFileOfTheGraphIsReplaced() {
+    QFETCH(QString, menu);
+    QFETCH(QString, type);
+    QFETCH(QString, target);
+    QFETCH(QString, sentence);
+    const QTemporaryDir folder;
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+    addNode(builder, cpu, "File", "x", 16, 16, {{"path", std::string("x.npy")}});
+    graph.apply(builder.take());
+    const auto pathOf = [&](const char* name) { return folder.filePath(QString::fromLatin1(name)); };
+    saveProject(graph, pathOf("graph.twb").toStdString());
+    for (const char* name : {"x.npy", "notes.twb"}) {
+        QFile file(pathOf(name));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("numbers or notes");
+    }
+    QVERIFY(QFile::link(pathOf("x.npy"), pathOf("link.twb")));
+    const auto window = makeWindow();
+    window->load(pathOf("graph.twb"));
+    const auto content = [&](const QString& name) {
+        QFile file(folder.filePath(name));
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    };
+    const QByteArray before = content(target);
+    // Qt asks first whether the file may be replaced.
+    QTimer replace;
+    connect(&replace, &QTimer::timeout, this, [] {
+        auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+        if (box && box->button(QMessageBox::Yes))
+            QTest::mouseClick(box->button(QMessageBox::Yes), Qt::LeftButton);
+    });
+    replace.start(10);
+    const FileAnswer name(type, folder.filePath(target));
+    QString said;
+    QTimer refused;
+    connect(&refused, &QTimer::timeout, this, [&] {
+        auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+        if (!box || !box->button(QMessageBox::Ok)) return;
+        said = box->informativeText();
+        QTest::mouseClick(box->button(QMessageBox::Ok), Qt::LeftButton);
+    });
+    refused.start(10);
+    action(*window, menu)->trigger();
+    QVERIFY(name.answered());
+    QVERIFY2(said.contains(sentence), qPrintable(said));
+    QCOMPARE(content(target), before);
+    QCOMPARE(window->document().path(), pathOf("graph.twb"));
 }
 
 void TestMainFiles::anEndingThatIsNoPictureIsRefused() {

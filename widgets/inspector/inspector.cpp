@@ -62,7 +62,8 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
       m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
       m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_lane(new QComboBox),
       m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
-      m_factsHeading(makeHeading({})), m_facts(new FactRows), m_tensor(new TensorPanel),
+      m_factsHeading(makeHeading({})), m_facts(new FactRows),
+      m_tensor(new TensorPanel([this](const QString& path) { m_document.checkTarget(path); })),
       m_problems(new ProblemCards) {
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -124,7 +125,6 @@ QWidget* Inspector::makeHeader() {
     });
     m_title->setFont(twb::font(TextRole::panelTitle));
     m_doc->setWordWrap(true);
-    m_doc->setTextFormat(Qt::PlainText);
     m_op->setFont(twb::font(TextRole::body));
     m_op->setProperty("role", QStringLiteral("secondary"));
     m_op->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);

@@ -55,7 +55,7 @@ constexpr std::int64_t kReadAtOnce = 1'000'000; ///< elements, whose statistics 
 
 } // namespace
 
-TensorPanel::TensorPanel(QWidget* parent)
+TensorPanel::TensorPanel(std::function<void(const QString& path)> checkTarget, QWidget* parent)
     : QWidget(parent), m_model(new TensorTableModel(this)), m_differenceModel(new TensorTableModel(this)),
       m_views(new QComboBox), m_menu(new QPushButton(QStringLiteral("•••"))), m_slice(new QSpinBox),
       m_sliceLabel(makeLabel({}, TextRole::small, QStringLiteral("secondary"))), m_page(new QSpinBox),
@@ -64,7 +64,7 @@ TensorPanel::TensorPanel(QWidget* parent)
       m_scalar(makeLabel({}, TextRole::laneTitle)), m_stack(new QStackedWidget),
       m_heatMap(new HeatMap(*m_model)), m_difference(new HeatMap(*m_differenceModel)),
       m_image(new TensorImage), m_line(new LineView(*m_model)), m_histogram(new HistogramView),
-      m_facts(new FactRows) {
+      m_facts(new FactRows), m_checkTarget(std::move(checkTarget)) {
     m_head = makeHead();
     m_stack->addWidget(makeTable());
     m_stack->addWidget(m_heatMap);
@@ -365,6 +365,7 @@ void TensorPanel::saveAsNpy() {
     if (path.isEmpty()) return;
     if (!path.endsWith(QLatin1String(".npy"), Qt::CaseInsensitive)) path += QStringLiteral(".npy");
     try {
+        m_checkTarget(path);
         writeNpy(path.toStdString(), m_tensor.view());
     } catch (const Error& error) {
         QMessageBox box(QMessageBox::NoIcon, tr("Cannot save the tensor"), tr("Cannot save the tensor"),

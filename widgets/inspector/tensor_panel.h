@@ -6,6 +6,7 @@
 
 #include <QWidget>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -31,7 +32,8 @@ class TensorPanel : public QWidget {
     Q_OBJECT
 
 public:
-    explicit TensorPanel(QWidget* parent = nullptr);
+    /// `checkTarget` throws Error if a tensor must not be saved to a path.
+    explicit TensorPanel(std::function<void(const QString& path)> checkTarget, QWidget* parent = nullptr);
     ~TensorPanel() override;
     /// Shows the output of `name`. Without a tensor, shows `reason`.
     void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
@@ -76,6 +78,7 @@ private:
     Tensor m_tensor;
     std::optional<TensorStatistics> m_statistics; ///< of the tensor, when they are available
     QString m_name;
+    std::function<void(const QString& path)> m_checkTarget;
     Tensor m_kept; ///< the reference
     QString m_keptName;
     std::shared_ptr<const TensorComparison> m_comparison; ///< with the reference, when it is available

@@ -5,6 +5,7 @@
 #include "widgets/panels/ledger_csv.h"
 #include "widgets/panels/ledger_view.h"
 #include "widgets/panels/transfers_panel.h"
+#include "widgets/text.h"
 
 #include <QAction>
 #include <QActionGroup>
@@ -96,7 +97,14 @@ void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
 
 QString TransfersPanel::askForFile(const QString& title, const QString& what, const QStringList& filters) {
     const QString name = QFileInfo(m_document.title()).completeBaseName() + QLatin1Char(' ') + what;
-    return askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
+    const QString path = askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
+    try {
+        if (!path.isEmpty()) m_document.checkTarget(path);
+        return path;
+    } catch (const Error& error) {
+        Q_EMIT failed(title, toQt(error.what()));
+        return {};
+    }
 }
 
 bool TransfersPanel::hasRun(const QString& title) {
