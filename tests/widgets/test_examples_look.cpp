@@ -56,6 +56,18 @@ private Q_SLOTS:
         }
     }
 
+    void noTitleOfAFrameCoversACard() {
+        m_canvas->canvas.zoomToFit();
+        m_canvas->canvas.grab();
+        const Scene& scene = m_canvas->canvas.scene();
+        for (const FrameShape& frame : scene.frames()) {
+            if (frame.rect.isEmpty() || frame.title.isEmpty()) continue;
+            QVERIFY(!frame.titleRect.isEmpty());
+            for (const NodeShape& card : scene.nodes())
+                QVERIFY2(!card.placed || !card.rect.intersects(frame.titleRect), qPrintable(frame.title));
+        }
+    }
+
     void noCardLiesOnAnother() {
         const auto& nodes = m_canvas->canvas.scene().nodes();
         for (const NodeShape& a : nodes)

@@ -104,6 +104,29 @@ private Q_SLOTS:
         QCOMPARE(addedOutline(hand, before), preview);
     }
 
+    /// A wide card widens the cards above and below it, which then touched their right neighbours.
+    void aWideCardLeavesRoomBesideItsColumn() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 500});
+        for (int row = 0; row < 2; ++row)
+            for (int column = 0; column < 2; ++column)
+                addNode(builder, cpu, "Abs", "a" + std::to_string(2 * row + column), 24 + 136.0 * column,
+                        24 + 104.0 * row);
+        graph.apply(builder.take());
+        WindowHand hand(graph);
+        hand.canvas.zoom100();
+        Carried carried(hand, "BatchNormalization");
+        const QPoint at = hand.pixel({24 + 100, 24 + 208 + 37});
+        carried.moveTo(at);
+        carried.drop(at);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(5));
+        for (const Node& a : hand.graph().nodes())
+            for (const Node& b : hand.graph().nodes())
+                QVERIFY(a.id == b.id ||
+                        !hand.shape(a.id).rect.adjusted(-4, -4, 4, 4).intersects(hand.shape(b.id).rect));
+    }
+
     void cardsDoNotLandOnEachOther() {
         const Start g;
         WindowHand hand(g.graph);

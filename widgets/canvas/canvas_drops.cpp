@@ -84,7 +84,10 @@ CanvasWidget::NewPlace CanvasWidget::placeFor(const QString& op, QPoint point, G
         if (outline.left() == 0) // a card alone; a module's frame begins further left
             place.outline.setWidth(
                 std::max(outline.width(), m_scene.columnWidth(place.lane, place.position.x)));
-        if (m_scene.isFree(place.outline.adjusted(-kClear, -kClear, kClear, kClear))) break;
+        const bool isColumnFree =
+            place.splice || outline.left() != 0 ||
+            m_scene.mayWiden(place.lane, place.position.x, place.outline.width(), kClear);
+        if (isColumnFree && m_scene.isFree(place.outline.adjusted(-kClear, -kClear, kClear, kClear))) break;
         place.position = {place.position.x + step.x, place.position.y + step.y};
     }
     return place;

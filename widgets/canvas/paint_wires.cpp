@@ -154,11 +154,11 @@ void paintFarWires(const Pass& pass) {
         std::size_t batch = static_cast<std::size_t>(wire.kind);
         if (wire.mismatch) batch = 4;
         if (selection && selection->edge == wire.edge) batch = 5;
-        if (wire.end.x() >= wire.start.x() && !wire.showsDots) {
+        if (wire.end.x() >= wire.start.x() && !wire.showsDots && !wire.turnsAside) {
             batches[batch].emplace_back(pass.toScreen(wire.start), pass.toScreen(wire.end));
             return;
         }
-        // A backward wire goes around cards at any zoom, and a wire with dots through them.
+        // At any zoom, a wire goes around cards and through its dots.
         const WirePath way = pass.scene.path(wire);
         const int parts = way.cubicCount();
         for (int i = 0; i < parts; ++i)

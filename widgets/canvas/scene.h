@@ -6,6 +6,7 @@
 #include "widgets/canvas/scene_shapes.h"
 #include "widgets/canvas/shape_bounds.h"
 #include "widgets/canvas/spatial_grid.h"
+#include "widgets/canvas/wire_detour.h"
 #include "widgets/canvas/wire_path.h"
 #include "widgets/dot_ref.h"
 #include "widgets/run_state.h"
@@ -128,6 +129,8 @@ public:
     bool hasNodeIn(const QRectF& rect) const;
     /// How wide the cards are whose left sides are at `x` of a lane; 0 where there are none.
     double columnWidth(LaneId lane, double x) const noexcept;
+    /// Whether these cards could be `width` wide and keep a distance from what is to their right.
+    bool mayWiden(LaneId lane, double x, double width, double distance) const;
     /// Whether no card and no note touches it.
     bool isFree(const QRectF& rect) const;
     bool hasWireIn(const QRectF& rect) const;
@@ -223,8 +226,14 @@ private:
     void liftWire(std::uint32_t slot);
     void styleWire(const SceneSource& source, WireShape& wire) const;
     QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
+    QVarLengthArray<WireLeg, 2> legsOf(const WireShape& wire) const;
     void routeWireOf(std::uint32_t wire);
-    void routeTouched(const Graph& graph);
+    void routeAll(const Graph& graph);
+    void avoidCards(std::uint32_t wire);
+    void forgetDetour(std::uint32_t wire);
+    std::optional<Detour> detourOf(const WireShape& wire, const WireLeg& leg, bool& isWatching) const;
+    bool isInTheWay(std::uint32_t slot) const noexcept;
+    void restyleDisturbed();
     void takeRoute(const Change<Route>& change);
     void layDots();
     void makeRoomForDots();
@@ -271,6 +280,14 @@ private:
     mutable ShapeBounds m_wireBounds;
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
+    /// Detours of the legs of a wire that would pass behind cards, and the area of the cards that matter.
+    struct WireDetour {
+        std::array<std::optional<Detour>, 2> legs;
+        QRectF area;
+    };
+    std::unordered_map<std::uint32_t, WireDetour> m_detours; ///< by wire, also those that found no way
+    SpatialGrid m_detourGrid;                                ///< the wires above, by area
+    std::vector<QRectF> m_disturbed;                         ///< where cards came or went
     /// Nodes whose looks may have changed in this update, and those whose looks or place did.
     std::vector<std::uint32_t> m_asked;
     std::vector<bool> m_isAsked;

@@ -110,6 +110,16 @@ double Scene::columnWidth(LaneId lane, double x) const noexcept {
     return column == m_columns.end() ? 0 : m_nodes[column->second.front()].rect.width();
 }
 
+bool Scene::mayWiden(LaneId lane, double x, double width, double distance) const {
+    const auto column = m_columns.find(columnOf(lane, x));
+    if (column == m_columns.end()) return true;
+    return std::all_of(column->second.begin(), column->second.end(), [&](std::uint32_t slot) {
+        const QRectF& rect = m_nodes[slot].rect;
+        const double more = width - rect.width();
+        return more <= 0 || isFree(QRectF(rect.right() + 1, rect.top(), more + distance, rect.height()));
+    });
+}
+
 /// Tracks the bottom of its lane's content.
 void Scene::countContent(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
@@ -202,6 +212,7 @@ void Scene::lift(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     if (std::exchange(shape.isCounted, false)) m_nodeBounds.remove(shape.rect);
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
+    if (shape.placed && shape.kind != NodeShape::Kind::row) m_disturbed.push_back(shape.rect);
     shape.placed = false;
 }
 
@@ -212,6 +223,11 @@ void Scene::put(std::uint32_t slot) {
     if (shape.isCounted) m_nodeBounds.add(shape.rect);
     shape.placed = shape.kind != NodeShape::Kind::hidden;
     if (shape.placed) m_nodeGrid.insert(slot, shape.rect);
+    if (!shape.placed || shape.kind == NodeShape::Kind::row) return;
+    if (!m_disturbed.empty() && m_disturbed.back() == shape.rect)
+        m_disturbed.pop_back(); // it was lifted from there
+    else
+        m_disturbed.push_back(shape.rect);
 }
 
 void Scene::readNotes(const Graph& graph) {
@@ -239,7 +255,10 @@ void Scene::readNotes(const Graph& graph) {
 }
 
 void Scene::readFrames(const Graph& graph) {
-    if (!std::exchange(m_framesAreOld, false)) return;
+    if (!std::exchange(m_framesAreOld, false)) {
+        if (!m_disturbed.empty()) placeTitles(); // a card may be where a title is
+        return;
+    }
     const std::vector<FrameShape> before = std::exchange(m_frames, {});
     layOutFrames(graph);
     const bool same = std::equal(m_frames.begin(), m_frames.end(), before.begin(), before.end(),
@@ -306,34 +325,64 @@ void Scene::layOutFrames(const Graph& graph) {
     placeTitles();
 }
 
-/// A title keeps its size on the screen while the view moves away. One that would lie on the title of a frame
-/// around it stands to its right.
+/// A title keeps its size on the screen while the view moves away, as far as it covers no card, no note and
+/// no other title: it moves along the frame's upper edge, then to the lower one, and then becomes smaller.
 void Scene::placeTitles() {
     constexpr double kSides = 8;       ///< left and right of the words
     constexpr double kLeastWords = 16; ///< in pixels: narrower than that, no title says anything
     constexpr double kInset = 12;
     constexpr double kBelowEdge = 9; ///< clear of the cards inside
-    const double scale = std::max(1.0, 1 / m_titleZoom);
+    constexpr double kStep = 0.8;    ///< from one size to the next
     std::vector<QRectF> taken;
     for (FrameShape& frame : m_frames) {
         frame.titleRect = {};
-        frame.titleScale = scale;
         frame.shownTitle.clear();
         if (frame.rect.isEmpty() || frame.title.isEmpty()) continue;
-        const double height = kFrameTitle * scale;
         const double words = roughWidth(frame.title.toStdString(), TextRole::small);
-        QRectF title(frame.rect.left() + kInset, frame.rect.top() + kBelowEdge - height,
-                     (words + 2 * kSides) * scale, height);
-        for (const QRectF& other : taken)
-            if (other.intersects(title)) title.moveLeft(other.right() + 4 * scale);
-        const double room = frame.rect.right() - kInset - title.left();
-        // On the screen itself a short frame may be narrower than its name.
-        if (scale > 1 && title.width() > room) title.setWidth(room);
-        const double left = title.width() / scale - 2 * kSides;
-        if (left < std::min(kLeastWords, words)) continue;
-        frame.shownTitle = left + 1 < words ? elided(frame.title, TextRole::small, left) : frame.title;
-        frame.titleRect = title;
-        taken.push_back(title);
+        // What the title must not cover, from the left on.
+        const auto inTheWay = [&](const QRectF& band) {
+            std::vector<QRectF> out;
+            for (const QRectF& other : taken)
+                if (other.intersects(band)) out.push_back(other);
+            visitNodes(band, [&](std::uint32_t slot) { out.push_back(m_nodes[slot].rect); });
+            for (const NoteShape& note : m_notes)
+                if (note.rect.intersects(band)) out.push_back(note.rect);
+            std::sort(out.begin(), out.end(),
+                      [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+            return out;
+        };
+        const auto tryPlace = [&](double scale, double top) {
+            const double height = kFrameTitle * scale;
+            const double wanted = (words + 2 * kSides) * scale;
+            const double least = (std::min(kLeastWords, words) + 2 * kSides) * scale;
+            const double right = frame.rect.right() - kInset;
+            double left = frame.rect.left() + kInset;
+            // On the screen itself a short frame may be narrower than its name.
+            const double room = scale > 1 ? right : std::max(right, left + wanted);
+            double until = room;
+            for (const QRectF& other : inTheWay(QRectF(left, top, room - left, height))) {
+                if (other.left() - left >= std::min(wanted, room - left)) break;
+                if (other.left() - left - 4 * scale >= std::max(least, wanted / 2)) {
+                    until = other.left() - 4 * scale;
+                    break;
+                }
+                left = std::max(left, other.right() + 4 * scale);
+            }
+            const double width = std::min(wanted, until - left);
+            if (width < least) return false;
+            const double shown = width / scale - 2 * kSides;
+            frame.shownTitle = shown + 1 < words ? elided(frame.title, TextRole::small, shown) : frame.title;
+            frame.titleRect = QRectF(left, top, width, height);
+            frame.titleScale = scale;
+            return true;
+        };
+        const double largest = std::max(1.0, 1 / m_titleZoom);
+        for (double scale = largest;; scale = std::max(1.0, scale * kStep)) {
+            if (tryPlace(scale, frame.rect.top() + kBelowEdge - kFrameTitle * scale) ||
+                tryPlace(scale, frame.rect.bottom() - kBelowEdge) || scale == 1)
+                break;
+        }
+        if (!frame.titleRect.isEmpty()) taken.push_back(frame.titleRect);
     }
 }
 

@@ -152,7 +152,8 @@ struct WireShape {
     std::int32_t ghost = -1;    ///< the pill on its path
     std::int32_t fromStub = -1; ///< replaces the node at its start or end
     std::int32_t toStub = -1;
-    bool showsDots = false; ///< runs through its visible dots
+    bool showsDots = false;  ///< runs through its visible dots
+    bool turnsAside = false; ///< has a detour around cards
 };
 
 /// A dot on a wire.

@@ -44,7 +44,7 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
         shape.frame = change.after->frame;
         shape.at = change.after->position;
         shape.drag = {};
-        shape.dragged = false;
+        if (std::exchange(shape.dragged, false)) m_disturbed.push_back(shape.rect);
         measure(slot); // the name and attributes may have changed
         if (shape.card != kNoSlot) measure(shape.card);
         touch(slot);
@@ -165,6 +165,7 @@ void Scene::restyleTouched(const SceneSource& source) {
                 m_restyle.push_back(at->second);
         }
     }
+    restyleDisturbed();
     std::sort(m_restyle.begin(), m_restyle.end());
     m_restyle.erase(std::unique(m_restyle.begin(), m_restyle.end()), m_restyle.end());
     for (const std::uint32_t wire : m_restyle) {

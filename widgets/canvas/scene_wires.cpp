@@ -57,6 +57,7 @@ void Scene::removeWire(const Edge& edge) {
     if (found == m_wireInto.end()) return;
     const std::uint32_t slot = found->second;
     liftWire(slot);
+    forgetDetour(slot);
     m_wires[slot] = {};
     m_wireLabels.erase(slot);
     m_freeWires.push_back(slot);
@@ -90,6 +91,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
                            (m_nodes[to].isHidden && wire.toStub < 0) || isBetweenHidden(from, to);
     wire.hidden = isWithin || isNowhere || isRow(from);
     wire.showsDots = takesDots(wire) && !dotsOf(wire).empty();
+    forgetDetour(slot);
     if (wire.hidden) {
         wire.start = wire.end = {};
         wire.bounds = {};
@@ -97,6 +99,7 @@ void Scene::routeWireOf(std::uint32_t slot) {
     }
     wire.start = endOf(wire.edge.from, PortSide::output, wire.fromStub);
     wire.end = endOf(wire.edge.to, PortSide::input, wire.toStub);
+    avoidCards(slot);
     wire.bounds = path(wire).bounds();
     m_wireGrid.insert(slot, wire.bounds);
     m_wireBounds.add(wire.bounds);
@@ -120,8 +123,8 @@ QRectF Scene::outskirtsOf(const NodeShape& shape, const NodeShape& other) const 
     return rect;
 }
 
-WirePath Scene::path(const WireShape& wire) const {
-    WirePath path(wire.start);
+/// The parts of a wire without dots: one, or two with a pill between them.
+QVarLengthArray<WireLeg, 2> Scene::legsOf(const WireShape& wire) const {
     const bool runsBack = wire.end.x() < wire.start.x() && !m_frames.empty();
     const NodeShape& from = m_nodes[drawnSlot(wire.from)];
     const NodeShape& to = m_nodes[drawnSlot(wire.to)];
@@ -129,36 +132,61 @@ WirePath Scene::path(const WireShape& wire) const {
     QRectF target = runsBack ? outskirtsOf(to, from) : to.rect;
     if (wire.fromStub >= 0) source = m_stubs[static_cast<std::size_t>(wire.fromStub)].rect;
     if (wire.toStub >= 0) target = m_stubs[static_cast<std::size_t>(wire.toStub)].rect;
+    if (wire.ghost < 0) return {{wire.start, wire.end, source, target}};
+    const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
+    const QPointF left(ghost.left(), ghost.center().y());
+    const QPointF right(ghost.right(), ghost.center().y());
+    return {{wire.start, left, source, ghost}, {right, wire.end, ghost, target}};
+}
+
+WirePath Scene::path(const WireShape& wire) const {
+    WirePath path(wire.start);
     const auto dots = shownDotsOf(wire);
-    const std::span<const QPointF> all(dots);
-    if (wire.ghost >= 0) {
-        const QRectF& ghost = m_ghosts[static_cast<std::size_t>(wire.ghost)].rect;
-        const QPointF left(ghost.left(), ghost.center().y());
-        const QPointF right(ghost.right(), ghost.center().y());
-        const auto before = dotsBefore(wire.start, all, wire.end, ghost.center());
-        routeWire(path, all.first(before), left, source, ghost);
+    std::span<const QPointF> rest(dots);
+    const WireDetour* around = nullptr;
+    if (wire.turnsAside) around = &m_detours.at(m_wireInto.at(wire.edge.to));
+    const auto legs = legsOf(wire);
+    for (qsizetype i = 0; i < legs.size(); ++i) {
+        const WireLeg& leg = legs[i];
         // Hidden below the pill, so that both halves form one path.
-        path.cubicTo(left + (right - left) / 3, right - (right - left) / 3, right);
-        routeWire(path, all.subspan(before), wire.end, ghost, target);
-        return path;
+        if (i > 0) {
+            const QPointF third = (leg.start - path.end()) / 3;
+            path.cubicTo(path.end() + third, leg.start - third, leg.start);
+        }
+        if (around && around->legs[std::size_t(i)]) {
+            const Detour& detour = *around->legs[std::size_t(i)];
+            routeWire(path, std::array{detour.first, detour.last}, leg.end, leg.source, leg.target);
+            continue;
+        }
+        const std::size_t own =
+            i + 1 == legs.size() ? rest.size() : dotsBefore(wire.start, rest, wire.end, leg.target.center());
+        routeWire(path, rest.first(own), leg.end, leg.source, leg.target);
+        rest = rest.subspan(own);
     }
-    routeWire(path, all, wire.end, source, target);
     return path;
 }
 
-void Scene::routeTouched(const Graph& graph) {
+/// Routes the wires of touched nodes, and all others that must be routed.
+void Scene::routeAll(const Graph& graph) {
     for (std::uint32_t slot : m_touched) {
         m_isTouched[slot] = false;
         const NodeId id = m_nodes[slot].id;
         for (const Edge& edge : graph.outgoing(id)) {
-            if (const auto at = m_wireInto.find(edge.to); at != m_wireInto.end()) routeWireOf(at->second);
+            if (const auto at = m_wireInto.find(edge.to); at != m_wireInto.end())
+                m_restyle.push_back(at->second);
         }
         const auto count = static_cast<std::int32_t>(graph.inputs(id).size());
         for (std::int32_t port = 0; port < count; ++port) {
-            if (const auto at = m_wireInto.find({id, port}); at != m_wireInto.end()) routeWireOf(at->second);
+            if (const auto at = m_wireInto.find({id, port}); at != m_wireInto.end())
+                m_restyle.push_back(at->second);
         }
     }
     m_touched.clear();
+    restyleDisturbed();
+    std::sort(m_restyle.begin(), m_restyle.end());
+    m_restyle.erase(std::unique(m_restyle.begin(), m_restyle.end()), m_restyle.end());
+    for (const std::uint32_t wire : m_restyle) routeWireOf(wire);
+    m_restyle.clear();
 }
 
 void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
@@ -199,9 +227,7 @@ void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>>
     dragDots(dots);
     m_framesAreOld = true;
     readFrames(graph);
-    for (const std::uint32_t wire : m_restyle) routeWireOf(wire);
-    m_restyle.clear();
-    routeTouched(graph);
+    routeAll(graph);
 }
 
 void Scene::endDrag(const Graph& graph) {
@@ -223,7 +249,12 @@ void Scene::endDrag(const Graph& graph) {
             if (!onWire[i].drag.isNull()) dots.push_back({{input, i}, QPointF()});
     if (nodes.empty() && notes.empty() && dots.empty()) return;
     drag(graph, nodes, notes, devices, dots);
-    for (const auto& [id, offset] : nodes) m_nodes[m_slotOf.at(id)].dragged = false;
+    for (const auto& [id, offset] : nodes) {
+        NodeShape& shape = m_nodes[m_slotOf.at(id)];
+        shape.dragged = false;
+        m_disturbed.push_back(shape.rect);
+    }
+    routeAll(graph);
 }
 
 } // namespace twb

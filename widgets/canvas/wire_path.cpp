@@ -3,6 +3,7 @@
 #include "graph/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace twb {
@@ -35,6 +36,21 @@ void sampleCubic(const std::array<QPointF, 4>& p, const QRectF& area, std::vecto
     }
     sampleCubic({p[0], ab, abc, middle}, area, out, halvings - 1);
     sampleCubic({middle, bcd, cd, p[3]}, area, out, halvings - 1);
+}
+
+/// Whether a cubic has a point in `rect`, up to pieces of about a pixel.
+bool crossesCubic(const std::array<QPointF, 4>& p, const QRectF& rect, int halvings = 16) {
+    const auto [left, right] = std::minmax({p[0].x(), p[1].x(), p[2].x(), p[3].x()});
+    const auto [top, bottom] = std::minmax({p[0].y(), p[1].y(), p[2].y(), p[3].y()});
+    if (left >= rect.right() || right <= rect.left() || top >= rect.bottom() || bottom <= rect.top())
+        return false;
+    if (rect.contains(p[0]) || rect.contains(p[3])) return true;
+    constexpr double kPiece = 1;
+    if (halvings == 0 || (right - left <= kPiece && bottom - top <= kPiece)) return false;
+    const QPointF ab = (p[0] + p[1]) / 2, bc = (p[1] + p[2]) / 2, cd = (p[2] + p[3]) / 2;
+    const QPointF abc = (ab + bc) / 2, bcd = (bc + cd) / 2, middle = (abc + bcd) / 2;
+    return crossesCubic({p[0], ab, abc, middle}, rect, halvings - 1) ||
+           crossesCubic({middle, bcd, cd, p[3]}, rect, halvings - 1);
 }
 
 double distance(QPointF a, QPointF b) { return std::hypot(b.x() - a.x(), b.y() - a.y()); }
@@ -122,6 +138,14 @@ void WirePath::sampleIn(const QRectF& area, std::vector<QPointF>& out) const {
         const QPointF* p = cubic(c);
         sampleCubic({p[0], p[1], p[2], p[3]}, area, out);
     }
+}
+
+bool WirePath::crosses(const QRectF& rect) const noexcept {
+    for (int c = 0; c < cubicCount(); ++c) {
+        const QPointF* p = cubic(c);
+        if (crossesCubic({p[0], p[1], p[2], p[3]}, rect)) return true;
+    }
+    return false;
 }
 
 QPointF WirePath::at(double t) const noexcept {

@@ -32,6 +32,8 @@ public:
     QPointF at(double t) const noexcept;
     QRectF bounds() const noexcept; ///< of all control points; may be too large, never too small
     Near nearest(QPointF point) const noexcept;
+    /// Whether the path enters a rectangle by more than about a pixel.
+    bool crosses(const QRectF& rect) const noexcept;
     double distanceTo(QPointF point) const noexcept { return nearest(point).distance; }
     /// Adds points of the path, a few pixels apart, for the part that may cross `area`.
     void sampleIn(const QRectF& area, std::vector<QPointF>& out) const;
