@@ -102,7 +102,7 @@ void MainWindow::fileRemoved() {
 }
 
 void MainWindow::reload() {
-    if (!mayEndRun()) return m_document.markModified();
+    if (!mayEndRun()) return fileChanged(); // the question stays open
     attempt(tr("The file cannot be read"), [this] {
         const CanvasWidget::Spot spot = m_canvas->spot();
         m_document.open(m_document.path());

@@ -97,6 +97,26 @@ private Q_SLOTS:
         QVERIFY(opened.isQuiet());
     }
 
+    /// The document counted as changed although nothing had happened to it.
+    void aReloadThatIsGivenUpChangesNothing() {
+        const Opened opened;
+        opened.hand.window->runContinuously();
+        QTRY_VERIFY(opened.hand.window->runs().done() > 0);
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        const BoxAnswer cancel(QMessageBox::Cancel);
+        opened.press("Reload");
+        QVERIFY(cancel.answered());
+        QVERIFY(opened.hand.window->runs().isRunning());
+        QVERIFY(opened.hand.graph() == before());
+        QVERIFY(!opened.hand.document.isModified());
+        QVERIFY(opened.notice->isVisible()); // the question stands
+        opened.hand.window->runs().stop();
+        QVERIFY(waitForRun(*opened.hand.window));
+        opened.press("Reload");
+        QVERIFY(opened.hand.graph() == after());
+    }
+
     void theTwoAreCompared() {
         const Opened opened;
         saveProject(after(), opened.path.toStdString());

@@ -3,6 +3,7 @@
 #include "widgets/window_fixture.h"
 
 #include <QLineEdit>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QTabBar>
@@ -40,6 +41,32 @@ private Q_SLOTS:
             window->resize(900, 600);
             QCoreApplication::processEvents();
             QCOMPARE(window->size(), QSize(900, 600));
+        }
+    }
+
+    /// A modelled time stays beside the word "modelled".
+    void theNodesTableNeedsNoSidewaysScrolling() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->bottom().showPage(QStringLiteral("nodes"));
+        for (const int width : {900, 1280, 1920, 900}) {
+            window->resize(width, 600);
+            QCoreApplication::processEvents();
+            for (auto* table : window->findChildren<QTableView*>()) {
+                if (!table->isVisible()) continue;
+                if (!table->accessibleName().endsWith(QLatin1String("of the graph"))) continue;
+                QVERIFY2(table->horizontalScrollBar()->maximum() == 0,
+                         qPrintable(QStringLiteral("%1 at %2").arg(table->accessibleName()).arg(width)));
+            }
+            auto& nodes = *find<QTableView>(*window, "nodeTable");
+            for (const char* head : {"node", "op", "device", "time", "time is"}) {
+                bool isShown = false;
+                for (int column = 0; column < nodes.model()->columnCount(); ++column)
+                    isShown = isShown || (!nodes.isColumnHidden(column) &&
+                                          nodes.model()->headerData(column, Qt::Horizontal) ==
+                                              QString::fromLatin1(head));
+                QVERIFY2(isShown, head);
+            }
         }
     }
 

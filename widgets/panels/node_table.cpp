@@ -5,14 +5,15 @@
 #include "widgets/labels.h"
 #include "widgets/text.h"
 
-#include <QHBoxLayout>
+#include <QBoxLayout>
 #include <QHeaderView>
 #include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
 #include <algorithm>
-#include <initializer_list>
+#include <numeric>
+#include <vector>
 
 namespace twb {
 namespace {
@@ -40,9 +41,39 @@ double sumOf(const RunController& runs) {
     return sum;
 }
 
-void setWidths(QTableView& table, std::initializer_list<int> widths) {
-    int column = 0;
-    for (const int width : widths) table.setColumnWidth(column++, width);
+/// The widths of all columns where there is room, and the columns that a narrow table leaves out, the least
+/// important one first. What remains becomes narrower, down to two thirds of its width.
+struct Columns {
+    std::vector<int> widths;
+    std::vector<int> optional;
+
+    void fit(QTableView& table) const {
+        const int room = table.viewport()->width();
+        std::vector<bool> isShown(widths.size(), true);
+        int sum = std::accumulate(widths.begin(), widths.end(), 0);
+        for (const int column : optional) {
+            if (sum <= room) break;
+            isShown[std::size_t(column)] = false;
+            sum -= widths[std::size_t(column)];
+        }
+        const double scale = std::clamp(double(room) / sum, 0.65, 1.0);
+        for (int column = 0; column < int(widths.size()); ++column) {
+            table.setColumnHidden(column, !isShown[std::size_t(column)]);
+            table.setColumnWidth(column, int(widths[std::size_t(column)] * scale));
+        }
+    }
+};
+
+const Columns& nodeColumns() {
+    static const Columns columns{{128, 96, 72, 80, 64, 96, 120, 120},
+                                 {int(NodeColumn::inputs), int(NodeColumn::share), int(NodeColumn::output)}};
+    return columns;
+}
+
+const Columns& edgeColumns() {
+    static const Columns columns{{112, 112, 64, 104, 112, 80, 80},
+                                 {int(EdgeColumn::input), int(EdgeColumn::tensor)}};
+    return columns;
 }
 
 int rowBehind(const QModelIndex& shown) {
@@ -182,13 +213,12 @@ NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* par
       m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
       m_edgeView(makeTable(m_edges, tr("Edges of the graph"))) {
     m_nodeView->setObjectName(QStringLiteral("nodeTable"));
-    setWidths(*m_nodeView, {128, 96, 72, 80, 64, 112, 120});
-    setWidths(*m_edgeView, {112, 112, 64, 104, 112, 80});
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(4, 4, 0, 0);
-    layout->setSpacing(16);
-    layout->addWidget(m_nodeView, 6);
-    layout->addWidget(m_edgeView, 5);
+    m_layout = new QBoxLayout(QBoxLayout::LeftToRight, this);
+    m_layout->setContentsMargins(4, 4, 0, 0);
+    m_layout->setSpacing(16);
+    m_layout->addWidget(m_nodeView, 6);
+    m_layout->addWidget(m_edgeView, 5);
+    for (QTableView* view : {m_nodeView, m_edgeView}) view->viewport()->installEventFilter(this);
     connect(&m_document, &Document::changed, this, &NodeTable::refresh);
     connect(&m_document, &Document::reset, this, &NodeTable::refresh);
     connect(&m_document, &Document::selectionChanged, this, &NodeTable::followSelection);
@@ -263,6 +293,19 @@ void NodeTable::followSelection() {
 void NodeTable::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     refresh();
+}
+
+void NodeTable::resizeEvent(QResizeEvent* event) {
+    constexpr int kSideBySide = 760; ///< least width for the main columns of both
+    QWidget::resizeEvent(event);
+    m_layout->setDirection(width() < kSideBySide ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    m_layout->setSpacing(width() < kSideBySide ? 4 : 16);
+}
+
+bool NodeTable::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize && watched == m_nodeView->viewport()) nodeColumns().fit(*m_nodeView);
+    if (event->type() == QEvent::Resize && watched == m_edgeView->viewport()) edgeColumns().fit(*m_edgeView);
+    return QWidget::eventFilter(watched, event);
 }
 
 } // namespace twb

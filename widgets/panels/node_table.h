@@ -9,6 +9,7 @@
 #include <QWidget>
 
 class QSortFilterProxyModel;
+class QBoxLayout;
 class QTableView;
 
 namespace twb {
@@ -100,7 +101,7 @@ private:
     const RunController& m_runs;
 };
 
-/// Nodes and edges side by side; a row selects its node or edge, a heading sorts.
+/// Nodes and edges, side by side where there is room; a row selects its node or edge, a heading sorts.
 class NodeTable : public QWidget {
     Q_OBJECT
 
@@ -109,6 +110,9 @@ public:
 
 protected:
     void showEvent(QShowEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    /// Fits the columns to the tables' widths.
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     QTableView* makeTable(QAbstractItemModel* model, const QString& name);
@@ -122,6 +126,7 @@ private:
     EdgeTableModel* m_edges;
     QTableView* m_nodeView;
     QTableView* m_edgeView;
+    QBoxLayout* m_layout = nullptr;
     FrameBudget m_budget;
 };
 
