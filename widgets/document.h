@@ -66,11 +66,11 @@ public:
     void open(const QString& path);
     /// Like open(), from text that is not the user's file (an example; its tensors are in `folder`).
     void setGraph(Graph graph, const QString& path, const QString& folder);
-    /// As setGraph(), for a model that is not saved as a project yet: its tensors are in `folder`, which
-    /// lives as long as the document has no other. It counts as changed, and Save as proposes
+    /// Like setGraph(), for a model that is not saved as a project yet. Its tensors are in `folder`, which
+    /// exists until the document gets another one. The document counts as modified, and Save as proposes
     /// `suggestedPath`.
     void import(Graph graph, const QString& suggestedPath, std::shared_ptr<const QTemporaryDir> folder);
-    QString suggestedPath() const { return m_suggestedPath; } ///< empty but after import()
+    QString suggestedPath() const { return m_suggestedPath; } ///< empty except after import()
     /// Like setGraph(), for a graph that was never saved: it counts as modified.
     void restore(Graph graph, const QString& path, const QString& folder);
     /// Throws Error(io), and what checkTarget() throws for a project.

@@ -119,7 +119,7 @@ int Paragraph::heightForWidth(int width) const {
 }
 
 void Paragraph::changeEvent(QEvent* event) {
-    m_heights.clear(); // the font or the style is another one
+    m_heights.clear(); // the font or the style changed
     QLabel::changeEvent(event);
 }
 

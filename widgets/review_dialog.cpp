@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kRowHeight = 26;
 constexpr int kLeastRows = 1;
-constexpr int kMostRows = 14; // the others are scrolled to
+constexpr int kMostRows = 14; // the table scrolls beyond this
 constexpr int kWidth = 720;
 
 } // namespace
@@ -52,7 +52,7 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     const int rows = std::clamp(table->rowCount(), kLeastRows, kMostRows);
-    table->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents); // no room that holds nothing
+    table->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents); // avoids empty space
     table->setMinimumHeight(kRowHeight * rows + table->horizontalHeader()->sizeHint().height() + 2);
 
     auto* buttons =

@@ -9,19 +9,19 @@
 
 namespace twb {
 
-/// What happened since the last frame.
+/// The events since the last frame.
 struct RunEvents {
     std::vector<StepRecord> records;
-    std::int64_t done = 0;                          ///< completed iterations: the latest report wins
+    std::int64_t done = 0;                          ///< completed iterations, from the latest report
     std::vector<std::pair<PortRef, Tensor>> values; ///< of watched outputs: the latest report wins
-    std::optional<RunStop> stop;                    ///< the run waits
+    std::optional<RunStop> stop;                    ///< the run is waiting
     std::optional<RunResult> end;
 };
 
-/// Stands between the executor's threads and the window for one run: the executor adds, a frame takes all at
-/// once. Nothing is dropped: a batch that is full (the window has not come for it in some ten frames at the
-/// highest rate there is) makes the executor wait for the next frame. Each run has a batch of its own, so a
-/// late event of one run can never reach another.
+/// Passes a run's events from the executor's threads to the window: the executor adds, a frame takes all at
+/// once. Nothing is dropped: if a batch is full (the window has not taken it for about ten frames at the
+/// highest rate), the executor waits for the next frame. Each run has its own batch, so late events of one
+/// run never reach another.
 class RunBatch final : public RunObserver {
 public:
     static constexpr std::size_t kCapacity = 1'000'000; ///< records; one is 40 bytes
@@ -35,8 +35,8 @@ public:
 
     /// All events since the last call. For the window's thread.
     RunEvents take();
-    /// Nobody takes any more: later events are dropped, the executor never waits, and a run that comes to a
-    /// breakpoint ends. Cannot be undone.
+    /// From now on events are dropped, the executor never waits, and a run that reaches a breakpoint ends.
+    /// Cannot be undone.
     void close();
 
 private:

@@ -13,7 +13,7 @@ namespace twb {
 namespace {
 
 constexpr int kFrameMs = 16;
-/// Until stopped: StepRecord counts iterations in 32 bits.
+/// "Until stopped": StepRecord counts iterations in 32 bits.
 constexpr std::int64_t kForever = std::numeric_limits<std::uint32_t>::max();
 
 } // namespace
@@ -84,7 +84,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
         Q_EMIT refused(tr("The graph is empty. Drag an op from the palette to a lane."));
         return;
     }
-    // A user who sets breakpoints looks around: memory is not shared then, and most tensors are there.
+    // With breakpoints, users inspect tensors, so memory is not shared and most tensors are kept.
     RunOptions options;
     options.iterations = iterations;
     options.cache = iterations == 1;
@@ -115,8 +115,8 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     Q_EMIT preparing();
 }
 
-/// Calls `go` on this thread once the executor has no run any more, unless something else is prepared or the
-/// document is another one by then.
+/// Calls `go` on this thread once the executor is idle, unless another run was prepared or the document was
+/// replaced.
 void RunController::afterExecutor(std::function<void()> go) {
     m_preparer.start(
         [this] {
@@ -126,7 +126,7 @@ void RunController::afterExecutor(std::function<void()> go) {
         [go = std::move(go)](bool) { go(); });
 }
 
-/// Starts what was prepared, once the executor has left a run that was given up.
+/// Starts the prepared run once the executor has left a cancelled one.
 void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options) {
     if (!prepared.plan) return giveUp(toQt(prepared.error));
     if (m_executor.isRunning()) {
@@ -137,7 +137,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     }
     if (prepared.analysis.hasErrors())
         log(Severity::warning, tr("Placeholders and their consumers do not run."));
-    options.breakpoints = breakpointsOf(m_document.graph()); // some may have changed meanwhile
+    options.breakpoints = breakpointsOf(m_document.graph()); // some may have changed since the preparation
     m_isPreparing = false;
     m_figures = std::make_shared<RunFigures>(prepared.plan);
     m_snapshot = std::move(graph);
@@ -150,7 +150,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_stop.reset();
     m_state.stop.reset();
     m_isAgain = false;
-    // The memory of the last run's tensors belongs to this one.
+    // Frees the memory of the last run's tensors for this one.
     m_tensors.clear();
     m_lastCopy.reset();
     m_probes.clear();
@@ -175,10 +175,9 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_timer.start();
 }
 
-/// False when the executor cannot start the run, because a device is lost for example; the run is given up
-/// then.
+/// False if the executor cannot start the run, for example because a device is lost; the run is then dropped.
 bool RunController::launchOn(const std::shared_ptr<const Plan>& plan, const RunOptions& options) {
-    m_executor.wait(); // the last run has reported its end; its threads may still be leaving
+    m_executor.wait(); // the last run has reported its end, but its threads may still be running
     m_batch = std::make_unique<RunBatch>();
     try {
         m_executor.start(plan, options, *m_batch);
@@ -211,7 +210,7 @@ void RunController::assignEdges(const Plan& plan, const Analysis& analysis) {
 
 void RunController::tick() {
     RunEvents events = m_batch->take();
-    if (m_stop && !events.end) return; // nothing happens
+    if (m_stop && !events.end) return; // a stopped run produces no events
     if (m_isAgain) {
         if (!events.end) return;
         takeTensors(*events.end, true);
@@ -252,8 +251,8 @@ void RunController::tick() {
     if (m_result) Q_EMIT finished();
 }
 
-/// A node's time is the sum over its steps: the mean while it runs, which costs nothing to know, and the
-/// median in the end.
+/// A node's time is the sum over its steps: of their means while it runs, which are cheap, and of their
+/// medians at the end.
 void RunController::updateNodes(bool final) {
     const Plan& plan = m_figures->plan();
     const std::vector<StepTimes::Row>& rows = m_figures->steps().rows();
@@ -270,16 +269,17 @@ void RunController::updateNodes(bool final) {
     };
     for (const std::uint32_t index : steps) {
         const Step& step = plan.steps[index];
-        // What several ops took together is the time of none of them.
+        // The time of a fused step is not the time of any of its ops.
         for (const NodeId member : step.members)
             if (const auto one = m_state.nodes.find(member); one != m_state.nodes.end())
                 one->second.state = rows[index].state;
         if (step.chain) continue;
         const auto found = m_state.nodes.find(step.node);
-        if (found == m_state.nodes.end()) continue; // an implicit copy stands for no node
+        if (found == m_state.nodes.end()) continue; // an implicit copy has no node
         NodeRun& node = found->second;
         node.state = rows[index].state;
-        // A staging copy has a price of its own, and would mix modelled time with the reading's measured one.
+        // A staging copy has its own price; adding it would mix modelled time with the measured time of
+        // reading.
         if (step.transfer != kNone && plan.transfers[step.transfer].kind == TransferKind::staging) continue;
         node.modelled = plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
         node.once = step.setup;
@@ -348,7 +348,7 @@ void RunController::finish(RunResult result) {
 }
 
 void RunController::forget() {
-    // A run of the old document is given up. It ends by itself, within one kernel; nobody waits for it.
+    // Cancels the run of the old document, which ends by itself within one kernel, without waiting for it.
     m_preparer.drop();
     m_timer.stop();
     if (m_batch) m_batch->close();
@@ -379,8 +379,8 @@ void RunController::forget() {
     if (wasRunning) Q_EMIT finished();
 }
 
-/// Every edge that crosses lanes has a price before anything ran: by the profiles of what stands behind them.
-/// What a run found out stays until the next run or a change of the graph.
+/// Before a run, every edge that crosses lanes has a price from the profiles of its devices. A run's figures
+/// replace it until the next run or an edit of the graph.
 void RunController::predict() {
     const std::map<Edge, EdgeRun> before = std::exchange(m_state.edges, {});
     for (const NodeFacts& facts : m_document.analysis().nodes) predictInto(facts);
@@ -391,7 +391,7 @@ void RunController::predict() {
     Q_EMIT stateChanged();
 }
 
-/// The same for what a change has touched.
+/// The same for the edges affected by a change.
 void RunController::predict(const Delta& delta, const Revised& revised) {
     for (const Edge& edge : delta.edgesRemoved) m_state.edges.erase(edge);
     for (const Change<Node>& change : delta.nodes)
@@ -406,7 +406,7 @@ void RunController::predict(const Delta& delta, const Revised& revised) {
     Q_EMIT stateChanged();
 }
 
-/// The price of every copy that a node's inputs take.
+/// The price of every copy of a node's inputs.
 void RunController::predictInto(const NodeFacts& facts) {
     if (facts.disabled) return;
     const Analysis& analysis = m_document.analysis();
@@ -443,7 +443,7 @@ void RunController::documentChanged(const Delta& delta) {
     const bool wasStale = std::exchange(m_state.stale, m_state.stale || m_figures);
     for (const Change<Node>& change : delta.nodes)
         if (change.before && !change.after) m_state.nodes.erase(change.before->id);
-    // What a run has measured is no longer so.
+    // The run's measurements are out of date.
     if (m_document.revised().all || m_state.stale != wasStale)
         predict();
     else

@@ -27,9 +27,9 @@ public:
     explicit RunController(Document& document, QObject* parent = nullptr);
     ~RunController() override;
 
-    /// Prepares a run off the window's thread and starts it; does nothing while one is on. Emits preparing(),
-    /// then started(). A graph with errors is refused() at once, a run that cannot start later; finished()
-    /// follows then.
+    /// Prepares a run off the window's thread and starts it; does nothing while another one is active. Emits
+    /// preparing(), then started(). A graph with errors is refused() immediately; for a run that fails to
+    /// start, refused() is followed by finished().
     void run(std::int64_t iterations);
     void runContinuously();
     /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).

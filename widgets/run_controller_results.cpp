@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-// The results of a run: its tensors, the numbers that probes saw, and its report.
+// The results of a run: its tensors, the Probes' values, and its report.
 
 namespace twb {
 namespace {
 
-/// An iteration may take this long where the user waits for a run to stop.
+/// The longest iteration that is run again after the user has stopped the run.
 constexpr double kPatienceNs = 50e6;
 } // namespace
 
-/// A measurement shares memory, so most tensors are gone when it ends. Another iteration, apart from the
-/// figures, computes them again, unless that would keep a user waiting who asked to stop.
+/// A measured run shares memory, so most tensors are gone at its end. One more iteration, not counted in the
+/// figures, computes them again, unless the user asked to stop and would have to wait.
 bool RunController::startAgain() {
     if (!m_againPlan || m_measured->status == RunStatus::failed) return false;
     if (m_measured->iterations == 0) return false;
@@ -38,7 +38,7 @@ bool RunController::startAgain() {
     return true;
 }
 
-/// What the run itself has kept stands; another iteration only adds to it.
+/// Tensors kept by the run take precedence; the additional iteration only adds others.
 void RunController::takeTensors(const RunResult& result, bool again) {
     std::vector<KeptTensor> all = std::move(m_tensors);
     for (const auto& [output, tensor] : result.tensors) all.push_back({output, tensor, again});
@@ -64,7 +64,7 @@ std::vector<std::pair<const Node*, PortRef>> RunController::probedOutputs() cons
     return out;
 }
 
-/// The numbers that sinks saw, for the log and for the Probes' cards.
+/// The scalars at sinks, for the log and for the Probes' cards.
 void RunController::readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf) {
     m_probes.clear();
     for (auto& [id, run] : m_state.nodes) run.value.clear();
@@ -109,7 +109,7 @@ std::optional<Tensor> RunController::tensor(PortRef output) const {
     try {
         m_lastCopy = {output, toHost(kept->tensor, m_figures->plan().devices)};
     } catch (const Error&) {
-        return std::nullopt; // its device is gone: there is nothing to show
+        return std::nullopt; // the device was lost
     }
     return m_lastCopy->second;
 }

@@ -2,7 +2,7 @@
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
-// A run that stands still at a breakpoint: where it is, what it has made so far, and how it goes on.
+// A run stopped at a breakpoint: its position, its tensors so far, and how to continue.
 
 namespace twb {
 
@@ -45,7 +45,7 @@ std::optional<Edge> RunController::stoppedEdge() const {
     return m_edges[step.transfer].front();
 }
 
-/// What has run in this iteration, and what has not, whatever the iterations before have shown.
+/// Only the steps of this iteration count, not those of earlier iterations.
 void RunController::standStill(RunStop stop) {
     const Plan& plan = m_figures->plan();
     for (auto& [id, node] : m_state.nodes) node.state = StepState::pending;
@@ -74,7 +74,7 @@ std::optional<Tensor> RunController::tensorAtStop(PortRef output) const {
         if (there) m_lastCopy = {output, *there};
         return there;
     } catch (const Error&) {
-        return std::nullopt; // its device is gone: there is nothing to show
+        return std::nullopt; // the device was lost
     }
 }
 

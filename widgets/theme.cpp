@@ -10,7 +10,7 @@
 
 #include <array>
 
-/// Outside of any namespace, as Qt's macro wants it: a static library's resources are not found without it.
+/// Outside any namespace, as Qt's macro requires; without it, a static library's resources are not found.
 static void loadIcons() { Q_INIT_RESOURCE(icons); }
 
 namespace twb {
@@ -20,7 +20,7 @@ const Theme* inUse = nullptr;
 
 bool isDark(const QPalette& palette) { return palette.color(QPalette::Window).lightness() < 128; }
 
-/// The desktop's palette, as it was before the first theme replaced it.
+/// The desktop's palette before the first theme replaced it.
 const QPalette& desktopPalette() {
     static const QPalette palette = QGuiApplication::palette();
     return palette;
@@ -84,7 +84,7 @@ Theme makeLight() {
     return t;
 }
 
-/// The first of these families that is installed, else the system's own of that kind.
+/// The first of these families that is installed, else the system's font of that kind.
 QString family(std::initializer_list<const char*> wanted, QFontDatabase::SystemFont otherwise) {
     for (const char* name : wanted)
         if (QFontDatabase::hasFamily(QString::fromLatin1(name))) return QString::fromLatin1(name);
@@ -126,7 +126,7 @@ QColor Theme::device(Device device) const {
     const auto& accents = isDark ? darkAccents : lightAccents;
     if (device.index < 2) return QColor(accents[device.index]);
     const QColor second(accents[1]);
-    // The golden angle keeps neighbours apart, however many devices there are.
+    // The golden angle separates neighbouring hues for any number of devices.
     const int hue = (second.hsvHue() + 137 * (device.index - 1)) % 360;
     return QColor::fromHsv(hue, second.hsvSaturation(), second.value());
 }

@@ -57,7 +57,7 @@ QRectF CanvasWidget::outlineOf(const QString& op, const LaneBand& band, const st
         return outlineOfEntry(op, m_document.graph(), *m_document.graph().find(band.id), m_document.devices(),
                               fed);
     } catch (const Error&) {
-        return {0, 0, card::minWidth, card::height}; // not an entry: adding it says so
+        return {0, 0, card::minWidth, card::height}; // an unknown entry: adding it reports the error
     }
 }
 
@@ -77,11 +77,11 @@ CanvasWidget::NewPlace CanvasWidget::placeFor(const QString& op, QPoint point, G
                                                 : outline.center().x();
     const auto onGrid = [](double x) { return std::max(kGrid, std::round(x / kGrid) * kGrid); };
     place.position = {onGrid(at.x() - across), onGrid(at.y() - band->top - outline.center().y())};
-    // In a wire the card stays between the wire's ends.
+    // A card inserted into a wire stays between the wire's ends.
     const Position step{place.splice ? 0 : kGrid, kGrid};
     for (int steps = 0; steps < kMostSteps; ++steps) {
         place.outline = outline.translated(place.position.x, band->top + place.position.y);
-        if (outline.left() == 0) // a card alone; a module's frame begins further left
+        if (outline.left() == 0) // a single card; a module's frame begins further left
             place.outline.setWidth(
                 std::max(outline.width(), m_scene.columnWidth(place.lane, place.position.x)));
         const bool isColumnFree =

@@ -89,7 +89,7 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     tensor->setSpacing(0);
     tensor->addWidget(makeLine());
     tensor->addWidget(section({m_tensor}));
-    layout->addWidget(m_tensorSection, kAllOfIt); // what the other sections leave is its own
+    layout->addWidget(m_tensorSection, kAllOfIt); // takes the height that the other sections leave
     m_problemsSection = new QWidget;
     auto* problems = new QVBoxLayout(m_problemsSection);
     problems->setContentsMargins(0, 0, 0, 0);
@@ -206,7 +206,8 @@ void Inspector::refresh() {
                 (d.edge && selection.nodes.contains(d.edge->from.node)))
                 problems.push_back(&d);
     }
-    // A problem is a cause, here as in the status line; notes count where there is nothing worse.
+    // The number of problems is the number of causes, as in the status line; notes count only if there is
+    // nothing worse.
     Severity worst = Severity::note;
     for (const Diagnostic* d : problems) worst = std::max(worst, d->severity);
     const std::unordered_set<const Diagnostic*> shown(problems.begin(), problems.end());
@@ -280,7 +281,7 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
 void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
     for (AttributeEditor* editor : m_editors) {
         editor->hide();
-        editor->deleteLater(); // it may be the editor that caused this call
+        editor->deleteLater(); // the call may come from this editor
     }
     m_editors.clear();
     m_builtOps = ops;

@@ -40,18 +40,19 @@ enum View {
     LinePage,
     HistogramPage,
     DifferenceView,
-    RelativeView, ///< from here on no page of the stack has the number of its view
+    RelativeView, ///< pages from here on do not correspond to a view
     ScalarView
 };
 
 constexpr int kRowHeight = 20;
 constexpr int kColumnWidth = 76;
-constexpr int kHeight = 168; ///< at the least; it grows with the inspector
+constexpr int kHeight = 168; ///< the minimum; it grows with the inspector
 constexpr int kScalarHeight = 48;
 constexpr int kViewsWidth = 144;
 constexpr int kLeastViewsWidth = 104;
 constexpr int kImageHeight = 244;
-constexpr std::int64_t kReadAtOnce = 1'000'000; ///< elements, whose statistics take a few milliseconds
+constexpr std::int64_t kReadAtOnce =
+    1'000'000; ///< elements; statistics up to this number take a few milliseconds
 
 } // namespace
 
@@ -97,7 +98,7 @@ QWidget* TensorPanel::makeHead() {
     m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
                        tr("Difference"), tr("Relative")});
     m_views->setItemData(RelativeView, tr("Difference over magnitude"), Qt::ToolTipRole);
-    // The inspector is narrow: its widest word is no reason to be wider.
+    // Long words may be broken, so that they do not widen the inspector.
     m_views->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_views->setMinimumContentsLength(6);
     m_views->setMinimumWidth(kLeastViewsWidth);
@@ -223,7 +224,7 @@ void TensorPanel::showNothing(const QString& reason) {
 
 void TensorPanel::setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name) {
     if (!tensor || !*tensor) return showNothing(reason);
-    if (m_tensor && m_tensor.data() == tensor->data()) return; // the same again costs nothing
+    if (m_tensor && m_tensor.data() == tensor->data()) return; // unchanged, so nothing is computed
     m_tensor = *tensor;
     m_name = name;
     m_reason->hide();
@@ -252,7 +253,7 @@ void TensorPanel::countSlices() {
     m_page->setValue(0);
 }
 
-/// Of a large tensor on a thread of its own: the window goes on meanwhile.
+/// Statistics of a large tensor are computed on another thread.
 void TensorPanel::readStatistics() {
     m_reader.drop();
     if (m_tensor.elementCount() <= kReadAtOnce) return showStatistics(statisticsOf(m_tensor));
@@ -285,7 +286,7 @@ void TensorPanel::sayStatistics() {
     m_facts->setRows(rows);
 }
 
-/// How far the tensor is from the one that is kept; of large ones on a thread of its own.
+/// The difference from the reference; for large tensors, computed on another thread.
 void TensorPanel::compareWithKept() {
     if (!m_kept)
         return refuse(
@@ -300,7 +301,7 @@ void TensorPanel::compareWithKept() {
         try {
             return std::make_shared<const TensorComparison>(compare(a, b));
         } catch (const std::exception&) {
-            return nullptr; // there is no memory for a second and a third one of that size
+            return nullptr; // not enough memory for further tensors of that size
         }
     };
     const auto done = [this](const Result& result) {
@@ -320,7 +321,7 @@ void TensorPanel::showComparison() {
     const bool relative = m_views->currentIndex() == RelativeView;
     m_differenceModel->setTensor(relative ? difference.relative : difference.difference);
     m_differenceModel->setSlice(m_slice->value());
-    // Where nothing differs, all of it is the least.
+    // If no element differs, all differences are 0.
     m_difference->setRange(0, std::max(relative ? difference.maxRel : difference.maxAbs, 1e-30));
     std::vector<FactRows::Row> rows{
         {tr("reference"), m_keptName},

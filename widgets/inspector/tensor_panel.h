@@ -37,7 +37,7 @@ public:
     ~TensorPanel() override;
     /// Shows the output of `name`. Without a tensor, shows `reason`.
     void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
-    /// Whether more room shows more of it.
+    /// Whether more space would show more of the tensor.
     bool hasPicture() const;
 
 private:

@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-/// Cells of the picture, at most, in each direction; and elements looked at for one of them.
+/// The maximum number of cells per direction, and of elements sampled per cell.
 constexpr std::int64_t kCells = 256;
 constexpr std::int64_t kBlock = 8;
 constexpr int kLeastPicture = 136; ///< px

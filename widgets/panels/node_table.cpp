@@ -33,7 +33,7 @@ const EdgeRun* runOf(const RunController& runs, const Edge& edge) {
     return found == runs.state().edges.end() ? nullptr : &found->second;
 }
 
-/// All nodes' time in an iteration, one after the other.
+/// The sum of all nodes' times in an iteration.
 double sumOf(const RunController& runs) {
     double sum = 0;
     for (const auto& [id, run] : runs.state().nodes)
@@ -94,7 +94,7 @@ NodeTableModel::NodeTableModel(const Document& document, const RunController& ru
                 parent),
       m_runs(runs) {}
 
-/// Nodes without a time come last in an order from the slowest on.
+/// Nodes without a time come last when sorted by descending time.
 std::optional<double> NodeTableModel::number(const NodeId& id, int column) const {
     if (NodeColumn(column) != NodeColumn::time && NodeColumn(column) != NodeColumn::share)
         return std::nullopt;
@@ -251,7 +251,7 @@ QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name)
     table->setModel(sorted);
     dressTable(*table, kRowHeight);
     table->setSortingEnabled(true);
-    sorted->sort(-1); // as the graph has them, until a heading is pressed
+    sorted->sort(-1); // in graph order, until a heading is clicked
     table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     table->horizontalHeader()->setSortIndicatorClearable(true);
     table->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -271,7 +271,7 @@ void NodeTable::refresh() {
 void NodeTable::refreshFigures() {
     if (!isVisible()) return;
     m_budget.begin();
-    const QSignalBlocker nodes(m_nodeView->selectionModel()); // a row that moves is no choice of the user's
+    const QSignalBlocker nodes(m_nodeView->selectionModel()); // the user did not choose a row that only moved
     const QSignalBlocker edges(m_edgeView->selectionModel());
     m_nodes->refreshFigures();
     m_edges->refreshFigures();

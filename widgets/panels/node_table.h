@@ -14,7 +14,7 @@ class QTableView;
 
 namespace twb {
 
-/// Rows of a graph under named columns, read anew as a whole.
+/// Rows of a graph with named columns, always rebuilt as a whole.
 template <class Row> class RowsModel : public QAbstractTableModel {
 public:
     static constexpr int kSortRole = Qt::UserRole; ///< a number or a text
@@ -27,7 +27,7 @@ public:
         m_rows = read();
         endResetModel();
     }
-    /// The rows are the same; a run has other figures of them.
+    /// Updates the figures after a run; the rows stay the same.
     void refreshFigures() {
         if (!m_rows.empty())
             Q_EMIT dataChanged(index(0, 0), index(int(m_rows.size()) - 1, int(m_columns.size()) - 1));
@@ -60,7 +60,7 @@ public:
 protected:
     virtual std::vector<Row> read() const = 0;
     virtual QString text(const Row& row, int column) const = 0;
-    /// By which a column of figures is sorted; nothing for a column of words.
+    /// The sort key of a figure column; nothing for a text column.
     virtual std::optional<double> number(const Row&, int) const { return std::nullopt; }
 
     const Document& m_document;
@@ -70,7 +70,7 @@ private:
     std::vector<Row> m_rows;
 };
 
-/// The graph's nodes as a table, for screen readers and for sorting by what the last run measured.
+/// The graph's nodes as a table, which can be sorted by the last run's figures and works with screen readers.
 class NodeTableModel : public RowsModel<NodeId> {
     Q_OBJECT
 

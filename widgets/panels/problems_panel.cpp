@@ -119,7 +119,7 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     card->addLayout(m_remedies);
     card->addWidget(m_card);
     card->addStretch(1);
-    m_card->setHeadingVisible(false); // the tab says it
+    m_card->setHeadingVisible(false); // the tab shows the number
     m_side->setWidget(side);
     m_side->setWidgetResizable(true);
     m_side->setFrameShape(QFrame::NoFrame);
@@ -173,7 +173,7 @@ void ProblemsPanel::choose(int row) {
     const Diagnostic* problem = m_model->at(row);
     if (!problem || problem->node == NodeId::none) return;
     NodeId node = problem->node;
-    // What is folded has no wire to look at: it is the one to be seen.
+    // A folded node has no visible wire, so the node itself is shown.
     const Node* source = problem->edge ? m_document.graph().find(problem->edge->from.node) : nullptr;
     if (source && foldedInto(m_document.graph(), *source)) node = source->id;
     Selection selection;
@@ -184,7 +184,7 @@ void ProblemsPanel::choose(int row) {
 
 void ProblemsPanel::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    // The message says more than its code, which is for programs.
+    // Shows the message; the code is meant for programs.
     m_table->setColumnHidden(ProblemsModel::CodeColumn, width() < kRoomForCodes);
 }
 
@@ -209,10 +209,10 @@ void ProblemsPanel::showCard(int row) {
     m_card->setProblems(problems);
 }
 
-/// What mends all that a cause broke at once, and what mends all problems of its kind.
+/// The fixes for all problems of a cause at once, and for all problems of its kind.
 void ProblemsPanel::showRemedies(const Cause* cause) {
     while (QLayoutItem* item = m_remedies->takeAt(0)) {
-        // Its own button may be the one that asked for the change.
+        // The pressed button may be one of the rebuilt ones.
         item->widget()->hide();
         item->widget()->deleteLater();
         delete item;

@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kLabelWidth = 152;
 constexpr int kAxisHeight = 28;
-constexpr int kHead = 26; ///< what the critical path is made of
+constexpr int kHead = 26; ///< height of the critical path's summary
 constexpr int kMargin = 16;
 constexpr double kMostRow = 36;
 constexpr double kLeastView = 100;          // ns
-constexpr std::uint32_t kInView = 2;        ///< iterations, to begin with
-constexpr std::size_t kMadeAtOnce = 20'000; ///< records, of which a model takes some ms
+constexpr std::uint32_t kInView = 2;        ///< number of iterations shown initially
+constexpr std::size_t kMadeAtOnce = 20'000; ///< records; a model of this size takes a few ms
 
 } // namespace
 
@@ -52,7 +52,7 @@ void TimelinePanel::refresh() {
         m_whole.reset();
         adopt({});
     } else if (m_runs.isRunning()) {
-        // While the run is on, two iterations are all that anybody can follow.
+        // During a run, only the last two iterations are shown.
         m_maker.drop();
         m_whole.reset();
         adopt(TimelineModel(figures->sharedPlan(), figures->recent(kInView)));
@@ -78,7 +78,7 @@ void TimelinePanel::adopt(TimelineModel model) {
     update();
 }
 
-/// What it is made of; empty where nothing ran.
+/// The parts of the critical path; empty before a run.
 QString TimelinePanel::criticalPathText() const {
     const RunCourse& course = m_model.course();
     if (course.critical.empty() || course.lengthNs <= 0) return {};
@@ -107,7 +107,7 @@ double TimelinePanel::toNs(double x) const {
     return m_from + (x - area().left()) / area().width() * (m_to - m_from);
 }
 
-/// A bar far out of the view ends a little beside it: what draws it would count its pixels.
+/// Bars are clipped slightly outside the view, since painting time depends on their length in pixels.
 QRectF TimelinePanel::boxOf(int row, int depth, double start, double end) const {
     const double left = std::max(toX(start), area().left() - 8);
     const double right = std::min(toX(end), area().right() + 8);

@@ -134,7 +134,7 @@ void TransfersPanel::exportCsv() {
 
 void TransfersPanel::exportLedger() {
     exportTable(tr("Export the ledger"), tr("ledger"), [this] {
-        m_model->refresh(); // it is not kept up while nobody sees it
+        m_model->refresh(); // a hidden ledger is not updated
         return toCsv(*m_model, *m_rows);
     });
 }
