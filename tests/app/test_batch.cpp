@@ -75,7 +75,7 @@ private Q_SLOTS:
         QVERIFY(QFile::exists(twb.file("out/bad.log")));
     }
 
-    void whatIsFinishedIsNotRunAgain() {
+    void finishedRunsAreSkipped() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         twb.save("b.twb", crossingGraph(false));
@@ -121,7 +121,7 @@ private Q_SLOTS:
         QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
     }
 
-    void theTableIsShortAndTheReportWhole() {
+    void longMessagesAreCutInTheTableOnly() {
         const Program twb;
         twb.save("bad.twb", crossingGraph(false));
         twb.save("good.twb", crossingGraph());
@@ -137,7 +137,7 @@ private Q_SLOTS:
         QVERIFY2(message.ends_with("(when checking arguments of Mul \"scaled\")"), message.c_str());
     }
 
-    void withoutAFolderTheWayToResumeIsSaid() {
+    void explainsHowToResumeWithoutAReportFolder() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         QVERIFY(twb.run({"batch", "a.twb"})
@@ -146,7 +146,7 @@ private Q_SLOTS:
         QVERIFY(!twb.run({"batch", "a.twb", "--report", "out"}).err.contains("--report"));
     }
 
-    void withoutAFolderOnlyTheTableIsLeft() {
+    void onlyTheTableRemainsWithoutAReportFolder() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         const Ended ended = twb.run({"batch", "a.twb", "--set", "base.value=1,2", "--quiet"});
@@ -271,7 +271,7 @@ private Q_SLOTS:
         QVERIFY(!ended.err.isEmpty());
     }
 
-    void aSweepWithoutEndIsRefused() {
+    void tooLargeSweepsAreRefused() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         QStringList arguments{"batch", "a.twb"};

@@ -185,7 +185,7 @@ private Q_SLOTS:
     }
 
     /// A cycle is an error of the graph: the file opens, so that it can be fixed.
-    void aModelThatGoesInCircles() {
+    void cyclicModel() {
         const Program twb;
         onnx::ModelProto model;
         model.ParseFromString(Bomb("Add").floats({1}, {1}).floats({1}, {2}).bytes(false).toStdString());

@@ -8,7 +8,7 @@ class TestCheck : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void aSoundGraphIsFine() {
+    void validGraphPasses() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         const Ended ended = twb.run({"check", "a.twb"});
@@ -17,7 +17,7 @@ private Q_SLOTS:
         QCOMPARE(ended.err, "");
     }
 
-    void aMismatchIsToldInTheFrameworksWords() {
+    void mismatchHasPyTorchsMessage() {
         const Program twb;
         twb.save("a.twb", crossingGraph(false));
         const Ended ended = twb.run({"check", "a.twb"});
@@ -85,7 +85,7 @@ private Q_SLOTS:
         QVERIFY(out.at("files").at(1).contains("unreadable"));
     }
 
-    void hostileNamesStayOnTheirLine() {
+    void hostileNamesCannotBreakLines() {
         const Program twb;
         GraphMaker maker;
         maker.node("Relu", "a\n\x1b[2Jfake: fine, \"1\" node");

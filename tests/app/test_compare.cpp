@@ -44,7 +44,7 @@ class TestCompare : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void aReportIsAsItself() {
+    void reportEqualsItself() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);
         const Ended ended = twb.run({"compare", "a.json", "a.json", "--json", "--fail-if-transfer-bytes-grow",
@@ -61,7 +61,7 @@ private Q_SLOTS:
         QVERIFY(out.at("devices").empty() && out.at("exceeded").empty());
     }
 
-    void runsOfOtherLengthsCompareByTheIteration() {
+    void runsOfDifferentLengthsCompareByIteration() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);
         QCOMPARE(twb.run({"run", "g.twb", "--quiet", "--iterations", "60", "--report", "b.json",
@@ -72,7 +72,7 @@ private Q_SLOTS:
         QCOMPARE(out.at("bytes").at("before"), out.at("bytes").at("after"));
     }
 
-    void whatIsNewGoneAndMovedIsNamed() {
+    void addedRemovedAndMovedNodesAreListed() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);
         saveReport(twb, QStringLiteral("b.json"), [](json& report) {
@@ -97,7 +97,7 @@ private Q_SLOTS:
                  qPrintable(text));
     }
 
-    void growthPastALimitEndsWithOne() {
+    void growthPastALimitExitsWithOne() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);
         saveReport(twb, QStringLiteral("b.json"), [](json& report) {
@@ -161,7 +161,7 @@ private Q_SLOTS:
         QVERIFY2(ended.err.contains("; single iterations differ by as much"), qPrintable(ended.err));
     }
 
-    void whatIsNoReportIsSaid_data() {
+    void filesThatAreNotReportsAreErrors_data() {
         QTest::addColumn<QByteArray>("text");
         QTest::newRow("no JSON") << QByteArray("{");
         QTest::newRow("a project") << QByteArray(R"({"format": "tensor-workbench", "version": 1})");
@@ -170,7 +170,7 @@ private Q_SLOTS:
         QTest::newRow("rows of other kinds")
             << QByteArray(R"({"schema": 1, "iterations": 1, "devices": [1], "steps": [], "transfers": []})");
     }
-    void whatIsNoReportIsSaid() {
+    void filesThatAreNotReportsAreErrors() {
         QFETCH(QByteArray, text);
         const Program twb;
         twb.write(QStringLiteral("a.json"), text);
@@ -185,7 +185,7 @@ private Q_SLOTS:
         QVERIFY(!twb.exists(QStringLiteral("a.html")));
     }
 
-    void junitTellsOfEachGraph() {
+    void junitHasACasePerGraph() {
         const Program twb;
         twb.save(QStringLiteral("fine.twb"), smallGraph());
         twb.save(QStringLiteral("a <b> & \"c\".twb"), crossingGraph(false));

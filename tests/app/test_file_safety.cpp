@@ -75,7 +75,7 @@ class TestFileSafety : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void nothingIsDestroyed_data() {
+    void noCommandReplacesAnUnnamedFile_data() {
         QTest::addColumn<QStringList>("arguments");
         const auto row = [](const char* line) { QTest::newRow(line) << QString(line).split(' '); };
         row("import A.onnx -o A.onnx");
@@ -123,7 +123,7 @@ private Q_SLOTS:
         row("batch crossing.twb --device-map cuda:0=simulated:t4.json --junit t4.json");
     }
 
-    void nothingIsDestroyed() {
+    void noCommandReplacesAnUnnamedFile() {
         QFETCH(QStringList, arguments);
         const Program twb;
         prepare(twb);
@@ -135,7 +135,7 @@ private Q_SLOTS:
         QVERIFY(snapshot(twb) == before);
     }
 
-    void whatWasAskedForIsReplaced_data() {
+    void requestedFilesAreReplaced_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<QString>("written");
         const auto row = [](const char* line, const char* written) {
@@ -150,7 +150,7 @@ private Q_SLOTS:
         row("run e.twb --quiet --output seen=x.npz#a --output twice=x.npz#b", "x.npz");
         row("run e.twb --quiet --report /dev/null --trace /dev/null", "");
     }
-    void whatWasAskedForIsReplaced() {
+    void requestedFilesAreReplaced() {
         QFETCH(QStringList, arguments);
         QFETCH(QString, written);
         const Program twb;
@@ -219,7 +219,7 @@ private Q_SLOTS:
         QVERIFY(snapshot(twb) == before);
     }
 
-    void aNameThatAProjectCannotHoldIsRefused() {
+    void invalidProjectNameIsRefused() {
         const Program twb;
         twb.write("A.onnx", bytesOf(largeModel(1)));
         QProcess process; // QProcess would encode the name
@@ -287,7 +287,7 @@ private Q_SLOTS:
                  qPrintable(ended.err));
     }
 
-    void aSavePathOutsideIsFoundBeforeTheRun() {
+    void savePathOutsideTheFolderFailsBeforeTheRun() {
         const Program twb;
         GraphMaker maker;
         const NodeId full = maker.node("Full", "full", "cpu", {{"shape", Integers{2}}});

@@ -171,7 +171,7 @@ private Q_SLOTS:
 
     /// Each printed line with a time or a rate is labelled, and no time of a simulated device lacks the word
     /// "modelled".
-    void everyLineSaysWhatItsTimesAre_data() {
+    void everyPrintedTimeIsLabelled_data() {
         QTest::addColumn<QStringList>("command");
         const QString map = QStringLiteral("--device-map");
         const QString t4 = QStringLiteral("cuda:0=simulated:t4");
@@ -189,7 +189,7 @@ private Q_SLOTS:
         row("compare", {"compare", "a.json", "r.json"});
         row("batch", {"batch", "g.twb", "--quiet", map, t4});
     }
-    void everyLineSaysWhatItsTimesAre() {
+    void everyPrintedTimeIsLabelled() {
         QFETCH(QStringList, command);
         const Program twb;
         saveForCommands(twb, command.front());
@@ -207,7 +207,7 @@ private Q_SLOTS:
     }
 
     /// Each time has "modelled" beside it or in the enclosing object; a pair of times has one for each.
-    void everyTimeInJsonSaysWhatItIs_data() {
+    void everyJsonTimeIsLabelled_data() {
         QTest::addColumn<QStringList>("command");
         const auto row = [&](const char* name, const QStringList& command) {
             QTest::newRow(name) << command + QStringList{"--json"};
@@ -218,7 +218,7 @@ private Q_SLOTS:
         row("check", {"check", "broken.twb", "moves.twb"});
         row("compare", {"compare", "a.json", "r.json"});
     }
-    void everyTimeInJsonSaysWhatItIs() {
+    void everyJsonTimeIsLabelled() {
         QFETCH(QStringList, command);
         const Program twb;
         saveForCommands(twb, command.front());
@@ -246,7 +246,7 @@ private Q_SLOTS:
     }
 
     /// A module has no times: its time on another device is unknown.
-    void modulesClaimNothing() {
+    void modulesHaveNoTimes() {
         const Program twb;
         runSimulated(twb);
         const QString text = QString::fromUtf8(twb.read(QStringLiteral("g.py")));

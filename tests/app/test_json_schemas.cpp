@@ -97,7 +97,7 @@ private Q_SLOTS:
     }
 
     /// For each required key of each schema: the validator reports if the key is missing or has another type.
-    void whatBreaksOneIsFound() {
+    void invalidOutputIsReported() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), crossingGraph());
         const std::map<std::string, QStringList> calls{{"devices", {"devices", "--json"}},

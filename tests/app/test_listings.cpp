@@ -27,7 +27,7 @@ private Q_SLOTS:
         QVERIFY(json.at("profiles").size() >= 6U);
     }
 
-    void whyThereIsNoGpu() {
+    void reasonForAMissingGpu() {
         const auto restore = qScopeGuard([] { qputenv("TWB_CUDA_PLUGIN", "none"); });
         qputenv("TWB_CUDA_PLUGIN", "/nowhere/libtwb_cuda.so");
         const QString none = "CUDA plugin not found: /nowhere/libtwb_cuda.so";
@@ -80,7 +80,7 @@ private Q_SLOTS:
         QCOMPARE(json.at("ops").at(0).at("opset"), 1);
     }
 
-    void anUnknownOpIsAnsweredWithItsLike() {
+    void unknownOpSuggestsSimilarNames() {
         const Ended ended = m_twb.run({"ops", "MatMull"});
         QCOMPARE(ended.exit, 2);
         QVERIFY(ended.err.contains("did you mean \"MatMul\""));

@@ -10,7 +10,7 @@ class TestModels : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void aModelComesInRunsAndGoesOut() {
+    void modelIsImportedRunAndExported() {
         const Program twb;
         twb.write("small.onnx", QByteArray::fromStdString(smallModel().SerializeAsString()));
         const Ended imported = twb.run({"import", "small.onnx", "-o", "small.twb", "--dim", "n=3"});
@@ -54,7 +54,7 @@ private Q_SLOTS:
         QVERIFY(!twb.exists("b.onnx"));
     }
 
-    void aDimensionThatTheModelLacksIsSaid() {
+    void unknownDimensionIsAnError() {
         const Program twb;
         onnx::ModelProto model = smallModel();
         auto& dim = *model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
@@ -74,7 +74,7 @@ private Q_SLOTS:
         QVERIFY(twice.err.contains("--dim gives \"batch\" two sizes"));
     }
 
-    void whatIsWrongIsSaid() {
+    void invalidModelsAreErrors() {
         const Program twb;
         twb.write("bad.onnx", "hello");
         const Ended bad = twb.run({"import", "bad.onnx", "-o", "a.twb"});

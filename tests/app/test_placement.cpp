@@ -15,7 +15,7 @@ class TestPlacement : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void fixMendsAndSaysWhy() {
+    void fixAppliesFixesAndExplainsThem() {
         const Program twb;
         twb.save("a.twb", crossingGraph(false));
         QCOMPARE(twb.run({"check", "a.twb"}).exit, 3);
@@ -61,7 +61,7 @@ private Q_SLOTS:
     }
 
     /// The predicted time of a fixed file is the one that `fix` printed, even if nothing is left to fix.
-    void fixClaimsWhatPredictSays() {
+    void fixPrintsThePredictedTime() {
         GraphMaker g;
         const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{512, 512}}});
         const NodeId first = g.node("To", "first", "cuda:0", {}, {x});
@@ -100,7 +100,7 @@ private Q_SLOTS:
         QVERIFY(json["sum_ms"].toDouble() < json["sum_ms_now"].toDouble());
     }
 
-    void placeAsksForAGraphWithoutErrors() {
+    void placeRequiresAGraphWithoutErrors() {
         const Program twb;
         twb.save("a.twb", crossingGraph(false));
         const Ended ended = twb.run({"place", "a.twb"});

@@ -76,7 +76,7 @@ private Q_SLOTS:
     }
 
     /// Every example is exported and runs under PyTorch with cuda:0 mapped to cpu, all in one interpreter.
-    void everyExampleGivesItsNumbers() {
+    void everyExampleGivesTheSameValues() {
         if (!m_hasTorch) QSKIP("skipped: PyTorch is not installed (Debian: python3-torch)");
         const Program twb;
         fs::copy(kExamples, twb.fsPath(QStringLiteral("examples")), fs::copy_options::recursive);
@@ -167,7 +167,7 @@ private Q_SLOTS:
         QVERIFY2(!text.contains("self.x"), text.constData());
     }
 
-    void itHasTheCopiesOfTheGraphAndNoOthers() {
+    void moduleHasExactlyTheGraphsCopies() {
         const Program twb;
         for (const QString& name : exampleNames()) {
             const Graph graph = mended(kExamples / name.toStdString());
@@ -206,7 +206,7 @@ private Q_SLOTS:
     }
 
     /// Two modules that depend on each other cannot be functions; their nodes are still emitted in order.
-    void framesThatWaitForEachOtherAreTakenApart() {
+    void mutuallyDependentFramesAreInlined() {
         GraphMaker maker;
         const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}});
         const NodeId a = maker.node("Relu", "a", "cpu", {}, {x});
@@ -233,7 +233,7 @@ private Q_SLOTS:
         QVERIFY2(text.contains("a = torch.relu(x)\n    b = -a\n    c = torch.abs(b)\n"), qPrintable(text));
     }
 
-    void whatPyTorchDoesNotHaveIsSaid_data() {
+    void unsupportedOpsAreRefused_data() {
         QTest::addColumn<QString>("op");
         QTest::addColumn<QString>("dtype");
         QTest::addColumn<QString>("reason");
@@ -245,7 +245,7 @@ private Q_SLOTS:
                                << "u16"
                                << "Zeros \"x\" cannot be exported to PyTorch, which has no tensors of u16";
     }
-    void whatPyTorchDoesNotHaveIsSaid() {
+    void unsupportedOpsAreRefused() {
         QFETCH(QString, op);
         QFETCH(QString, dtype);
         QFETCH(QString, reason);

@@ -34,7 +34,7 @@ class TestReportSchema : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void reportsOfTheExamplesFollowIt() {
+    void exampleReportsFollowTheSchema() {
         const Program twb;
         const Schema schema = schemaOf("report.schema.json");
         const QString folder = QString::fromStdString((kResources / "examples").string());
@@ -53,7 +53,7 @@ private Q_SLOTS:
         QCOMPARE(reports, 10);
     }
 
-    void soDoesThatOfAFailedRun() {
+    void reportOfAFailedRunFollowsTheSchema() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), failingGraph());
         QCOMPARE(twb.run({"run", "g.twb", "--quiet", "--report", "r.json"}).exit, 1);
@@ -63,7 +63,7 @@ private Q_SLOTS:
         QCOMPARE(problem(schemaOf("report.schema.json"), report), QString());
     }
 
-    void aReportThatBreaksItIsFound() {
+    void invalidReportsAreRejected() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), crossingGraph());
         QCOMPARE(twb.run({"run", "g.twb", "--quiet", "--report", "r.json"}).exit, 0);
@@ -81,7 +81,7 @@ private Q_SLOTS:
                 problem(schema, report).contains("'colour'"));
     }
 
-    void soDoThoseOfABatch() {
+    void batchReportsFollowTheSchema() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), smallGraph());
         QCOMPARE(twb.run({"batch", "g.twb", "--set", "base.value=1,2", "--report", "out", "--quiet"}).exit,
@@ -93,7 +93,7 @@ private Q_SLOTS:
             QCOMPARE(problem(schemaOf("report.schema.json"), twb.json("out/" + name)), QString());
     }
 
-    void diagnosticsFollowTheirs() {
+    void diagnosticsFollowTheirSchema() {
         const Program twb;
         twb.save(QStringLiteral("wrong.twb"), crossingGraph(false));
         twb.save(QStringLiteral("fine.twb"), smallGraph());

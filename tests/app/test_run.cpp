@@ -64,7 +64,7 @@ private Q_SLOTS:
         QCOMPARE(ended.out + ended.err, "");
     }
 
-    void theReportTellsModelledFromMeasured() {
+    void reportSeparatesModelledFromMeasured() {
         const Program twb;
         twb.save("a.twb", crossingGraph());
         const Ended ended = twb.run({"run", "a.twb", "--iterations", "3", "--report", "r.json"});
@@ -86,7 +86,7 @@ private Q_SLOTS:
             if (line.contains("→")) QVERIFY2(line.contains("modelled"), qPrintable(line));
     }
 
-    void tf32IsAskedForAndSaid() {
+    void tf32IsRequestedAndReported() {
         const Program twb;
         twb.save("a.twb", crossingGraph());
         const Ended plain = twb.run({"run", "a.twb", "--report", "plain.json"});
@@ -123,7 +123,7 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "a.twb", "--policy", "implicit", "--quiet"}).exit, 0);
     }
 
-    void theTraceIsOneThatAViewerOpens() {
+    void traceOpensInAViewer() {
         const Program twb;
         twb.save("a.twb", crossingGraph());
         QCOMPARE(twb.run({"run", "a.twb", "--iterations", "20", "--trace", "t.json"}).exit, 0);
@@ -298,7 +298,7 @@ private Q_SLOTS:
 
     /// Once, a simulated device of 141 GB took all of the machine's memory until the system killed the
     /// program.
-    void whatIsSimulatedMustFitIntoThisMachine() {
+    void simulatedMemoryMustFitIntoThisMachine() {
         const std::int64_t elements = static_cast<std::int64_t>(systemMemoryBytes()) / 4 / 10 * 11;
         if (elements * 4 > 141'000'000'000) QSKIP("this machine holds all that the simulated device does");
         const Program twb;
@@ -345,7 +345,7 @@ private Q_SLOTS:
     }
 
     /// Once, the program printed nothing while a long kernel ran.
-    void ctrlCSaysWhatItWaitsFor() {
+    void ctrlCNamesTheStepItWaitsFor() {
         const Program twb;
         GraphMaker maker;
         const NodeId one = maker.node("Ones", "one", "cpu", {{"shape", Integers{1}}});
@@ -372,7 +372,7 @@ private Q_SLOTS:
         QCOMPARE(Program::wait(process).exit, 130);
         QCOMPARE(twb.read("o.npy"), "what was here before");
     }
-    void theFirstNanEndsItWhereSomebodyAsked() {
+    void failOnNanStopsAtTheFirstNan() {
         const Program twb;
         GraphMaker maker;
         const NodeId x = maker.node("Full", "x", "cuda:0", {{"shape", Integers{3}}, {"value", -2.0}});

@@ -24,7 +24,7 @@ private Q_SLOTS:
         QCOMPARE(twb.tensor("out.npy"), (std::vector<double>{2, 4, 12}));
     }
 
-    void theProjectItselfStillMayNotReachOutside() {
+    void projectMayNotReadOutsideItsFolder() {
         const Program twb;
         twb.saveTensor<float>("outside.npy", {1}, {1});
         GraphMaker maker;
@@ -54,7 +54,7 @@ private Q_SLOTS:
         QCOMPARE(twb.tensor("moved.npy"), (std::vector<double>{3, 3, 3, 3}));
     }
 
-    void archivesHoldSeveral() {
+    void archivesHoldSeveralTensors() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         for (const QString file : {"all.npz", "all.safetensors"}) {
@@ -125,7 +125,7 @@ private Q_SLOTS:
     }
 
     /// Once, the rename of an atomic write replaced a device by a regular file.
-    void devicesAndPipesStayWhatTheyAre() {
+    void devicesAndPipesAreNotReplaced() {
         const Program twb;
         twb.save("a.twb", smallGraph());
         const QString pipe = twb.file("pipe");

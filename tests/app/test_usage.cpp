@@ -26,7 +26,7 @@ class TestUsage : public QObject {
     }
 
 private Q_SLOTS:
-    void theWrongWordIsNamed_data() {
+    void wrongArgumentIsNamed_data() {
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<QString>("says");
         const auto row = [](const QStringList& arguments, const char* says) {
@@ -49,7 +49,7 @@ private Q_SLOTS:
         row({"run", "a.twb", "--device-map", "cuda:0=simulated:t4", "--device-map", "cuda:0=simulated:l4"},
             "--device-map names cuda:0 twice; give it once");
     }
-    void theWrongWordIsNamed() {
+    void wrongArgumentIsNamed() {
         QFETCH(QStringList, arguments);
         QFETCH(QString, says);
         const Program twb;
@@ -120,7 +120,7 @@ private Q_SLOTS:
         QVERIFY(links > 30);
     }
 
-    void aDeviceThatNothingStandsOnIsSaid() {
+    void unusedDeviceMapEntryIsRemarked() {
         const Program twb;
         twb.save("a.twb", crossingGraph());
         const QString remark =

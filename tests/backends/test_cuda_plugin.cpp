@@ -59,8 +59,9 @@ private Q_SLOTS:
 
     void anotherInterface() {
         const QString problem = problemOf(kLibraries / "libtwb_test_other_interface.so");
-        QVERIFY2(problem.contains(QLatin1String("belongs to another build (0123456789abcdef, this program: ")),
-                 qPrintable(problem));
+        QVERIFY2(
+            problem.contains(QLatin1String("belongs to another build (0123456789abcdef, this program: ")),
+            qPrintable(problem));
         QVERIFY2(problem.contains(QLatin1String("install both from the same build")), qPrintable(problem));
     }
 
@@ -102,7 +103,7 @@ private Q_SLOTS:
                  qPrintable(problem));
     }
 
-    void theRealOneWithoutADriver() {
+    void realPluginWithoutADriver() {
         if (!fs::exists(kReal)) QSKIP("skipped: no CUDA toolkit, so no plugin was built");
         if (hasDriver()) QSKIP("skipped: this machine has a driver");
         const QString problem = problemOf(kReal);

@@ -36,7 +36,7 @@ class TestGpuGraphs : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void giveWhatTheCpuGives_data() {
+    void resultsEqualTheCpus_data() {
         QTest::addColumn<QString>("file");
         QTest::addColumn<bool>("inBlocks");
         for (const char* file : {"kernels", "large_sizes", "transfers"})
@@ -45,7 +45,7 @@ private Q_SLOTS:
             QTest::addRow("%s, in blocks", file) << file << true;
     }
 
-    void giveWhatTheCpuGives() {
+    void resultsEqualTheCpus() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);
         if (inBlocks) cuda::emulateBlocks(); // permanently, and so do all rows after it

@@ -77,14 +77,14 @@ private Q_SLOTS:
     void waitsForTheRecordBeforeTheWait();
     void pingPong();
     void failuresGoToTheGuard();
-    void kernelsAndCopiesTakeTheGuardsTurn();
-    void kernelsShareAsManyThreadsAsWereAskedFor();
-    void theVirtualClockTakesWhatTheProfileSays();
+    void kernelsAndCopiesHoldTheGuardsMutex();
+    void kernelsUseTheRequestedThreads();
+    void virtualClockFollowsTheProfile();
     void waitingMovesTheVirtualClock();
     void timingsAreOrdered();
     void allocatorReusesAndRefuses();
     void allocatorIsSharedByThreads();
-    void memorySpacesAreApart();
+    void memorySpacesAreSeparate();
 };
 
 void TestHostStream::worksInOrderBeyondItsRing() {
@@ -180,7 +180,7 @@ void TestHostStream::failuresGoToTheGuard() {
     QCOMPARE(counter.load(), 1);
 }
 
-void TestHostStream::theVirtualClockTakesWhatTheProfileSays() {
+void TestHostStream::virtualClockFollowsTheProfile() {
     const auto backend = makeSimulatedBackend(Device::cuda(0), roundProfile());
     const auto compute = backend->createStream(QueueKind::compute);
     LaunchTiming timing;
@@ -309,7 +309,7 @@ void TestHostStream::allocatorIsSharedByThreads() {
     QCOMPARE(allocator.stats().used, std::size_t{0});
 }
 
-void TestHostStream::memorySpacesAreApart() {
+void TestHostStream::memorySpacesAreSeparate() {
     const auto backend = makeSimulatedBackend(Device::cuda(0), roundProfile());
     const BufferPtr buffer = backend->memory().allocate(100, MemoryKind::device);
     const Tensor tensor(buffer, {DType::f32, {25}});
@@ -321,7 +321,7 @@ void TestHostStream::memorySpacesAreApart() {
 }
 
 /// A kernel holds the mutex while it runs; a copy waits for it.
-void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
+void TestHostStream::kernelsAndCopiesHoldTheGuardsMutex() {
     const MeasuredDurations durations;
     HostStream stream(durations);
     std::mutex turn;
@@ -363,7 +363,7 @@ void TestHostStream::kernelsAndCopiesTakeTheGuardsTurn() {
     QVERIFY(timing.start >= before); // the wait does not count as the step's time
 }
 
-void TestHostStream::kernelsShareAsManyThreadsAsWereAskedFor() {
+void TestHostStream::kernelsUseTheRequestedThreads() {
     const MeasuredDurations durations;
     for (const int count : {1, 2}) {
         setHostThreads(count);

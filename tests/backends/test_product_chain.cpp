@@ -153,7 +153,7 @@ class TestProductChain : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void givesWhatTheOpsGive() {
+    void resultEqualsTheOps() {
         int compared = 0;
         // For each part of the epilogue that the library may do. For f16 and bf16, the library's stand-in
         // does none.
@@ -166,7 +166,7 @@ private Q_SLOTS:
         QVERIFY2(compared > 1000, qPrintable(QString::number(compared)));
     }
 
-    void alsoOfConvolutions() {
+    void convolutionsEqualTheOps() {
         int compared = 0;
         for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
             compareAll<Convolution>("Conv", dtype, cuda::Ended::none, compared);

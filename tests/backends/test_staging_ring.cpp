@@ -161,7 +161,7 @@ private Q_SLOTS:
     }
 
     /// Shows that the first test would detect a chunk refilled before its copy is done.
-    void reuseThatIsTooEarlyShows() {
+    void earlyReuseIsDetected() {
         Fixture there(20'000);
         there.queue.forgetsMarks = true;
         QVERIFY(!there.arrives());

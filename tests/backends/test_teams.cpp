@@ -87,7 +87,7 @@ private Q_SLOTS:
     }
 
     /// An exclusive sum computed by subtracting the element would lose small earlier terms.
-    void sumsBeforeAnElementKnowNothingOfIt() {
+    void exclusiveSumsIgnoreTheElement() {
         const auto sums = [](const std::vector<double>& values, bool isExclusive) {
             const Tensor in = tensorOf(DType::f64, {static_cast<std::int64_t>(values.size())}, values);
             return runOpByCuda("CumSum", {{"axis", std::int64_t{0}}, {"exclusive", isExclusive}}, {in})[0];

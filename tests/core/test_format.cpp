@@ -82,7 +82,7 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(table.add({"1", "2", "3", "4"}), std::out_of_range);
     }
 
-    void aColumnWithNothingInItTakesNoRoom() {
+    void emptyColumnsAreHidden() {
         using enum TextTable::Align;
         TextTable table({left, left, left});
         table.add({"a", "", "b"});

@@ -65,7 +65,7 @@ private Q_SLOTS:
                      static_cast<std::uint16_t>(high.bits | 0x8000));
         }
     }
-    void whatIsTooLargeIsInfinite() {
+    void tooLargeValuesBecomeInfinite() {
         QCOMPARE(Half(65519.996F).bits, std::uint16_t{0x7bff});
         QCOMPARE(Half(65520.0F).bits, std::uint16_t{0x7c00});
         QCOMPARE(Half(-1e300).bits, std::uint16_t{0xfc00});

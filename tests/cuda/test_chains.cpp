@@ -217,7 +217,7 @@ private Q_SLOTS:
     }
 
     /// The compiler runs once for several chains.
-    void aKernelThatCannotBeMadeLeavesTheOpsToTheirOwn() {
+    void opsRunOneByOneWithoutAKernel() {
         const DeviceMap map = fakeGpu(true);
         Line line;
         line.add("Neg", "a");
@@ -244,7 +244,7 @@ private Q_SLOTS:
         QVERIFY(!floats(made, end, map).empty());
     }
 
-    void whyAKernelCouldNotBeMadeIsKept() {
+    void compilationErrorIsKept() {
         fake::start({.gpus = 1});
         const auto runner = cuda::ChainRunner::find(80);
         const OpChain relu = chainOf(*findOp("Relu"));
@@ -261,7 +261,7 @@ private Q_SLOTS:
     }
 
     /// A driver may reject the output of a newer NVRTC.
-    void nvrtcIsOneThatTheDriverUnderstands() {
+    void nvrtcMatchesTheDriver() {
         const std::string own = fmt::format("libnvrtc.so.{}", CUDART_VERSION / 1000);
         const auto older = cuda::nvrtcFiles(12040);
         QCOMPARE(older.front(), own);
@@ -297,7 +297,7 @@ private Q_SLOTS:
         QVERIFY(toTable(report, false).find(" · kernels compiled in ") != std::string::npos);
     }
 
-    void whatEndsAChain() {
+    void opsThatEndAChain() {
         const DeviceMap map = fakeGpu();
         {
             Line line; // an observed result
@@ -357,7 +357,7 @@ private Q_SLOTS:
     }
 
     /// Compares every op and dtype, compiled for the host, with the op's own kernel.
-    void sourcesGiveWhatTheOpsGive() {
+    void sourcesEqualTheOps() {
         const std::vector<const Op*> ops = chainOps();
         QVERIFY2(ops.size() >= 40, qPrintable(QString::number(ops.size())));
         Sources sources;
@@ -453,7 +453,7 @@ private Q_SLOTS:
         }
     }
 
-    void everySourceIsOneForAGpu() {
+    void everySourceCompilesForAGpu() {
         if (!cuda::hasNvrtc()) QSKIP("no NVRTC");
         Sources sources;
         for (const Op* op : chainOps())
@@ -503,7 +503,7 @@ private Q_SLOTS:
         QVERIFY(!cuda::isChainMember("Softmax", {}, DType::f32));
     }
 
-    void codeIsKeptByContent() {
+    void codeIsCachedByContent() {
         const QTemporaryDir folder;
         const auto restore = qScopeGuard([before = qgetenv("XDG_CACHE_HOME")] {
             if (before.isNull())

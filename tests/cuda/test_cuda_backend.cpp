@@ -66,7 +66,7 @@ class TestCudaBackend : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void whyThereIsNone() {
+    void reasonForAMissingGpu() {
         std::string problem;
         fake::start({.driver = 0});
         QVERIFY(cuda::findGpus(problem).empty());
@@ -92,7 +92,7 @@ private Q_SLOTS:
         QCOMPARE(fake::liveAllocations(), std::size_t{0});
     }
 
-    void aGpuThatNobodyUsesIsLeftAlone() {
+    void unusedGpuHasNoContext() {
         const auto found = gpus({});
         GraphMaker g;
         const NodeId x = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
@@ -195,7 +195,7 @@ private Q_SLOTS:
     }
 
     /// Shows that the test above would detect a GPU that does not wait.
-    void aMissingWaitShows() {
+    void missingWaitIsDetected() {
         int wrong = 0;
         for (unsigned seed = 0; seed < 10; ++seed) {
             const auto found = gpus({.mostDelayUs = 400, .forgetWaits = true});
@@ -222,7 +222,7 @@ private Q_SLOTS:
         QCOMPARE(fake::pageableCopies(), 0);
     }
 
-    void pinMemoryMeansIt() {
+    void pinMemoryGivesPinnedMemory() {
         const auto found = gpus({.gpus = 1});
         const DeviceMap map = mapOf(found);
         GraphMaker g;
@@ -277,7 +277,7 @@ private Q_SLOTS:
         QCOMPARE(floats(result, small, map), (std::vector<float>{1, 1, 1, 1}));
     }
 
-    void aFaultIsItsStepsError() {
+    void faultIsTheErrorOfItsStep() {
         const auto found = gpus({.gpus = 1, .mostDelayUs = 200});
         const DeviceMap map = mapOf(found);
         GraphMaker g;
@@ -297,7 +297,7 @@ private Q_SLOTS:
         QCOMPARE(result.states[stepNamed(*plan, "other").index], StepState::done);
     }
 
-    void aBrokenGpuIsASentence() {
+    void brokenGpuIsReported() {
         auto found = gpus({.gpus = 1, .mostDelayUs = 100});
         const DeviceMap map = mapOf(found);
         Op& neg = const_cast<Op&>(*findOp("Neg"));
@@ -358,7 +358,7 @@ private Q_SLOTS:
         QCOMPARE(recorder.result.status, RunStatus::cancelled);
     }
 
-    void whatIsTakenIsGivenBack() {
+    void allMemoryIsFreed() {
         {
             auto found = gpus({.mostDelayUs = 50});
             runToEnd(RandomRun(5, mapOf(found)).plan, {.iterations = 2});

@@ -114,7 +114,7 @@ private Q_SLOTS:
         QCOMPARE(steps, 5 * kIterations);
     }
 
-    void theWholeRunIsOnlyALaunchEach() {
+    void everyIterationIsASingleLaunch() {
         // Chains and products, too, are captured once and never issued again.
         const DeviceMap map = gpus({.gpus = 1});
         GraphMaker g;
@@ -136,7 +136,7 @@ private Q_SLOTS:
         QCOMPARE(floats(result, end, map), floats(without, end, map));
     }
 
-    void aSwitchTurnsThemOff() {
+    void optionDisablesGraphs() {
         const DeviceMap map = gpus({.gpus = 1});
         Line line;
         for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QCOMPARE(fake::captures(), 0);
     }
 
-    void whatTheHostLooksAtStaysOutside() {
+    void stepsCheckedByTheHostAreNotCaptured() {
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
         Line line;
         const NodeId three = line.constant(3);
@@ -168,7 +168,7 @@ private Q_SLOTS:
         QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 2));
     }
 
-    void aFaultBesideThemIsItsStepsError() {
+    void faultNextToAGraphIsTheErrorOfItsStep() {
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
         Line line;
         const NodeId zero = line.constant(0);
@@ -246,7 +246,7 @@ private Q_SLOTS:
         QCOMPARE(result.replayed.replays, 0);
     }
 
-    void aLibraryThatStartsIsNoLongKernel() {
+    void libraryStartupDoesNotCountAsALongKernel() {
         const DeviceMap map = gpus({.gpus = 1}, 1);
         calls = 0;
         Op& neg = const_cast<Op&>(*findOp("Neg"));
@@ -264,7 +264,7 @@ private Q_SLOTS:
         QCOMPARE(result.replayed.replays, kIterations - kStepByStep);
     }
 
-    void whatFailsIsLaunchedOneByOne_data() {
+    void failedGraphsAreLaunchedOneByOne_data() {
         using Graphs = fake::Machine::Graphs;
         QTest::addColumn<int>("graphs");
         QTest::newRow("the capture") << int(Graphs::failToCapture);
@@ -272,7 +272,7 @@ private Q_SLOTS:
         QTest::newRow("no memory to launch it") << int(Graphs::failToLaunch);
     }
 
-    void whatFailsIsLaunchedOneByOne() {
+    void failedGraphsAreLaunchedOneByOne() {
         QFETCH(int, graphs);
         {
             const DeviceMap map =
@@ -291,7 +291,7 @@ private Q_SLOTS:
         QCOMPARE(fake::liveAllocations(), std::size_t{0});
     }
 
-    void aReplayThatBreaksTheGpuIsASentence() {
+    void replayThatBreaksTheGpuIsReported() {
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
         calls = 0;
         Op& neg = const_cast<Op&>(*findOp("Neg"));
@@ -308,7 +308,7 @@ private Q_SLOTS:
                  result.errors[0].message.c_str());
     }
 
-    void anEditMakesNewOnes() {
+    void anEditCreatesNewGraphs() {
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 50});
         Executor executor;
         for (const std::int64_t added : {1, 2, 3}) {
@@ -327,7 +327,7 @@ private Q_SLOTS:
         QCOMPARE(fake::captures(), 6);
     }
 
-    void aReportCountsThem() {
+    void reportCountsGraphs() {
         const DeviceMap map = gpus({.gpus = 1});
         Line line;
         for (int i = 0; i < 5; ++i) line.add("Neg", fmt::format("n{}", i));

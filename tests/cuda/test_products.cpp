@@ -95,7 +95,7 @@ private Q_SLOTS:
         QVERIFY(!floats(fused, end, map).empty());
     }
 
-    void whatEndsAProduct() {
+    void opsFusedWithAProduct() {
         const DeviceMap map = fakeGpu();
         const Attributes tanh{{"approximate", std::string("tanh")}};
         for (const std::string dtype : {"f32", "f16", "bf16"}) {
@@ -131,7 +131,7 @@ private Q_SLOTS:
         }
     }
 
-    void whatEndsAConvolution() {
+    void opsFusedWithAConvolution() {
         const DeviceMap map = fakeGpu();
         Line line;
         line.last = line.tensor("image", {2, 3, 6, 6});
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QCOMPARE(floats(together, end, map), floats(oneByOne, end, map));
     }
 
-    void whatEndsNoConvolution() {
+    void opsNotFusedWithAConvolution() {
         const DeviceMap map = fakeGpu();
         Line line; // not of the result's shape
         line.last = line.tensor("image", {2, 3, 6, 6});
@@ -169,7 +169,7 @@ private Q_SLOTS:
         QCOMPARE(labelsOf(wide, map), (Labels{"conv", "relu"}));
     }
 
-    void twoProductsThatMeetAreNotBothEndedByWhatTheyMeetIn() {
+    void sharedAddIsFusedWithOneProductOnly() {
         const DeviceMap map = fakeGpu();
         Line line;
         line.last = line.tensor("row", {1, 3});
@@ -187,7 +187,7 @@ private Q_SLOTS:
         QCOMPARE(floats(together, end, map), floats(apart, end, map));
     }
 
-    void whatDoesNot() {
+    void opsNotFusedWithAProduct() {
         const DeviceMap map = fakeGpu();
         {
             Line line; // an observed result

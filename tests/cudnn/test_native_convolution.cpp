@@ -68,7 +68,7 @@ private Q_SLOTS:
         QCOMPARE(after.forward - before.forward + after.transposed - before.transposed, its);
     }
 
-    void alsoOfOneAndThreeAxes() {
+    void oneAndThreeAxesAgreeWithCpu() {
         using List = std::vector<std::int64_t>;
         Dice dice(3);
         for (const char* name : {"Conv", "ConvTranspose"}) {
@@ -88,7 +88,7 @@ private Q_SLOTS:
         }
     }
 
-    void whatEndsAConvolutionIsDoneBehindIt() {
+    void epilogueRunsAfterTheConvolution() {
         Dice dice(6);
         const auto member = [](const char* op, std::vector<std::size_t> operands) {
             return OpChain::Member{op, completeAttributes(*findOp(op), {}), std::move(operands)};
@@ -114,7 +114,7 @@ private Q_SLOTS:
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
     }
 
-    void theLibraryIsAskedOnceForEachKind() {
+    void libraryIsQueriedOncePerKind() {
         Dice dice(4);
         const Op& op = *findOp("Conv");
         const auto convolve = [&](const Shape& x) {
@@ -131,7 +131,7 @@ private Q_SLOTS:
         QCOMPARE(fake::cudnnCounts().asked, before.asked + 2);
     }
 
-    void whereMemoryIsShortItTakesTheWayThatNeedsNone() {
+    void needsNoWorkspaceIfMemoryIsShort() {
         struct FullQueue : HostQueue {
             using HostQueue::HostQueue;
             void* allocate(std::size_t) override { throw Error(ErrorCode::outOfMemory, "full"); }

@@ -138,7 +138,7 @@ private Q_SLOTS:
         QCOMPARE(entries(), QStringList{QStringLiteral("full.twb")});
     }
 
-    void unwritablePlacesAreSentences() {
+    void unwritablePathsAreReported() {
         const auto refusal = [](const fs::path& file) -> QString {
             try {
                 saveProject(graph(1), file);
@@ -161,7 +161,7 @@ private Q_SLOTS:
         QVERIFY(loadProject(path("protected.twb")) == graph(1));
     }
 
-    void unreadableFilesAreSentences() {
+    void unreadableFilesAreReported() {
         const auto refusal = [](const fs::path& file) -> QString {
             try {
                 loadProject(file);

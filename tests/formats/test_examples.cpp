@@ -88,8 +88,8 @@ private Q_SLOTS:
         QCOMPARE(toProjectText(loadProject(path)), readFile(path, 1 << 20));
     }
 
-    void eachSaysWhatItShows_data() { everyExample(); }
-    void eachSaysWhatItShows() {
+    void eachHasADescription_data() { everyExample(); }
+    void eachHasADescription() {
         QFETCH(QString, name);
         const Graph graph = loadProject(kExamples / name.toStdString());
         QVERIFY(!graph.info().title.empty());
@@ -176,7 +176,7 @@ private Q_SLOTS:
         QCOMPARE(onCpu.run().at("result"), onGpu.run().at("result"));
     }
 
-    void theLoopCrossesTwiceAsOftenAsItsBetter() {
+    void tightLoopHasTwiceTheTransfers() {
         const Example example("06-a-transfer-in-a-tight-loop.twb");
         const auto values = example.run();
         QCOMPARE(values.at("fast"), values.at("slow"));

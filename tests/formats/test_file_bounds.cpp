@@ -27,7 +27,7 @@ private Q_SLOTS:
     }
 
     /// `project/t` alternates between a folder inside the project and one outside.
-    void aLinkThatChangesLeadsNowhere() {
+    void changingLinkNeverLeadsOutside() {
         const auto files = makeProjectFiles(root() / "project");
         fs::create_directory_symlink("real", root() / "project/t");
         std::atomic<bool> done{false};

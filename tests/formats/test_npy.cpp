@@ -81,7 +81,7 @@ private Q_SLOTS:
         }
     }
 
-    void whatNumpyWroteIsRead() {
+    void readsFilesOfNumPy() {
         const fs::path digits = fs::path(TWB_SOURCE_DIR) / "resources/examples/digits";
         const NpyHeader header = readNpyHeader(digits / "test_images.npy");
         QVERIFY(header.type == (TensorType{DType::f32, Shape{360, 64}}));
@@ -127,7 +127,7 @@ private Q_SLOTS:
                     QCOMPARE(t.values<std::int64_t>()[std::size_t(at++)], 100 * i + 10 * j + k);
     }
 
-    void boolsAreNothingButZeroAndOne() {
+    void boolsAreZeroOrOne() {
         const Tensor t = readNpy(put(npy(dictionary("|b1", "(4,)"), std::string("\x00\x01\x02\xff", 4))));
         const auto* bytes = static_cast<const unsigned char*>(t.data());
         QCOMPARE(std::vector<int>(bytes, bytes + 4), (std::vector<int>{0, 1, 1, 1}));
@@ -224,7 +224,7 @@ private Q_SLOTS:
         }
     }
 
-    void whatIsNoFileIsRefused() {
+    void nonFilesAreRefused() {
         QVERIFY(refusal([&] { readNpy(path("none.npy")); }).contains(QLatin1String("No such file")));
         QVERIFY(
             refusal([&] { readNpy(m_folder.path().toStdString()); }).contains(QLatin1String("not a file")));
@@ -273,7 +273,7 @@ private Q_SLOTS:
         QVERIFY(files->typeOf("sub/../inside.npy") == tensor.type());
     }
 
-    void outsideIsReadWhereAllowed() {
+    void readsOutsideIfAllowed() {
         const fs::path root = m_folder.path().toStdString();
         fs::create_directories(root / "project");
         writeNpy(root / "outside.npy", Tensor::of<float>({2}, {1, 2}).view());

@@ -121,12 +121,12 @@ class TestNpz : public QObject {
     }
 
 private Q_SLOTS:
-    void whatNumpyWroteIsRead_data() {
+    void readsFilesOfNumPy_data() {
         QTest::addColumn<QString>("file");
         QTest::newRow("np.savez") << "numpy_stored.npz";
         QTest::newRow("np.savez_compressed") << "numpy_deflated.npz";
     }
-    void whatNumpyWroteIsRead() {
+    void readsFilesOfNumPy() {
         QFETCH(QString, file);
         const Npz npz(fs::path(TWB_SOURCE_DIR) / "tests/data" / file.toStdString());
         QCOMPARE(npz.names(), (std::vector<std::string>{"big", "columns", "flags", "größe", "layer/weight",
@@ -147,7 +147,7 @@ private Q_SLOTS:
             refusal([&] { (void)npz.typeOf("objects"); }).contains("npz#objects: it holds pickled objects"));
     }
 
-    void numpyReadsWhatWasWritten() {
+    void numPyReadsWrittenFiles() {
         // Entries written by NumPy remain unchanged, compressed or not.
         for (const char* file : {"numpy_stored.npz", "numpy_deflated.npz"}) {
             fs::copy_file(fs::path(TWB_SOURCE_DIR) / "tests/data" / file, path(file),
@@ -224,12 +224,12 @@ private Q_SLOTS:
             QVERIFY(refusal([&] { all->write(name, tensor.view()); }).contains("is not a valid tensor name"));
     }
 
-    void manyAddAtOnceAndNoneIsLost_data() {
+    void concurrentWritersLoseNothing_data() {
         QTest::addColumn<QString>("file");
         QTest::newRow("npz") << "many.npz";
         QTest::newRow("safetensors") << "many.safetensors";
     }
-    void manyAddAtOnceAndNoneIsLost() {
+    void concurrentWritersLoseNothing() {
         QFETCH(QString, file);
         const std::string base = file.toStdString();
         const auto all = files();

@@ -101,7 +101,7 @@ private Q_SLOTS:
         QCOMPARE(graph.find(graph.findByName("block/first/relu")->frame)->title, std::string("block"));
     }
 
-    void anInputMayBeHandedBack() {
+    void inputMayBeAnOutput() {
         onnx::ModelProto model = modelWithFunctions();
         onnx::FunctionProto& same = *model.add_functions();
         same.set_domain("ours");
@@ -127,7 +127,7 @@ private Q_SLOTS:
         QVERIFY(clip && imported.graph.sourceOf({clip->id, 2}));
     }
 
-    void functionsThatDoNotEndAreRefused() {
+    void recursiveFunctionsAreRefused() {
         onnx::ModelProto itself = modelWithFunctions();
         itself.mutable_functions(0)->mutable_node(0)->set_domain("ours");
         itself.mutable_functions(0)->mutable_node(0)->set_op_type("Two");

@@ -19,7 +19,7 @@ private Q_SLOTS:
     void largeTensorsGoBesideTheProject();
     void unknownOpsArePlaceholders();
     void namesThatAreNoTextBecomeOne();
-    void newerOpsetsAreRemarkedOn();
+    void newerOpsetsGiveARemark();
     void refusesBrokenModels_data();
     void refusesBrokenModels();
     void bodiesMayBeNestedDeeply();
@@ -106,7 +106,7 @@ void TestOnnxImport::namesThatAreNoTextBecomeOne() {
     QVERIFY(parseProject(toProjectText(imported.graph), "saved") == imported.graph);
 }
 
-void TestOnnxImport::newerOpsetsAreRemarkedOn() {
+void TestOnnxImport::newerOpsetsGiveARemark() {
     onnx::ModelProto model = smallModel();
     model.mutable_opset_import(0)->set_version(99);
     const ImportedModel imported = importOnnx(write(model));

@@ -127,7 +127,7 @@ class TestProject : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void foldedIsSaidWithThePlace() {
+    void foldedIsSavedWithThePosition() {
         const std::string folded = with("[0, 0]", "[0, 0, \"folded\"]");
         const Graph graph = parseProject(folded, "memory");
         QVERIFY(graph.find(NodeId(1))->folded);
@@ -137,7 +137,7 @@ private Q_SLOTS:
         QCOMPARE(differentLines(text, toProjectText(parseProject(kSmall, "memory"))), 1);
     }
 
-    void dotsAreSaidInTheLayout() {
+    void dotsAreSavedInTheLayout() {
         const std::string dots = "\"routes\": {\n\"2:0\": [[1, 60, 37], [1, 120.5, -8]]\n}\n";
         Graph graph = parseProject(kSmall, "memory");
         const std::string plain = toProjectText(graph);
@@ -153,7 +153,7 @@ private Q_SLOTS:
         QCOMPARE(toProjectText(graph), plain);
     }
 
-    void bodiesAreSaidWithTheirOwners() {
+    void bodiesAreSavedWithTheirOwners() {
         const std::string frame = R"({"id": 1, "title": "again", "owner": 1, "body": "body"})";
         const std::string text = with(R"({"id": 1, "title": "f"})", frame);
         const Graph graph = parseProject(text, "memory");
@@ -278,12 +278,12 @@ private Q_SLOTS:
                  std::string("bad \xef\xbf\xbd byte"));
     }
 
-    void keysMayStandInAnyOrder() {
+    void keysMayBeInAnyOrder() {
         const nlohmann::json sorted = nlohmann::json::parse(kSmall); // nlohmann::json sorts keys
         QVERIFY(parseProject(sorted.dump(), "memory") == parseProject(kSmall, "memory"));
     }
 
-    void cycleIsNoErrorOfTheFile() {
+    void cycleIsNotAnErrorOfTheFile() {
         const Graph graph =
             parseProject(with(R"({"from": [1, 0], "to": [2, 0]})",
                               R"({"from": [2, 0], "to": [2, 0]}, {"from": [2, 0], "to": [1, 0]})"),

@@ -29,7 +29,7 @@ class TestProjectRefusals : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void badInputIsASentenceWithItsPlace_data() {
+    void badInputIsReportedWithItsPosition_data() {
         QTest::addColumn<QByteArray>("text");
         QTest::addColumn<QString>("says");
         const auto row = [](const char* name, const std::string& text, const char* says) {
@@ -200,7 +200,7 @@ private Q_SLOTS:
             "deeper than 64 frames");
     }
 
-    void badInputIsASentenceWithItsPlace() {
+    void badInputIsReportedWithItsPosition() {
         QFETCH(QByteArray, text);
         QFETCH(QString, says);
         const QString said = refusal(text.toStdString());

@@ -30,8 +30,8 @@ private Q_SLOTS:
     void everyDTypeComesBack();
     void aGraphNamesOneTensor();
     void aFileThatShrinksIsAnError();
-    void refusesWhatIsWrong_data();
-    void refusesWhatIsWrong();
+    void refusesInvalidFiles_data();
+    void refusesInvalidFiles();
 
 private:
     QTemporaryDir m_folder;
@@ -118,7 +118,7 @@ void TestSafetensors::aFileThatShrinksIsAnError() {
     qInfo("%d of 200 reads met a file that had become shorter", shortened);
 }
 
-void TestSafetensors::refusesWhatIsWrong_data() {
+void TestSafetensors::refusesInvalidFiles_data() {
     QTest::addColumn<QByteArray>("bytes");
     QTest::addColumn<QString>("problem");
     const auto row = [](const char* name, const QByteArray& bytes, const char* problem) {
@@ -169,7 +169,7 @@ void TestSafetensors::refusesWhatIsWrong_data() {
         "two of its tensors overlap");
 }
 
-void TestSafetensors::refusesWhatIsWrong() {
+void TestSafetensors::refusesInvalidFiles() {
     QFETCH(QByteArray, bytes);
     QFETCH(QString, problem);
     QFile file(m_folder.filePath("bad.safetensors"));

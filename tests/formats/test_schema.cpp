@@ -29,7 +29,7 @@ class TestSchema : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void theExamplesFollowIt() {
+    void examplesFollowTheSchema() {
         const Schema s = schema();
         int count = 0;
         for (const auto& entry : fs::directory_iterator(kResources / "examples")) {
@@ -41,7 +41,7 @@ private Q_SLOTS:
         QCOMPARE(count, 10);
     }
 
-    void whatIsSavedFollowsIt() {
+    void savedProjectsFollowTheSchema() {
         Graph graph;
         QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
         DeltaBuilder b(graph, "");
@@ -67,7 +67,7 @@ private Q_SLOTS:
     }
 
     /// The schema and the reader reject the same files.
-    void itRefusesWhatTheReaderRefuses_data() {
+    void schemaRefusesWhatTheReaderRefuses_data() {
         QTest::addColumn<QString>("pointer");
         QTest::addColumn<QString>("value");
         const auto row = [](const char* pointer, const char* value) {
@@ -126,7 +126,7 @@ private Q_SLOTS:
         row("/layout/routes", R"({"03:0": [[1, 2, 3]]})");
         row("/extra", "1");
     }
-    void itRefusesWhatTheReaderRefuses() {
+    void schemaRefusesWhatTheReaderRefuses() {
         QFETCH(QString, pointer);
         QFETCH(QString, value);
         json document =
@@ -136,7 +136,7 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(parseProject(document.dump(), "changed.twb"), Error);
     }
 
-    void itRequiresWhatTheReaderRequires() {
+    void schemaRequiresWhatTheReaderRequires() {
         const json document =
             json::parse(readFile(kResources / "examples/01-cpu-tensor-plus-cuda-tensor.twb", 1 << 20));
         for (const char* list : {"lanes", "nodes", "edges", "notes"}) {

@@ -21,7 +21,7 @@ private Q_SLOTS:
         }
     }
 
-    void othersAreRefused() {
+    void invalidTextsAreRefused() {
         for (const char* text : {"",
                                  "off",
                                  "off ",
@@ -52,7 +52,7 @@ private Q_SLOTS:
     }
 
     /// Each set of breakpoints has one canonical text, whatever their order.
-    void severalHaveOneText() {
+    void setsHaveACanonicalText() {
         const std::string canonical = "before; input max > 3; after; off nan or inf; min < 0; min < 1";
         const auto all = parseBreakpoints(canonical);
         QVERIFY(all && all->size() == 6);
@@ -73,7 +73,7 @@ private Q_SLOTS:
         QCOMPARE(toString(some), std::string("input max > 3; after; nan or inf; min < 0; min < 1"));
     }
 
-    void theOutputDecides_data() {
+    void conditionsCheckTheOutput_data() {
         constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
         constexpr double kInf = std::numeric_limits<double>::infinity();
         QTest::addColumn<QString>("text");
@@ -102,7 +102,7 @@ private Q_SLOTS:
         row("max < 3", {kNan}, ""); // without a finite element there is no maximum
         row("max < 3", {}, "");
     }
-    void theOutputDecides() {
+    void conditionsCheckTheOutput() {
         QFETCH(QString, text);
         QFETCH(QList<double>, values);
         QFETCH(QString, found);

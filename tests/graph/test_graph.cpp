@@ -15,7 +15,7 @@ class TestGraph : public QObject {
 
 private Q_SLOTS:
     void tableKeepsOrderAndSharesPages();
-    void undoAllGivesTheStartAndRedoAllTheEnd();
+    void undoAllAndRedoAllRoundTrip();
     void linksAgreeWithEdges();
     void refusesWhatBreaksAnInvariant_data();
     void refusesWhatBreaksAnInvariant();
@@ -63,7 +63,7 @@ void TestGraph::tableKeepsOrderAndSharesPages() {
     QVERIFY(!table.find(LaneId(9999)));
 }
 
-void TestGraph::undoAllGivesTheStartAndRedoAllTheEnd() {
+void TestGraph::undoAllAndRedoAllRoundTrip() {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         std::mt19937_64 random(seed);
         GraphMaker maker;

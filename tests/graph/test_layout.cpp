@@ -95,7 +95,7 @@ private Q_SLOTS:
             QVERIFY(at[other].y > bottom + 30 || at[other].y + 74 < top - 30);
     }
 
-    void cyclesAndNothingAtAll() {
+    void cyclesAndEmptyGraphs() {
         QVERIFY(layeredLayout({}, {}).empty());
         const std::vector<LayoutBox> boxes(3, cardBox());
         QCOMPARE(layeredLayout(boxes, std::vector<LayoutLink>{{0, 1}, {1, 2}, {2, 0}, {1, 1}}).size(),
@@ -182,7 +182,7 @@ private Q_SLOTS:
         QVERIFY(!foldedInto(p.graph, *p.graph.find(p.bias)));
     }
 
-    void unfoldIsTheWayBack() {
+    void unfoldReversesFold() {
         Parameters p;
         const Graph before = p.graph;
         const Delta folding = fold(p.graph, {p.gemm});

@@ -20,7 +20,7 @@ private Q_SLOTS:
         QVERIFY(Policy::parse("guard:d2h=disallow") == Policy::guard(log, disallow, log));
     }
 
-    void otherTextsAreNone() {
+    void invalidTextsAreRefused() {
         for (const char* text :
              {"", "lax", "guard:", "guard,h2d=log", "guard:h2d", "guard:h2d=", "guard:h2d=no",
               "guard:h2d=log;d2h=log", "guard:h2d=log,", "guards", "Strict"})

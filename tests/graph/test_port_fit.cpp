@@ -33,7 +33,7 @@ private Q_SLOTS:
         QVERIFY(inputFor("MLP", f32)->node < outputFor("MLP", f32)->node);
     }
 
-    void everyOpTakesWhatItSaysAndNothingElse() {
+    void everyOpAcceptsExactlyItsDtypes() {
         for (const Op& op : opTable()) {
             for (const DType dtype : kAllDTypes) {
                 const auto port = inputFor(op.name, DTypeSet(dtype));

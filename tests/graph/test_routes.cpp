@@ -56,7 +56,7 @@ class TestRoutes : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void dotsGoWithTheirWireAndComeBackWithIt() {
+    void dotsAreRemovedAndRestoredWithTheirWire() {
         const Led led;
         const auto check = [&](auto edit) {
             Graph graph = led.graph;
@@ -204,7 +204,7 @@ private Q_SLOTS:
             QVERIFY(dot.lane == elsewhere.lane("cuda:0"));
     }
 
-    void whatIsPutIntoAWirePartsItsDots_data() {
+    void insertedNodeDividesTheDots_data() {
         QTest::addColumn<bool>("onCpu");
         QTest::addColumn<double>("x");
         QTest::addColumn<int>("before");
@@ -215,7 +215,7 @@ private Q_SLOTS:
         QTest::newRow("last") << false << 1000.0 << 3;
     }
 
-    void whatIsPutIntoAWirePartsItsDots() {
+    void insertedNodeDividesTheDots() {
         QFETCH(bool, onCpu);
         QFETCH(double, x);
         QFETCH(int, before);
@@ -294,7 +294,7 @@ private Q_SLOTS:
         QVERIFY(graph == led.graph);
     }
 
-    void theRulesKnowNothingOfThem() {
+    void dotsDoNotAffectTheRules() {
         const Led led;
         Graph graph = led.graph;
         const DeviceMap devices = simulatedMap();

@@ -132,7 +132,7 @@ private Q_SLOTS:
 
     /// With more than kExactItems items the solver improves by swaps. The test compares them with the exact
     /// minimum, using extra items that do not affect it.
-    void swapsComeNear() {
+    void swapsAreNearlyOptimal() {
         std::mt19937_64 random(4);
         double worst = 1;
         for (int round = 0; round < 60; ++round) {

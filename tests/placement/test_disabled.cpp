@@ -87,7 +87,7 @@ private Q_SLOTS:
         QVERIFY(plan->stepsOf(n.relu).empty());
     }
 
-    void whatReadsItselfPassesNothingOn() {
+    void nodeThatReadsItselfPassesNothingOn() {
         GraphMaker g;
         const NodeId self = g.node("Relu", "self", "cpu");
         g.connect(self, self, 0);
@@ -219,7 +219,7 @@ private Q_SLOTS:
     }
 
     /// A graph with disabled nodes is equivalent to the graph without them whose wires bypass them.
-    void asIfTheWireWentAround() {
+    void disabledNodesEqualBypassedWires() {
         for (std::uint64_t seed = 1; seed <= 60; ++seed) {
             std::mt19937_64 random(seed);
             const RandomNetwork network(random, 12, {"cpu", "cuda:0", "cuda:1"});

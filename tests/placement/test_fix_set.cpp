@@ -89,12 +89,12 @@ private Q_SLOTS:
     }
 
     /// The time claimed for the fixed graph is the sum of its plan's predicted steps.
-    void theClaimIsWhatThePlanTakes_data() {
+    void claimedTimeIsThatOfThePlan_data() {
         QTest::addColumn<int>("gpus");
         QTest::newRow("cpu and one GPU") << 1;
         QTest::newRow("cpu and two GPUs") << 2;
     }
-    void theClaimIsWhatThePlanTakes() {
+    void claimedTimeIsThatOfThePlan() {
         QFETCH(int, gpus);
         const DeviceMap devices = simulatedMap(gpus);
         std::vector<std::string> names{"cpu", "cuda:0"};
@@ -185,7 +185,7 @@ private Q_SLOTS:
         QVERIFY(better > 0); // otherwise inserting To nodes was always optimal
     }
 
-    void whatIsPinnedStays() {
+    void pinnedNodesStay() {
         GraphMaker g;
         const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", std::vector<std::int64_t>{64, 64}}});
         g.node("Relu", "relu", "cuda:0", {}, {x});

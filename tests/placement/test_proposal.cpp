@@ -76,7 +76,7 @@ private Q_SLOTS:
     }
 
     /// Two branches, one per device. The sum of costs alone would put both on one device.
-    void whatOverlapsStaysApart() {
+    void overlappingBranchesStayOnTheirDevices() {
         const DeviceMap devices = simulatedMap();
         std::mt19937_64 random(14);
         const auto iterationNs = [&](const Graph& graph) {

@@ -199,7 +199,7 @@ private Q_SLOTS:
     }
 
     /// A ping-pong over three devices is reported at its end, three wires after its start.
-    void aWayThereAndBackIsFollowed() {
+    void pingPongIsReportedAtItsEnd() {
         const DeviceMap devices = simulatedMap(2);
         GraphMaker g;
         const NodeId made = g.node("Ones", "made", "cuda:0", {{"shape", Ints{8}}});
@@ -223,7 +223,7 @@ private Q_SLOTS:
     }
 
     /// Two chains with an error at each wire. Connecting one to the other changes all its ranks.
-    void whatComesLaterIsSaidLater() {
+    void diagnosticsFollowTheNewOrder() {
         const DeviceMap devices = simulatedMap();
         GraphMaker g;
         NodeId ends[2]{};
@@ -252,7 +252,7 @@ private Q_SLOTS:
     }
 
     /// The one mismatch of a long chain gets a new message when the chain's source changes.
-    void whatIsFarIsToldAnew() {
+    void distantChangeUpdatesTheMessage() {
         const DeviceMap devices = simulatedMap();
         GraphMaker g;
         const NodeId made = g.node("Ones", "made", "cpu", {{"shape", Ints{8}}});

@@ -85,13 +85,13 @@ private Q_SLOTS:
     void stepsGoFromOneToTheNext();
     void aConditionDecides();
     void anInputDecides();
-    void whatABodyReadsIsNoInput();
+    void tensorsReadByABodyAreNotInputs();
     void severalAtOneNode();
-    void whatIsSetDuringTheRunCounts();
-    void inALoopEachTimeCounts();
+    void breakpointsSetDuringTheRunApply();
+    void everyLoopIterationIsChecked();
     void cancelAtAStopEndsAtOnce();
     void theObserverMayEndTheRun();
-    void theWaitIsInNoFigure();
+    void stopsAreNotMeasured();
     void modelledTimesAreThoseWithoutStops();
     void cachedResultsDoNotHideIt();
     void aFailedStepHasNothingToLookAt();
@@ -208,7 +208,7 @@ void TestBreakpoints::anInputDecides() {
 
 /// The inputs of an If or Loop are its condition and initial values, not the outer tensors that its body
 /// reads.
-void TestBreakpoints::whatABodyReadsIsNoInput() {
+void TestBreakpoints::tensorsReadByABodyAreNotInputs() {
     using Ints = std::vector<std::int64_t>;
     GraphMaker g;
     const NodeId cond =
@@ -250,7 +250,7 @@ void TestBreakpoints::severalAtOneNode() {
              (Stops{{false, "min of an input is 1.41421"}, {false, "min of an input is 1.41421"}}));
 }
 
-void TestBreakpoints::whatIsSetDuringTheRunCounts() {
+void TestBreakpoints::breakpointsSetDuringTheRunApply() {
     const Line line(false);
     Executor executor;
     Stopper stopper;
@@ -265,7 +265,7 @@ void TestBreakpoints::whatIsSetDuringTheRunCounts() {
     QCOMPARE(stopper.result.status, RunStatus::cancelled);
 }
 
-void TestBreakpoints::inALoopEachTimeCounts() {
+void TestBreakpoints::everyLoopIterationIsChecked() {
     // 1 is doubled three times an iteration.
     GraphMaker g;
     const NodeId initial = g.node("Ones", "initial", "cpu", {{"shape", Ints{2}}});
@@ -328,7 +328,7 @@ void TestBreakpoints::theObserverMayEndTheRun() {
 /// Times on the host's clock: the step before a stop, the step after it, a copy's queue wait and the total
 /// all exclude the time of the stops. The run's times and the stops fit into the wall time around them only
 /// if no stop is counted twice, however busy the machine is.
-void TestBreakpoints::theWaitIsInNoFigure() {
+void TestBreakpoints::stopsAreNotMeasured() {
     GraphMaker g;
     const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{64}}});
     const NodeId y = g.node("Neg", "y", "cpu", {}, {x});

@@ -62,7 +62,7 @@ private Q_SLOTS:
     void bodiesMayBeNested();
     void aScanTakesSlices_data() { devices(); }
     void aScanTakesSlices();
-    void whatIsReadFromOutsideKeepsItsMemory();
+    void outerTensorsKeepTheirMemory();
     void weightsStayPackedFromOneRunToTheNext();
     void transfersInABodyAreCounted();
     void stepsAfterABodyAreNotCached();
@@ -342,7 +342,7 @@ void TestControlFlow::aScanTakesSlices() {
     }
 }
 
-void TestControlFlow::whatIsReadFromOutsideKeepsItsMemory() {
+void TestControlFlow::outerTensorsKeepTheirMemory() {
     // Only the end is kept, so that all other memory may be shared; outer tensors that the body reads must
     // outlive all its iterations.
     GraphMaker g;

@@ -167,7 +167,7 @@ private Q_SLOTS:
 
     /// Shows that the tests above would detect a missing wait: without any one of its waits, the plan
     /// computes another result if the waiting step overtakes the other.
-    void everyMissingWaitShows() {
+    void everyMissingWaitIsDetected() {
 #if defined(__SANITIZE_THREAD__)
         QSKIP("a missing wait leads to a race, which the thread sanitizer would report");
 #endif

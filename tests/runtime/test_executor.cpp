@@ -16,7 +16,7 @@ class TestExecutor : public QObject {
 
 private Q_SLOTS:
     void runsOnBothKindsOfDevice();
-    void aModelledStepTakesWhatTheProfileSays();
+    void modelledStepTakesTheTimeOfTheProfile();
     void errorsPoisonTheirDependentsOnly();
     void outOfMemoryNamesTheNodeAndTheRestRuns();
     void cancelTakesEffectSoon();
@@ -24,7 +24,7 @@ private Q_SLOTS:
     void kernelsTakeTurnsBesideASimulatedDevice();
     void startWhileRunningIsRefused();
     void cacheRunsOnlyWhatChanged();
-    void cacheKnowsWhatWasRounded();
+    void cacheSeparatesTf32Results();
     void aCopyOfACachedTensorDidNotWait();
     void sizesKnownOnlyAtRunTime();
     void readersOfKnownSizeSeeWhatADynamicStepMakes();
@@ -32,7 +32,7 @@ private Q_SLOTS:
     void watchedOutputsAreReportedDuringTheRun();
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
-    void whatDoesNotNeedAPlaceholderRuns();
+    void nodesIndependentOfPlaceholdersRun();
     void thePeakIsThatOfTheRun();
     void emptyTensorsArePresent_data();
     void emptyTensorsArePresent();
@@ -53,7 +53,7 @@ void TestExecutor::runsOnBothKindsOfDevice() {
     }
 }
 
-void TestExecutor::aModelledStepTakesWhatTheProfileSays() {
+void TestExecutor::modelledStepTakesTheTimeOfTheProfile() {
     GraphMaker g;
     const NodeId m = g.node("Zeros", "m", "cuda:0", {{"shape", Ints{256, 256}}});
     g.node("MatMul", "mm", "cuda:0", {}, {m, m});
@@ -240,7 +240,7 @@ void TestExecutor::cacheRunsOnlyWhatChanged() {
     for (const auto& [label, state] : fourth) QCOMPARE(state, StepState::done);
 }
 
-void TestExecutor::cacheKnowsWhatWasRounded() {
+void TestExecutor::cacheSeparatesTf32Results() {
     GraphMaker g;
     const NodeId a = g.node("Ones", "a", "cpu", {{"shape", Ints{4, 4}}});
     const NodeId product = g.node("MatMul", "product", "cpu", {}, {a, a});
@@ -394,7 +394,7 @@ void TestExecutor::compileRefusesErrors() {
     QVERIFY_EXCEPTION_THROWN(planOf(g.graph(), simulatedMap()), Error);
 }
 
-void TestExecutor::whatDoesNotNeedAPlaceholderRuns() {
+void TestExecutor::nodesIndependentOfPlaceholdersRun() {
     GraphMaker g;
     const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{2}}});
     const NodeId before = g.node("Neg", "before", "cpu", {}, {x});

@@ -57,7 +57,7 @@ class TestLayoutPlan : public QObject {
 
 private Q_SLOTS:
     void convolutionsPassOnChannelsLast();
-    void whatIsKeptOrCopiedStaysRowMajor();
+    void keptAndCopiedResultsAreRowMajor();
     void pointwiseOpsSeeTheSameElements_data();
     void pointwiseOpsSeeTheSameElements();
     void operandsMayBroadcast();
@@ -83,7 +83,7 @@ void TestLayoutPlan::convolutionsPassOnChannelsLast() {
     QCOMPARE(differenceOfLayouts(g, flat, simulatedMap()), QString());
 }
 
-void TestLayoutPlan::whatIsKeptOrCopiedStaysRowMajor() {
+void TestLayoutPlan::keptAndCopiedResultsAreRowMajor() {
     GraphMaker g;
     const NodeId x = randomNode(g, "x", {2, 3, 9, 7}, 1);
     const NodeId a = conv(g, "a", x, 3, 16);

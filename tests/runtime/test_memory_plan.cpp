@@ -16,7 +16,7 @@ class TestMemoryPlan : public QObject {
 private Q_SLOTS:
     void sharedMemoryGivesTheSameNumbers_data();
     void sharedMemoryGivesTheSameNumbers();
-    void aChainTakesTurnsInTwoSlots();
+    void chainAlternatesBetweenTwoSlots();
 };
 
 void TestMemoryPlan::sharedMemoryGivesTheSameNumbers_data() {
@@ -73,7 +73,7 @@ void TestMemoryPlan::sharedMemoryGivesTheSameNumbers() {
     }
 }
 
-void TestMemoryPlan::aChainTakesTurnsInTwoSlots() {
+void TestMemoryPlan::chainAlternatesBetweenTwoSlots() {
     // MatMul cannot run in place: beside the source and the kept end, two slots alternate.
     GraphMaker g;
     const NodeId m = g.node("Ones", "m", "cuda:0", {{"shape", Ints{8, 8}}});

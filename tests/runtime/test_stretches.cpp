@@ -48,7 +48,7 @@ class TestStretches : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void stepsSideBySideAreOne() {
+    void independentStepsAreOneStretch() {
         Line line;
         line.add("Neg", "a");
         line.add("Relu", "b");
@@ -56,20 +56,20 @@ private Q_SLOTS:
         QCOMPARE(line.stretches(), QString("a b c"));
     }
 
-    void oneStepIsNone() {
+    void singleStepIsNoStretch() {
         Line line;
         line.add("Neg", "a");
         QCOMPARE(line.stretches(), QString());
     }
 
-    void theCpuHasNone() {
+    void cpuHasNoStretches() {
         GraphMaker g;
         NodeId at = g.node("RandomNormal", "x", "cpu", {{"shape", Ints{4}}});
         for (const char* name : {"a", "b"}) at = g.node("Neg", name, "cpu", {}, {at});
         QCOMPARE(stretchesIn(*planOf(g.graph(), simulatedMap())), QString());
     }
 
-    void aCopyOutEndsOne() {
+    void copyFromTheDeviceEndsAStretch() {
         Line line;
         line.add("Neg", "a");
         const NodeId seen = line.add("Relu", "b");
@@ -80,7 +80,7 @@ private Q_SLOTS:
                  QString("c d")); // b must not overwrite a tensor that is still being copied
     }
 
-    void aCopyInEndsOne() {
+    void copyToTheDeviceEndsAStretch() {
         Line line;
         line.add("Neg", "a");
         line.add("Relu", "b");
@@ -92,7 +92,7 @@ private Q_SLOTS:
         QCOMPARE(line.stretches(), QString("a b | d e"));
     }
 
-    void twoGpusHaveTheirOwn() {
+    void everyGpuHasStretchesOfItsOwn() {
         GraphMaker g;
         for (const char* lane : {"cuda:0", "cuda:1"}) {
             NodeId at = g.node("RandomNormal", std::string("x ") + lane, lane, {{"shape", Ints{4}}});
@@ -117,7 +117,7 @@ private Q_SLOTS:
         }
     }
 
-    void sizesThatAreFoundLateEndOne() {
+    void dynamicSizesEndAStretch() {
         Line line;
         line.add("Neg", "a");
         line.add("Relu", "b");
@@ -127,7 +127,7 @@ private Q_SLOTS:
         QCOMPARE(line.stretches(), QString("a b"));
     }
 
-    void aPlanWithBodiesHasNone() {
+    void planWithBodiesHasNoStretches() {
         Line line;
         line.add("Neg", "a");
         line.add("Relu", "b");
@@ -145,7 +145,7 @@ private Q_SLOTS:
 
     /// A stretch is submitted at its first step, before intermediate steps of other streams; the values show
     /// that no step runs too early.
-    void valuesAreThoseOfOneByOne() {
+    void stretchesGiveTheSameValues() {
         const DeviceMap map = simulatedMap(2);
         std::size_t stretches = 0;
         for (unsigned seed = 200; seed < 220; ++seed) {

@@ -40,7 +40,7 @@ class TestCanvasGestures : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void clickSelectsOneAndControlAddsAndTakesOut() {
+    void clickSelectsAndControlToggles() {
         SmallGraph g;
         ShownCanvas c(g.graph);
         c.click(c.middle(g.a));
@@ -336,7 +336,7 @@ private Q_SLOTS:
         QCOMPARE(c.document.selection().nodes, std::set<NodeId>{g.a});
     }
 
-    void fitShowsAllOfItAndLastsUntilSomebodyMoves() {
+    void fitShowsTheWholeGraphUntilTheViewMoves() {
         Graph graph;
         DeltaBuilder builder(graph, "make");
         const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
@@ -406,11 +406,11 @@ private Q_SLOTS:
                 c.canvas.rect().contains(c.pixel(inside.bottomRight())));
     }
 
-    void anyHandIsUndoneToTheStart_data() {
+    void randomGesturesAreUndoneToTheStart_data() {
         QTest::addColumn<int>("seed");
         for (const int seed : {1, 2, 3, 4}) QTest::addRow("seed %d", seed) << seed;
     }
-    void anyHandIsUndoneToTheStart() {
+    void randomGesturesAreUndoneToTheStart() {
         QFETCH(int, seed);
         std::mt19937 random(static_cast<unsigned>(seed));
         const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };

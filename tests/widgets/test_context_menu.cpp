@@ -66,7 +66,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void isShortAndAboutWhatWasClicked_data() {
+    void menuIsShortAndForTheClickedItem_data() {
         QTest::addColumn<QString>("where");
         QTest::addColumn<QStringList>("has");
         QTest::addColumn<QStringList>("lacks");
@@ -96,7 +96,7 @@ private Q_SLOTS:
                                 << QStringList{QStringLiteral("Delete"), QStringLiteral("Rename"),
                                                QStringLiteral("Disable")};
     }
-    void isShortAndAboutWhatWasClicked() {
+    void menuIsShortAndForTheClickedItem() {
         QFETCH(QString, where);
         QFETCH(QStringList, has);
         QFETCH(QStringList, lacks);

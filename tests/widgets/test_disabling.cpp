@@ -37,7 +37,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void theKeyTakesANodeOutOfTheRunAndBringsItBack() {
+    void keyDisablesAndEnablesANode() {
         const Chain g;
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.relu));
@@ -77,7 +77,7 @@ private Q_SLOTS:
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Enable 3 nodes"));
     }
 
-    void whereTextIsTypedTheLetterIsALetter() {
+    void letterIsTypedInTextFields() {
         const Chain g;
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.relu));
@@ -90,7 +90,7 @@ private Q_SLOTS:
         QCOMPARE(hand.node(g.relu).name, std::string("mm"));
     }
 
-    void itIsDrawnDimmedAndSaysSo() {
+    void disabledNodeIsDimmedAndLabelled() {
         const Chain g;
         WindowHand hand(g.graph);
         hand.document.select({});

@@ -175,7 +175,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 1);
     }
 
-    void keysAlone() {
+    void dotsWorkByKeysAlone() {
         LedChain g;
         WindowHand hand(g.graph);
         hand.key(Qt::Key_Period);
@@ -346,7 +346,7 @@ private Q_SLOTS:
                  QStringList{QStringLiteral("Only positions on the canvas differ.")});
     }
 
-    void aRunStaysFresh() {
+    void dotsLeaveResultsUpToDate() {
         LedChain g;
         const Delta delta = addDot(g.graph, g.wire(), 0, {g.cpu, {700, 40}});
         QVERIFY(!delta.empty());

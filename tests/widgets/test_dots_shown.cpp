@@ -220,7 +220,7 @@ private Q_SLOTS:
         QVERIFY(without.pixelColor(at.toPoint()) != Theme::current().floatWire);
     }
 
-    void fromAfarTheWireStillRunsThere() {
+    void wireRunsThroughDotsAtLowZoom() {
         LedChain g;
         g.with({{g.cpu, {700, 280}}});
         WindowHand hand(g.graph);

@@ -110,7 +110,7 @@ private Q_SLOTS:
         }
     }
 
-    void allOfItIsInView() {
+    void wholeGraphIsInView() {
         const QRectF seen = m_canvas->canvas.viewport();
         const QRectF all = m_canvas->canvas.scene().shownExtent();
         QVERIFY(seen.top() <= all.top() && seen.bottom() >= all.bottom() - 1);

@@ -70,7 +70,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void whatElseWroteTheFileIsReloaded() {
+    void externalChangeIsReloaded() {
         const Opened opened;
         QVERIFY(!opened.notice->isVisible());
         saveProject(after(), opened.path.toStdString());
@@ -86,7 +86,7 @@ private Q_SLOTS:
         QTRY_VERIFY(opened.notice->isVisible());
     }
 
-    void whatIsHereIsKeptAndCountsAsChanged() {
+    void keptVersionCountsAsModified() {
         const Opened opened;
         saveProject(after(), opened.path.toStdString());
         QTRY_VERIFY(opened.notice->isVisible());
@@ -117,7 +117,7 @@ private Q_SLOTS:
         QVERIFY(opened.hand.graph() == after());
     }
 
-    void theTwoAreCompared() {
+    void versionsAreCompared() {
         const Opened opened;
         saveProject(after(), opened.path.toStdString());
         QTRY_VERIFY(opened.notice->isVisible());
@@ -135,7 +135,7 @@ private Q_SLOTS:
         QVERIFY(opened.notice->isVisible()); // the question remains open
     }
 
-    void ownWritingIsNoNews() {
+    void ownSavesAreNotReported() {
         Opened opened;
         opened.hand.key(Qt::Key_A, Qt::ControlModifier);
         opened.hand.key(Qt::Key_D, Qt::ControlModifier);
@@ -156,7 +156,7 @@ private Q_SLOTS:
         QVERIFY(opened.isQuiet());
     }
 
-    void aDifferenceOfPlacesIsOneLine() {
+    void movedNodesAreOneLine() {
         Graph moved = before();
         DeltaBuilder builder(moved, "move");
         Node x = *moved.findByName("x");

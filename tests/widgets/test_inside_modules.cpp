@@ -149,7 +149,7 @@ private Q_SLOTS:
         QVERIFY(hand.canvas.hasFocus());
     }
 
-    void theMapCoversNothingOfIt() {
+    void minimapCoversNoContent() {
         const Nested g;
         WindowHand hand(g.graph);
         hand.canvas.setMinimapVisible(true);
@@ -163,7 +163,7 @@ private Q_SLOTS:
         for (const StubShape& stub : hand.canvas.scene().stubs()) QVERIFY(!stub.rect.intersects(under));
     }
 
-    void findLeadsInAndOut() {
+    void findEntersAndLeavesModules() {
         const Nested g;
         WindowHand hand(g.graph);
         const auto goTo = [&](const char* name, NodeId wanted) {
@@ -186,7 +186,7 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.inside(), FrameId::none);
     }
 
-    void aProblemLeadsIn() {
+    void problemOpensTheModule() {
         Nested g;
         DeltaBuilder builder(g.graph, "break");
         builder.disconnect({{g.relu, 0}, {g.neg, 0}});
@@ -197,7 +197,7 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.inside(), g.inner);
     }
 
-    void aStubLeadsOut() {
+    void stubLeavesTheModule() {
         const Nested g;
         WindowHand hand(g.graph);
         doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
@@ -248,7 +248,7 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.inside(), g.inner);
     }
 
-    void aModuleThatGoesIsLeft() {
+    void deletedOpenModuleIsLeft() {
         const Nested g(false);
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.neg));

@@ -175,7 +175,7 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.scene().stubs().size(), std::size_t(2)); // neg has a stub of its own
     }
 
-    void whatIsWrongInsideShowsOnTheStrip() {
+    void errorsShowOnTheStrip() {
         TwoDevices g;
         DeltaBuilder builder(g.graph, "break");
         builder.disconnect({{g.to, 0}, {g.neg, 0}});
@@ -189,7 +189,7 @@ private Q_SLOTS:
         QVERIFY(!stubFor(hand, g.to)->hasError);
     }
 
-    void whatIsAddedIsSeen() {
+    void additionsExpandTheLane() {
         const TwoDevices g;
         WindowHand hand(g.graph);
         hand.click(arrowOf(hand, g.spare));

@@ -123,7 +123,7 @@ private Q_SLOTS:
         QCOMPARE(hand.graph().lanes().size(), std::size_t(2));
     }
 
-    void lanesChangePlaces() {
+    void lanesAreReordered() {
         const ThreeLanes g;
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.neg));

@@ -31,7 +31,7 @@ class TestMainRuns : public QObject {
 private Q_SLOTS:
     void initTestCase();
     void graphWithErrorsDoesNotRun();
-    void digitsNameThreeHundredTwentyEight();
+    void digitsClassifies328Images();
     void continuousRunStops();
     void tf32IsAllowedFromTheMenu();
     void editingMarksResultsStale();
@@ -57,7 +57,7 @@ void TestMainRuns::graphWithErrorsDoesNotRun() {
     QVERIFY(find<QTableView>(*window, "problemsTable")->isVisible());
 }
 
-void TestMainRuns::digitsNameThreeHundredTwentyEight() {
+void TestMainRuns::digitsClassifies328Images() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
     auto* iterations = find<QSpinBox>(*window, "iterations");

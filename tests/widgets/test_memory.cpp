@@ -69,7 +69,7 @@ private Q_SLOTS:
     }
 
     /// Once, a peak shorter than a pixel was not drawn, and its mark pointed at nothing.
-    void theMarkStandsOnTheSpike() {
+    void markIsOnTheSpike() {
         auto plan = std::make_shared<Plan>();
         for (const char* label : {"weights", "spike", "rest"}) {
             Step step;

@@ -129,7 +129,7 @@ private Q_SLOTS:
         QVERIFY(hand.graph() == g.graph);
     }
 
-    void theModuleAtHandIsTheOneMeant() {
+    void selectionDeterminesTheModule() {
         Framed g;
         DeltaBuilder builder(g.graph, "nest");
         const FrameId outer = builder.addFrame({FrameId::none, "outer", FrameId::none});
@@ -287,7 +287,7 @@ private Q_SLOTS:
         QVERIFY(file.remove());
     }
 
-    void whatIsPastedElsewhereGoesToItsDevice() {
+    void pastedNodesGoToTheirDevices() {
         const Framed g;
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.there));

@@ -165,12 +165,12 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void nothingThatIsDoneBreaksTheGraph_data() {
+    void randomActionsKeepTheGraphConsistent_data() {
         QTest::addColumn<int>("episode");
         for (int episode = 0; episode * kEpisode < gestures(); ++episode)
             QTest::addRow("episode %d", episode) << episode;
     }
-    void nothingThatIsDoneBreaksTheGraph() {
+    void randomActionsKeepTheGraphConsistent() {
         QFETCH(const int, episode);
         const int seed = numberFrom("TWB_MONKEY_SEED", 1);
         QTemporaryDir home;

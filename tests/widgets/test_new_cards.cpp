@@ -69,12 +69,12 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void thePreviewIsTheCardThatFollows_data() {
+    void previewMatchesTheCard_data() {
         QTest::addColumn<QString>("op");
         for (const char* op : {"Relu", "BatchNormalization", "GlobalAveragePool", "To", "Linear", "MLP"})
             QTest::newRow(op) << QString::fromLatin1(op);
     }
-    void thePreviewIsTheCardThatFollows() {
+    void previewMatchesTheCard() {
         QFETCH(QString, op);
         const Start g;
         WindowHand hand(g.graph);
@@ -92,7 +92,7 @@ private Q_SLOTS:
         QCOMPARE(addedOutline(hand, between).size(), second.size());
     }
 
-    void inAWireTheCardHasRoomForTheTypeThatComes() {
+    void insertedCardHasRoomForItsType() {
         const Start g;
         WindowHand hand(g.graph);
         const QPoint at = hand.onWire({{g.x, 0}, {g.a, 0}});

@@ -66,7 +66,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void ranksWhatPeopleMean_data() {
+    void ranksLikelyMatchesFirst_data() {
         QTest::addColumn<QString>("typed");
         QTest::addColumn<QString>("first");
         const std::pair<const char*, const char*> rows[] = {
@@ -80,7 +80,7 @@ private Q_SLOTS:
         for (const auto& [typed, first] : rows)
             QTest::newRow(typed) << QString::fromLatin1(typed) << QString::fromLatin1(first);
     }
-    void ranksWhatPeopleMean() {
+    void ranksLikelyMatchesFirst() {
         QFETCH(QString, typed);
         QFETCH(QString, first);
         OpListModel model(OpListModel::Order::nearest);
@@ -135,7 +135,7 @@ private Q_SLOTS:
         QVERIFY(hand.canvas.hasFocus());
     }
 
-    void doubleClickOnTheVoidSearchesAndEscapeLeavesAllAlone() {
+    void doubleClickOnAnEmptyPlaceSearchesAndEscapeCancels() {
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
@@ -185,7 +185,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 2);
     }
 
-    void aWireIntoTheVoidFindsWhatTakesIt() {
+    void wireOverAnEmptyPlaceSearchesConsumers() {
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
@@ -255,7 +255,7 @@ private Q_SLOTS:
             QVERIFY2(!shown.contains(op), qPrintable(op + QStringLiteral(" in ") + all));
     }
 
-    void whatWasChosenLastComesEarly() {
+    void recentChoicesRankHigher() {
         QSettings().remove(QStringLiteral("recentOps"));
         Start g;
         WindowHand hand(g.graph);
@@ -281,7 +281,7 @@ private Q_SLOTS:
         QCOMPARE(std::size_t(ranked.size()), rankedReaders().size());
     }
 
-    void aWireFromAnInputFindsWhatMakesIt() {
+    void wireFromAnInputSearchesProducers() {
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
@@ -313,7 +313,7 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 1);
     }
 
-    void aWireOntoACardOrBackHomeAsksForNothing() {
+    void wireOntoACardOpensNoSearch() {
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);

@@ -112,7 +112,7 @@ private Q_SLOTS:
         QVERIFY(QDir(data.path()).isEmpty(QDir::Files | QDir::Hidden));
     }
 
-    void whatIsLeftIsOfferedWithItsPlace() {
+    void leftCopyIsOfferedWithItsPath() {
         QTemporaryDir data;
         const QString path = data.filePath(QStringLiteral("mine.twb"));
         const QString folder = data.filePath(QStringLiteral("recovery"));
@@ -149,7 +149,7 @@ private Q_SLOTS:
         QVERIFY(loadProject(path.toStdString()) == lost);
     }
 
-    void whatIsLeftIsComparedWithItsFile() {
+    void leftCopyIsComparedWithItsFile() {
         QTemporaryDir data;
         const QString path = data.filePath(QStringLiteral("mine.twb"));
         const QString folder = data.filePath(QStringLiteral("recovery"));
@@ -175,7 +175,7 @@ private Q_SLOTS:
         QCOMPARE(window->document().graph().nodes().size(), std::size_t(2));
     }
 
-    void whatIsDiscardedIsGoneAndWhatIsBrokenIsSaid() {
+    void discardedCopiesAreDeletedAndBrokenOnesReported() {
         QTemporaryDir data;
         for (const char* name : {"one.twb", "two.twb"}) {
             QFile file(data.filePath(QString::fromLatin1(name)));

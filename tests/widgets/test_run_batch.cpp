@@ -38,7 +38,7 @@ private Q_SLOTS:
     void progressIsLatestWins();
     void aClosedBatchStaysClosed();
     void nothingIsLostWhenItIsFull();
-    void closingLetsTheExecutorGo();
+    void closingReleasesTheExecutor();
 };
 
 void TestRunBatch::takesEverythingOnce() {
@@ -106,7 +106,7 @@ void TestRunBatch::nothingIsLostWhenItIsFull() {
     QVERIFY(most <= RunBatch::kCapacity + kPiece);
 }
 
-void TestRunBatch::closingLetsTheExecutorGo() {
+void TestRunBatch::closingReleasesTheExecutor() {
     RunBatch batch;
     batch.steps(1, records(RunBatch::kCapacity));
     std::atomic<pid_t> id{0};

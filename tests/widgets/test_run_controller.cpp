@@ -65,10 +65,10 @@ private Q_SLOTS:
     void aStagedFileHasAPriceOfItsOwn();
     void thePeakIsTheSameInEachRun_data();
     void thePeakIsTheSameInEachRun();
-    void aGivenUpDocumentLeavesNoMemory();
+    void closedDocumentLeavesNoMemoryFigures();
     void aRunThatCannotStartIsRefused();
     void aStopBeforeTheStartKeepsTheLastResults();
-    void theNextRunStartsAfterOneThatWasGivenUp();
+    void nextRunStartsAfterACancelledOne();
     void theMeasuredTensorsAreKept();
 };
 
@@ -178,7 +178,7 @@ void TestRunController::thePeakIsTheSameInEachRun() {
 }
 
 /// Once, a lane's header still showed the memory of the previous document.
-void TestRunController::aGivenUpDocumentLeavesNoMemory() {
+void TestRunController::closedDocumentLeavesNoMemoryFigures() {
     Document document(profiles());
     const auto used = [&] { return document.devices().at(Device::cpu()).memory().stats().used; };
     RunController runs(document);
@@ -229,7 +229,7 @@ void TestRunController::aStopBeforeTheStartKeepsTheLastResults() {
 }
 
 /// The window's thread does not wait for the old run, and the old run's end does not affect the new one.
-void TestRunController::theNextRunStartsAfterOneThatWasGivenUp() {
+void TestRunController::nextRunStartsAfterACancelledOne() {
     Document document(profiles());
     RunController runs(document);
     for (int round = 0; round < 3; ++round) {

@@ -88,7 +88,7 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void whatIsChosenHoldsAtOnceAndIsKept() {
+    void choicesApplyAtOnceAndAreSaved() {
         WindowHand hand(oneNode());
         const auto backend = [&] { return hand.document.devices().find(Device::cuda(0))->info().name; };
         QCOMPARE(backend(), std::string("simulated NVIDIA H200"));

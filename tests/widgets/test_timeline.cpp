@@ -101,7 +101,7 @@ private Q_SLOTS:
         QCOMPARE(model.at(1, 5'000'200, 1), kNone);
     }
 
-    void theCriticalPathIsSaidAndAddsUp() {
+    void criticalPathIsShownAndAddsUp() {
         Shown shown;
         QVERIFY(shown.runDigits(20));
         const QString text = shown.timeline.accessibleDescription();
@@ -189,7 +189,7 @@ private Q_SLOTS:
         QCOMPARE(shown.timeline.model().records().data(), records);
     }
 
-    void aViewThatSomebodyMadeStaysDuringTheRun() {
+    void userViewStaysDuringTheRun() {
         Shown shown;
         shown.window->load(sourcePath(kDigits));
         shown.window->runContinuously();

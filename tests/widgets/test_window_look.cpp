@@ -119,7 +119,7 @@ private Q_SLOTS:
         QVERIFY(find<QLabel>(*window, "counts")->text().contains(QStringLiteral("0 problems · 1 note")));
     }
 
-    void whatAutoMayTakeIsInTheToolbar() {
+    void toolbarOffersHardwareForAuto() {
         const auto window = makeWindow();
         window->load(sourcePath(kAuto));
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // deletes the previous buttons
@@ -201,7 +201,7 @@ private Q_SLOTS:
         }
     }
 
-    void theSearchFieldSaysWhatItHasRoomFor() {
+    void placeholderOfTheSearchFieldFits() {
         MainWindow window(profiles());
         window.load(sourcePath(kDigits));
         for (const int width : {1200, 1280, 1440, 1600, 2000}) {

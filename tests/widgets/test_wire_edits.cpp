@@ -82,7 +82,7 @@ private Q_SLOTS:
         QVERIFY(hand.graph() == g.graph);
     }
 
-    void whatDoesNotFitOrIsInUseIsOnlyMoved() {
+    void unfitOrConnectedNodesAreOnlyMoved() {
         Chain g;
         WindowHand hand(g.graph);
         hand.drag(hand.middle(g.negate), hand.onWire(g.last())); // accepts bool only
@@ -126,7 +126,7 @@ private Q_SLOTS:
         QCOMPARE(source(hand, g.out), std::optional<PortRef>(PortRef{g.relu, 0}));
     }
 
-    void deleteKeepsTheWire() {
+    void deleteReconnectsTheWire() {
         Chain g;
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.sum));
@@ -144,7 +144,7 @@ private Q_SLOTS:
         QCOMPARE(source(hand, g.sum, 1), std::optional<PortRef>(PortRef{g.b, 0}));
     }
 
-    void deleteDoesNotJoinWhatDoesNotFit() {
+    void deleteDoesNotReconnectMismatchedDtypes() {
         Chain g;
         DeltaBuilder builder(g.graph, "make");
         const NodeId equal = addNode(builder, g.cpu, "Equal", "equal", 240, 280);

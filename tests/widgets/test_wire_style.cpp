@@ -93,7 +93,7 @@ private Q_SLOTS:
         }
     }
 
-    void theLegendSaysSo() {
+    void legendExplainsTheStyle() {
         const Ranks g;
         WindowHand hand(g.graph);
         auto* legend = find<QWidget>(*hand.window, "legend");
