@@ -1,14 +1,24 @@
 #include "widgets/main_window.h"
 
-#include "core/error.h"
-#include "placement/fixes.h"
+#include "widgets/actions/add_actions.h"
+#include "widgets/actions/analysis_actions.h"
+#include "widgets/actions/breakpoint_actions.h"
+#include "widgets/actions/edit_actions.h"
+#include "widgets/actions/export_actions.h"
+#include "widgets/actions/file_actions.h"
+#include "widgets/actions/file_safety.h"
+#include "widgets/actions/fix_actions.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/lane_actions.h"
+#include "widgets/actions/module_actions.h"
+#include "widgets/actions/navigation.h"
+#include "widgets/actions/node_actions.h"
+#include "widgets/actions/run_actions.h"
+#include "widgets/actions/view_actions.h"
 #include "widgets/canvas/breadcrumb.h"
-#include "widgets/file_watch.h"
-#include "widgets/graph_edits.h"
 #include "widgets/labels.h"
-#include "widgets/module_edits.h"
+#include "widgets/model_import.h"
 #include "widgets/notice_bar.h"
-#include "widgets/palette/op_search.h"
 #include "widgets/panels/breakpoints_panel.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/memory_panel.h"
@@ -21,18 +31,19 @@
 #include "widgets/text.h"
 
 #include <QApplication>
-#include <QClipboard>
+#include <QCloseEvent>
 #include <QComboBox>
-#include <QInputDialog>
-#include <QMenu>
-#include <QMenuBar>
-#include <QMessageBox>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QMimeData>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QUndoView>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -52,28 +63,70 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document) {
     setObjectName(QStringLiteral("mainWindow"));
     setAcceptDrops(true);
-    m_watch = new FileWatch(m_document, this);
     m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());
     m_document.clear(settings::policy());
     buildPanels();
+    connectPanels(); // first: a click on a tool returns the focus to the canvas before it disables the tool
+    buildActions();
     buildMenus();
-    connectPanels();
     // A click on a button does not take the focus, so that keys still go to the canvas.
     for (auto* button : findChildren<QAbstractButton*>())
         if (button->focusPolicy() != Qt::NoFocus) button->setFocusPolicy(Qt::TabFocus);
     updateTitle();
     updateProblemCount();
     logRemarks();
-    refreshActions();
     resize(1440, 900);
     m_canvas->setFocus();
 }
 
 MainWindow::~MainWindow() {
-    delete m_recovery; // before the document, whose destruction looks like a save
+    m_safety.reset(); // before the document, whose destruction looks like a save
     // Widgets use the document and the runs until they are destroyed, so they are deleted before these
     // members.
     qDeleteAll(findChildren<QWidget*>(Qt::FindDirectChildrenOnly));
+}
+
+void MainWindow::buildActions() {
+    m_editor = std::make_unique<GraphEditor>(m_document, *m_log, *m_status, *this);
+    m_files =
+        std::make_unique<FileActions>(m_document, m_runs, *m_canvas, *m_editor, *m_log, *m_notice, *this);
+    m_safety =
+        std::make_unique<FileSafety>(m_document, *m_canvas, *m_files, *m_editor, *m_log, *m_notice, *this);
+    m_exports = std::make_unique<ExportActions>(m_document, m_runs, *m_canvas, *m_editor, *this);
+    m_edits = std::make_unique<EditActions>(m_document, *m_canvas, *m_editor);
+    m_adds = std::make_unique<AddActions>(m_document, *m_canvas, *m_editor, *this);
+    m_lanes = std::make_unique<LaneActions>(m_document, *m_canvas, *m_editor, *this);
+    m_modules = std::make_unique<ModuleActions>(m_document, *m_canvas, *m_editor, *this);
+    m_nodes = std::make_unique<NodeActions>(m_document, *m_canvas, *m_editor);
+    m_fixes = std::make_unique<FixActions>(m_document, *m_canvas, *m_editor);
+    m_analysis = std::make_unique<AnalysisActions>(m_document, *m_editor, *this);
+    m_breakpoints = std::make_unique<BreakpointActions>(m_document, *m_canvas, *m_editor, *this);
+    m_runActions = std::make_unique<RunActions>(m_document, m_runs, *m_bar, *m_editor);
+    m_navigation = std::make_unique<Navigation>(
+        m_document, *m_canvas, *m_find, *m_editor,
+        std::vector<QWidget*>{m_bar, m_palette, m_start, m_canvas, m_inspector, m_bottom}, *this);
+    m_view = std::make_unique<ViewActions>(*m_canvas);
+
+    connect(m_palette, &OpPalette::opChosen, m_adds.get(), &AddActions::addOpInView);
+    connect(m_modules.get(), &ModuleActions::ownModulesChanged, this, &MainWindow::reloadPalettes);
+    connect(m_canvas, &CanvasWidget::laneHeaderClicked, m_lanes.get(), &LaneActions::showHeaderMenu);
+    connect(m_lanes.get(), &LaneActions::deviceChosen, m_runActions.get(), &RunActions::chooseDevice);
+    connect(m_inspector, &Inspector::fixRequested, this, &MainWindow::applyFix);
+    connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
+    connect(m_problems, &ProblemsPanel::fixesRequested, this,
+            [this](const std::vector<Fix>& fixes, const QString& title) { m_fixes->applyAll(fixes, title); });
+    connect(m_transfers, &TransfersPanel::failed, this,
+            [this](const QString& title, const QString& sentence) { m_editor->showError(title, sentence); });
+    m_breakpoints->serve(*m_bottom->findChild<BreakpointsPanel*>());
+    // Applies to a choice by mouse; a widget reached by Tab keeps the focus for the next key.
+    const auto returnFromChoice = [this] {
+        const QWidget* at = QApplication::focusWidget();
+        if (!qobject_cast<const QComboBox*>(at) && !qobject_cast<const QAbstractButton*>(at))
+            m_canvas->setFocus();
+    };
+    connect(m_bar, &RunBar::policyChosen, this, returnFromChoice);
+    connect(m_bar, &RunBar::deviceChosen, this, returnFromChoice);
+    connectStartPage();
 }
 
 void MainWindow::buildPanels() {
@@ -90,7 +143,6 @@ void MainWindow::buildPanels() {
     m_inspector = new Inspector(m_document, m_runs);
     m_inspector->setMinimumWidth(kLeastInspector);
     m_status = new StatusLine(m_document, m_runs);
-    m_search = new OpSearch(this);
 
     m_bottom = new BottomPanel;
     m_transfers = new TransfersPanel(m_document, m_runs);
@@ -108,9 +160,11 @@ void MainWindow::buildPanels() {
     history->setEmptyLabel(tr("As opened"));
     history->setToolTip(tr("All changes since the graph was opened. Click one to go back or forward to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
-    QWidget* breakpoints = makeBreakpointsPanel();
+    auto* breakpoints = new BreakpointsPanel(m_document, m_runs);
     m_bottom->addPage(breakpoints, QStringLiteral("breakpoints"), tr("Breakpoints"));
     m_bottom->setTabVisible(breakpoints, false); // shown with the first breakpoint
+    connect(breakpoints, &BreakpointsPanel::filled, this,
+            [this, breakpoints](bool some) { m_bottom->setTabVisible(breakpoints, some); });
 
     m_middle = new QSplitter(Qt::Vertical);
     auto* graphView = new QWidget;
@@ -153,33 +207,14 @@ void MainWindow::buildPanels() {
 }
 
 void MainWindow::connectPanels() {
-    connect(m_palette, &OpPalette::opChosen, this, &MainWindow::addOpInView);
+    const auto sayError = [this](const QString& sentence) { m_status->say(sentence, Severity::error); };
     connect(m_palette, &OpPalette::ownModulesChanged, this, &MainWindow::reloadPalettes);
-    connect(m_canvas, &CanvasWidget::opDropped, this, &MainWindow::addOpAt);
-    connect(m_canvas, &CanvasWidget::opWanted, this, &MainWindow::searchOp);
-    connect(m_canvas, &CanvasWidget::nodeActivated, this, [this] { m_inspector->editName(); });
-    connect(m_canvas, &CanvasWidget::noteActivated, this, &MainWindow::editNote);
+    connect(m_canvas, &CanvasWidget::nodeActivated, m_inspector, [this] { m_inspector->editName(); });
     connect(m_canvas, &CanvasWidget::contextMenuRequested, this, &MainWindow::showContextMenu);
-    connect(m_canvas, &CanvasWidget::laneHeaderClicked, this, &MainWindow::showLaneMenu);
-    connect(m_canvas, &CanvasWidget::failed, this,
-            [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
-    connect(m_search, &OpSearch::chosen, this, &MainWindow::addFound);
-    connect(m_search, &OpSearch::closed, m_canvas, &CanvasWidget::dropHeldWire);
-    connect(m_inspector, &Inspector::fixRequested, this, &MainWindow::applyFix);
+    connect(m_canvas, &CanvasWidget::failed, this, sayError);
     connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);
-    connect(m_inspector, &Inspector::refused, this,
-            [this](const QString& sentence) { m_status->say(sentence, Severity::error); });
-    connect(m_problems, &ProblemsPanel::fixRequested, this, &MainWindow::applyFix);
-    connect(m_problems, &ProblemsPanel::fixesRequested, this,
-            [this](const std::vector<Fix>& fixes, const QString& title) {
-                m_canvas->setFocus();
-                attempt(tr("Cannot apply the fixes"), [&] {
-                    edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), fixes,
-                              title.toStdString()));
-                });
-            });
+    connect(m_inspector, &Inspector::refused, this, sayError);
     connect(m_problems, &ProblemsPanel::nodeChosen, m_canvas, &CanvasWidget::reveal);
-    connect(m_transfers, &TransfersPanel::failed, this, &MainWindow::showError);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
     // Connected first: the run disables these buttons, which would pass the focus to the next field. A field
@@ -187,47 +222,26 @@ void MainWindow::connectPanels() {
     for (const auto signal : {&RunBar::runRequested, &RunBar::continuousRequested, &RunBar::stepRequested,
                               &RunBar::stopRequested})
         connect(m_bar, signal, m_canvas, qOverload<>(&QWidget::setFocus));
-    connect(m_bar, &RunBar::runRequested, this, &MainWindow::run);
-    connect(m_bar, &RunBar::continuousRequested, this, &MainWindow::runContinuously);
-    connect(m_bar, &RunBar::stepRequested, &m_runs, &RunController::step);
-    connect(m_bar, &RunBar::stopRequested, &m_runs, &RunController::stop);
-    connect(m_bar, &RunBar::iterationsChosen, this, &MainWindow::setIterations);
-    connect(m_bar, &RunBar::policyChosen, this, &MainWindow::setPolicy);
-    connect(m_bar, &RunBar::deviceChosen, this, &MainWindow::chooseDevice);
-    // Applies to a choice by mouse; a widget reached by Tab keeps the focus for the next key.
-    const auto returnFromChoice = [this] {
-        const QWidget* at = QApplication::focusWidget();
-        if (!qobject_cast<const QComboBox*>(at) && !qobject_cast<const QAbstractButton*>(at))
-            m_canvas->setFocus();
-    };
-    connect(m_bar, &RunBar::policyChosen, this, returnFromChoice);
-    connect(m_bar, &RunBar::deviceChosen, this, returnFromChoice);
-    connect(m_find, &QuickFind::finished, m_canvas, qOverload<>(&QWidget::setFocus));
-
     connect(&m_runs, &RunController::frame, m_canvas, &CanvasWidget::runStateChanged);
     connect(&m_runs, &RunController::stateChanged, m_canvas, &CanvasWidget::runStateChanged);
-    connect(&m_runs, &RunController::preparing, this, &MainWindow::refreshActions);
-    connect(&m_runs, &RunController::finished, this, &MainWindow::refreshActions);
     connect(&m_runs, &RunController::logged, m_log, &LogPanel::add);
+    connect(&m_runs, &RunController::finished, this,
+            &MainWindow::logRemarks); // remarks known only after the run
+    connect(&m_runs, &RunController::stopped, this, &MainWindow::showStop);
     connect(&m_runs, &RunController::refused, this, [this](const QString& sentence) {
         m_status->say(sentence, Severity::error);
         if (m_document.analysis().hasErrors()) showProblems();
     });
 
     connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
-    connect(&m_document, &Document::reset, this, &MainWindow::updateProblemCount);
-    connect(&m_document, &Document::devicesChanged, this, &MainWindow::updateProblemCount);
+    for (const auto signal : {&Document::reset, &Document::devicesChanged})
+        connect(&m_document, signal, this, &MainWindow::updateProblemCount);
     connect(&m_document, &Document::devicesChanged, this, &MainWindow::logRemarks);
-    connect(&m_runs, &RunController::finished, this,
-            &MainWindow::logRemarks); // remarks known only after the run
-    connect(&m_document, &Document::changed, this, &MainWindow::refreshActions);
-    connect(&m_document, &Document::reset, this, &MainWindow::refreshActions);
-    connect(&m_document, &Document::selectionChanged, this, &MainWindow::refreshActions);
     connect(&m_document, &Document::pathChanged, this, &MainWindow::updateTitle);
     connect(&m_document, &Document::modifiedChanged, this, &MainWindow::updateTitle);
-    connect(m_watch, &FileWatch::changed, this, &MainWindow::fileChanged);
-    connect(m_watch, &FileWatch::removed, this, &MainWindow::fileRemoved);
-    connect(&m_document, &Document::pathChanged, m_notice, &QWidget::hide); // it referred to another state
+}
+
+void MainWindow::connectStartPage() {
     const auto showGraph = [this] {
         if (m_pages->currentWidget() == m_columns) return;
         m_pages->setCurrentWidget(m_columns);
@@ -236,11 +250,10 @@ void MainWindow::connectPanels() {
     connect(&m_document, &Document::changed, this, showGraph);
     connect(&m_document, &Document::reset, this, showGraph);
     connect(m_start, &StartPage::left, this, showGraph);
-    connect(m_start, &StartPage::newRequested, this, &MainWindow::clear);
-    connect(m_start, &StartPage::openRequested, this, &MainWindow::openByDialog);
-    connect(m_start, &StartPage::fileChosen, this, &MainWindow::openFile);
-    connect(m_start, &StartPage::exampleChosen, this, &MainWindow::openExample);
-    m_find->setSource([this](QuickFind::Scope scope) { return findable(scope); });
+    connect(m_start, &StartPage::newRequested, m_files.get(), &FileActions::clear);
+    connect(m_start, &StartPage::openRequested, m_files.get(), &FileActions::openByDialog);
+    connect(m_start, &StartPage::fileChosen, m_files.get(), &FileActions::openFile);
+    connect(m_start, &StartPage::exampleChosen, m_files.get(), &FileActions::openExample);
 }
 
 void MainWindow::showStartPage() {
@@ -249,133 +262,47 @@ void MainWindow::showStartPage() {
     m_start->setFocus();
 }
 
-void MainWindow::run() {
-    if (m_runs.isStopped())
-        m_runs.proceed();
-    else
-        m_runs.run(m_bar->iterations());
-}
+void MainWindow::run() { m_runActions->run(); }
 
 void MainWindow::runContinuously() { m_runs.runContinuously(); }
+
+void MainWindow::applyFix(const Fix& fix) { m_fixes->apply(fix); }
+
+bool MainWindow::openFile(const QString& path) { return m_files->openFile(path); }
+
+QStringList MainWindow::load(const QString& path) { return m_files->load(path); }
+
+bool MainWindow::guard(const QString& folder) { return m_safety->guard(folder); }
+
+bool MainWindow::selectNode(const QString& name) {
+    const Node* node = m_document.graph().findByName(name.toStdString());
+    if (node) m_navigation->goTo(node->id);
+    return node != nullptr;
+}
 
 void MainWindow::showProblems() {
     m_bottom->show();
     m_bottom->showPage(m_problems);
 }
 
-void MainWindow::edit(Delta delta, const std::vector<NodeId>& select) {
-    if (delta.empty()) return;
-    m_log->add(Severity::note, toQt(delta.title));
-    m_document.apply(std::move(delta));
-    if (select.empty()) return;
-    Selection selection;
-    selection.nodes.insert(select.begin(), select.end());
-    m_document.select(std::move(selection));
-}
-
-void MainWindow::applyFix(const Fix& fix) {
-    m_canvas->setFocus(); // the button is deleted with its problem
-    attempt(tr("Cannot apply the fix"), [&] {
-        edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
-    });
-}
-
-void MainWindow::applyFirstFix() {
-    const std::vector<Diagnostic>& all = m_document.analysis().diagnostics;
-    const std::set<NodeId>& selected = m_document.selection().nodes;
-    const Diagnostic* chosen = nullptr;
-    for (const Diagnostic& d : all) {
-        if (d.fixes.empty()) continue;
-        if (!chosen) chosen = &d;
-        if (!selected.contains(d.node)) continue;
-        chosen = &d;
-        break;
+/// Selects the node or wire at which the run is stopped, so that the inspector shows its tensor.
+void MainWindow::showStop() {
+    const NodeId node = m_runs.state().stop->node;
+    m_inspector->show();
+    if (const std::optional<Edge> edge = m_runs.stoppedEdge()) {
+        m_document.select({{}, {}, *edge});
+        m_canvas->reveal(edge->to.node);
+    } else if (m_document.graph().find(node)) {
+        m_navigation->goTo(node);
     }
-    if (!chosen) {
-        m_status->say(tr("None of the problems has a fix."));
-        return;
-    }
-    applyFix(Fix(chosen->fixes.front()));
 }
 
-LaneId MainWindow::laneInView() const { return m_canvas->laneAt(m_canvas->rect().center()); }
-
-std::vector<NodeId> MainWindow::selectedNodes() const {
-    const std::set<NodeId>& nodes = m_document.selection().nodes;
-    return {nodes.begin(), nodes.end()};
-}
-
-void MainWindow::copy() {
-    const Selection& selection = m_document.selection();
-    if (selection.nodes.empty() && selection.notes.empty()) return;
-    QApplication::clipboard()->setText(copyText(m_document.graph(), selection));
-}
-
-void MainWindow::paste() {
-    attempt(tr("The clipboard holds no nodes"), [this] {
-        std::vector<NodeId> added;
-        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(), laneInView(), &added);
-        putIn(m_canvas->inside(), delta);
-        openLanesOf(m_document.graph(), delta);
-        edit(std::move(delta), added);
-    });
-}
-
-void MainWindow::addNoteInView() {
-    const LaneId lane = laneInView();
-    if (lane == LaneId::none) return;
-    if (m_canvas->inside() != FrameId::none) {
-        m_status->say(tr("A module cannot contain notes. Leave the module to add one."), Severity::warning);
-        return;
-    }
-    bool ok = false;
-    const QString text =
-        QInputDialog::getMultiLineText(this, tr("Add note"), tr("Text of the note"), {}, &ok);
-    if (!ok || text.trimmed().isEmpty()) return;
-    edit(addNote(m_document.graph(), lane, m_canvas->positionAt(m_canvas->rect().center()), text.trimmed()));
-}
-
-void MainWindow::editNote(NoteId id) {
-    const Note* note = m_document.graph().find(id);
-    if (!note) return;
-    bool ok = false;
-    const QString text =
-        QInputDialog::getMultiLineText(this, tr("Edit note"), tr("Text of the note"), toQt(note->text), &ok);
-    note = m_document.graph().find(id);
-    if (!ok || !note) return;
-    Note changed = *note;
-    changed.text = text.trimmed().toStdString();
-    DeltaBuilder builder(m_document.graph(), "Edit note");
-    if (changed.text.empty())
-        builder.removeNote(id);
-    else
-        builder.change(changed);
-    edit(builder.take());
-}
-
-void MainWindow::setIterations(std::int64_t iterations) {
-    GraphInfo info = m_document.graph().info();
-    info.iterations = iterations;
-    DeltaBuilder builder(m_document.graph(), "Set iterations to " + std::to_string(iterations));
-    builder.setInfo(info);
-    edit(builder.take());
-}
-
-void MainWindow::setPolicy(Policy policy) {
-    GraphInfo info = m_document.graph().info();
-    info.policy = policy;
-    DeltaBuilder builder(m_document.graph(), "Set policy to " + policy.toString());
-    builder.setInfo(info);
-    edit(builder.take());
-}
-
-void MainWindow::chooseDevice(const DeviceChoice& choice) {
-    attempt(tr("Device not available"), [&] {
-        std::vector<DeviceChoice> choices = m_document.deviceChoices();
-        std::erase_if(choices, [&](const DeviceChoice& c) { return c.device == choice.device; });
-        choices.push_back(choice);
-        m_document.setDeviceChoices(std::move(choices));
-    });
+void MainWindow::reloadPalettes() {
+    for (QWidget* window : QApplication::topLevelWidgets())
+        if (auto* other = qobject_cast<MainWindow*>(window)) {
+            other->m_palette->reload();
+            other->m_adds->reload();
+        }
 }
 
 void MainWindow::updateTitle() {
@@ -418,15 +345,37 @@ void MainWindow::showEvent(QShowEvent* event) {
 
 void MainWindow::changeEvent(QEvent* event) {
     QMainWindow::changeEvent(event);
-    if (event->type() == QEvent::ThemeChange && settings::theme().isEmpty()) setTheme({});
+    if (event->type() == QEvent::ThemeChange && settings::theme().isEmpty()) ViewActions::setTheme({});
 }
 
-void MainWindow::setTheme(const QString& name) {
-    const Theme& theme = name == QLatin1String("dark")    ? Theme::dark()
-                         : name == QLatin1String("light") ? Theme::light()
-                                                          : Theme::ofSystem();
-    settings::setTheme(name);
-    if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (!m_files->mayLeave()) return event->ignore();
+    m_safety->finish();
+    event->accept();
+}
+
+namespace {
+
+/// The file that is dragged from elsewhere, when it is one that can be opened.
+QString draggedFile(const QMimeData& data) {
+    if (data.urls().size() != 1) return {};
+    const QString path = data.urls().first().toLocalFile();
+    const bool isOurs = isModel(path) || path.endsWith(QLatin1String(".twb"), Qt::CaseInsensitive);
+    return isOurs ? path : QString();
+}
+
+} // namespace
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (!draggedFile(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QString path = draggedFile(*event->mimeData());
+    if (path.isEmpty()) return;
+    event->acceptProposedAction();
+    // The program it was dragged from waits for the end of the drop, and there may be questions.
+    QTimer::singleShot(0, this, [this, path] { openFile(path); });
 }
 
 } // namespace twb

@@ -1,9 +1,13 @@
+#include "widgets/actions/lane_actions.h"
+
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/canvas/canvas_widget.h"
 #include "widgets/graph_edits.h"
-#include "widgets/main_window.h"
+#include "widgets/run_bar.h"
 #include "widgets/text.h"
 
 #include <QInputDialog>
-#include <QMenu>
 
 #include <algorithm>
 
@@ -17,16 +21,39 @@ QString laneText(const Lane& lane) {
 
 } // namespace
 
+LaneActions::LaneActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window)
+    : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
+
+void LaneActions::fillAddMenu(QMenu& menu) {
+    m_addMenu = &menu;
+    addAction(menu, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
+              [this] { m_editor.edit(addLane(m_document.graph(), Device::cpu())); });
+    addAction(menu, tr("Next cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
+              [this] { m_editor.edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
+    addAction(menu, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
+              [this] { m_editor.edit(addLane(m_document.graph(), Device::automatic())); });
+}
+
+/// Its entries have shortcuts, so they are there before it opens.
+void LaneActions::keepSendMenu(QMenu& menu) {
+    m_sendMenu = &menu;
+    connect(&menu, &QMenu::aboutToShow, this, &LaneActions::fillSendMenu);
+    connect(&m_document, &Document::changed, this, &LaneActions::fillSendMenu);
+    for (const auto signal : {&Document::reset, &Document::selectionChanged})
+        connect(&m_document, signal, this, &LaneActions::fillSendMenu);
+    fillSendMenu();
+}
+
 /// The lane of the selection, else the lane in view.
-LaneId MainWindow::laneAtHand() const {
+LaneId LaneActions::laneAtHand() const {
     const Selection& selection = m_document.selection();
     if (!selection.nodes.empty()) return m_document.graph().find(*selection.nodes.begin())->lane;
     if (!selection.notes.empty()) return m_document.graph().find(*selection.notes.begin())->lane;
-    return laneInView();
+    return m_canvas.laneAt(m_canvas.rect().center());
 }
 
 /// The context menu of a lane's header.
-void MainWindow::fillLaneActions(QMenu& menu) {
+void LaneActions::fillLaneMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
         addAction(menu, text, QKeySequence(shortcut), act)
@@ -34,22 +61,52 @@ void MainWindow::fillLaneActions(QMenu& menu) {
                 tr("Applies to the lane of the selection, or to the lane in the middle of the view."));
     };
     add(tr("Move &up"), tr("Ctrl+Alt+PgUp"),
-        [this] { edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
+        [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
     add(tr("Move &down"), tr("Ctrl+Alt+PgDown"),
-        [this] { edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
+        [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
     add(tr("C&ollapse or open"), tr("Ctrl+Alt+Z"), [this] {
         if (const Lane* lane = m_document.graph().find(laneAtHand()))
-            edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
+            m_editor.edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
     });
-    add(tr("Re&name lane…"), tr("Ctrl+Alt+F2"), [this] { renameLane(laneAtHand()); });
-    add(tr("&Remove lane…"), tr("Ctrl+Alt+Backspace"), [this] { askAndRemoveLane(laneAtHand()); });
+    add(tr("Re&name lane…"), tr("Ctrl+Alt+F2"), [this] { rename(laneAtHand()); });
+    add(tr("&Remove lane…"), tr("Ctrl+Alt+Backspace"), [this] { askAndRemove(laneAtHand()); });
 }
 
-void MainWindow::renameLane(LaneId id) {
+/// Applies to the selection or, without one, to all nodes.
+void LaneActions::fillSendMenu() {
+    QMenu& menu = *m_sendMenu;
+    const Graph& graph = m_document.graph();
+    const bool all = m_document.selection().nodes.empty();
+    menu.clear();
+    menu.setTitle(all ? tr("&Send all to lane") : tr("&Send to lane"));
+    menu.setEnabled(!graph.nodes().empty());
+    int number = 0;
+    const auto nodes = [this] {
+        Selection what = m_document.selection();
+        if (what.nodes.empty())
+            for (const Node& node : m_document.graph().nodes()) what.nodes.insert(node.id);
+        return what;
+    };
+    for (const Lane& lane : graph.lanesInOrder()) {
+        QString text = toQt(lane.device.toString());
+        if (!lane.title.empty()) text += QStringLiteral(" · ") + toQt(lane.title);
+        QAction* action = menu.addAction(text, this, [this, nodes, id = lane.id] {
+            m_editor.edit(sendToLane(m_document.graph(), nodes(), id));
+        });
+        if (++number <= 9) action->setShortcut(QKeySequence(QStringLiteral("Ctrl+Alt+%1").arg(number)));
+    }
+    menu.addSeparator();
+    const Device gpu = nextGpu(graph);
+    menu.addAction(tr("New %1 lane").arg(toQt(gpu.toString())), this,
+                   [this, nodes, gpu] { m_editor.edit(sendToNewLane(m_document.graph(), nodes(), gpu)); })
+        ->setShortcut(QKeySequence(tr("Ctrl+Alt+0")));
+}
+
+void LaneActions::rename(LaneId id) {
     const Lane* lane = m_document.graph().find(id);
     if (!lane) return;
     bool ok = false;
-    const QString title = QInputDialog::getText(this, tr("Rename lane"), tr("Title of the lane"),
+    const QString title = QInputDialog::getText(&m_window, tr("Rename lane"), tr("Title of the lane"),
                                                 QLineEdit::Normal, toQt(lane->title), &ok);
     lane = m_document.graph().find(id);
     if (!ok || !lane) return;
@@ -57,11 +114,11 @@ void MainWindow::renameLane(LaneId id) {
     changed.title = title.trimmed().toStdString();
     DeltaBuilder builder(m_document.graph(), "Rename lane");
     builder.change(changed);
-    edit(builder.take());
+    m_editor.edit(builder.take());
 }
 
 /// Asks for the new lane of the lane's items; one undo step.
-void MainWindow::askAndRemoveLane(LaneId id) {
+void LaneActions::askAndRemove(LaneId id) {
     const Graph& graph = m_document.graph();
     const Lane* lane = graph.find(id);
     if (!lane) return;
@@ -87,25 +144,25 @@ void MainWindow::askAndRemoveLane(LaneId id) {
                                      ? tr("Move the one item on %1 to:").arg(laneText(*lane))
                                      : tr("Move the %2 items on %1 to:").arg(laneText(*lane)).arg(count);
         const QString chosen =
-            QInputDialog::getItem(this, tr("Remove lane"), question, choices, 0, false, &ok);
+            QInputDialog::getItem(&m_window, tr("Remove lane"), question, choices, 0, false, &ok);
         if (!ok) return;
         const auto at = std::size_t(choices.indexOf(chosen));
         if (at < others.size()) target = others[at];
     }
-    edit(removeLane(m_document.graph(), id, target));
+    m_editor.edit(removeLane(m_document.graph(), id, target));
 }
 
-void MainWindow::showLaneMenu(LaneId id, QPoint at) {
+void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
     const Lane* lane = m_document.graph().find(id);
     if (!lane) return;
-    QMenu menu(this);
+    QMenu menu(&m_window);
     const Device device = lane->device;
     const auto setDevice = [this, id](Device wanted) {
         Lane changed = *m_document.graph().find(id);
         changed.device = wanted;
         DeltaBuilder builder(m_document.graph(), "Set lane to " + wanted.toString());
         builder.change(changed);
-        edit(builder.take());
+        m_editor.edit(builder.take());
     };
     QMenu* devices = menu.addMenu(tr("Device of this lane"));
     std::vector<Device> offered{Device::cpu()};
@@ -120,12 +177,13 @@ void MainWindow::showLaneMenu(LaneId id, QPoint at) {
     if (device.isCuda()) {
         QMenu* behind = menu.addMenu(tr("Hardware for %1").arg(toQt(device.toString())));
         addDeviceChoices(*behind, m_document, device,
-                         [this](const DeviceChoice& choice) { chooseDevice(choice); });
+                         [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); });
     }
-    menu.addAction(
-        lane->collapsed ? tr("Open lane") : tr("Collapse lane"), this,
-        [this, id, collapsed = lane->collapsed] { edit(collapseLane(m_document.graph(), id, !collapsed)); });
-    menu.addAction(tr("Rename lane…"), this, [this, id] { renameLane(id); });
+    menu.addAction(lane->collapsed ? tr("Open lane") : tr("Collapse lane"), this,
+                   [this, id, collapsed = lane->collapsed] {
+                       m_editor.edit(collapseLane(m_document.graph(), id, !collapsed));
+                   });
+    menu.addAction(tr("Rename lane…"), this, [this, id] { rename(id); });
     menu.addAction(tr("Select all nodes"), this, [this, id] {
         Selection selection;
         for (const Node& node : m_document.graph().nodes())
@@ -133,12 +191,12 @@ void MainWindow::showLaneMenu(LaneId id, QPoint at) {
         m_document.select(std::move(selection));
     });
     menu.addSeparator();
-    menu.addAction(tr("Move up"), this, [this, id] { edit(moveLane(m_document.graph(), id, -1)); })
+    menu.addAction(tr("Move up"), this, [this, id] { m_editor.edit(moveLane(m_document.graph(), id, -1)); })
         ->setEnabled(!moveLane(m_document.graph(), id, -1).empty());
-    menu.addAction(tr("Move down"), this, [this, id] { edit(moveLane(m_document.graph(), id, 1)); })
+    menu.addAction(tr("Move down"), this, [this, id] { m_editor.edit(moveLane(m_document.graph(), id, 1)); })
         ->setEnabled(!moveLane(m_document.graph(), id, 1).empty());
     menu.addSeparator();
-    menu.addAction(tr("Remove lane…"), this, [this, id] { askAndRemoveLane(id); });
+    menu.addAction(tr("Remove lane…"), this, [this, id] { askAndRemove(id); });
     menu.exec(at);
 }
 

@@ -1,9 +1,12 @@
-// What keeps work from being lost: the offer after a crash, and files that somebody else writes.
+#include "widgets/actions/file_safety.h"
 
 #include "core/error.h"
 #include "formats/project.h"
+#include "widgets/actions/file_actions.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/file_watch.h"
 #include "widgets/graph_difference.h"
-#include "widgets/main_window.h"
 #include "widgets/message_box.h"
 #include "widgets/notice_bar.h"
 #include "widgets/panels/log_panel.h"
@@ -25,26 +28,38 @@ std::filesystem::path toPath(const QString& path) { return std::filesystem::path
 
 } // namespace
 
-void MainWindow::showError(const QString& title, const QString& sentence) {
-    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, this);
-    dress(box, Severity::warning);
-    box.setInformativeText(sentence);
-    box.exec();
+FileSafety::FileSafety(Document& document, CanvasWidget& canvas, FileActions& files, GraphEditor& editor,
+                       LogPanel& log, NoticeBar& notice, QWidget& window)
+    : m_document(document), m_canvas(canvas), m_files(files), m_editor(editor), m_log(log), m_notice(notice),
+      m_window(window), m_watch(std::make_unique<FileWatch>(document)) {
+    connect(m_watch.get(), &FileWatch::changed, this, &FileSafety::fileChanged);
+    connect(m_watch.get(), &FileWatch::removed, this, &FileSafety::fileRemoved);
+    connect(&m_document, &Document::pathChanged, &m_notice, &QWidget::hide); // it referred to another state
 }
 
-bool MainWindow::guard(const QString& folder) {
-    m_recovery = new Recovery(m_document, folder, this);
+FileSafety::~FileSafety() = default;
+
+void FileSafety::readSettings() {
+    if (m_recovery) m_recovery->setInterval(settings::autosaveInterval());
+}
+
+void FileSafety::finish() {
+    if (m_recovery) m_recovery->finish();
+}
+
+bool FileSafety::guard(const QString& folder) {
+    m_recovery = std::make_unique<Recovery>(m_document, folder);
     m_recovery->setInterval(settings::autosaveInterval());
-    connect(m_recovery, &Recovery::failed, this,
-            [this](const QString& sentence) { m_status->say(sentence, Severity::warning); });
+    connect(m_recovery.get(), &Recovery::failed, this,
+            [this](const QString& sentence) { m_editor.say(sentence, Severity::warning); });
     return offer(m_recovery->left());
 }
 
 /// One after the other, until one is restored. What is neither restored nor discarded is offered next time.
-bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
+bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
     for (const Recovery::Left& work : left) {
         const auto compare = [&] {
-            attempt(tr("The changes cannot be compared"), [&] {
+            m_editor.attempt(tr("The changes cannot be compared"), [&] {
                 const bool isSaved = QFileInfo::exists(work.path);
                 const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
                 showDifference(
@@ -52,12 +67,12 @@ bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
                     isSaved ? tr("Unsaved changes against the file: added (+), removed (−), changed (~)\n%1")
                                   .arg(QDir::toNativeSeparators(work.path))
                             : tr("The graph was never saved. It contains:"),
-                    differenceOf(before, m_recovery->read(work)), this);
+                    differenceOf(before, m_recovery->read(work)), &m_window);
             });
         };
         QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                         tr("Restore the unsaved changes to %1?").arg(work.title), QMessageBox::NoButton,
-                        this);
+                        &m_window);
         box.setInformativeText(
             tr("The program ended before they were saved. The last autosave was on %1.")
                 .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
@@ -73,18 +88,18 @@ bool MainWindow::offer(const std::vector<Recovery::Left>& left) {
         if (box.clickedButton() == discard) m_recovery->discard(work);
         if (box.clickedButton() != restore) continue;
         const bool restored =
-            attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
+            m_editor.attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
         if (!restored) continue;
-        m_canvas->zoomToFit();
-        m_log->add(Severity::note, tr("Restored the unsaved changes to %1").arg(work.title));
+        m_canvas.zoomToFit();
+        m_log.add(Severity::note, tr("Restored the unsaved changes to %1").arg(work.title));
         return true;
     }
     return false;
 }
 
-void MainWindow::fileChanged() {
+void FileSafety::fileChanged() {
     const QString name = QFileInfo(m_document.path()).fileName();
-    m_notice->ask(
+    m_notice.ask(
         m_document.isModified()
             ? tr("%1 was changed on disk and in this window. Reloading discards the changes in this window.")
                   .arg(name)
@@ -94,27 +109,27 @@ void MainWindow::fileChanged() {
          {tr("&Keep this version"), [this] { m_document.markModified(); }}});
 }
 
-void MainWindow::fileRemoved() {
-    m_notice->ask(
+void FileSafety::fileRemoved() {
+    m_notice.ask(
         tr("%1 is no longer on disk. Save writes this version again.")
             .arg(QFileInfo(m_document.path()).fileName()),
-        {{tr("&Save"), [this] { save(); }}, {tr("&Not now"), [this] { m_document.markModified(); }}});
+        {{tr("&Save"), [this] { m_files.save(); }}, {tr("&Not now"), [this] { m_document.markModified(); }}});
 }
 
-void MainWindow::reload() {
-    if (!mayEndRun()) return fileChanged(); // the question stays open
-    attempt(tr("The file cannot be read"), [this] {
-        const CanvasWidget::Spot spot = m_canvas->spot();
+void FileSafety::reload() {
+    if (!m_files.mayEndRun()) return fileChanged(); // the question stays open
+    m_editor.attempt(tr("The file cannot be read"), [this] {
+        const CanvasWidget::Spot spot = m_canvas.spot();
         m_document.open(m_document.path());
-        m_canvas->show(spot);
-        m_log->add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
+        m_canvas.show(spot);
+        m_log.add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
     });
 }
 
-void MainWindow::compareWithFile() {
-    attempt(tr("The file cannot be read"), [this] {
+void FileSafety::compareWithFile() {
+    m_editor.attempt(tr("The file cannot be read"), [this] {
         showDifference(tr("Compare"), tr("The file against this window: added (+), removed (−), changed (~)"),
-                       differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), this);
+                       differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), &m_window);
     });
 }
 

@@ -1,11 +1,11 @@
-#include "widgets/main_window.h"
-#include "widgets/quick_find.h"
-#include "widgets/start_page.h"
+#include "widgets/actions/navigation.h"
+
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
 #include "widgets/text.h"
 
-#include <QMenu>
-
 #include <algorithm>
+#include <iterator>
 
 namespace twb {
 namespace {
@@ -25,24 +25,25 @@ QWidget* whereKeysGo(QWidget& pane) {
 
 } // namespace
 
-void MainWindow::goTo(NodeId id) {
+Navigation::Navigation(Document& document, CanvasWidget& canvas, QuickFind& find, GraphEditor& editor,
+                       std::vector<QWidget*> panes, QWidget& window)
+    : m_document(document), m_canvas(canvas), m_find(find), m_editor(editor), m_panes(std::move(panes)),
+      m_window(window) {
+    m_find.setSource([this](QuickFind::Scope scope) { return findable(scope); });
+    connect(&m_find, &QuickFind::finished, &m_canvas, qOverload<>(&QWidget::setFocus));
+}
+
+void Navigation::goTo(NodeId id) {
     Selection selection;
     selection.nodes = {id};
     m_document.select(std::move(selection));
-    m_canvas->reveal(id);
+    m_canvas.reveal(id);
 }
 
-bool MainWindow::selectNode(const QString& name) {
-    const Node* node = m_document.graph().findByName(name.toStdString());
-    if (!node) return false;
-    goTo(node->id);
-    return true;
-}
-
-std::vector<QuickFind::Item> MainWindow::findable(QuickFind::Scope scope) {
+std::vector<QuickFind::Item> Navigation::findable(QuickFind::Scope scope) {
     std::vector<QuickFind::Item> items;
     if (scope == QuickFind::Scope::all) {
-        for (QAction* action : findChildren<QAction*>()) {
+        for (QAction* action : m_window.findChildren<QAction*>()) {
             if (action->menu() || action->isSeparator() || !action->isEnabled() || action->text().isEmpty())
                 continue;
             if (!action->property("findable").toBool()) continue;
@@ -58,13 +59,11 @@ std::vector<QuickFind::Item> MainWindow::findable(QuickFind::Scope scope) {
 }
 
 /// Moves the focus to the next visible pane, to the widget that last had it there.
-void MainWindow::stepPane(int by) {
+void Navigation::stepPane(int by) {
     std::vector<QWidget*> panes;
-    for (QWidget* pane : {static_cast<QWidget*>(m_bar), static_cast<QWidget*>(m_palette),
-                          static_cast<QWidget*>(m_start), static_cast<QWidget*>(m_canvas),
-                          static_cast<QWidget*>(m_inspector), static_cast<QWidget*>(m_bottom)})
-        if (pane->isVisible()) panes.push_back(pane);
-    const QWidget* at = focusWidget();
+    std::copy_if(m_panes.begin(), m_panes.end(), std::back_inserter(panes),
+                 [](const QWidget* pane) { return pane->isVisible(); });
+    const QWidget* at = m_window.focusWidget();
     const auto here = std::find_if(panes.begin(), panes.end(),
                                    [at](QWidget* p) { return at && (p == at || p->isAncestorOf(at)); });
     const auto count = std::ssize(panes);
@@ -78,41 +77,43 @@ void MainWindow::stepPane(int by) {
     }
 }
 
-void MainWindow::fillGoMenu(QMenu& menu) {
+void Navigation::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("To a &node by name"), QKeySequence(tr("Ctrl+P")),
-              [this] { m_find->ask(QuickFind::Scope::nodes); });
+              [this] { m_find.ask(QuickFind::Scope::nodes); });
     addAction(menu, tr("To the next &pane"), QKeySequence(tr("F6")), [this] { stepPane(1); });
     addAction(menu, tr("To the pre&vious pane"), QKeySequence(tr("Shift+F6")), [this] { stepPane(-1); });
     menu.addSeparator();
     const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
-        QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas->walk(way); });
-        // On the canvas only, since other widgets use the arrow keys themselves.
-        action->setShortcutContext(Qt::WidgetShortcut);
+        QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas.walk(way); });
+        keepOnCanvas(*action, m_canvas);
         action->setToolTip(
             tr("Selects this neighbour on the canvas. With Ctrl, an arrow key moves the selected nodes."));
-        m_canvas->addAction(action);
     };
     addStep(tr("To the &producer"), Qt::Key_Left, Way::toProducer);
     addStep(tr("To the &consumer"), Qt::Key_Right, Way::toConsumer);
     addStep(tr("To the node &above"), Qt::Key_Up, Way::up);
     addStep(tr("To the node &below"), Qt::Key_Down, Way::down);
     menu.addSeparator();
+    fillBookmarks(menu);
+}
+
+void Navigation::fillBookmarks(QMenu& menu) {
     QMenu& marked = *menu.addMenu(tr("To a &bookmark"));
     QMenu& mark = *menu.addMenu(tr("Bookmark this &view"));
     for (int i = 0; i < int(m_bookmarks.size()); ++i) {
         addAction(marked, tr("To bookmark &%1").arg(i + 1),
                   QKeySequence(QStringLiteral("Ctrl+B, %1").arg(i + 1)), [this, i] {
                       if (const auto& spot = m_bookmarks[std::size_t(i)])
-                          m_canvas->show(*spot);
+                          m_canvas.show(*spot);
                       else
-                          m_status->say(
+                          m_editor.say(
                               tr("No bookmark %1 yet. Press Ctrl+Shift+B, then %1, to set it.").arg(i + 1));
                   });
         addAction(mark, tr("Set bookmark &%1").arg(i + 1),
                   QKeySequence(QStringLiteral("Ctrl+Shift+B, %1").arg(i + 1)), [this, i] {
-                      m_bookmarks[std::size_t(i)] = m_canvas->spot();
-                      m_status->say(
+                      m_bookmarks[std::size_t(i)] = m_canvas.spot();
+                      m_editor.say(
                           tr("Bookmark %1 set. Press Ctrl+B, then %1, to return to this view.").arg(i + 1));
                   });
     }

@@ -1,31 +1,29 @@
+#include "widgets/actions/file_actions.h"
+
 #include "core/error.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "graph/delta.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
-#include "widgets/canvas/export_picture.h"
-#include "widgets/main_window.h"
+#include "widgets/canvas/canvas_widget.h"
 #include "widgets/message_box.h"
 #include "widgets/model_import.h"
+#include "widgets/notice_bar.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/recent_files.h"
+#include "widgets/run_controller.h"
 #include "widgets/settings.h"
 #include "widgets/text.h"
 
-#include <QCloseEvent>
 #include <QDir>
-#include <QDragEnterEvent>
-#include <QDropEvent>
 #include <QEventLoop>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMessageBox>
-#include <QMimeData>
-#include <QPrintDialog>
-#include <QPrinter>
 #include <QPushButton>
-#include <QTimer>
 
 #include <algorithm>
 #include <filesystem>
@@ -33,7 +31,7 @@
 namespace twb {
 namespace {
 
-QString projectFilter() { return MainWindow::tr("Tensor Workbench projects (*.twb);;All files (*)"); }
+QString projectFilter() { return FileActions::tr("Tensor Workbench projects (*.twb);;All files (*)"); }
 
 /// The tensor files that a graph reads, as it names them.
 QStringList filesRead(const Document& document) {
@@ -51,29 +49,60 @@ QStringList filesRead(const Document& document) {
 
 } // namespace
 
-bool MainWindow::attempt(const QString& title, const std::function<void()>& change) {
+FileActions::FileActions(Document& document, RunController& runs, CanvasWidget& canvas, GraphEditor& editor,
+                         LogPanel& log, NoticeBar& notice, QWidget& window)
+    : m_document(document), m_runs(runs), m_canvas(canvas), m_editor(editor), m_log(log), m_notice(notice),
+      m_window(window) {}
+
+void FileActions::fillNew(QMenu& menu) {
+    addAction(menu, tr("&New"), QKeySequence::New, [this] { clear(); });
+}
+
+void FileActions::fillOpen(QMenu& menu) {
+    addAction(menu, tr("&Open…"), QKeySequence::Open, [this] { openByDialog(); });
+    QMenu* recent = menu.addMenu(tr("Open &recent"));
+    connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(*recent); });
+    QMenu* examples = menu.addMenu(tr("&Examples"));
+    connect(examples, &QMenu::aboutToShow, this, [this, examples] { fillExamples(*examples); });
+}
+
+void FileActions::fillSave(QMenu& menu) {
+    addAction(menu, tr("&Save"), QKeySequence::Save, [this] { save(); });
+    addAction(menu, tr("Save &as…"), QKeySequence(tr("Ctrl+Shift+S")), [this] { saveAs(); });
+}
+
+void FileActions::fillRecent(QMenu& menu) {
+    menu.clear();
+    for (const QString& path : recentFiles())
+        menu.addAction(QDir::toNativeSeparators(path), this, [this, path] { openFile(path); });
+    if (menu.isEmpty()) menu.addAction(tr("No recent files"))->setEnabled(false);
+}
+
+void FileActions::fillExamples(QMenu& menu) {
+    if (!menu.isEmpty()) return;
     try {
-        change();
-        return true;
+        for (const QString& path : exampleFiles()) {
+            const std::string title = loadProject(path.toStdString()).info().title;
+            menu.addAction(exampleTitle(path, toQt(title)), this, [this, path] { openExample(path); });
+        }
     } catch (const Error& error) {
-        showError(title, toQt(error.what()));
-        return false;
+        menu.addAction(toQt(error.what()))->setEnabled(false);
     }
 }
 
 /// A file that was read completely, before anything in the window changes.
-struct MainWindow::OpenedFile {
+struct FileActions::OpenedFile {
     QString path; ///< absolute
     Graph graph;
     std::shared_ptr<const QTemporaryDir> folder; ///< of a model's tensors; null for a project
     QStringList remarks;
 };
 
-MainWindow::OpenedFile MainWindow::readFile(const QString& path) {
+FileActions::OpenedFile FileActions::readFile(const QString& path) {
     OpenedFile file;
     file.path = QFileInfo(path).absoluteFilePath();
     if (isModel(path)) {
-        OpenedModel model = readModelWaiting(file.path, this);
+        OpenedModel model = readModelWaiting(file.path, &m_window);
         file.graph = std::move(model.graph);
         file.folder = std::move(model.folder);
         file.remarks = std::move(model.remarks);
@@ -83,7 +112,7 @@ MainWindow::OpenedFile MainWindow::readFile(const QString& path) {
     return file;
 }
 
-void MainWindow::showFile(OpenedFile file) {
+void FileActions::showFile(OpenedFile file) {
     const QFileInfo info(file.path);
     if (file.folder)
         m_document.import(std::move(file.graph),
@@ -91,81 +120,55 @@ void MainWindow::showFile(OpenedFile file) {
                           std::move(file.folder));
     else
         m_document.setGraph(std::move(file.graph), file.path, info.absolutePath());
-    m_canvas->zoomToFit();
-    m_log->add(Severity::note, tr("Opened %1").arg(QDir::toNativeSeparators(file.path)));
-    for (const QString& remark : file.remarks) m_log->add(Severity::warning, remark);
+    m_canvas.zoomToFit();
+    m_log.add(Severity::note, tr("Opened %1").arg(QDir::toNativeSeparators(file.path)));
+    for (const QString& remark : file.remarks) m_log.add(Severity::warning, remark);
 }
 
-QStringList MainWindow::load(const QString& path) {
+QStringList FileActions::load(const QString& path) {
     OpenedFile file = readFile(path);
     const QStringList remarks = file.remarks;
     showFile(std::move(file));
     return remarks;
 }
 
-void MainWindow::clear() {
+void FileActions::clear() {
     if (mayLeave()) m_document.clear(settings::policy());
 }
 
-void MainWindow::openByDialog() {
-    const QString path = QFileDialog::getOpenFileName(
-        this, tr("Open"), m_document.folder(), tr("Projects and ONNX models (*.twb *.onnx);;All files (*)"));
+void FileActions::openByDialog() {
+    const QString path =
+        QFileDialog::getOpenFileName(&m_window, tr("Open"), m_document.folder(),
+                                     tr("Projects and ONNX models (*.twb *.onnx);;All files (*)"));
     if (!path.isEmpty()) openFile(path);
 }
 
-bool MainWindow::openFile(const QString& path) {
+bool FileActions::openFile(const QString& path) {
     const QString title = tr("Cannot open the file");
     OpenedFile file;
-    if (!attempt(title, [&] { file = readFile(path); }) || !mayLeave()) return false;
+    if (!m_editor.attempt(title, [&] { file = readFile(path); }) || !mayLeave()) return false;
     const QString absolute = file.path;
-    if (!attempt(title, [&] { showFile(std::move(file)); })) return false;
+    if (!m_editor.attempt(title, [&] { showFile(std::move(file)); })) return false;
     rememberRecent(absolute);
     return true;
 }
 
-namespace {
-
-/// The file that is dragged from elsewhere, when it is one that can be opened.
-QString draggedFile(const QMimeData& data) {
-    if (data.urls().size() != 1) return {};
-    const QString path = data.urls().first().toLocalFile();
-    const bool isOurs = isModel(path) || path.endsWith(QLatin1String(".twb"), Qt::CaseInsensitive);
-    return isOurs ? path : QString();
-}
-
-} // namespace
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (!draggedFile(*event->mimeData()).isEmpty()) event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event) {
-    const QString path = draggedFile(*event->mimeData());
-    if (path.isEmpty()) return;
-    event->acceptProposedAction();
-    // Whoever it was dragged from waits for the end of the drop, and there may be questions.
-    QTimer::singleShot(0, this, [this, path] { openFile(path); });
-}
-
-void MainWindow::openExample(const QString& path) {
+void FileActions::openExample(const QString& path) {
     if (!mayLeave()) return;
     // Without its path: saving an example must not change the program's own files.
-    attempt(tr("Cannot open the example"), [&] {
+    m_editor.attempt(tr("Cannot open the example"), [&] {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
-        m_canvas->zoomToFit();
+        m_canvas.zoomToFit();
         offerNextLesson(path);
     });
 }
 
-/// Asks before another graph takes the place of this one. False: go on as if nothing had been asked for.
-bool MainWindow::mayLeave() { return mayDiscard() && mayEndRun(); }
-
 /// Asks about a run that is on, and stops it. The window goes on painting until its last kernel has ended.
-bool MainWindow::mayEndRun() {
+bool FileActions::mayEndRun() {
     if (!m_runs.isRunning()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
-                    QMessageBox::Cancel, this);
+                    QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The graph is still running. Its results will be lost."));
     dress(box, Severity::note);
     QPushButton* stop = box.addButton(tr("Stop run"), QMessageBox::AcceptRole);
@@ -177,16 +180,17 @@ bool MainWindow::mayEndRun() {
     connect(&m_runs, &RunController::finished, &loop, &QEventLoop::quit);
     m_runs.stop();
     loopWaiting(
-        loop, [this] { return !m_runs.isRunning(); }, tr("Stopping run %1…").arg(m_runs.runNumber()), this);
+        loop, [this] { return !m_runs.isRunning(); }, tr("Stopping run %1…").arg(m_runs.runNumber()),
+        &m_window);
     return true;
 }
 
 /// Asks what to do with unsaved changes; false: go on as if nothing had been asked for.
-bool MainWindow::mayDiscard() {
+bool FileActions::mayDiscard() {
     if (!m_document.isModified()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),
-                    QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
+                    QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("Unsaved changes will be lost."));
     dress(box, Severity::note);
     box.setDefaultButton(QMessageBox::Save);
@@ -200,24 +204,24 @@ bool MainWindow::mayDiscard() {
     }
 }
 
-bool MainWindow::save() { return m_document.path().isEmpty() ? saveAs() : saveTo(m_document.path()); }
+bool FileActions::save() { return m_document.path().isEmpty() ? saveAs() : saveTo(m_document.path()); }
 
-bool MainWindow::saveAs() {
+bool FileActions::saveAs() {
     QString start = m_document.path();
     if (start.isEmpty()) start = m_document.suggestedPath();
     if (start.isEmpty()) start = QDir(QDir::homePath()).filePath(tr("untitled.twb"));
-    QString path = QFileDialog::getSaveFileName(this, tr("Save as"), start, projectFilter());
+    QString path = QFileDialog::getSaveFileName(&m_window, tr("Save as"), start, projectFilter());
     if (path.isEmpty()) return false;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".twb");
-    if (!attempt(tr("Cannot save the file"),
-                 [&] { m_document.checkTarget(path, FileClaims::Content::project); }))
+    if (!m_editor.attempt(tr("Cannot save the file"),
+                          [&] { m_document.checkTarget(path, FileClaims::Content::project); }))
         return false;
     return (m_document.suggestedPath().isEmpty() ? offerTensors(path) : bringTensors(path)) && saveTo(path);
 }
 
 /// A project names its tensors relative to its folder. In another folder they would be missing: offers to
 /// bring them.
-bool MainWindow::offerTensors(const QString& path) {
+bool FileActions::offerTensors(const QString& path) {
     const QDir from(m_document.folder());
     const QDir to(QFileInfo(path).absolutePath());
     QStringList missing;
@@ -226,7 +230,7 @@ bool MainWindow::offerTensors(const QString& path) {
     if (missing.isEmpty()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Copy the tensor files?"),
                     tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
-                    QMessageBox::Cancel, this);
+                    QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The saved graph needs them to run."));
     dress(box, Severity::note);
     const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);
@@ -241,7 +245,7 @@ bool MainWindow::offerTensors(const QString& path) {
 
 /// A model that was imported has its tensors in a folder that ends with it. They go beside the project, under
 /// its name, and never over a file that is there.
-bool MainWindow::bringTensors(const QString& path) {
+bool FileActions::bringTensors(const QString& path) {
     const QDir from(m_document.folder());
     const QFileInfo project(path);
     const QDir to = project.absoluteDir();
@@ -274,9 +278,9 @@ bool MainWindow::bringTensors(const QString& path) {
 }
 
 /// From the first place of each pair to the second one.
-bool MainWindow::copyTensors(const QList<std::pair<QString, QString>>& files) {
+bool FileActions::copyTensors(const QList<std::pair<QString, QString>>& files) {
     QString failed;
-    workWaiting(tr("Copying tensors…"), this, [&] {
+    workWaiting(tr("Copying tensors…"), &m_window, [&] {
         for (const auto& [source, target] : files)
             if (!QDir().mkpath(QFileInfo(target).absolutePath()) || !QFile::copy(source, target)) {
                 failed = target;
@@ -284,50 +288,27 @@ bool MainWindow::copyTensors(const QList<std::pair<QString, QString>>& files) {
             }
     });
     if (failed.isEmpty()) return true;
-    showError(tr("Cannot copy a tensor file"),
-              tr("Cannot write %1. Choose a writable folder with enough space.")
-                  .arg(QDir::toNativeSeparators(failed)));
+    m_editor.showError(tr("Cannot copy a tensor file"),
+                       tr("Cannot write %1. Choose a writable folder with enough space.")
+                           .arg(QDir::toNativeSeparators(failed)));
     return false;
 }
 
-bool MainWindow::saveTo(const QString& path) {
-    const bool saved = attempt(tr("Cannot save the file"), [&] { m_document.save(path); });
+bool FileActions::saveTo(const QString& path) {
+    const bool saved = m_editor.attempt(tr("Cannot save the file"), [&] { m_document.save(path); });
     if (saved) rememberRecent(m_document.path());
     return saved;
 }
 
-void MainWindow::exportImage() {
-    const QString path = askForExport(
-        tr("Export image"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")});
-    if (path.isEmpty()) return;
-    if (!exportPicture(*m_canvas, path))
-        showError(tr("Cannot write the image"),
-                  tr("Cannot write %1. Choose a writable folder and a name that ends in .png, .svg or .pdf.")
-                      .arg(path));
-}
-
-void MainWindow::print() {
-    QPrinter printer(QPrinter::HighResolution);
-    printer.setDocName(m_document.title());
-    const QSizeF size = m_canvas->pictureSize();
-    printer.setPageOrientation(size.width() > size.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
-    QPrintDialog dialog(&printer, this);
-    dialog.setWindowTitle(tr("Print the canvas"));
-    dialog.setOption(QAbstractPrintDialog::PrintShowPageSize);
-    if (dialog.exec() != QDialog::Accepted) return;
-    if (!printPicture(*m_canvas, printer))
-        showError(
-            tr("Cannot print the canvas"),
-            tr("The printer %1 is not available. Choose another printer or a writable file.")
-                .arg(printer.outputFileName().isEmpty() ? printer.printerName() : printer.outputFileName()));
-}
-
-void MainWindow::closeEvent(QCloseEvent* event) {
-    if (mayLeave()) {
-        if (m_recovery) m_recovery->finish();
-        event->accept();
-    } else
-        event->ignore();
+/// Shows the name of the open lesson and a button for the next one.
+void FileActions::offerNextLesson(const QString& path) {
+    const int number = lessonNumber(path);
+    if (number == 0) return;
+    std::vector<NoticeBar::Answer> answers;
+    if (const QString next = lessonFile(number + 1); !next.isEmpty())
+        answers.push_back({tr("Next lesson"), [this, next] { openExample(next); }, false});
+    answers.push_back({tr("Close"), [] {}});
+    m_notice.ask(exampleTitle(path, m_document.title()), std::move(answers));
 }
 
 } // namespace twb

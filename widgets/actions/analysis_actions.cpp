@@ -1,3 +1,5 @@
+#include "widgets/actions/analysis_actions.h"
+
 #include "core/error.h"
 #include "core/format.h"
 #include "formats/project.h"
@@ -7,13 +9,12 @@
 #include "placement/fixes.h"
 #include "placement/proposal.h"
 #include "profile/prediction.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
-#include "widgets/main_window.h"
 #include "widgets/price.h"
 #include "widgets/review_dialog.h"
 #include "widgets/text.h"
-
-#include <QMenu>
 
 #include <algorithm>
 #include <array>
@@ -34,15 +35,15 @@ QString guardText(const Policy& guard) {
     const auto of = [&](Direction direction) {
         switch (guard.actionFor(direction)) {
         case Policy::Action::allow:
-            return MainWindow::tr("allow");
+            return AnalysisActions::tr("allow");
         case Policy::Action::log:
-            return MainWindow::tr("log");
+            return AnalysisActions::tr("log");
         case Policy::Action::disallow:
             break;
         }
-        return MainWindow::tr("disallow");
+        return AnalysisActions::tr("disallow");
     };
-    return MainWindow::tr("%1 from host to device, %2 from device to host, %3 from device to device")
+    return AnalysisActions::tr("%1 from host to device, %2 from device to host, %3 from device to device")
         .arg(of(Direction::hostToDevice), of(Direction::deviceToHost), of(Direction::deviceToDevice));
 }
 
@@ -60,7 +61,10 @@ std::optional<Prediction> predictSaved(const Document& document) {
 
 } // namespace
 
-void MainWindow::fillAnalysisMenu(QMenu& menu) {
+AnalysisActions::AnalysisActions(Document& document, GraphEditor& editor, QWidget& window)
+    : m_document(document), m_editor(editor), m_window(window) {}
+
+void AnalysisActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
@@ -77,22 +81,22 @@ void MainWindow::fillAnalysisMenu(QMenu& menu) {
     QAction* pin =
         addAction(menu, tr("P&in to lane"), QKeySequence(tr("Ctrl+Alt+K")), [this] { pinSelection(); });
     pin->setToolTip(tr("Proposed fixes and placements do not move a pinned node."));
-    m_needSelection.push_back(pin);
+    needSelection(pin, m_document);
 }
 
-void MainWindow::reviewFixes() {
+void AnalysisActions::reviewFixes() {
     FixSet set;
     bool found = false;
-    attempt(tr("Cannot compute fixes"), [&] {
-        found =
-            workCancellable(tr("Computing the cheapest fixes…"), this, [&](const IsCancelled& isCancelled) {
+    m_editor.attempt(tr("Cannot compute fixes"), [&] {
+        found = workCancellable(
+            tr("Computing the cheapest fixes…"), &m_window, [&](const IsCancelled& isCancelled) {
                 set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
                                     m_document.files().get(), isCancelled);
             });
     });
     if (!found) return;
     if (set.fixes.empty()) {
-        m_status->say(tr("No device mismatches."));
+        m_editor.say(tr("No device mismatches."));
         return;
     }
     ReviewDialog::Content content;
@@ -110,16 +114,16 @@ void MainWindow::reviewFixes() {
                              : tr("No set of fixes has a sum below %1").arg(ms(set.atLeastNs)),
                  toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
-    if (ReviewDialog(content, this).exec() != QDialog::Accepted) return;
-    attempt(tr("Cannot apply the fixes"), [&] { edit(set.delta); });
+    if (ReviewDialog(content, &m_window).exec() != QDialog::Accepted) return;
+    m_editor.attempt(tr("Cannot apply the fixes"), [&] { m_editor.edit(set.delta); });
 }
 
-void MainWindow::reviewPlacement() {
+void AnalysisActions::reviewPlacement() {
     if (m_document.analysis().hasErrors()) {
-        m_status->say(tr("Fix the errors of the graph before proposing a placement."));
+        m_editor.say(tr("Fix the errors of the graph before proposing a placement."));
         return;
     }
-    attempt(tr("Cannot propose a placement"), [this] {
+    m_editor.attempt(tr("Cannot propose a placement"), [this] {
         PlacementProposal proposal;
         Prediction now;
         Prediction then;
@@ -135,9 +139,9 @@ void MainWindow::reviewPlacement() {
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
             then = predict(moved, m_document.devices(), m_document.files());
         };
-        if (!workCancellable(tr("Searching for a better placement…"), this, search)) return;
+        if (!workCancellable(tr("Searching for a better placement…"), &m_window, search)) return;
         if (proposal.moves.empty()) {
-            m_status->say(tr("No better placement found."));
+            m_editor.say(tr("No better placement found."));
             return;
         }
         ReviewDialog::Content content;
@@ -159,16 +163,16 @@ void MainWindow::reviewPlacement() {
         if (!then.fits())
             content.remark += QLatin1Char(' ') + tr("This placement exceeds the devices' memory.");
         content.apply = tr("Apply");
-        if (ReviewDialog(content, this).exec() == QDialog::Accepted) edit(proposal.delta);
+        if (ReviewDialog(content, &m_window).exec() == QDialog::Accepted) m_editor.edit(proposal.delta);
     });
 }
 
-void MainWindow::showWhatIf() {
+void AnalysisActions::showWhatIf() {
     if (m_document.analysis().hasErrors()) {
-        m_status->say(tr("Fix the errors of the graph before predicting an iteration."));
+        m_editor.say(tr("Fix the errors of the graph before predicting an iteration."));
         return;
     }
-    attempt(tr("Cannot predict an iteration"), [this] {
+    m_editor.attempt(tr("Cannot predict an iteration"), [this] {
         ReviewDialog::Content content;
         content.title = tr("What if");
         content.sentence = tr(
@@ -187,7 +191,7 @@ void MainWindow::showWhatIf() {
                                     p.fits() ? tr("yes") : tr("no")});
         };
         Prediction now;
-        workWaiting(tr("Predicting…"), this, [&] {
+        workWaiting(tr("Predicting…"), &m_window, [&] {
             now = predict(m_document.graph(), m_document.devices(), m_document.files());
             add(tr("this graph"), now);
             if (const auto saved = predictSaved(m_document)) add(tr("saved version"), *saved);
@@ -214,11 +218,11 @@ void MainWindow::showWhatIf() {
         });
         content.remark =
             tr("Modelled %1. Transfers and launches are shares of the critical path.").arg(toQt(now.sources));
-        ReviewDialog(content, this).exec();
+        ReviewDialog(content, &m_window).exec();
     });
 }
 
-void MainWindow::showPolicyLens() {
+void AnalysisActions::showPolicyLens() {
     const Graph& graph = m_document.graph();
     const Policy own = graph.info().policy;
     const Policy guard = own.kind() == Policy::Kind::guard ? own : *Policy::parse("guard:d2h=disallow");
@@ -248,7 +252,7 @@ void MainWindow::showPolicyLens() {
         for (const auto& [edge, what] : lens.edges) edges.insert(edge);
     }
     if (edges.empty()) {
-        m_status->say(tr("No device mismatches: all policies agree."));
+        m_editor.say(tr("No device mismatches: all policies agree."));
         return;
     }
     ReviewDialog::Content content;
@@ -259,7 +263,7 @@ void MainWindow::showPolicyLens() {
     for (const Lens& lens : lenses) {
         content.columns << lens.name;
         const auto failing = std::count_if(lens.edges.begin(), lens.edges.end(), [](const auto& entry) {
-            return entry.second == MainWindow::tr("fails");
+            return entry.second == AnalysisActions::tr("fails");
         });
         sums << (failing > 0
                      ? tr("%1: fails on %2 of %3").arg(lens.name).arg(failing).arg(edges.size())
@@ -280,11 +284,12 @@ void MainWindow::showPolicyLens() {
     content.alarm = tr("fails");
     content.remark = tr("%1. Guard: %2. Consumers on one device share a copy. Times are modelled.")
                          .arg(sums.join(QStringLiteral("; ")), guardText(guard));
-    ReviewDialog(content, this).exec();
+    ReviewDialog(content, &m_window).exec();
 }
 
-void MainWindow::pinSelection() {
-    const std::vector<NodeId> nodes = selectedNodes();
+void AnalysisActions::pinSelection() {
+    const std::set<NodeId>& selected = m_document.selection().nodes;
+    const std::vector<NodeId> nodes(selected.begin(), selected.end());
     const bool all = std::all_of(nodes.begin(), nodes.end(),
                                  [this](NodeId id) { return m_document.graph().find(id)->pinned; });
     DeltaBuilder builder(m_document.graph(), all ? "Unpin from lane" : "Pin to lane");
@@ -294,9 +299,9 @@ void MainWindow::pinSelection() {
         node.pinned = !all;
         builder.change(node);
     }
-    edit(builder.take());
-    m_status->say(all ? tr("Proposed placements can move this selection.")
-                      : tr("Proposed placements do not move this selection."));
+    m_editor.edit(builder.take());
+    m_editor.say(all ? tr("Proposed placements can move this selection.")
+                     : tr("Proposed placements do not move this selection."));
 }
 
 } // namespace twb

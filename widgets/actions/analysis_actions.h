@@ -1,0 +1,36 @@
+#pragma once
+
+#include "widgets/document.h"
+
+#include <QCoreApplication>
+
+class QMenu;
+class QWidget;
+
+namespace twb {
+
+class GraphEditor;
+
+/// The menu Analyse: fixes, placement, predictions and policies, each in a dialog.
+class AnalysisActions {
+    Q_DECLARE_TR_FUNCTIONS(AnalysisActions)
+
+public:
+    /// `window` is the parent of dialogs.
+    AnalysisActions(Document& document, GraphEditor& editor, QWidget& window);
+
+    void fill(QMenu& menu);
+
+private:
+    void reviewFixes();
+    void reviewPlacement();
+    void showWhatIf();
+    void showPolicyLens();
+    void pinSelection();
+
+    Document& m_document;
+    GraphEditor& m_editor;
+    QWidget& m_window;
+};
+
+} // namespace twb

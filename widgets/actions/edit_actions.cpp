@@ -1,0 +1,142 @@
+#include "widgets/actions/edit_actions.h"
+
+#include "graph/folding.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/graph_edits.h"
+#include "widgets/module_edits.h"
+#include "widgets/select_more.h"
+#include "widgets/wire_edits.h"
+
+#include <QApplication>
+#include <QClipboard>
+
+#include <set>
+#include <utility>
+
+namespace twb {
+
+EditActions::EditActions(Document& document, CanvasWidget& canvas, GraphEditor& editor)
+    : m_document(document), m_canvas(canvas), m_editor(editor) {}
+
+void EditActions::fill(QMenu& menu) {
+    const auto add = [&](const QString& text, const QKeySequence& keys, const std::function<void()>& act) {
+        return needSelection(addAction(menu, text, keys, act), m_document);
+    };
+    const auto remove = [this] {
+        m_editor.edit(removeSelection(m_document.graph(), m_document.selection()));
+    };
+    const auto duplicates = [this](auto make) {
+        return [this, make] {
+            std::vector<NodeId> added;
+            Delta delta = make(m_document.graph(), m_document.selection(), &added);
+            putIn(m_canvas.inside(), delta);
+            m_editor.edit(std::move(delta), added);
+        };
+    };
+    m_cut = add(tr("Cu&t"), QKeySequence::Cut, [this, remove] {
+        copySelection();
+        remove();
+    });
+    m_copy = add(tr("&Copy"), QKeySequence::Copy, [this] { copySelection(); });
+    m_paste = addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { pasteClipboard(); });
+    m_duplicate = add(tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), duplicates(twb::duplicate));
+    add(tr("Duplicate with &inputs"), QKeySequence(tr("Ctrl+Shift+D")), duplicates(duplicateWithInputs));
+    add(tr("Disc&onnect"), QKeySequence(tr("Ctrl+Shift+X")),
+        [this] { m_editor.edit(detach(m_document.graph(), m_document.selection())); });
+    m_remove = add(tr("De&lete"), QKeySequence::Delete, remove);
+    m_removeThrough = add(tr("Delete and reco&nnect"), QKeySequence(tr("Ctrl+Del")), [this] {
+        m_editor.edit(twb::removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
+    });
+    menu.addSeparator();
+    m_selectAll =
+        addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas.selectAll(); });
+    fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
+    m_align = menu.addMenu(tr("Ali&gn"));
+    fillAlignMenu(*m_align);
+}
+
+void EditActions::fillSelectMenu(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    const auto add = [&](const QString& text, const QString& shortcut, const QString& why, auto select) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [this, select] {
+            m_document.select(select(m_document.graph(), m_document.selection()));
+        });
+        action->setToolTip(why);
+        needSelection(action, m_document);
+    };
+    const auto reaching = [](Reach way) {
+        return [way](const Graph& graph, const Selection& what) { return withReach(graph, what, way); };
+    };
+    add(tr("&Upstream"), tr("Ctrl+U"), tr("Adds all nodes upstream of the selection."),
+        reaching(Reach::upstream));
+    add(tr("&Downstream"), tr("Ctrl+J"), tr("Adds all nodes downstream of the selection."),
+        reaching(Reach::downstream));
+    add(tr("&Connected"), tr("Ctrl+L"), tr("Adds all nodes that are connected to the selection."),
+        reaching(Reach::connected));
+    add(tr("Same &op"), tr("Ctrl+K"), tr("Selects all nodes with the same op."), withSameOp);
+    add(tr("All on &lane"), tr("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."), withLanes);
+}
+
+/// The sizes as drawn; a folded parameter is part of its card.
+std::vector<AlignedCard> EditActions::selectedCards() const {
+    std::set<NodeId> nodes;
+    for (const NodeId id : m_document.selection().nodes) nodes.insert(cardOf(m_document.graph(), id));
+    std::vector<AlignedCard> cards;
+    for (const NodeId id : nodes)
+        if (const NodeShape* shape = m_canvas.scene().node(id))
+            cards.push_back({id, shape->rect.width(), shape->rect.height()});
+    return cards;
+}
+
+void EditActions::fillAlignMenu(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    const auto add = [&](const QString& text, const QString& shortcut, const QString& why, auto arrange) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [this, arrange] {
+            m_editor.edit(arrange(m_document.graph(), selectedCards()));
+        });
+        action->setToolTip(why);
+        needSelection(action, m_document);
+    };
+    const auto aligned = [](Alignment how) {
+        return [how](const Graph& graph, const auto& cards) { return twb::align(graph, cards, how); };
+    };
+    const auto spread = [](Direction direction) {
+        return [direction](const Graph& graph, const auto& cards) {
+            return distribute(graph, cards, direction);
+        };
+    };
+    const QString lanes = tr("Aligns nodes lane by lane. Nodes stay on their lanes.");
+    add(tr("&Left"), tr("Ctrl+Shift+L"), tr("Aligns left edges with the leftmost node."),
+        aligned(Alignment::left));
+    add(tr("&Centre"), tr("Ctrl+Shift+C"), tr("Aligns centres on a vertical line."),
+        aligned(Alignment::centre));
+    add(tr("&Right"), tr("Ctrl+Shift+R"), tr("Aligns right edges with the rightmost node."),
+        aligned(Alignment::right));
+    add(tr("&Top"), tr("Ctrl+Shift+T"), lanes, aligned(Alignment::top));
+    add(tr("&Middle"), tr("Ctrl+Shift+M"), lanes, aligned(Alignment::middle));
+    menu.addSeparator();
+    add(tr("Distribute &horizontally"), tr("Ctrl+Shift+H"),
+        tr("Makes the gaps equal. Select at least three nodes."), spread(Direction::horizontal));
+    add(tr("Distribute &vertically"), tr("Ctrl+Shift+V"), lanes, spread(Direction::vertical));
+}
+
+void EditActions::copySelection() {
+    const Selection& selection = m_document.selection();
+    if (selection.nodes.empty() && selection.notes.empty()) return;
+    QApplication::clipboard()->setText(copyText(m_document.graph(), selection));
+}
+
+void EditActions::pasteClipboard() {
+    m_editor.attempt(tr("The clipboard holds no nodes"), [this] {
+        std::vector<NodeId> added;
+        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(),
+                                m_canvas.laneAt(m_canvas.rect().center()), &added);
+        putIn(m_canvas.inside(), delta);
+        openLanesOf(m_document.graph(), delta);
+        m_editor.edit(std::move(delta), added);
+    });
+}
+
+} // namespace twb

@@ -1,0 +1,110 @@
+#include "widgets/actions/export_actions.h"
+
+#include "formats/onnx/onnx_export.h"
+#include "formats/project.h"
+#include "formats/pytorch/pytorch_export.h"
+#include "profile/report.h"
+#include "profile/report_page.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/ask_for_path.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/export_picture.h"
+#include "widgets/run_controller.h"
+#include "widgets/text.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QPrintDialog>
+#include <QPrinter>
+
+#include <filesystem>
+
+namespace twb {
+
+ExportActions::ExportActions(Document& document, const RunController& runs, CanvasWidget& canvas,
+                             GraphEditor& editor, QWidget& window)
+    : m_document(document), m_runs(runs), m_canvas(canvas), m_editor(editor), m_window(window) {}
+
+void ExportActions::fill(QMenu& menu) {
+    const auto add = [&](const char* text, const char* keys, void (ExportActions::*act)()) {
+        addAction(menu, tr(text), QKeySequence(tr(keys)), [this, act] { (this->*act)(); });
+    };
+    add("Export &image…", "Ctrl+Shift+E", &ExportActions::exportImage);
+    add("Export for P&yTorch…", "Ctrl+Alt+T", &ExportActions::exportTorch);
+    add("Export O&NNX model…", "Ctrl+Alt+O", &ExportActions::exportModel);
+    add("Export r&eport…", "Ctrl+Alt+R", &ExportActions::exportReport);
+    add("P&rint…", "Ctrl+Alt+P", &ExportActions::print);
+}
+
+QString ExportActions::askForPath(const QString& title, const QStringList& filters) {
+    const QString name = QFileInfo(m_document.title()).completeBaseName();
+    const QString path = twb::askForPath(&m_window, title, QDir(m_document.folder()).filePath(name), filters);
+    const bool mayWrite = path.isEmpty() || m_editor.attempt(title, [&] { m_document.checkTarget(path); });
+    return mayWrite ? path : QString();
+}
+
+void ExportActions::exportTorch() {
+    const QString path = askForPath(tr("Export for PyTorch"), {tr("Python modules (*.py)")});
+    if (path.isEmpty()) return;
+    const bool written = m_editor.attempt(tr("Cannot export the graph for PyTorch"), [&] {
+        exportPyTorch(m_document.graph(), m_document.files().get(), m_document.folder().toStdString(),
+                      path.toStdString());
+    });
+    if (written) m_editor.say(tr("Written to %1; run it with python3.").arg(QDir::toNativeSeparators(path)));
+}
+
+void ExportActions::exportModel() {
+    const QString path = askForPath(tr("Export an ONNX model"), {tr("ONNX models (*.onnx)")});
+    if (path.isEmpty()) return;
+    const bool written = m_editor.attempt(tr("Cannot export the graph as an ONNX model"), [&] {
+        exportOnnx(m_document.graph(), m_document.files().get(), path.toStdString());
+    });
+    if (written) m_editor.say(tr("Written to %1.").arg(QDir::toNativeSeparators(path)));
+}
+
+/// The last run as one page, which is what `twb report` makes of what `twb run --report` wrote.
+void ExportActions::exportReport() {
+    const RunReport report = m_runs.report();
+    if (!report.plan)
+        return m_editor.showError(tr("Nothing to report yet"),
+                                  tr("Run the graph first, then export its report."));
+    const QString path =
+        askForPath(tr("Export the report"), {tr("HTML pages (*.html)"), tr("JSON reports (*.json)")});
+    if (path.isEmpty()) return;
+    const bool written = m_editor.attempt(tr("Cannot write the report"), [&] {
+        const std::string json = toJson(report);
+        const bool isPage = !path.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
+        writeFileAtomically(path.toStdString(), isPage ? reportPage(json, report.file) : json);
+    });
+    if (written) m_editor.say(tr("Written to %1.").arg(QDir::toNativeSeparators(path)));
+}
+
+void ExportActions::exportImage() {
+    const QString path = askForPath(
+        tr("Export image"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)"), tr("PDF page (*.pdf)")});
+    if (path.isEmpty()) return;
+    if (!exportPicture(m_canvas, path))
+        m_editor.showError(
+            tr("Cannot write the image"),
+            tr("Cannot write %1. Choose a writable folder and a name that ends in .png, .svg or .pdf.")
+                .arg(path));
+}
+
+void ExportActions::print() {
+    QPrinter printer(QPrinter::HighResolution);
+    printer.setDocName(m_document.title());
+    const QSizeF size = m_canvas.pictureSize();
+    printer.setPageOrientation(size.width() > size.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
+    QPrintDialog dialog(&printer, &m_window);
+    dialog.setWindowTitle(tr("Print the canvas"));
+    dialog.setOption(QAbstractPrintDialog::PrintShowPageSize);
+    if (dialog.exec() != QDialog::Accepted) return;
+    if (!printPicture(m_canvas, printer))
+        m_editor.showError(
+            tr("Cannot print the canvas"),
+            tr("The printer %1 is not available. Choose another printer or a writable file.")
+                .arg(printer.outputFileName().isEmpty() ? printer.printerName() : printer.outputFileName()));
+}
+
+} // namespace twb

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "widgets/document.h"
+
+#include <QObject>
+#include <QStringList>
+
+#include <utility>
+
+class QMenu;
+
+namespace twb {
+
+class CanvasWidget;
+class GraphEditor;
+class LogPanel;
+class NoticeBar;
+class RunController;
+
+/// Opens and saves files, and asks before a graph or a run is lost.
+class FileActions : public QObject {
+    Q_OBJECT
+
+public:
+    /// `window` is the parent of dialogs.
+    FileActions(Document& document, RunController& runs, CanvasWidget& canvas, GraphEditor& editor,
+                LogPanel& log, NoticeBar& notice, QWidget& window);
+
+    void fillNew(QMenu& menu);
+    void fillOpen(QMenu& menu);
+    void fillSave(QMenu& menu);
+
+    /// As of MainWindow.
+    bool openFile(const QString& path);
+    QStringList load(const QString& path);
+    void openByDialog();
+    void openExample(const QString& path);
+    void clear();
+    bool save();
+    /// Asks before another graph replaces this one, or the window closes. False if the user cancelled.
+    bool mayLeave() { return mayDiscard() && mayEndRun(); }
+    /// Asks about a run in progress, and stops it. False if the user cancelled.
+    bool mayEndRun();
+
+private:
+    struct OpenedFile;
+    OpenedFile readFile(const QString& path);
+    void showFile(OpenedFile file);
+    bool mayDiscard();
+    bool saveAs();
+    bool saveTo(const QString& path);
+    bool offerTensors(const QString& path);
+    bool bringTensors(const QString& path);
+    bool copyTensors(const QList<std::pair<QString, QString>>& files);
+    void offerNextLesson(const QString& path);
+    void fillRecent(QMenu& menu);
+    void fillExamples(QMenu& menu);
+
+    Document& m_document;
+    RunController& m_runs;
+    CanvasWidget& m_canvas;
+    GraphEditor& m_editor;
+    LogPanel& m_log;
+    NoticeBar& m_notice;
+    QWidget& m_window;
+};
+
+} // namespace twb

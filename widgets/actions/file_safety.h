@@ -1,0 +1,53 @@
+#pragma once
+
+#include "widgets/document.h"
+#include "widgets/recovery.h"
+
+#include <QObject>
+
+#include <memory>
+
+namespace twb {
+
+class CanvasWidget;
+class FileActions;
+class FileWatch;
+class GraphEditor;
+class LogPanel;
+class NoticeBar;
+
+/// Keeps work from being lost: the offer after a crash, autosave, and files that another program writes.
+class FileSafety : public QObject {
+    Q_OBJECT
+
+public:
+    /// `window` is the parent of dialogs.
+    FileSafety(Document& document, CanvasWidget& canvas, FileActions& files, GraphEditor& editor,
+               LogPanel& log, NoticeBar& notice, QWidget& window);
+    ~FileSafety() override;
+
+    /// As of MainWindow.
+    bool guard(const QString& folder);
+    void readSettings();
+    /// The window closes, and nothing of it is to be restored.
+    void finish();
+
+private:
+    bool offer(const std::vector<Recovery::Left>& left);
+    void fileChanged();
+    void fileRemoved();
+    void reload();
+    void compareWithFile();
+
+    Document& m_document;
+    CanvasWidget& m_canvas;
+    FileActions& m_files;
+    GraphEditor& m_editor;
+    LogPanel& m_log;
+    NoticeBar& m_notice;
+    QWidget& m_window;
+    std::unique_ptr<FileWatch> m_watch;
+    std::unique_ptr<Recovery> m_recovery; ///< null until there is a folder for it
+};
+
+} // namespace twb

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "widgets/document.h"
+
+#include <functional>
+#include <vector>
+
+class QWidget;
+
+namespace twb {
+
+class LogPanel;
+class StatusLine;
+
+/// Carries out the user's edits: applies them, lists them in the log, and reports what goes wrong.
+class GraphEditor {
+public:
+    /// Message boxes belong to `window`.
+    GraphEditor(Document& document, LogPanel& log, StatusLine& status, QWidget& window);
+
+    /// One undo step; does nothing for an empty Delta. Selects the nodes in `select`, if there are any.
+    void edit(Delta delta, const std::vector<NodeId>& select = {});
+    /// Runs `change`; an Error is shown in a message box. True on success.
+    bool attempt(const QString& title, const std::function<void()>& change);
+    void showError(const QString& title, const QString& sentence);
+    /// In the status line.
+    void say(const QString& sentence, Severity severity = Severity::note);
+
+private:
+    Document& m_document;
+    LogPanel& m_log;
+    StatusLine& m_status;
+    QWidget& m_window;
+};
+
+} // namespace twb

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <QAction>
+#include <QKeySequence>
+#include <QMenu>
+#include <QString>
+
+#include <functional>
+
+namespace twb {
+
+class CanvasWidget;
+class Document;
+
+/// Adds an action that the user can find by name and give another shortcut.
+QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
+                   const std::function<void()>& triggered);
+/// Restricts a shortcut to the canvas: a letter alone is typed elsewhere.
+void keepOnCanvas(QAction& action, CanvasWidget& canvas);
+/// Enables an action while something is selected. Returns it.
+QAction* needSelection(QAction* action, Document& document);
+
+} // namespace twb

@@ -1,0 +1,165 @@
+#include "widgets/actions/module_actions.h"
+
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/module_edits.h"
+#include "widgets/palette/own_modules.h"
+#include "widgets/text.h"
+#include "widgets/theme.h"
+
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QPainter>
+#include <QPixmap>
+
+namespace twb {
+namespace {
+
+/// For translators.
+QString colorText(FrameColor color) {
+    switch (color) {
+    case FrameColor::none:
+        return ModuleActions::tr("No colour");
+    case FrameColor::blue:
+        return ModuleActions::tr("Blue");
+    case FrameColor::teal:
+        return ModuleActions::tr("Teal");
+    case FrameColor::green:
+        return ModuleActions::tr("Green");
+    case FrameColor::yellow:
+        return ModuleActions::tr("Yellow");
+    case FrameColor::orange:
+        return ModuleActions::tr("Orange");
+    case FrameColor::pink:
+        return ModuleActions::tr("Pink");
+    case FrameColor::purple:
+        return ModuleActions::tr("Purple");
+    }
+    return {};
+}
+
+QIcon swatch(FrameColor color) {
+    QPixmap pixmap(24, 24);
+    pixmap.setDevicePixelRatio(2);
+    pixmap.fill(Qt::transparent);
+    QPainter painter(&pixmap);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(Theme::current().frame(color));
+    painter.drawEllipse(QRectF(1, 1, 10, 10));
+    return pixmap;
+}
+
+} // namespace
+
+ModuleActions::ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window)
+    : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
+
+FrameId ModuleActions::atHand() const {
+    return moduleOf(m_document.graph(), m_document.selection(), m_canvas.inside());
+}
+
+void ModuleActions::fill(QMenu& menu) {
+    m_menu = &menu;
+    menu.setToolTipsVisible(true);
+    needSelection(
+        addAction(menu, tr("Make &module from selection"), QKeySequence(tr("Ctrl+G")),
+                  [this] { m_editor.edit(makeModule(m_document.graph(), m_document.selection())); }),
+        m_document);
+    const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), act);
+        m_needModule.push_back(action);
+        return action;
+    };
+    m_rename = add(tr("Re&name module…"), tr("Shift+F2"), [this] { renameAtHand(); });
+    QMenu* colors = menu.addMenu(tr("&Colour"));
+    m_colors = colors;
+    m_needModule.push_back(colors->menuAction());
+    connect(colors, &QMenu::aboutToShow, this, [this, colors] { fillColors(*colors); });
+    fillColors(*colors);
+    m_open = add(tr("Open &inside"), tr("Ctrl+Return"), [this] { m_canvas.enter(atHand()); });
+    m_open->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
+    m_leave = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
+                        [this] { m_canvas.leave(); });
+    m_collapse = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] {
+        const Frame* module = m_document.graph().find(atHand());
+        if (module) m_editor.edit(collapseModule(m_document.graph(), module->id, !module->collapsed));
+    });
+    m_collapse->setToolTip(tr("Draws the module as one card. Double-click the card to open the module."));
+    m_dissolve = add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
+        const FrameId module = atHand();
+        Delta delta = dissolveModule(m_document.graph(), module);
+        if (delta.empty() && module != FrameId::none)
+            m_editor.say(tr("This frame is the body of a node. Delete that node to remove the frame."),
+                         Severity::warning);
+        m_editor.edit(std::move(delta));
+    });
+    m_dissolve->setToolTip(tr("Removes the frame and keeps its nodes."));
+    add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
+        keep();
+    })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
+    connect(&m_canvas, &CanvasWidget::insideChanged, this, &ModuleActions::refresh);
+    connect(&m_document, &Document::changed, this, &ModuleActions::refresh);
+    for (const auto signal : {&Document::reset, &Document::selectionChanged})
+        connect(&m_document, signal, this, &ModuleActions::refresh);
+    refresh();
+}
+
+/// The colours of the current theme.
+void ModuleActions::fillColors(QMenu& menu) {
+    menu.clear();
+    const Frame* module = m_document.graph().find(atHand());
+    for (std::size_t i = 0; i < kFrameColorNames.size(); ++i) {
+        const auto color = FrameColor(i);
+        QAction* action = menu.addAction(swatch(color), colorText(color), this, [this, color] {
+            m_editor.edit(colorModule(m_document.graph(), atHand(), color));
+        });
+        action->setCheckable(true);
+        action->setChecked(module && module->color == color);
+    }
+}
+
+void ModuleActions::renameAtHand() {
+    const FrameId id = atHand();
+    const Frame* module = m_document.graph().find(id);
+    if (!module) return;
+    bool ok = false;
+    const QString title = QInputDialog::getText(&m_window, tr("Rename module"), tr("Name of the module"),
+                                                QLineEdit::Normal, toQt(module->title), &ok);
+    if (ok) m_editor.edit(renameModule(m_document.graph(), id, title));
+}
+
+void ModuleActions::keep() {
+    const FrameId id = atHand();
+    const Frame* module = m_document.graph().find(id);
+    if (!module) return;
+    QString name = toQt(module->title);
+    QString question = tr("Name in the palette");
+    for (;;) {
+        bool ok = false;
+        name = QInputDialog::getText(&m_window, tr("Put into the palette"), question, QLineEdit::Normal, name,
+                                     &ok)
+                   .trimmed();
+        if (!ok) return;
+        const QString refusal = refusalOfName(name);
+        if (refusal.isEmpty()) break;
+        question = refusal;
+    }
+    m_editor.attempt(tr("Cannot save the module"), [&] {
+        const bool isNew = !ownModule(name);
+        saveOwnModule(name, moduleFragment(m_document.graph(), id));
+        Q_EMIT ownModulesChanged();
+        m_editor.say(isNew ? tr("%1 is in the palette, under “Your modules”.").arg(name)
+                           : tr("Replaced %1 in the palette.").arg(name));
+    });
+}
+
+void ModuleActions::refresh() {
+    const Frame* module = m_document.graph().find(atHand());
+    for (QAction* action : m_needModule) action->setEnabled(module != nullptr);
+    m_collapse->setText(module && module->collapsed ? tr("E&xpand module") : tr("C&ollapse module"));
+    m_leave->setEnabled(m_canvas.inside() != FrameId::none);
+}
+
+} // namespace twb

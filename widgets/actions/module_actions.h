@@ -1,0 +1,59 @@
+#pragma once
+
+#include "widgets/document.h"
+
+#include <QObject>
+
+#include <vector>
+
+class QAction;
+class QMenu;
+
+namespace twb {
+
+class CanvasWidget;
+class GraphEditor;
+
+/// The actions on the module of the selection.
+class ModuleActions : public QObject {
+    Q_OBJECT
+
+public:
+    /// `window` is the parent of dialogs.
+    ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window);
+
+    void fill(QMenu& menu);
+    QMenu* menu() const { return m_menu; }
+
+    QAction* open() const { return m_open; }
+    QAction* leave() const { return m_leave; }
+    QAction* collapse() const { return m_collapse; }
+    QAction* rename() const { return m_rename; }
+    QAction* dissolve() const { return m_dissolve; }
+    QMenu* colors() const { return m_colors; }
+
+Q_SIGNALS:
+    void ownModulesChanged(); ///< a module was saved for the palette
+
+private:
+    FrameId atHand() const;
+    void fillColors(QMenu& menu);
+    void renameAtHand();
+    void keep();
+    void refresh();
+
+    Document& m_document;
+    CanvasWidget& m_canvas;
+    GraphEditor& m_editor;
+    QWidget& m_window;
+    QMenu* m_menu = nullptr;
+    std::vector<QAction*> m_needModule; ///< enabled while the selection is in a module
+    QAction* m_open = nullptr;
+    QAction* m_leave = nullptr;
+    QAction* m_collapse = nullptr;
+    QAction* m_rename = nullptr;
+    QAction* m_dissolve = nullptr;
+    QMenu* m_colors = nullptr;
+};
+
+} // namespace twb

@@ -1,0 +1,103 @@
+#include "widgets/actions/view_actions.h"
+
+#include "widgets/actions/menu_action.h"
+#include "widgets/bottom_panel.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/legend.h"
+#include "widgets/settings.h"
+#include "widgets/theme.h"
+
+#include <QActionGroup>
+#include <QApplication>
+
+#include <tuple>
+#include <utility>
+
+namespace twb {
+
+ViewActions::ViewActions(CanvasWidget& canvas) : m_canvas(canvas) {}
+
+void ViewActions::fillZoom(QMenu& menu) {
+    addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas.zoomIn(); });
+    addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas.zoomOut(); });
+    m_fit = addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")), [this] { m_canvas.zoomToFit(); });
+    addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")), [this] { m_canvas.zoom100(); });
+    addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
+              [this] { m_canvas.zoomToSelection(); });
+}
+
+void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom) {
+    const auto addPanel = [&](const QString& text, const QString& shortcut, QWidget* panel) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [] {});
+        action->setCheckable(true);
+        action->setChecked(true);
+        QObject::connect(action, &QAction::toggled, panel, &QWidget::setVisible);
+    };
+    addPanel(tr("&Palette"), tr("F9"), &palette);
+    addPanel(tr("&Inspector"), tr("Ctrl+F9"), &inspector);
+    addPanel(tr("&Bottom panel"), tr("Shift+F9"), &bottom);
+    QAction* minimap = addAction(menu, tr("&Minimap"), QKeySequence(tr("Ctrl+M")), [] {});
+    minimap->setCheckable(true);
+    minimap->setChecked(true);
+    QObject::connect(minimap, &QAction::toggled, &m_canvas, &CanvasWidget::setMinimapVisible);
+    auto* const legend = new Legend(&m_canvas);
+    m_legend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
+    m_legend->setCheckable(true);
+    QObject::connect(m_legend, &QAction::toggled, legend, &QWidget::setVisible);
+    QMenu& heat = *menu.addMenu(tr("&Heat"));
+    auto* shades = new QActionGroup(&heat);
+    const std::tuple<HeatBy, QString, QString> heats[] = {
+        {HeatBy::none, tr("&None"), tr("Ctrl+Shift+U")},
+        {HeatBy::time, tr("By &time"), tr("Ctrl+Shift+I")},
+        {HeatBy::bytes, tr("By &bytes"), tr("Ctrl+Shift+Y")}};
+    for (const auto& [by, text, shortcut] : heats) {
+        QAction* action =
+            addAction(heat, text, QKeySequence(shortcut), [this, by = by] { m_canvas.setHeat(by); });
+        action->setCheckable(true);
+        action->setChecked(by == HeatBy::none);
+        shades->addAction(action);
+    }
+}
+
+void ViewActions::fillPages(QMenu& menu, BottomPanel& bottom) {
+    const std::pair<QString, QString> pages[] = {{QStringLiteral("transfers"), tr("&Transfers")},
+                                                 {QStringLiteral("timeline"), tr("Time&line")},
+                                                 {QStringLiteral("memory"), tr("M&emory")},
+                                                 {QStringLiteral("problems"), tr("P&roblems")},
+                                                 {QStringLiteral("log"), tr("Lo&g")},
+                                                 {QStringLiteral("nodes"), tr("&Node table")},
+                                                 {QStringLiteral("history"), tr("Undo &history")},
+                                                 {QStringLiteral("breakpoints"), tr("&Breakpoints")}};
+    int number = 0;
+    for (const auto& [key, text] : pages)
+        addAction(menu, text, QKeySequence(QStringLiteral("Alt+%1").arg(++number)), [&bottom, key = key] {
+            bottom.show();
+            bottom.showPage(key);
+        });
+}
+
+void ViewActions::fillThemes(QMenu& menu) {
+    auto* group = new QActionGroup(&menu);
+    const QString present = settings::theme();
+    const std::tuple<QString, QString, QString> choices[] = {
+        {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
+        {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
+        {QString(), tr("&Same as system"), tr("Ctrl+Alt+Y")}};
+    for (const auto& [key, text, shortcut] : choices) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [key = key] { setTheme(key); });
+        action->setCheckable(true);
+        action->setChecked(key == present);
+        action->setObjectName(QStringLiteral("theme.") + (key.isEmpty() ? QStringLiteral("system") : key));
+        group->addAction(action);
+    }
+}
+
+void ViewActions::setTheme(const QString& name) {
+    const Theme& theme = name == QLatin1String("dark")    ? Theme::dark()
+                         : name == QLatin1String("light") ? Theme::light()
+                                                          : Theme::ofSystem();
+    settings::setTheme(name);
+    if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
+}
+
+} // namespace twb
