@@ -6,7 +6,7 @@
 #include "widgets/canvas/scene_shapes.h"
 #include "widgets/canvas/shape_bounds.h"
 #include "widgets/canvas/spatial_grid.h"
-#include "widgets/canvas/wire_detour.h"
+#include "widgets/canvas/wire_detours.h"
 #include "widgets/canvas/wire_path.h"
 #include "widgets/dot_ref.h"
 #include "widgets/run_state.h"
@@ -230,9 +230,6 @@ private:
     void routeWireOf(std::uint32_t wire);
     void routeAll(const Graph& graph);
     void avoidCards(std::uint32_t wire);
-    void forgetDetour(std::uint32_t wire);
-    std::optional<Detour> detourOf(const WireShape& wire, const WireLeg& leg, bool& isWatching) const;
-    bool isInTheWay(std::uint32_t slot) const noexcept;
     void restyleDisturbed();
     void takeRoute(const Change<Route>& change);
     void layDots();
@@ -280,14 +277,7 @@ private:
     mutable ShapeBounds m_wireBounds;
     SpatialGrid m_nodeGrid;
     SpatialGrid m_wireGrid;
-    /// Detours of the legs of a wire that would pass behind cards, and the area of the cards that matter.
-    struct WireDetour {
-        std::array<std::optional<Detour>, 2> legs;
-        QRectF area;
-    };
-    std::unordered_map<std::uint32_t, WireDetour> m_detours; ///< by wire, also those that found no way
-    SpatialGrid m_detourGrid;                                ///< the wires above, by area
-    std::vector<QRectF> m_disturbed;                         ///< where cards came or went
+    WireDetours m_detours;
     /// Nodes whose looks may have changed in this update, and those whose looks or place did.
     std::vector<std::uint32_t> m_asked;
     std::vector<bool> m_isAsked;

@@ -212,7 +212,7 @@ void Scene::lift(std::uint32_t slot) {
     NodeShape& shape = m_nodes[slot];
     if (std::exchange(shape.isCounted, false)) m_nodeBounds.remove(shape.rect);
     if (shape.placed) m_nodeGrid.remove(slot, shape.rect);
-    if (shape.placed && shape.kind != NodeShape::Kind::row) m_disturbed.push_back(shape.rect);
+    if (shape.placed && shape.kind != NodeShape::Kind::row) m_detours.cardLifted(shape.rect);
     shape.placed = false;
 }
 
@@ -223,11 +223,7 @@ void Scene::put(std::uint32_t slot) {
     if (shape.isCounted) m_nodeBounds.add(shape.rect);
     shape.placed = shape.kind != NodeShape::Kind::hidden;
     if (shape.placed) m_nodeGrid.insert(slot, shape.rect);
-    if (!shape.placed || shape.kind == NodeShape::Kind::row) return;
-    if (!m_disturbed.empty() && m_disturbed.back() == shape.rect)
-        m_disturbed.pop_back(); // it was lifted from there
-    else
-        m_disturbed.push_back(shape.rect);
+    if (shape.placed && shape.kind != NodeShape::Kind::row) m_detours.cardPut(shape.rect);
 }
 
 void Scene::readNotes(const Graph& graph) {
@@ -256,7 +252,7 @@ void Scene::readNotes(const Graph& graph) {
 
 void Scene::readFrames(const Graph& graph) {
     if (!std::exchange(m_framesAreOld, false)) {
-        if (!m_disturbed.empty()) placeTitles(); // a card may be where a title is
+        if (m_detours.isDisturbed()) placeTitles(); // a card may be where a title is
         return;
     }
     const std::vector<FrameShape> before = std::exchange(m_frames, {});

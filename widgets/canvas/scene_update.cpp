@@ -44,7 +44,7 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
         shape.frame = change.after->frame;
         shape.at = change.after->position;
         shape.drag = {};
-        if (std::exchange(shape.dragged, false)) m_disturbed.push_back(shape.rect);
+        if (std::exchange(shape.dragged, false)) m_detours.cardLifted(shape.rect);
         measure(slot); // the name and attributes may have changed
         if (shape.card != kNoSlot) measure(shape.card);
         touch(slot);

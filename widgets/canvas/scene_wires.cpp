@@ -57,7 +57,7 @@ void Scene::removeWire(const Edge& edge) {
     if (found == m_wireInto.end()) return;
     const std::uint32_t slot = found->second;
     liftWire(slot);
-    forgetDetour(slot);
+    m_detours.forget(slot);
     m_wires[slot] = {};
     m_wireLabels.erase(slot);
     m_freeWires.push_back(slot);
@@ -91,7 +91,8 @@ void Scene::routeWireOf(std::uint32_t slot) {
                            (m_nodes[to].isHidden && wire.toStub < 0) || isBetweenHidden(from, to);
     wire.hidden = isWithin || isNowhere || isRow(from);
     wire.showsDots = takesDots(wire) && !dotsOf(wire).empty();
-    forgetDetour(slot);
+    m_detours.forget(slot);
+    wire.turnsAside = false;
     if (wire.hidden) {
         wire.start = wire.end = {};
         wire.bounds = {};
@@ -143,8 +144,8 @@ WirePath Scene::path(const WireShape& wire) const {
     WirePath path(wire.start);
     const auto dots = shownDotsOf(wire);
     std::span<const QPointF> rest(dots);
-    const WireDetour* around = nullptr;
-    if (wire.turnsAside) around = &m_detours.at(m_wireInto.at(wire.edge.to));
+    const WireDetours::Legs* detours = nullptr;
+    if (wire.turnsAside) detours = &m_detours.of(m_wireInto.at(wire.edge.to));
     const auto legs = legsOf(wire);
     for (qsizetype i = 0; i < legs.size(); ++i) {
         const WireLeg& leg = legs[i];
@@ -153,9 +154,8 @@ WirePath Scene::path(const WireShape& wire) const {
             const QPointF third = (leg.start - path.end()) / 3;
             path.cubicTo(path.end() + third, leg.start - third, leg.start);
         }
-        if (around && around->legs[std::size_t(i)]) {
-            const Detour& detour = *around->legs[std::size_t(i)];
-            routeWire(path, std::array{detour.first, detour.last}, leg.end, leg.source, leg.target);
+        if (const auto detour = detours ? (*detours)[std::size_t(i)] : std::nullopt) {
+            routeWire(path, std::array{detour->first, detour->last}, leg.end, leg.source, leg.target);
             continue;
         }
         const std::size_t own =
@@ -164,6 +164,40 @@ WirePath Scene::path(const WireShape& wire) const {
         rest = rest.subspan(own);
     }
     return path;
+}
+
+/// Finds the detours of a wire. One with dots runs as its dots lead it. A dragged card is not in the way: it
+/// can be dropped on a wire.
+void Scene::avoidCards(std::uint32_t slot) {
+    WireShape& wire = m_wires[slot];
+    if (wire.showsDots) return;
+    const std::uint32_t from = drawnSlot(wire.from);
+    const std::uint32_t to = drawnSlot(wire.to);
+    const auto legs = legsOf(wire);
+    wire.turnsAside = m_detours.find(slot, legs, [&](const QRectF& area, const auto& visit) {
+        m_nodeGrid.any(area, [&](std::uint32_t card) {
+            const NodeShape& shape = m_nodes[card];
+            const bool isInTheWay = !shape.dragged && shape.kind != NodeShape::Kind::row && card != from &&
+                                    card != to && shape.rect.intersects(area);
+            return isInTheWay && !visit(shape.rect);
+        });
+    });
+}
+
+/// Lists the wires again that a card may have come in the way of, or left.
+void Scene::restyleDisturbed() {
+    const std::vector<QRectF> disturbed = m_detours.takeDisturbed();
+    const auto restyle = [this](std::uint32_t wire) { m_restyle.push_back(wire); };
+    if (disturbed.size() > m_wires.size() / 4 + 16) {
+        m_restyle.clear();
+        for (std::uint32_t i = 0; i < m_wires.size(); ++i)
+            if (!m_wires[i].free) restyle(i);
+        return;
+    }
+    for (const QRectF& rect : disturbed) {
+        visitWires(rect.adjusted(-4, -4, 4, 4), restyle);
+        m_detours.visitWatching(rect, restyle);
+    }
 }
 
 /// Routes the wires of touched nodes, and all others that must be routed.
@@ -252,7 +286,7 @@ void Scene::endDrag(const Graph& graph) {
     for (const auto& [id, offset] : nodes) {
         NodeShape& shape = m_nodes[m_slotOf.at(id)];
         shape.dragged = false;
-        m_disturbed.push_back(shape.rect);
+        m_detours.cardLifted(shape.rect);
     }
     routeAll(graph);
 }
