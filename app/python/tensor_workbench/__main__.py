@@ -61,7 +61,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return UNREADABLE
     out = parsed.out or os.path.splitext(os.path.basename(parsed.script))[0] + ".twbcap"
     try:
-        recording = Capture(out, parsed.gpus, parsed.fake, *parsed.steps, os.path.abspath(parsed.script), parsed.arguments)
+        first, end = parsed.steps
+        recording = Capture(out, parsed.gpus, parsed.fake, first, end, os.path.abspath(parsed.script), parsed.arguments)
     except ValueError as error:
         print(f"tensor_workbench: {error}", file=sys.stderr)
         return USAGE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 import torch
 
@@ -43,7 +43,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         if number >= 0:
             gpus.index = number
 
-    def wait(cause: str) -> Callable[..., None]:
+    def waits(cause: str) -> Callable[..., None]:
         return lambda *_, **__: recorder.sync(cause, recorder.locations.here())
 
     class Stream:
@@ -56,9 +56,9 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
             self.priority = priority
             self.device_type = 1
 
-        synchronize = staticmethod(wait("stream.synchronize()"))
-        wait_stream = wait_event = _nothing
-        query = _answer(True)
+        synchronize = staticmethod(waits("stream.synchronize()"))
+        wait_stream = wait_event = staticmethod(_nothing)
+        query = staticmethod(_answer(True))
 
         def record_event(self, event: Any = None) -> Any:
             return event if event is not None else Event()
@@ -75,9 +75,9 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         def __init__(self, *_: Any, **__: Any) -> None:
             pass
 
-        record = wait = _nothing
-        synchronize = staticmethod(wait("event.synchronize()"))
-        query = _answer(True)
+        record = wait = staticmethod(_nothing)
+        synchronize = staticmethod(waits("event.synchronize()"))
+        query = staticmethod(_answer(True))
 
         def elapsed_time(self, end: Any) -> float:
             recorder.note("elapsed-time", "Times between CUDA events are 1 ms, since no GPU runs.")
@@ -124,8 +124,8 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         def __init__(self, *_: Any, **__: Any) -> None:
             recorder.note("cuda-graph", "CUDA graphs are not replayed; ops in torch.cuda.graph() are recorded once, when captured.")
 
-        capture_begin = capture_end = replay = reset = _nothing
-        pool = _answer((0, 0))
+        capture_begin = capture_end = replay = reset = staticmethod(_nothing)
+        pool = staticmethod(_answer((0, 0)))
 
         def __enter__(self) -> "Graph":
             return self
@@ -138,7 +138,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, shared_memory_per_block=49152, is_integrated=0,
         gcnArchName="", L2_cache_size=50 << 20)
 
-    answers = {
+    answers: Dict[str, Any] = {
         "_lazy_init": None, "init": None, "is_available": True, "is_initialized": True, "device_count": gpus.count,
         "empty_cache": None, "manual_seed": None, "manual_seed_all": None, "seed": None, "seed_all": None, "initial_seed": 0,
         "get_device_name": _NAME, "get_device_capability": _CAPABILITY, "get_device_properties": properties,
@@ -155,11 +155,12 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         patches.set_present(cuda, name, _answer(value))
     patches.set(cuda, "current_device", lambda: gpus.index)
     patches.set(cuda, "set_device", set_device)
-    patches.set(cuda, "synchronize", wait("torch.cuda.synchronize()"))
+    patches.set(cuda, "synchronize", waits("torch.cuda.synchronize()"))
     patches.set_present(cuda, "get_rng_state", lambda *_, **__: torch.get_rng_state())
     patches.set_present(cuda, "get_rng_state_all", lambda: [torch.get_rng_state() for _ in range(gpus.count)])
-    for name, value in {"Stream": Stream, "ExternalStream": Stream, "Event": Event, "device": Device, "device_of": DeviceOf,
-                        "stream": InStream, "StreamContext": InStream, "CUDAGraph": Graph, "graph": Graph}.items():
+    replacements: Dict[str, Any] = {"Stream": Stream, "ExternalStream": Stream, "Event": Event, "device": Device, "device_of": DeviceOf,
+                        "stream": InStream, "StreamContext": InStream, "CUDAGraph": Graph, "graph": Graph}
+    for name, value in replacements.items():
         patches.set_present(cuda, name, value)
     patches.set(cuda, "current_stream", lambda device=None: Stream(device))
     patches.set(cuda, "default_stream", lambda device=None: Stream(device))
@@ -172,12 +173,13 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
 
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is not None:
-        for name, value in {
-            "is_available": _answer(True), "device_count": _answer(gpus.count), "synchronize": wait("torch.accelerator.synchronize()"),
+        of_accelerator: Dict[str, Any] = {
+            "is_available": _answer(True), "device_count": _answer(gpus.count), "synchronize": waits("torch.accelerator.synchronize()"),
             "current_accelerator": lambda *_, **__: torch.device("cuda"), "set_device_index": set_device, "set_device_idx": set_device,
             "current_device_index": lambda: gpus.index, "current_device_idx": lambda: gpus.index,
             "current_stream": lambda device=None: Stream(device), "set_stream": _nothing, "empty_cache": _nothing,
-        }.items():
+        }
+        for name, value in of_accelerator.items():
             patches.set_present(accelerator, name, value)
 
     cudnn = torch.backends.cudnn
@@ -194,6 +196,6 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         """A generator of a GPU is one of the CPU."""
 
         def __new__(cls, device: Any = None) -> Any:
-            return real_generator.__new__(real_generator, "cpu")
+            return real_generator("cpu")
 
     patches.set(torch, "Generator", Generator)

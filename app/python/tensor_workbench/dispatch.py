@@ -44,7 +44,9 @@ class _Op:
         self.names: List[str] = [argument.name for argument in schema.arguments]
         self.written = frozenset(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
         can_decompose = getattr(func, "_can_decompose", None)
-        if can_decompose is not None:
+        if self.name.startswith("prim::"):  # questions to a fake tensor, which the dispatcher does not know
+            self.is_composite = False
+        elif can_decompose is not None:
             self.is_composite = bool(can_decompose())
         else:
             self.is_composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
@@ -69,11 +71,18 @@ class OpMode(TorchDispatchMode):
         op = self._ops.get(func)
         if op is None:
             op = self._ops[func] = _Op(func)
-        with no_functions():
-            if op.is_composite:  # inference mode hands over composites whole
-                with self:
-                    return func.decompose(*args, **(kwargs or {}))
-            return self._run(op, func, args, dict(kwargs) if kwargs else {})
+        thread = self._recorder.thread
+        thread.inside += 1
+        try:
+            with no_functions():
+                if op.name.startswith("prim::"):
+                    return func(*args, **(kwargs or {}))
+                if op.is_composite:  # inference mode hands over composites whole
+                    with self:
+                        return func.decompose(*args, **(kwargs or {}))
+                return self._run(op, func, args, dict(kwargs) if kwargs else {})
+        finally:
+            thread.inside -= 1
 
     def _run(self, op: _Op, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         recorder = self._recorder
@@ -107,8 +116,6 @@ class OpMode(TorchDispatchMode):
             out = assumed.call(recorder, op.name, func, args, kwargs)
         else:
             out = missing_kernels.call(func, op.name, args, kwargs)
-        if op.name.startswith("prim::"):
-            return out
 
         verdict = judge(op.name, operands)
         device = verdict.device
@@ -136,7 +143,7 @@ class OpMode(TorchDispatchMode):
                 memory.made_at = location
                 memory.pinned = memory.pinned or pinned
         tensors = [entry for entry in found if entry[1] is not None]
-        written = [(t, m) for name, t, m in tensors if name in op.written] if op.written else []
+        written = [(t, m) for name, t, m in tensors if t is not None and name in op.written] if op.written else []
         wrong = verdict.wrong
         root = 0
         if wrong:

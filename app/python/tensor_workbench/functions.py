@@ -18,7 +18,6 @@ from .rules import Operand, judge
 
 T = torch.Tensor
 Handler = Callable[["FunctionMode", Any, Tuple[Any, ...], Dict[str, Any]], Any]
-_real_device = T.device.__get__  # type: ignore[attr-defined]
 _HANDLERS: Dict[Any, Handler] = {}
 
 # Names of the functions that make a tensor from no tensor, and of those that take device= beside a tensor.

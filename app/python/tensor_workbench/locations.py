@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -91,7 +91,7 @@ class Locations:
             number = location.caller
         return innermost
 
-    def text(self, number: int, **_: Any) -> str:
+    def text(self, number: int) -> str:
         """As "train.py:12", or "unknown line"."""
         location = self.users_line(number)
         return f"{os.path.basename(location.file)}:{location.line}" if location else "unknown line"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 
-no_dispatch = torch._C._DisableTorchDispatch
+__all__ = ["no_dispatch", "no_functions"]
 
 if hasattr(torch._C, "DisableTorchFunctionSubclass"):
     no_functions = torch._C.DisableTorchFunction
@@ -19,7 +20,7 @@ else:
         def __enter__(self) -> None:
             self._was_on = torch._C._is_torch_function_mode_enabled()
             if self._was_on:
-                torch._C._set_torch_function_mode(None)
+                torch._C._set_torch_function_mode(None)  # type: ignore[attr-defined]
             self._guard = torch._C.DisableTorchFunction()
             self._guard.__enter__()
 

@@ -51,6 +51,9 @@ CPU_ARGUMENTS: Dict[str, FrozenSet[str]] = {
     "aten::tensor_split": frozenset({"tensor_indices_or_sections"}),
 }
 
+# Elementwise ops whose kernel takes no 0-dimensional CPU tensor beside CUDA tensors.
+WITHOUT_NUMBERS: FrozenSet[str] = frozenset({"aten::nextafter", "aten::nextafter_"})
+
 # Results that are on the CPU wherever the op runs, by their place.
 CPU_RESULTS: Dict[str, FrozenSet[int]] = {
     "aten::_pack_padded_sequence": frozenset({1}),
@@ -106,9 +109,11 @@ def judge(op: str, operands: Sequence[Operand]) -> Verdict:
         if operand.device != CPU and operand.argument not in on_cpu:
             device = operand.device
             break
+    takes_numbers = op not in WITHOUT_NUMBERS
     wrong = tuple(
         i for i, operand in enumerate(operands)
-        if (operand.device != CPU if operand.argument in on_cpu else operand.device != device and not _is_number(operand)))
+        if (operand.device != CPU if operand.argument in on_cpu
+            else operand.device != device and not (takes_numbers and _is_number(operand))))
     return Verdict(device, wrong)
 
 
