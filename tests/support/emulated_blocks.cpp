@@ -205,9 +205,9 @@ void emulateBlocks() { isEmulating = true; }
 } // namespace twb::cuda
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
-void __syncthreads() { twb::test::Block::own().wait(twb::test::At::blockBarrier); }
-void __syncwarp() { twb::test::Block::own().wait(twb::test::At::warpBarrier); }
+void __syncthreads() { twb::cuda::Block::own().wait(twb::cuda::At::blockBarrier); }
+void __syncwarp() { twb::cuda::Block::own().wait(twb::cuda::At::warpBarrier); }
 unsigned __shfl_xor_sync(unsigned, unsigned value, int distance) {
-    return twb::test::Block::own().exchange(value, static_cast<unsigned>(distance));
+    return twb::cuda::Block::own().exchange(value, static_cast<unsigned>(distance));
 }
 // NOLINTEND(bugprone-reserved-identifier)
