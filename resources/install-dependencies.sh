@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages that Tensor Workbench needs to build and run, as far as they are missing, and lists them.
-#   --tests   also the packages for the tests with ONNX's data, the benchmarks and the mold linker
+#   --tests   also the packages for the tests with ONNX's data and PyTorch, the benchmarks and the mold linker
 set -euo pipefail
 
 # One name per line; if distributions use different names, they are joined by "|" and the first existing one is installed.
@@ -15,7 +15,8 @@ packages=(
 )
 for option in "$@"; do
     case "$option" in
-    --tests) packages+=(libbenchmark-dev libonnx-testdata libvalijson-dev mold pyflakes3) ;;
+    --tests) packages+=(libbenchmark-dev libonnx-testdata libvalijson-dev mold pyflakes3
+                      python3-torch python3-pytest python3-jsonschema) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
     *) echo "install-dependencies.sh: \"$option\" is not an option of this script; the only option is --tests." >&2; exit 2 ;;
     esac
