@@ -186,7 +186,7 @@ void TestAttention::refuses() {
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 3, 4}}).contains("do not fit together"));
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 3}}).contains("does not broadcast"));
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 2}, {1, 2, 1, 4}})
-                .contains("come together"));
+                .contains("connect both past_key and past_value"));
 }
 
 void TestAttention::rotary() {
