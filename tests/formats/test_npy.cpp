@@ -197,7 +197,8 @@ private Q_SLOTS:
         row("not a dictionary", npy("[1, 2]", data), "cannot be understood at character 1");
         row("empty header", npy("", data), "cannot be understood");
         row("unclosed", npy("{'descr': '<f4", data), "cannot be understood");
-        row("after the end", npy(dictionary("<f4", "(2,)") + "x", data), "goes on after its end");
+        row("after the end", npy(dictionary("<f4", "(2,)") + "x", data),
+            "has extra text after the closing brace");
         row("order", npy(dictionary("<f4", "(2,)", "Maybe"), data), "cannot be understood");
         row("nested deeply", npy(std::string(60000, '{'), data), "cannot be understood");
         row("zero byte",
