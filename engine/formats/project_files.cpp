@@ -89,13 +89,7 @@ private:
         const TensorPath at = splitTensorPath(path);
         const fs::path file = placeOf(at.file);
         m_bounds.checkName(file);
-        const bool isWritable =
-            at.isInArchive() ? at.tensor && !at.tensor->empty() : file.extension() == ".npy";
-        if (!isWritable)
-            throw Error(ErrorCode::io,
-                        fmt::format("\"{}\" cannot be written: name a .npy file, or a tensor in an archive: "
-                                    "out.npz#name or out.safetensors#name",
-                                    path));
+        requireWritable(at);
         return {at, file};
     }
 

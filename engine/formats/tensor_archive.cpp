@@ -95,12 +95,21 @@ std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
                             listed(names), file.filename().string(), names.front()));
 }
 
-void writeTensor(const TensorPath& path, const TensorView& tensor, const FileBounds& bounds) {
-    if (!path.isInArchive()) return writeNpy(path.file, tensor, bounds);
-    if (!path.tensor || path.tensor->empty())
+void requireWritable(const TensorPath& path) {
+    if (path.isInArchive() && (!path.tensor || path.tensor->empty()))
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: name the tensor to write: {}#result", path.file,
                                 fs::path(path.file).filename().string()));
+    if (!path.isInArchive() && fs::path(path.file).extension() != ".npy")
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be written: name a .npy file, or a tensor in an archive: "
+                                "out.npz#name or out.safetensors#name",
+                                path.file));
+}
+
+void writeTensor(const TensorPath& path, const TensorView& tensor, const FileBounds& bounds) {
+    if (!path.isInArchive()) return writeNpy(path.file, tensor, bounds);
+    requireWritable(path);
     const AddLock lock(path.file);
     if (isNpz(path.file))
         addToNpz(path.file, *path.tensor, tensor, bounds);

@@ -33,6 +33,9 @@ struct TensorPath {
     bool isInArchive() const;
 };
 TensorPath splitTensorPath(std::string_view path);
+/// Throws Error(invalidArgument) for an archive without "#name", Error(io) for a file that is neither a .npy
+/// file nor an archive.
+void requireWritable(const TensorPath& path);
 
 /// By the file name's extension.
 std::shared_ptr<const TensorArchive> openTensorArchive(const std::filesystem::path& file,
@@ -43,7 +46,7 @@ std::string onlyTensorOf(const TensorArchive& archive, const std::filesystem::pa
 /// Writes a dense host tensor: to a .npy file, or, for "out.npz#name" and "out.safetensors#name", as one
 /// tensor of the file; its other tensors stay. Atomic, and safe against concurrent calls for the same
 /// archive. An archive is rewritten completely each time. Throws Error(io); Error(badFile) if the existing
-/// file is not such an archive; Error(invalidArgument) for an archive without "#name".
+/// file is not such an archive; as requireWritable does.
 void writeTensor(const TensorPath& path, const TensorView& tensor, const FileBounds& bounds = {});
 
 /// Reports that an archive has no tensor of that name.

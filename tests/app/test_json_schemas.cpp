@@ -133,7 +133,7 @@ private Q_SLOTS:
             QVERIFY(schema.contains("title") && schema.contains("description"));
             ++count;
         }
-        QCOMPARE(count, 10);
+        QCOMPARE(count, 11);
     }
 };
 

@@ -169,7 +169,7 @@ private Q_SLOTS:
         row("negative", npy(dictionary("<f4", "(-2,)"), data), "a dimension of its shape is -2");
         row("fraction", npy(dictionary("<f4", "(2.5,)"), data), "cannot be understood");
         row("NaN", npy(dictionary("<f4", "(nan,)"), data), "cannot be understood");
-        row("not a tuple", npy(dictionary("<f4", "(2)"), data), "not a tuple");
+        row("not a tuple", npy(dictionary("<f4", "(2)"), data), "not as the tuple (n,)");
         row("too many sides",
             npy(dictionary(
                     "<f4", "(" +

@@ -130,7 +130,8 @@ private Q_SLOTS:
             "nodes[0].attributes.shape is given twice");
         row("position far out", with("[200, 0]", "[1e300, 0]"), "layout.nodes.2 is 1e+300");
         row("position too large for a double", with("[200, 0]", "[1e400, 0]"), "not valid JSON");
-        row("position of three", with("[200, 0]", "[200, 0, 1]"), "layout.nodes.2 must be a list of x and y");
+        row("position of three", with("[200, 0]", "[200, 0, 1]"),
+            "layout.nodes.2 must be [x, y], or [x, y, \"folded\"]");
         row("not folded but open", with("[200, 0]", "[200, 0, \"open\"]"), "layout.nodes.2 must be a number");
         row("more after folded", with("[200, 0]", "[200, 0, \"folded\", 1]"),
             "layout.nodes.2 has too many values");

@@ -37,9 +37,10 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     stream.SetRecursionLimit(kDeepestMessages);
     Message message;
     if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-        refuse(path.string(), fmt::format("not a valid protocol buffer: not an ONNX file, damaged, or with "
-                                          "bodies nested more than {} deep",
-                                          kDeepestMessages / 3));
+        refuse(path.string(),
+               fmt::format("not an ONNX file, damaged, or with bodies nested more than {} deep: it "
+                           "is not a valid protocol buffer",
+                           kDeepestMessages / 3));
     return message;
 }
 
