@@ -23,8 +23,8 @@ const CudaDevices& cudaDevices();
 /// The same for one file, on every call, with or without a driver.
 CudaDevices loadCudaDevices(const std::filesystem::path& plugin);
 
-/// The two exported functions, with C names. C++ types cross between the program and the plugin: those of this
-/// file, of backend.h and of all headers that they include. The build hashes these headers
+/// The two exported functions, with C names. C++ types cross between the program and the plugin: those of
+/// this file, of backend.h and of all headers that they include. The build hashes these headers
 /// (interface_hash.cmake), and a plugin with another hash is refused.
 extern "C" {
 /// twb_cuda_build: the hash that the plugin was built with, kCudaInterfaceBuild. Called first.

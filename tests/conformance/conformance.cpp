@@ -4,10 +4,10 @@
 //   [--kernels cuda-host|cuda] [--pytorch FOLDER] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
-// it. With --kernels cuda the models run on a GPU, with --kernels cuda-host with the GPU's kernels compiled for
-// the host; in both modes ops without such a kernel are unsupported. A case is a folder with model.onnx and
-// test_data_set_*/{input,output}_*.pb; the given folders are searched recursively. Shapes and dtypes must be
-// equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. A case
+// it. With --kernels cuda the models run on a GPU, with --kernels cuda-host with the GPU's kernels compiled
+// for the host; in both modes ops without such a kernel are unsupported. A case is a folder with model.onnx
+// and test_data_set_*/{input,output}_*.pb; the given folders are searched recursively. Shapes and dtypes must
+// be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. A case
 // that compares nothing fails. With --pytorch nothing runs: each set of each case is exported to
 // FOLDER/NAME-N.py, and its expected outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --expect, the
 // cases in LIST (one per line: name, then the reason) may fail; the exit code is 1 if any other case fails or

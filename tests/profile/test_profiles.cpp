@@ -262,8 +262,8 @@ private Q_SLOTS:
         QCOMPARE(read.copyError->worst, 0.314);
         QCOMPARE(read.copyError->count, 36);
         QCOMPARE(read.kernelError->worst, 2.5);
-        QVERIFY(saidOf(read).contains(
-            QLatin1String("; error of copies: median 4 %, at most 31 %, error of kernels: median 12 %, at most 250 %)")));
+        QVERIFY(saidOf(read).contains(QLatin1String(
+            "; error of copies: median 4 %, at most 31 %, error of kernels: median 12 %, at most 250 %)")));
 
         const auto refused = [&](const char* path, const json& value) {
             json document = json::parse(profileJson(measured));

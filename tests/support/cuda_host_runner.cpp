@@ -1,7 +1,7 @@
 // Linked into the op suites: with TWB_TEST_KERNELS=cuda-host in the environment, runOp runs the GPU's
 // kernels, compiled for the host, instead of the CPU's, so that each op's tests and oracles apply to both.
-// With cuda-blocks, kernels run in blocks of many threads (backends/cuda/kernels/emulated_blocks.h). Ops without a GPU
-// kernel run on the CPU and are listed at the end.
+// With cuda-blocks, kernels run in blocks of many threads (backends/cuda/kernels/emulated_blocks.h). Ops
+// without a GPU kernel run on the CPU and are listed at the end.
 
 #include "support/host_queue.h"
 #include "support/op_runner.h"
