@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "formats/file_claims.h"
 #include "widgets/main_window.h"
+#include "widgets/project_card.h"
 #include "widgets/text.h"
 
 #include <QApplication>
@@ -15,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace twb {
@@ -117,7 +119,10 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     }
     if (file.isEmpty()) {
         window.showStartPage();
-        settle();
+        const QList<ProjectCard*> cards = window.findChildren<ProjectCard*>();
+        do settle();
+        while (std::any_of(cards.begin(), cards.end(),
+                           [](const ProjectCard* card) { return !card->isDrawn(); }));
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
     if (!m_tab.empty() && !window.bottom().showPage(toQt(m_tab))) {

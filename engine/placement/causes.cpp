@@ -209,23 +209,26 @@ void Causes::describeDevices(Cause& cause) const {
     std::vector<std::string> where;
     for (const Device other : others) where.push_back(other.toString());
     const std::string elsewhere = fmt::format("{}", fmt::join(where, ", "));
-    const char* stands = cause.nodes.size() == 1 ? "is" : "are";
+    const bool isOne = cause.nodes.size() == 1;
+    const char* stands = isOne ? "is" : "are";
+    const char* them = isOne ? "it" : "them";
+    const char* theyRead = isOne ? "it reads" : "they read";
     if (onHost == cause.diagnostics.size())
-        cause.sentence = fmt::format("{} {} on {}, but the host reads it for {}", names, stands,
-                                     device.toString(), counted(readers.size(), "op", "ops"));
+        cause.sentence = fmt::format("{} {} on {}, but the host reads {} for {}", names, stands,
+                                     device.toString(), them, counted(readers.size(), "op", "ops"));
     else if (sources.empty())
-        cause.sentence = fmt::format("{} {} on {}, and {} on {} {} it", names, stands, device.toString(),
+        cause.sentence = fmt::format("{} {} on {}, and {} on {} {} {}", names, stands, device.toString(),
                                      counted(readers.size(), "op", "ops"), elsewhere,
-                                     readers.size() == 1 ? "reads" : "read");
+                                     readers.size() == 1 ? "reads" : "read", them);
     else if (readers.empty())
-        cause.sentence = fmt::format("{} {} on {}, and {} that it reads {} on {}", names, stands,
-                                     device.toString(), counted(sources.size(), "tensor", "tensors"),
+        cause.sentence = fmt::format("{} {} on {}, and {} that {} {} on {}", names, stands, device.toString(),
+                                     counted(sources.size(), "tensor", "tensors"), theyRead,
                                      sources.size() == 1 ? "is" : "are", elsewhere);
     else
-        cause.sentence = fmt::format("{} {} on {}, between {} that it reads and {} that {} it on {}", names,
-                                     stands, device.toString(), counted(sources.size(), "tensor", "tensors"),
-                                     counted(readers.size(), "op", "ops"),
-                                     readers.size() == 1 ? "reads" : "read", elsewhere);
+        cause.sentence = fmt::format("{} {} on {}, between {} that {} and {} that {} {} on {}", names, stands,
+                                     device.toString(), counted(sources.size(), "tensor", "tensors"),
+                                     theyRead, counted(readers.size(), "op", "ops"),
+                                     readers.size() == 1 ? "reads" : "read", them, elsewhere);
     if (others.size() == 1) {
         const Device other = *others.begin();
         if (auto move = moving(cause.nodes, other, fmt::format("move {} to {}", names, other.toString())))

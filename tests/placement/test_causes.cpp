@@ -135,6 +135,9 @@ private Q_SLOTS:
         QCOMPARE(causes.size(), std::size_t{1});
         QCOMPARE(causes[0].nodes.size(), std::size_t{2});
         QCOMPARE(causes[0].diagnostics.size(), std::size_t{4});
+        QCOMPARE(causes[0].sentence,
+                 std::string("m3 and 1 other node are on cpu, between 3 tensors that they read and 1 op "
+                             "that reads them on cuda:0"));
     }
 
 private:
