@@ -41,7 +41,7 @@ Fields fieldsOf(Section section) {
                 bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
-                    bit(breakpoint) | bit(attributes),
+                    bit(breakpoint) | bit(source) | bit(attributes),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
     case Section::edges:
         return {bit(from) | bit(to), bit(from) | bit(to)};
@@ -184,6 +184,12 @@ void set(Node& node, Field field, const Scalar& value) {
         else
             wrong("must be before, after, \"nan or inf\" or a condition such as \"max > 3\" or "
                   "\"input max > 3\", or several with \"; \" between them, but is " +
+                  quoted(*value.text));
+        break;
+    case Field::source:
+        node.source = parseSourceLine(text(value));
+        if (!node.source)
+            wrong("must be a file and a line such as \"net.py:11 in forward\", but is " +
                   quoted(*value.text));
         break;
     default:

@@ -47,16 +47,17 @@ enum class Field {
     pinned,
     disabled,
     breakpoint,
+    source,
     attributes,
     from,
     to,
     text,
 };
-inline constexpr std::array<std::string_view, 31> kFieldNames{
-    "format", "version",  "title",      "description", "policy", "iterations", "lanes", "frames",
-    "nodes",  "edges",    "notes",      "layout",      "id",     "device",     "order", "parent",
-    "owner",  "body",     "color",      "collapsed",   "op",     "name",       "lane",  "frame",
-    "pinned", "disabled", "breakpoint", "attributes",  "from",   "to",         "text"};
+inline constexpr std::array<std::string_view, 32> kFieldNames{
+    "format", "version",  "title",      "description", "policy",     "iterations", "lanes", "frames",
+    "nodes",  "edges",    "notes",      "layout",      "id",         "device",     "order", "parent",
+    "owner",  "body",     "color",      "collapsed",   "op",         "name",       "lane",  "frame",
+    "pinned", "disabled", "breakpoint", "source",      "attributes", "from",       "to",    "text"};
 
 /// A set of fields, as bits.
 constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
@@ -65,7 +66,7 @@ constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
 inline constexpr std::uint32_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
                                         bit(Field::name) | bit(Field::text) | bit(Field::color) |
-                                        bit(Field::breakpoint);
+                                        bit(Field::breakpoint) | bit(Field::source);
 
 /// The allowed and the required keys of a section's records.
 struct Fields {

@@ -124,6 +124,7 @@ void writeNode(Writer& w, const Node& node) {
     if (node.pinned) w.raw(", \"pinned\": true");
     if (node.disabled) w.raw(", \"disabled\": true");
     if (!node.breakpoints.empty()) w.raw(", \"breakpoint\": ").text(toString(node.breakpoints));
+    if (node.source) w.raw(", \"source\": ").text(toString(*node.source));
     if (!node.attributes.empty()) {
         const char* separator = ", \"attributes\": {";
         for (const auto& [name, value] : node.attributes) {

@@ -6,6 +6,7 @@
 #include "graph/frame_color.h"
 #include "graph/ids.h"
 #include "graph/policy.h"
+#include "graph/source_line.h"
 #include "graph/table.h"
 
 #include <compare>
@@ -48,10 +49,11 @@ struct Node {
     FrameId frame = FrameId::none; ///< the module that contains it
     Attributes attributes;         ///< explicitly set ones; defaults come from the op table
     Position position;
-    bool folded = false;       ///< drawn as a row of its consumer's card, if possible: see folding.h
-    bool pinned = false;       ///< stays on its lane in proposed placements
-    bool disabled = false;     ///< does not run; its consumers read one of its inputs instead
-    Breakpoints breakpoints{}; ///< do not change results
+    bool folded = false;                ///< drawn as a row of its consumer's card, if possible: see folding.h
+    bool pinned = false;                ///< stays on its lane in proposed placements
+    bool disabled = false;              ///< does not run; its consumers read one of its inputs instead
+    Breakpoints breakpoints{};          ///< do not change results
+    std::optional<SourceLine> source{}; ///< of the program that was imported
     bool operator==(const Node&) const = default;
 };
 

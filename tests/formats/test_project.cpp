@@ -48,6 +48,9 @@ public:
                 "nan or inf", "absmax >= 0.5", "before; input max > 3; off min < 0"};
             if (const auto these = parseBreakpoints(kBreakpoints[pick(kBreakpoints.size())]))
                 node.breakpoints = *these;
+            if (pick(2))
+                node.source = SourceLine{"dir " + std::to_string(pick(9)) + "/net.py",
+                                         1 + static_cast<int>(pick(99)), pick(2) ? "<module>" : ""};
             for (std::size_t n = pick(4); n > 0; --n) node.attributes.set(fmt::format("a{}", n), value());
             ids.push_back(b.addNode(node));
         }

@@ -59,6 +59,9 @@ private Q_SLOTS:
             stops.breakpoints = *parseBreakpoints(text);
             b.addNode(std::move(stops));
         }
+        Node imported{NodeId::none, "Op", "", lane, inner, {}, {}};
+        imported.source = SourceLine{"/home/a b/net.py", 11, "forward"};
+        b.addNode(std::move(imported));
         b.connect({{a, 3}, {a, 64}});
         b.setDots({a, 64}, {{lane, {1.5, -2}}, {lane, {0, 0}}});
         b.addNote({NoteId::none, "text", lane, {1, 2}, 100, 0});
@@ -98,6 +101,11 @@ private Q_SLOTS:
         row("/nodes/0/breakpoint", "\"before; \"");
         row("/nodes/0/breakpoint", "\"input after\"");
         row("/nodes/0/breakpoint", "\"max > 03\"");
+        row("/nodes/0/source", "3");
+        row("/nodes/0/source", "\"net.py\"");
+        row("/nodes/0/source", "\"net.py:0\"");
+        row("/nodes/0/source", "\"net.py:1234567890\"");
+        row("/nodes/0/source", "\"net.py:11 in \"");
         row("/lanes/0/device", "\"tpu\"");
         row("/lanes/0/device", "\"cuda:64\"");
         row("/lanes/0/order", "3000000000");
