@@ -150,7 +150,7 @@ void Document::import(Graph graph, const QString& suggestedPath,
     m_importFolder = std::move(folder);
     m_suggestedPath = suggestedPath;
     m_undo.resetClean();
-    Q_EMIT pathChanged(); // the title is another one
+    Q_EMIT pathChanged(); // the title has changed
 }
 
 void Document::restore(Graph graph, const QString& path, const QString& folder) {

@@ -282,7 +282,7 @@ Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
     if (target == LaneId::none) {
         for (const NodeId id : standing) builder.removeNode(id);
     } else {
-        for (const NodeId id : standing) { // includes host values
+        for (const NodeId id : standing) {
             Node node = *builder.graph().find(id);
             node.lane = target;
             builder.change(node);

@@ -356,7 +356,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 
 namespace {
 
-/// The file that is dragged from elsewhere, when it is one that can be opened.
+/// The path of the dragged file; empty if it is not a file that can be opened.
 QString draggedFile(const QMimeData& data) {
     if (data.urls().size() != 1) return {};
     const QString path = data.urls().first().toLocalFile();
@@ -374,7 +374,8 @@ void MainWindow::dropEvent(QDropEvent* event) {
     const QString path = draggedFile(*event->mimeData());
     if (path.isEmpty()) return;
     event->acceptProposedAction();
-    // The program it was dragged from waits for the end of the drop, and there may be questions.
+    // Opening may ask questions, and the program from which the file was dragged waits until the drop
+    // returns.
     QTimer::singleShot(0, this, [this, path] { openFile(path); });
 }
 

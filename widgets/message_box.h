@@ -6,7 +6,7 @@ class QMessageBox;
 
 namespace twb {
 
-/// Replaces the style's icon by the program's own, and keeps texts as they are.
+/// Replaces the style's icon by the program's own, and shows the texts literally.
 void dress(QMessageBox& box, Severity severity);
 
 } // namespace twb

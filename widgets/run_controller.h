@@ -61,8 +61,8 @@ public:
     /// The report of the last run, as for `twb run --report`; empty (with a null plan) if there is no result.
     /// It refers to this controller's data until the next run starts.
     RunReport report() const;
-    /// Values of scalars that Probes saw: in a run of several iterations a recent one's, then those of the
-    /// last.
+    /// The scalars at Probes: during a run of several iterations, of a recent iteration; after it, of the
+    /// last one.
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
     /// The edges served by transfer `index` of the plan; the first represents the transfer.
     const std::vector<Edge>& edgesOf(std::uint32_t transfer) const { return m_edges[transfer]; }
@@ -78,8 +78,8 @@ public:
     /// A host copy of an output of the last run or, while a run is stopped, of this iteration. Nothing if it
     /// was not kept (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
-    /// Whether tensor() shows a value that the last run did not keep, so that it was computed again after it,
-    /// one op at a time.
+    /// Whether tensor() returns a value that was computed again after the last run, one op at a time, because
+    /// that run did not keep it.
     bool isComputedAgain(PortRef output) const noexcept;
 
 Q_SIGNALS:
@@ -154,7 +154,7 @@ private:
     bool m_ranWithTf32 = false; ///< the last run allowed TF32
     mutable std::optional<std::pair<PortRef, Tensor>>
         m_lastCopy;        ///< cached, since the tensor view asks repeatedly
-    LatestTask m_preparer; ///< last: what it works on lives until it has ended
+    LatestTask m_preparer; ///< last member: its thread uses the members above until it ends
 };
 
 /// Whether a change affects the results or the cost of a run; moving a card or writing a note does not.

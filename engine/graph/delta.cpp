@@ -105,7 +105,7 @@ template <class T> void DeltaBuilder::record(std::vector<Change<T>>& list, Chang
         return;
     }
     list[at].after = std::move(change.after);
-    // take() leaves out nodes that are as they were: erased here, each would move all that follow it.
+    // Unchanged nodes stay until take() removes them all at once: erasing one moves all entries behind it.
     if (!std::is_same_v<T, Node> && list[at].before == list[at].after)
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
 }

@@ -30,8 +30,8 @@ Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes);
 
 /// The nodes, and the nodes that are folded into them.
 std::vector<NodeId> withFolded(const Graph& graph, const std::vector<NodeId>& nodes);
-/// A node and what goes with it to a device: the parameters that are folded into it, but for values that the
-/// host reads when it goes to a GPU.
+/// The nodes that move to `device` together with a node: the node itself and the parameters folded into it.
+/// If `device` is a GPU, values that the host reads are left out.
 std::vector<NodeId> movedWith(const Graph& graph, NodeId node, Device device);
 /// Moves a node to a lane, together with the parameters that are folded into it. Values that the host reads
 /// (a shape, axes) stay on their lane.

@@ -141,7 +141,7 @@ std::string counted(std::size_t count, std::string_view one, std::string_view mo
     return fmt::format("{} {}", count, count == 1 ? one : more);
 }
 
-/// Moves nodes to a device; nothing where one of them has to stay.
+/// The move of nodes to a device; nothing if one of them must stay.
 std::optional<Remedy> Causes::moving(const std::vector<NodeId>& nodes, Device device,
                                      std::string title) const {
     Remedy remedy;

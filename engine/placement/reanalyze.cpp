@@ -78,8 +78,8 @@ private:
     const Bodies m_bodies;
     NodeRules m_rules;
     const std::size_t m_most;               ///< limit of affected nodes
-    std::unordered_set<NodeId> m_touched;   ///< by the change itself
-    std::unordered_set<NodeId> m_checked;   ///< again
+    std::unordered_set<NodeId> m_touched;   ///< nodes that the change itself contains
+    std::unordered_set<NodeId> m_checked;   ///< nodes checked again
     std::unordered_set<NodeId> m_changed;   ///< their facts changed, or they were touched
     std::unordered_set<NodeId> m_newValues; ///< their known host values are void
     std::unordered_set<NodeId> m_said;      ///< nodes with new diagnostics

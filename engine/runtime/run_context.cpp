@@ -120,8 +120,8 @@ std::uint64_t RunContext::cacheKey(const Step& step) const {
     return m_options.allowTf32 ? ContentHash().add(step.signature).add("TF32").value() : step.signature;
 }
 
-/// Takes over the results of earlier runs, and frees those that this run has no use for: their memory may be
-/// needed.
+/// Takes over the results of earlier runs, and frees those that this run does not use, since it may need
+/// their memory.
 void RunContext::useCache() {
     if (!m_cache) return;
     const ResultCache earlier = std::exchange(*m_cache, {});
@@ -318,7 +318,7 @@ void RunContext::findStretches() {
     }
 }
 
-/// Only its first step waits for others, and others wait only for its last.
+/// Only the first step of a stretch waits for other streams, and these wait only for the last step.
 void RunContext::submitStretch(const Stretch& stretch, int parity) {
     const Step& first = m_plan->steps[stretch.steps.front()];
     const Step& last = m_plan->steps[stretch.steps.back()];

@@ -38,7 +38,7 @@ public:
     /// Opens the search list at a point of the canvas.
     void searchOp(QPoint at, std::optional<LooseWire> wire);
     void editNote(NoteId id);
-    /// After the user's own modules have changed.
+    /// Reloads the user's modules.
     void reload();
 
 private:

@@ -11,7 +11,7 @@ namespace twb {
 
 class GraphEditor;
 
-/// The menu Analyse: fixes, placement, predictions and policies, each in a dialog.
+/// The Analyse menu: fixes, placement, predictions and policies, each in a dialog.
 class AnalysisActions {
     Q_DECLARE_TR_FUNCTIONS(AnalysisActions)
 

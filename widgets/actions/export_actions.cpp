@@ -63,7 +63,8 @@ void ExportActions::exportModel() {
     if (written) m_editor.say(tr("Written to %1.").arg(QDir::toNativeSeparators(path)));
 }
 
-/// The last run as one page, which is what `twb report` makes of what `twb run --report` wrote.
+/// Writes the report of the last run: a .json file as `twb run --report` does, or the page that `twb report`
+/// makes of it.
 void ExportActions::exportReport() {
     const RunReport report = m_runs.report();
     if (!report.plan)

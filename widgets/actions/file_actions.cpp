@@ -155,7 +155,7 @@ bool FileActions::openFile(const QString& path) {
 
 void FileActions::openExample(const QString& path) {
     if (!mayLeave()) return;
-    // Without its path: saving an example must not change the program's own files.
+    // The document gets no path, because saving an example must not change the program's own files.
     m_editor.attempt(tr("Cannot open the example"), [&] {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
@@ -164,7 +164,7 @@ void FileActions::openExample(const QString& path) {
     });
 }
 
-/// Asks about a run that is on, and stops it. The window goes on painting until its last kernel has ended.
+/// Asks about a run in progress, and stops it. The window repaints until the run's last kernel has ended.
 bool FileActions::mayEndRun() {
     if (!m_runs.isRunning()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
@@ -185,7 +185,7 @@ bool FileActions::mayEndRun() {
     return true;
 }
 
-/// Asks what to do with unsaved changes; false: go on as if nothing had been asked for.
+/// Asks about unsaved changes. False if the user cancelled.
 bool FileActions::mayDiscard() {
     if (!m_document.isModified()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
@@ -219,8 +219,8 @@ bool FileActions::saveAs() {
     return (m_document.suggestedPath().isEmpty() ? offerTensors(path) : bringTensors(path)) && saveTo(path);
 }
 
-/// A project names its tensors relative to its folder. In another folder they would be missing: offers to
-/// bring them.
+/// Offers to copy the tensor files that would be missing in the folder of `path`: a project names them
+/// relative to its folder. False if the user cancelled or a copy failed.
 bool FileActions::offerTensors(const QString& path) {
     const QDir from(m_document.folder());
     const QDir to(QFileInfo(path).absolutePath());
@@ -243,8 +243,8 @@ bool FileActions::offerTensors(const QString& path) {
     return copyTensors(files);
 }
 
-/// A model that was imported has its tensors in a folder that ends with it. They go beside the project, under
-/// its name, and never over a file that is there.
+/// The tensors of an imported model are in a temporary folder. Copies them beside the project at `path` under
+/// the project's name, with a number if a file has that name already, and renames them in the graph.
 bool FileActions::bringTensors(const QString& path) {
     const QDir from(m_document.folder());
     const QFileInfo project(path);
@@ -277,7 +277,7 @@ bool FileActions::bringTensors(const QString& path) {
     return true;
 }
 
-/// From the first place of each pair to the second one.
+/// Copies the first file of each pair to the second. Reports the first failure and returns false.
 bool FileActions::copyTensors(const QList<std::pair<QString, QString>>& files) {
     QString failed;
     workWaiting(tr("Copying tensors…"), &m_window, [&] {

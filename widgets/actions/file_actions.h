@@ -30,7 +30,7 @@ public:
     void fillOpen(QMenu& menu);
     void fillSave(QMenu& menu);
 
-    /// As of MainWindow.
+    /// Like MainWindow::openFile() and MainWindow::load().
     bool openFile(const QString& path);
     QStringList load(const QString& path);
     void openByDialog();

@@ -55,7 +55,8 @@ bool FileSafety::guard(const QString& folder) {
     return offer(m_recovery->left());
 }
 
-/// One after the other, until one is restored. What is neither restored nor discarded is offered next time.
+/// Offers the snapshots one by one until one is restored. Snapshots that are neither restored nor discarded
+/// are offered again at the next start.
 bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
     for (const Recovery::Left& work : left) {
         const auto compare = [&] {

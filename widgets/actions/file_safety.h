@@ -16,7 +16,7 @@ class GraphEditor;
 class LogPanel;
 class NoticeBar;
 
-/// Keeps work from being lost: the offer after a crash, autosave, and files that another program writes.
+/// Protects unsaved work: autosave, recovery after a crash, and files changed by another program.
 class FileSafety : public QObject {
     Q_OBJECT
 
@@ -26,10 +26,10 @@ public:
                LogPanel& log, NoticeBar& notice, QWidget& window);
     ~FileSafety() override;
 
-    /// As of MainWindow.
+    /// Like MainWindow::guard().
     bool guard(const QString& folder);
     void readSettings();
-    /// The window closes, and nothing of it is to be restored.
+    /// Deletes the snapshot. Call it when the window closes and all changes are saved or discarded.
     void finish();
 
 private:

@@ -12,7 +12,7 @@ namespace twb {
 class LogPanel;
 class StatusLine;
 
-/// Carries out the user's edits: applies them, lists them in the log, and reports what goes wrong.
+/// Applies the user's edits, lists them in the log, and reports errors.
 class GraphEditor {
 public:
     /// Message boxes belong to `window`.
@@ -23,7 +23,7 @@ public:
     /// Runs `change`; an Error is shown in a message box. True on success.
     bool attempt(const QString& title, const std::function<void()>& change);
     void showError(const QString& title, const QString& sentence);
-    /// In the status line.
+    /// Shows a message in the status line.
     void say(const QString& sentence, Severity severity = Severity::note);
 
 private:

@@ -34,7 +34,7 @@ void LaneActions::fillAddMenu(QMenu& menu) {
               [this] { m_editor.edit(addLane(m_document.graph(), Device::automatic())); });
 }
 
-/// Its entries have shortcuts, so they are there before it opens.
+/// The entries have shortcuts, so they must exist before the menu opens.
 void LaneActions::keepSendMenu(QMenu& menu) {
     m_sendMenu = &menu;
     connect(&menu, &QMenu::aboutToShow, this, &LaneActions::fillSendMenu);

@@ -58,7 +58,7 @@ std::vector<QuickFind::Item> Navigation::findable(QuickFind::Scope scope) {
     return items;
 }
 
-/// Moves the focus to the next visible pane, to the widget that last had it there.
+/// Moves the focus to the next visible pane, to the widget that had the focus there before.
 void Navigation::stepPane(int by) {
     std::vector<QWidget*> panes;
     std::copy_if(m_panes.begin(), m_panes.end(), std::back_inserter(panes),

@@ -15,12 +15,13 @@ namespace twb {
 
 class GraphEditor;
 
-/// Ways to a node, a view or a pane: the menu Go, and the search field for actions and nodes.
+/// Navigation to a node, a view or a pane: the Go menu, and the search field for actions and nodes.
 class Navigation : public QObject {
     Q_OBJECT
 
 public:
-    /// `panes` in the order of F6; those that are hidden are skipped. The actions of `window` can be found.
+    /// F6 cycles through `panes` in this order and skips hidden ones. The search finds the actions of
+    /// `window`.
     Navigation(Document& document, CanvasWidget& canvas, QuickFind& find, GraphEditor& editor,
                std::vector<QWidget*> panes, QWidget& window);
 

@@ -13,7 +13,7 @@ class GraphEditor;
 class RunBar;
 class RunController;
 
-/// The menu Run, and what the toolbar asks for: runs, iterations, the policy, the hardware of devices.
+/// The Run menu and the toolbar's requests: runs, iterations, the policy, the hardware of devices.
 class RunActions : public QObject {
     Q_OBJECT
 

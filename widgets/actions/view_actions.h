@@ -12,7 +12,7 @@ namespace twb {
 class BottomPanel;
 class CanvasWidget;
 
-/// The menu View: the zoom, the panels, the shades of the cards and the theme.
+/// The View menu: zoom, panels, card colours and theme.
 class ViewActions {
     Q_DECLARE_TR_FUNCTIONS(ViewActions)
 
@@ -20,14 +20,14 @@ public:
     explicit ViewActions(CanvasWidget& canvas);
 
     void fillZoom(QMenu& menu);
-    /// Entries that show and hide the columns, and what the canvas has over the graph.
+    /// Adds entries that show and hide the side panels and the canvas' overlays.
     void fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom);
     void fillPages(QMenu& menu, BottomPanel& bottom);
     void fillThemes(QMenu& menu);
 
     QAction* fit() const { return m_fit; }
     QAction* legend() const { return m_legend; }
-    /// "dark", "light", or empty for that of the system.
+    /// "dark", "light", or empty: same as the system.
     static void setTheme(const QString& name);
 
 private:

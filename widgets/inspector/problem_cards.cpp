@@ -35,7 +35,8 @@ FixButton::FixButton(const Fix& fix, QWidget* parent) : QPushButton(parent), m_f
     setToolTip(m_price.isEmpty() ? text() : text() + QLatin1Char('\n') + m_price);
     setAccessibleName(text());
     setAccessibleDescription(m_price);
-    setFocusPolicy(Qt::TabFocus); // a click leaves the focus alone: the button goes with its problem
+    // A click must not take the focus, since the button is deleted with its problem.
+    setFocusPolicy(Qt::TabFocus);
     QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     policy.setHeightForWidth(true);
     setSizePolicy(policy);

@@ -41,8 +41,8 @@ double sumOf(const RunController& runs) {
     return sum;
 }
 
-/// The widths of all columns where there is room, and the columns that a narrow table leaves out, the least
-/// important one first. What remains becomes narrower, down to two thirds of its width.
+/// The preferred widths of all columns, and the columns that a narrow table hides, the least important one
+/// first. The remaining columns shrink to no less than two thirds of their widths.
 struct Columns {
     std::vector<int> widths;
     std::vector<int> optional;
@@ -271,7 +271,8 @@ void NodeTable::refresh() {
 void NodeTable::refreshFigures() {
     if (!isVisible()) return;
     m_budget.begin();
-    const QSignalBlocker nodes(m_nodeView->selectionModel()); // the user did not choose a row that only moved
+    const QSignalBlocker nodes(
+        m_nodeView->selectionModel()); // a row that only moved was not chosen by the user
     const QSignalBlocker edges(m_edgeView->selectionModel());
     m_nodes->refreshFigures();
     m_edges->refreshFigures();

@@ -112,7 +112,7 @@ template <std::size_t Bytes> void copyStrided(const TensorView& from, const Tens
     });
 }
 
-/// The axes of `view` in memory order, outermost first; empty if that is their order.
+/// The axes of `view` in memory order, outermost first; empty if they are in that order already.
 std::vector<int> axesAsTheyLie(const TensorView& view) {
     const auto step = [&](int axis) { return std::abs(view.strides[static_cast<std::size_t>(axis)]); };
     std::vector<int> axes;
@@ -140,7 +140,7 @@ TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
 
 void copyElements(const TensorView& from, const TensorView& to) {
     if (to.elementCount() == 0 || (from.data == to.data && from.strides == to.strides)) return;
-    // Writes whole cache lines, whatever the order of the axes.
+    // Loops in the target's memory order, so that whole cache lines are written.
     if (const std::vector<int> axes = axesAsTheyLie(to); !axes.empty())
         return copyElements(withAxes(from, axes), withAxes(to, axes));
     switch (sizeOf(to.dtype)) {
