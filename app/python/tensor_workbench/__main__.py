@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 import types
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 FAILED, USAGE, UNREADABLE, INTERRUPTED = 1, 2, 4, 130
 
@@ -37,9 +38,30 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _interrupt_on_sigterm() -> None:
+    """A job that is ended by its scheduler keeps its capture, as after Ctrl-C. Processes that the script forks end at once."""
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, interrupt)
+        os.register_at_fork(after_in_child=restore)
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Returns the exit code: 0 fine, 1 the script failed, 2 wrong usage, 4 a file cannot be read or written,
-    130 interrupted."""
+    """Returns the exit code: 0 fine, 1 the script failed or ended with another code than 0, 2 wrong usage, 4 a file cannot
+    be read or written or PyTorch is missing, 130 interrupted. In a process that the script forked, the script's own."""
     parsed = _parser().parse_args(arguments)
     if parsed.gpus < 1 or parsed.gpus > 64:
         print("tensor_workbench: --gpus takes a number from 1 to 64.", file=sys.stderr)
@@ -60,6 +82,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         print(f"tensor_workbench: PyTorch is not installed for {sys.executable}: {error}.", file=sys.stderr)
         return UNREADABLE
     out = parsed.out or os.path.splitext(os.path.basename(parsed.script))[0] + ".twbcap"
+    if _is_same_file(out, parsed.script):
+        print(f"tensor_workbench: the capture would replace the script {parsed.script}. Name another file with -o.", file=sys.stderr)
+        return USAGE
     try:
         first, end = parsed.steps
         recording = Capture(out, parsed.gpus, parsed.fake, first, end, os.path.abspath(parsed.script), parsed.arguments)
@@ -71,7 +96,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     main_module.__dict__.update(__file__=os.path.abspath(parsed.script), __builtins__=__builtins__, __cached__=None)
     sys.modules["__main__"] = main_module
     sys.argv = [parsed.script, *parsed.arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(parsed.script))
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.abspath(parsed.script))
+    _interrupt_on_sigterm()
 
     exit_code = 0
     process = os.getpid()
@@ -79,16 +106,20 @@ def main(arguments: Optional[List[str]] = None) -> int:
         with recording:
             try:
                 exec(code, main_module.__dict__)
+                recording.join_threads()
             except KeyboardInterrupt:
-                recording.end_as("interrupted", "Interrupted from the keyboard.")
+                print(f"tensor_workbench: {parsed.script} was interrupted.", file=sys.stderr)
+                recording.end_as("interrupted", "Interrupted from the keyboard or by SIGTERM.")
                 exit_code = INTERRUPTED
             except SystemExit as request:
                 if os.getpid() != process:
                     raise  # a forked child of the script
                 if request.code not in (None, 0):
-                    if isinstance(request.code, str):
+                    if not isinstance(request.code, int):
                         print(request.code, file=sys.stderr)
-                    recording.end_as("failed", f"The script ended with exit code {request.code!r}.")
+                    number = request.code if isinstance(request.code, int) else 1
+                    print(f"tensor_workbench: {parsed.script} ended with exit code {number}.", file=sys.stderr)
+                    recording.end_as("failed", f"The script ended with exit code {number}.")
                     exit_code = FAILED
             except BaseException as error:
                 trace = error.__traceback__
@@ -98,12 +129,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except OSError as error:
         print(f"tensor_workbench: cannot write {out}: {error.strerror}.", file=sys.stderr)
         return UNREADABLE
-    if os.getpid() != process:
-        os._exit(exit_code)
-    if not parsed.quiet:
+    if os.getpid() == process and not parsed.quiet:
         print(f"\n{recording.summary()}\nCapture saved to {out}", file=sys.stderr)
     return exit_code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before the script began, or again while the capture was being closed
+        sys.exit(INTERRUPTED)

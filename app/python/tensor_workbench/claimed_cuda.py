@@ -176,8 +176,12 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         of_accelerator: Dict[str, Any] = {
             "is_available": _answer(True), "device_count": _answer(gpus.count), "synchronize": waits("torch.accelerator.synchronize()"),
             "current_accelerator": lambda *_, **__: torch.device("cuda"), "set_device_index": set_device, "set_device_idx": set_device,
-            "current_device_index": lambda: gpus.index, "current_device_idx": lambda: gpus.index,
+            "device_index": Device, "current_device_index": lambda: gpus.index, "current_device_idx": lambda: gpus.index,
             "current_stream": lambda device=None: Stream(device), "set_stream": _nothing, "empty_cache": _nothing,
+            "get_device_capability": _answer({}), "memory_allocated": _answer(0), "max_memory_allocated": _answer(0),
+            "memory_reserved": _answer(0), "max_memory_reserved": _answer(0), "memory_stats": _answer({}),
+            "reset_peak_memory_stats": _nothing, "reset_accumulated_memory_stats": _nothing,
+            "get_memory_info": _answer((_MEMORY, _MEMORY)),
         }
         for name, value in of_accelerator.items():
             patches.set_present(accelerator, name, value)
@@ -188,7 +192,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
 
     real_generator = torch.Generator
 
-    class GeneratorType(type):
+    class GeneratorType(type(real_generator)):  # type: ignore[misc]
         def __instancecheck__(cls, value: Any) -> bool:
             return isinstance(value, real_generator)
 

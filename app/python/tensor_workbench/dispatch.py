@@ -127,6 +127,9 @@ class OpMode(TorchDispatchMode):
         elif not operands:
             device = self._home(made_for)
             is_guess = thread.phase == "backward" and not thread.homes
+            if is_guess and not made_for:
+                recorder.note("backward-guess", "The device of a tensor that autograd makes by itself is taken from the ops "
+                              "around it, since this version of PyTorch does not tell which op it is for.")
         if operands:
             thread.last_device = device
 

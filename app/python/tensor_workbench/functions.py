@@ -42,6 +42,11 @@ def _resolve(name: str) -> Optional[Any]:
     return value
 
 
+try:
+    from torch.overrides import _get_current_function_mode_stack as _function_modes
+    from torch.utils._device import DeviceContext as _DeviceContext
+except ImportError:  # before torch 2.0 a program cannot choose a default device
+    _DeviceContext = None
 _FACTORY_FUNCTIONS = {function for function in map(_resolve, _FACTORIES) if function is not None}
 
 
@@ -62,7 +67,7 @@ class FunctionMode(TorchFunctionMode):
         self.recorder = recorder
         self.gpus = gpus
         self.fake = fake
-        self._autocast = CudaAutocast(recorder)
+        self.autocast = CudaAutocast(recorder)
 
     def spell(self, device: Any) -> str:
         return spell(device, self.gpus.index)
@@ -75,7 +80,7 @@ class FunctionMode(TorchFunctionMode):
             return handler(self, func, args, dict(kwargs))
         if torch.is_autocast_enabled():
             with no_functions():
-                args, kwargs = self._autocast.cast(func, args, kwargs)
+                args, kwargs = self.autocast.cast(func, args, kwargs)
         thread = self.recorder.thread
         if func in _FACTORY_FUNCTIONS or kwargs.get("device") is not None:
             return self._make(func, args, dict(kwargs))
@@ -185,7 +190,15 @@ class CurrentGpu:
     def __init__(self, count: int) -> None:
         self.count = count
         self.index = 0
-        self.default = CPU
+        self.of_tensor_type = CPU  # set by torch.set_default_tensor_type
+
+    @property
+    def default(self) -> str:
+        """As torch.set_default_device, `with torch.device(...)` or torch.set_default_tensor_type have it."""
+        for mode in reversed(_function_modes() if _DeviceContext is not None else []):
+            if isinstance(mode, _DeviceContext):
+                return spell(mode.device, self.index)
+        return self.of_tensor_type
 
 
 # ---- what a tensor says of itself ----

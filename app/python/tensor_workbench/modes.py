@@ -9,12 +9,13 @@ from torch.utils._mode_utils import no_dispatch
 
 __all__ = ["no_dispatch", "no_functions"]
 
+no_functions: Any
 if hasattr(torch._C, "DisableTorchFunctionSubclass"):
     no_functions = torch._C.DisableTorchFunction
 else:
     from torch import overrides
 
-    class no_functions:  # type: ignore[no-redef]
+    class NoFunctions:
         """Before torch 2.0, DisableTorchFunction leaves modes on."""
 
         def __enter__(self) -> None:
@@ -28,3 +29,5 @@ else:
             self._guard.__exit__(*error)
             if self._was_on:
                 torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode())  # type: ignore[attr-defined]
+
+    no_functions = NoFunctions

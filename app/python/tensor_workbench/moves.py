@@ -23,7 +23,8 @@ class _Move(torch.autograd.Function):
         thread.target, thread.non_blocking, thread.cause = device, non_blocking, cause
         try:
             keywords = {} if memory_format is None else {"memory_format": memory_format}
-            return torch.ops.aten._to_copy.default(tensor, dtype=dtype, **keywords)
+            copied: torch.Tensor = torch.ops.aten._to_copy.default(tensor, dtype=dtype, **keywords)
+            return copied
         finally:
             thread.target, thread.non_blocking, thread.cause = before
 
@@ -50,4 +51,5 @@ def move(recorder: Recorder, tensor: torch.Tensor, device: Optional[str], dtype:
         tensor.is_contiguous(memory_format=memory_format)
     if not copy and device == source and dtype == tensor.dtype and is_format_kept:
         return tensor
-    return _Move.apply(tensor, recorder, device, dtype, memory_format, non_blocking, cause)
+    moved: torch.Tensor = _Move.apply(tensor, recorder, device, dtype, memory_format, non_blocking, cause)
+    return moved

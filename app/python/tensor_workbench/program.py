@@ -4,6 +4,8 @@ Tensor's Python methods, backward, optimizers, threads, data loaders, pickles, D
 from __future__ import annotations
 
 import functools
+import multiprocessing.process
+import os
 import sys
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -26,8 +28,10 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
     _replace_tensor_methods(patches, recorder, functions)
     _mark_backward(patches, recorder)
     _Optimizers(recorder).install(patches)
+    functions.autocast.install(patches)
     _follow_threads(patches, recorder, in_modes)
     _note_loader_workers(patches, recorder)
+    _note_processes(patches, recorder)
     _Pickles(recorder).install(patches)
     _replace_device_copies(patches)
     _group_by_claim(patches, recorder)
@@ -77,12 +81,11 @@ def _replace_tensor_methods(patches: Patches, recorder: Recorder, functions: Fun
 
     @functools.wraps(deep_copy)
     def claimed_deepcopy(tensor: torch.Tensor, memo: Any) -> torch.Tensor:
-        out = deep_copy(tensor, memo)
+        out: torch.Tensor = deep_copy(tensor, memo)
         with no_functions():
-            if isinstance(out, torch.Tensor):
-                before, after = recorder.claims.memory(tensor), recorder.claims.memory(out)
-                if before is not None and after is not None:
-                    after.device = before.device
+            before, after = recorder.claims.memory(tensor), recorder.claims.memory(out)
+            if before is not None and after is not None:
+                after.device = before.device
         return out
 
     def outside_of_modes(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,6 +195,7 @@ def _follow_threads(patches: Patches, recorder: Recorder, in_modes: Callable[[],
                 run()
 
         thread.run = captured_run  # type: ignore[method-assign]
+        recorder.threads[:] = [other for other in recorder.threads if other.is_alive()] + [thread]
         start(thread)
 
     patches.set(threading.Thread, "start", captured_start)
@@ -205,9 +209,29 @@ def _note_loader_workers(patches: Patches, recorder: Recorder) -> None:
     def noted(self: Any) -> Any:
         if self.num_workers > 0:
             recorder.note("loader-workers", "Ops in the worker processes of a DataLoader are not recorded; its batches are.")
-        return iterate(self)
+        thread = recorder.thread
+        thread.starts_workers = True
+        try:
+            return iterate(self)
+        finally:
+            thread.starts_workers = False
 
     patches.set(loader, "__iter__", noted)
+
+
+def _note_processes(patches: Patches, recorder: Recorder) -> None:
+    def noted(start: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(start)
+        def call(*args: Any) -> Any:
+            if not recorder.thread.starts_workers:
+                recorder.note("processes", "Other processes that the script starts are not recorded.")
+            return start(*args)
+        return call
+
+    process = multiprocessing.process.BaseProcess
+    patches.set(process, "start", noted(process.start))
+    if hasattr(os, "fork"):
+        patches.set(os, "fork", noted(os.fork))
 
 
 class _Pickles:
@@ -319,7 +343,7 @@ def _follow_default_tensor_type(patches: Patches, gpus: CurrentGpu) -> None:
 
     def claimed(kind: Any) -> None:
         name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
-        gpus.default = f"cuda:{gpus.index}" if "torch.cuda." in name else CPU
+        gpus.of_tensor_type = f"cuda:{gpus.index}" if "torch.cuda." in name else CPU
         set_default(name.replace("torch.cuda.", "torch."))
 
     patches.set(torch, "set_default_tensor_type", claimed)

@@ -38,6 +38,8 @@ class Thread(threading.local):
         self.forward_module = 0                 # in the backward: the module of the op that is differentiated
         self.sequence = -1                      # autograd's number of the next node
         self.last_device = CPU                  # of the last op; a guess for tensors that the autograd engine makes
+        self.casts: Dict[int, Tuple[torch.Tensor, torch.Tensor]] = {}  # by id: a parameter, and autocast's copy of it
+        self.starts_workers = False             # the processes that start now are a data loader's
 
 
 class Recorder:
@@ -63,6 +65,7 @@ class Recorder:
         self._forward_ops: Dict[int, Tuple[int, int, str]] = {}  # autograd sequence number -> op, module, device
         self._lock = threading.RLock()
         self.calls = 0
+        self.threads: List[threading.Thread] = []  # that the script started
 
     # ---- header, ends, tables ----
 
@@ -384,4 +387,4 @@ class Recorder:
 
 def size_of(tensor: torch.Tensor) -> int:
     """Bytes of the elements; of a sparse tensor, of its dense form."""
-    return tensor.numel() * tensor.element_size()
+    return int(tensor.numel() * tensor.element_size())

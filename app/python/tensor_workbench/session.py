@@ -77,6 +77,16 @@ class Capture:
         """How the script ended: "finished", "failed" or "interrupted", with a sentence."""
         self._status = status, message
 
+    def join_threads(self) -> None:
+        """Waits for the threads that were started in the block, as Python does at the end of a program; not for daemons."""
+        threads = self._recorder.threads if self._recorder is not None else []
+        while threads:
+            thread = threads.pop()
+            # An executor's threads wait for work until the interpreter ends.
+            is_executors = getattr(getattr(thread, "_target", None), "__module__", "") == "concurrent.futures.thread"
+            if not thread.daemon and not is_executors:
+                thread.join()
+
     # ---- context ----
 
     def __enter__(self) -> "Capture":
@@ -148,7 +158,7 @@ def _fake_mode(patches: Patches, recorder: Recorder) -> Any:
 
     real = FakeTensor.__dict__["device"]
 
-    def device(tensor: Any) -> torch.device:
+    def device(tensor: Any) -> Any:
         if not torch._C._len_torch_function_stack() or recorder.thread.inside:
             return real.fget(tensor)
         with no_functions():

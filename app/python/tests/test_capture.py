@@ -1,7 +1,9 @@
 """What a capture records of ordinary code, and how it leaves the process."""
 
+import concurrent.futures
 import copy
 import json
+import pickle
 import threading
 
 import pytest
@@ -38,6 +40,28 @@ def test_a_tensor_answers_with_its_claim():
             assert torch.ones(1).cuda().device == t.device
     assert not torch.cuda.is_available() or torch.version.cuda
     assert t.device == torch.device("cpu")
+
+
+@pytest.mark.skipif(not hasattr(torch, "set_default_device"), reason="default devices came with torch 2.0")
+def test_tensors_without_a_device_are_made_on_the_default_one():
+    with tensor_workbench.capture(gpus=2) as c:
+        try:
+            torch.set_default_device("cuda")
+            layer = torch.nn.Linear(2, 3)
+            assert layer.weight.is_cuda and torch.zeros(2).is_cuda and torch.tensor([1.0]).is_cuda
+            assert torch.arange(3).device == torch.randn(2).device == torch.get_default_device() == torch.device("cuda:0")
+            assert torch.as_tensor([1]).is_cuda and torch.linspace(0, 1, 3).is_cuda
+            assert not torch.zeros(2, device="cpu").is_cuda and torch.zeros_like(torch.ones(1, device="cpu")).is_cpu
+            torch.cuda.set_device(1)
+            assert torch.ones(1).device == torch.device("cuda:1")
+            torch.cuda.set_device(0)
+            layer(torch.ones(1, 2, device="cpu"))
+        finally:
+            torch.set_default_device(None)
+        with torch.device("cuda:1"):
+            assert torch.zeros(2).device == torch.device("cuda:1")
+        assert torch.zeros(2).is_cpu
+    assert len(c.mismatches) == 1
 
 
 def test_everything_that_was_replaced_is_put_back():
@@ -196,6 +220,65 @@ def test_autocast_has_cudas_dtypes():
         assert (a @ b).dtype is torch.float32
 
 
+def test_autocast_keeps_casts_of_weights_only_until_it_ends():
+    with tensor_workbench.capture():
+        layer = torch.nn.Linear(2, 1, bias=False).cuda()
+        x = torch.ones(1, 2, device="cuda")
+        for value in (1.0, 3.0):
+            with torch.no_grad():
+                layer.weight.fill_(value)
+            with torch.autocast("cuda"):
+                first = layer(x)
+                layer(x)
+            assert first.item() == 2 * value
+            first.backward()
+
+
+def test_autocast_leaves_out_and_the_cpu_alone_and_refuses_what_cuda_refuses():
+    with tensor_workbench.capture():
+        a = torch.ones(4, 4, device="cuda")
+        with torch.autocast("cuda"):
+            assert torch.mm(a, a, out=torch.empty(4, 4, device="cuda")).dtype is torch.float32
+            assert (torch.ones(4, 4) @ torch.ones(4, 4)).dtype is torch.float32
+            assert (a.double() @ a.double()).dtype is torch.float64
+            assert torch.logsumexp(a.half(), 0).dtype is torch.float32
+            assert torch.linalg.vector_norm(a.half()).dtype is torch.float32
+            assert torch.addcmul(a.half(), a, a.half()).dtype is torch.float32
+            assert torch.nn.functional.interpolate(a.half()[None, None], scale_factor=2, mode="bilinear").dtype is torch.float32
+            lstm = torch.nn.LSTM(4, 3).cuda()
+            assert lstm(a[None])[0].dtype is torch.float16
+            with pytest.raises(RuntimeError, match="unsafe to autocast"):
+                torch.nn.functional.binary_cross_entropy(a * 0.5, a)
+            torch.nn.functional.binary_cross_entropy_with_logits(a, a)
+
+
+def test_tensors_that_autograd_makes_are_where_their_op_was():
+    class Halves(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2].clone(), x[2:].clone()
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return torch.cat([first, second])  # one of them is made of zeros
+
+    with tensor_workbench.capture(gpus=2) as c:
+        here, there = (torch.ones(4, 3, device=d, requires_grad=True) for d in ("cuda:0", "cuda:1"))
+        for x in (there, here, there):
+            x.unbind(0)[1].sum().backward()           # gradients of unused results
+            Halves.apply(x)[0].sum().backward()
+            x.split(2)[1].sum().backward()
+            x[1:3].sum().backward()                   # a gradient that is written into zeros
+            x.sort(0)[0][0].sum().backward()
+            x.expand(2, 4, 3).select(0, 1).sum().backward()
+            torch.autograd.grad(x.pow(2).sum(), x, create_graph=True)[0].sum().backward()
+            assert x.grad.device == x.device
+        lstm = torch.nn.LSTM(3, 5, 2).cuda(1)
+        lstm(there[None])[1][0].sum().backward()      # the output is unused
+        assert {p.grad.device for p in lstm.parameters()} == {torch.device("cuda:1")}
+    assert not c.mismatches, c.summary()
+
+
 def test_ops_of_other_threads_are_recorded():
     with tensor_workbench.capture() as c:
         def work():
@@ -206,6 +289,27 @@ def test_ops_of_other_threads_are_recorded():
         thread.start()
         thread.join()
     assert [m.function for m in c.mismatches] == ["work"]
+
+
+def test_an_executors_threads_are_recorded():
+    with tensor_workbench.capture() as c:
+        def work(i):
+            return (torch.ones(2, device="cuda") * i + torch.ones(2)).device
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(work, range(6))) == [torch.device("cuda:0")] * 6
+    assert [(m.function, m.count) for m in c.mismatches] == [("work", 6)]
+
+
+def test_batches_of_loader_workers_are_on_the_cpu_and_a_note_says_that_their_ops_are_missing():
+    data = torch.utils.data.TensorDataset(torch.arange(8.0))
+    with tensor_workbench.capture() as c:
+        for workers in (0, 1):
+            for batch, in torch.utils.data.DataLoader(data, batch_size=4, num_workers=workers, pin_memory=True):
+                assert batch.device == torch.device("cpu") and batch.is_pinned()
+                batch.cuda(non_blocking=True) + batch
+    assert [m.count for m in c.mismatches] == [4]
+    assert set(c.results.notes) == {"loader-workers"}
 
 
 def test_data_parallel_copies_between_gpus():
@@ -229,6 +333,29 @@ def test_sparse_tensors_have_claims():
         assert not c.mismatches
         sparse @ torch.ones(3, 2)
     assert len(c.mismatches) == 1
+
+
+def test_sparse_gradients_and_layouts_have_claims():
+    with tensor_workbench.capture() as c:
+        table = torch.nn.Embedding(5, 3, sparse=True).cuda()
+        optimizer = torch.optim.SparseAdam(table.parameters())
+        table(torch.tensor([1, 2], device="cuda")).sum().backward()
+        assert table.weight.grad.is_sparse and table.weight.grad.is_cuda
+        optimizer.step()
+        built = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device="cuda")
+        assert built.is_cuda and built.coalesce().values().is_cuda and built.to_dense().is_cuda
+        rows = torch.eye(3, device="cuda").to_sparse_csr()
+        assert rows.is_cuda and (rows @ torch.ones(3, 2, device="cuda")).is_cuda
+    assert not c.mismatches, c.summary()
+
+
+def test_copies_and_pickles_of_a_tensor_keep_its_claim():
+    with tensor_workbench.capture():
+        t = torch.ones(2, device="cuda")
+        assert copy.copy(t).is_cuda and copy.deepcopy(t).is_cuda
+        assert pickle.loads(pickle.dumps(t)).is_cuda
+        layer = pickle.loads(pickle.dumps(torch.nn.Linear(2, 2).cuda()))
+        assert layer.weight.is_cuda and copy.deepcopy(layer).bias.is_cuda
 
 
 def test_saved_tensors_keep_their_claims(tmp_path):
@@ -277,6 +404,14 @@ def test_a_fake_capture_computes_nothing_and_says_what_it_assumed(path):
     assert [m.op for m in c.mismatches] == ["aten::add"]
     assert set(c.results.notes) == {"fake-item", "fake-size"}
     assert lines(path)[0]["fake"] is True
+
+
+@pytest.mark.skipif(TORCH < (2, 6), reason="older versions cannot compile for this version of Python, or have no force_eager")
+def test_what_was_compiled_before_the_capture_runs_eagerly():
+    compiled = torch.compile(lambda x: x + torch.ones(2))
+    with tensor_workbench.capture() as c:
+        compiled(torch.ones(2, device="cuda"))
+    assert [m.op for m in c.mismatches] == ["aten::add"]
 
 
 @pytest.mark.skipif(TORCH < (2, 0), reason="torch.compile came with torch 2.0")

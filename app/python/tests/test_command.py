@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.path.dirname(HERE), "OMP_NUM_THREADS": "1"}
 
@@ -27,7 +29,7 @@ def test_a_script_that_raises_or_exits_leaves_its_capture(run_capture):
     assert code == 1 and "ValueError: broken" in err and "script.py" in err
     assert records[-1] == {**records[-1], "status": "failed", "message": "ValueError: broken", "ops": 1}
     code, records, _, err = run_capture("import sys, torch\ntorch.ones(2)\nsys.exit(7)\n")
-    assert code == 1 and records[-1]["status"] == "failed" and "7" in records[-1]["message"]
+    assert code == 1 and records[-1]["status"] == "failed" and "7" in records[-1]["message"] and "ended with exit code 7." in err
 
 
 def test_usage_and_files_have_exit_codes(tmp_path):
@@ -42,6 +44,7 @@ def test_usage_and_files_have_exit_codes(tmp_path):
     assert code("--gpus", "0", str(script))[0] == 2
     assert code("--steps", "5:2", str(script))[0] == 2
     assert code("missing.py") == (4, "tensor_workbench: cannot read missing.py: No such file or directory.\n")
+    assert code("-o", str(script), str(script))[0] == 2 and script.read_text() == "pass\n"
     script.write_text("def\n")
     assert code(str(script))[0] == 4
     script.write_text("pass\n")
@@ -69,9 +72,10 @@ while True:
 """
 
 
-def test_an_interrupt_keeps_what_was_captured(tmp_path):
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_captured(interrupt, tmp_path):
     process, out = started(tmp_path, ENDLESS)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(interrupt)
     process.communicate()
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert process.returncode == 130
@@ -87,18 +91,62 @@ def test_a_killed_script_leaves_all_lines_up_to_there(tmp_path):
     assert records[-1]["kind"] == "op"
 
 
-def test_a_forked_child_does_not_write_to_the_capture(run_capture):
-    code, records, _, err = run_capture("""
-        import os, torch
+def test_a_forked_child_runs_on_without_the_capture(run_capture):
+    code, records, out, err = run_capture("""
+        import os, sys, torch
         child = os.fork()
         torch.ones(2)
         if not child:
             torch.zeros(3)
-            os._exit(0)
-        os.waitpid(child, 0)
+            print("child")
+            sys.exit(7)
+        print(os.waitpid(child, 0)[1] >> 8)
     """)
-    assert code == 0, err
+    assert (code, out) == (0, "child\n7\n"), err
+    assert err.count("Capture saved") == 1
     assert [record["op"] for record in records if record.get("kind") == "op"] == ["aten::ones"]
+    assert [record["code"] for record in records if record.get("kind") == "note"] == ["processes"]
+
+
+def test_a_child_process_ends_as_its_program_says(run_capture):
+    code, records, out, err = run_capture("""
+        import multiprocessing, signal, time, torch
+
+        def work(queue):
+            queue.put(torch.ones(2).sum().item())
+            if queue.get() == "wait":
+                time.sleep(600)
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            there = context.SimpleQueue()
+            process = context.Process(target=work, args=(there,))
+            process.start()
+            print(there.get())
+            there.put("wait")
+            process.terminate()
+            process.join()
+            print(process.exitcode == -signal.SIGTERM)
+    """)
+    assert (code, out) == (0, "2.0\nTrue\n"), err
+    assert [record["code"] for record in records if record.get("kind") == "note"] == ["processes"]
+
+
+def test_a_script_ends_when_its_threads_do(run_capture):
+    code, records, out, err = run_capture("""
+        import threading, torch
+        go = threading.Event()
+
+        def work():
+            go.wait()
+            torch.ones(2, device="cuda") + torch.ones(2)
+            print("done")
+
+        threading.Thread(target=work).start()
+        threading.Timer(0, go.set).start()
+    """)
+    assert (code, out) == (0, "done\n"), err
+    assert records[-1]["mismatches"] == 1
 
 
 def test_without_torch_there_is_a_sentence(tmp_path):
