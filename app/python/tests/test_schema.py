@@ -7,6 +7,7 @@ import runpy
 import pytest
 
 import tensor_workbench
+from test_planted_faults import SCRIPTS
 
 HERE = os.path.dirname(__file__)
 SCHEMA = os.path.join(HERE, "..", "..", "..", "resources", "schema", "capture.schema.json")
@@ -24,12 +25,12 @@ def validator():
         for kind, definition in schema["$defs"].items()}
 
 
-@pytest.mark.parametrize("name", ["five_faults.py", "packed_lstm.py", "average_of_weights.py"])
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
 def test_lines_are_valid_and_ids_are_known(name, validator, tmp_path, monkeypatch):
     whole, by_kind = validator
     monkeypatch.chdir(tmp_path)
     with tensor_workbench.capture("run.twbcap"):
-        runpy.run_path(os.path.join(HERE, "scripts", name), run_name="__main__")
+        runpy.run_path(SCRIPTS[name], run_name="__main__")
     known = {"location": {0}, "module": set(), "tensor": {0}, "op": set(), "mismatch": set()}
     with open("run.twbcap") as file:
         for number, text in enumerate(file):
