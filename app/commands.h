@@ -21,5 +21,7 @@ void addReportCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
 void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);
+/// The process becomes Python's, whose exit code the command has.
+void addCaptureCommand(CLI::App& app);
 
 } // namespace twb

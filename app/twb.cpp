@@ -18,12 +18,16 @@ using namespace twb;
 namespace {
 
 /// The arguments, last first, as CLI11 takes them. If the command already has a file, CLI11 passes arguments
-/// after "--" to the main program, so these are written as paths.
+/// after "--" to the main program, so these are written as paths. Those of `capture` are a script's own.
 std::vector<std::string> argumentsOf(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> out;
     bool onlyFiles = false;
     for (int i = 1; i < argc; ++i) {
         std::string argument = argv[i];
+        if (argc > 1 && argv[1] == std::string_view("capture")) {
+            out.push_back(std::move(argument));
+            continue;
+        }
         if (!onlyFiles && argument == "--") {
             onlyFiles = true;
             continue;
@@ -61,6 +65,7 @@ int main(int argc, char** argv) {
         addReportCommand(app, exit);
         addImportCommand(app, exit);
         addExportCommand(app, exit);
+        addCaptureCommand(app);
         addDevicesCommand(app, exit);
         addCalibrateCommand(app, exit);
         addOpsCommand(app, exit);

@@ -42,4 +42,13 @@ fs::path resourceFolder() {
                                            installed.string(), TWB_SOURCE_RESOURCES));
 }
 
+fs::path pythonPackageFolder() {
+    const fs::path folder = installedBesideProgram() / "python";
+    std::error_code ignored;
+    if (fs::is_regular_file(folder / "tensor_workbench" / "__main__.py", ignored)) return folder;
+    throw Error(ErrorCode::io,
+                fmt::format("the Python package of Tensor Workbench is not in \"{}\"; install it again",
+                            folder.string()));
+}
+
 } // namespace twb

@@ -16,6 +16,18 @@
 
 namespace twb::test {
 
+/// Debian's python3-torch goes with Debian's own interpreter.
+inline QString debiansPython() { return QStringLiteral("/usr/bin/python3"); }
+inline bool hasTorch() {
+    static const bool has = [] {
+        QProcess process;
+        process.start(debiansPython(), {QStringLiteral("-c"), QStringLiteral("import torch, numpy")});
+        return process.waitForFinished(120000) && process.exitStatus() == QProcess::NormalExit &&
+               process.exitCode() == 0;
+    }();
+    return has;
+}
+
 /// The exit of a run of the program.
 struct Ended {
     int exit = -1; ///< -1: crash or timeout

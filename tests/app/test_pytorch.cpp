@@ -17,8 +17,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kExamples = fs::path(TWB_SOURCE_DIR) / "resources/examples";
-/// Debian's python3-torch goes with Debian's own interpreter.
-const QString kPython = QStringLiteral("/usr/bin/python3");
 
 QStringList exampleNames() {
     return QDir(QString::fromStdString(kExamples.string()))
@@ -69,15 +67,9 @@ class TestPyTorch : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase() {
-        QProcess process;
-        process.start(kPython, {QStringLiteral("-c"), QStringLiteral("import torch, numpy")});
-        m_hasTorch = Program::wait(process).exit == 0;
-    }
-
     /// Every example is exported and runs under PyTorch with cuda:0 mapped to cpu, all in one interpreter.
     void everyExampleGivesTheSameValues() {
-        if (!m_hasTorch) QSKIP("skipped: PyTorch is not installed (Debian: python3-torch)");
+        if (!hasTorch()) QSKIP("skipped: PyTorch is not installed (Debian: python3-torch)");
         const Program twb;
         fs::copy(kExamples, twb.fsPath(QStringLiteral("examples")), fs::copy_options::recursive);
         QByteArray script = "import importlib.util, os\n";
@@ -99,7 +91,7 @@ private Q_SLOTS:
         twb.write(QStringLiteral("all.py"), script);
         QProcess python;
         python.setWorkingDirectory(QFileInfo(twb.file(QStringLiteral("all.py"))).path());
-        python.start(kPython, {QStringLiteral("all.py")});
+        python.start(debiansPython(), {QStringLiteral("all.py")});
         const Ended ran = Program::wait(python, 120000);
         QVERIFY2(ran.exit == 0, qPrintable(ran.err));
         // Contains every example and lesson that the window offers.
@@ -272,9 +264,6 @@ private Q_SLOTS:
                  qPrintable(ended.err));
         QVERIFY(!twb.exists(QStringLiteral("g.py")));
     }
-
-private:
-    bool m_hasTorch = false;
 };
 
 TWB_TEST_MAIN(TestPyTorch)

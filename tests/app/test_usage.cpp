@@ -92,6 +92,12 @@ private Q_SLOTS:
             ++calls;
             QProcess process;
             process.setWorkingDirectory(twb.file("examples"));
+            if (lines[i].contains("twb capture ")) {
+                if (!hasTorch()) continue;
+                QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+                environment.insert("PATH", "/usr/bin:" + environment.value("PATH"));
+                process.setProcessEnvironment(environment);
+            }
             process.start(
                 Program::path(),
                 QProcess::splitCommand(lines[i].section('#', 0, 0).remove('\'')).mid(isShown ? 2 : 1));
