@@ -433,7 +433,7 @@ def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale
 
 
 def rotary_embedding(x, cos, sin, positions, interleaved, heads, dims):
-    """Turns pairs of features by their position's angles."""
+    """Rotates pairs of features by the angles of their positions."""
     is_flat = x.dim() == 3
     y = x.reshape(x.shape[0], x.shape[1], heads, -1) if is_flat else x.transpose(1, 2)
     dims = dims or y.shape[-1]
@@ -458,7 +458,7 @@ def dft(x, n, axis, inverse, onesided, is_complex):
 
 
 def stft(signal, step, window, length, onesided):
-    """Fourier transforms of frames of a signal, each faded by the window."""
+    """The short-time Fourier transform: one transform per frame, which is multiplied by the window first."""
     length = int(length if length is not None else window.numel())
     dtype = signal.dtype
     if dtype != torch.float64:
@@ -473,7 +473,7 @@ def stft(signal, step, window, length, onesided):
 
 
 def adagrad(r, t, tensors, norm_coefficient, decay_factor, epsilon):
-    """Steps by gradients over the root of their squares so far."""
+    """One Adagrad step; returns the new tensors and the new sums of squared gradients."""
     n = len(tensors) // 3
     xs, hs = [], []
     for x, g, h in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:]):
@@ -485,7 +485,7 @@ def adagrad(r, t, tensors, norm_coefficient, decay_factor, epsilon):
 
 
 def adam(r, t, tensors, norm_coefficient, alpha, beta, epsilon, norm_coefficient_post):
-    """Steps by running means of gradients over the root of those of their squares."""
+    """One Adam step; returns the new tensors and the new means of gradients and of squared gradients."""
     n = len(tensors) // 4
     xs, vs, hs = [], [], []
     for x, g, v, h in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:3 * n], tensors[3 * n:]):
@@ -500,7 +500,7 @@ def adam(r, t, tensors, norm_coefficient, alpha, beta, epsilon, norm_coefficient
 
 
 def momentum(r, t, tensors, norm_coefficient, alpha, beta, mode):
-    """Steps by a running sum of gradients."""
+    """One momentum step; returns the new tensors and the new momenta."""
     n = len(tensors) // 3
     xs, vs = [], []
     for x, g, v in zip(tensors[:n], tensors[n:2 * n], tensors[2 * n:]):
