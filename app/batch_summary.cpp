@@ -230,7 +230,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
         cells.insert(cells.end(), row.member.values.begin(), row.member.values.end());
         const bool ran = row.iterations > 0;
         const double each = ran ? row.clockMs * 1e6 / static_cast<double>(row.iterations) : 0;
-        cells.push_back(row.status + (row.skipped ? ", was there" : ""));
+        cells.push_back(row.status + (row.skipped ? " earlier" : ""));
         cells.push_back(ran ? std::to_string(row.iterations) : "–");
         cells.push_back(ran ? formatMs(each) : "–");
         cells.push_back(ran ? formatMs(row.transferMs * 1e6) : "–");

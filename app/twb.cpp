@@ -48,13 +48,12 @@ int main(int argc, char** argv) {
     endWithParent();
     ExitCode exit = ExitCode::fine;
     try {
-        CLI::App app{"Checks and runs graphs of tensors on lanes, without a display."};
+        CLI::App app{"Checks and runs graphs of tensors that are placed on CPUs and GPUs; needs no display."};
         app.name("twb");
         app.set_version_flag("--version", "twb " TWB_VERSION);
         app.require_subcommand(1);
-        app.footer(
-            "Exit codes: 0 fine, 1 the run failed, 2 wrong usage, 3 the graph has errors, 4 a file cannot be "
-            "read or written,\n5 a required device is missing, 130 cancelled.");
+        app.footer("Exit codes: 0 success, 1 the run failed, 2 wrong usage, 3 the graph has errors, 4 a file "
+                   "cannot be read or written,\n5 a required device is missing, 130 cancelled.");
         addCheckCommand(app, exit);
         addRunCommand(app, exit);
         addBatchCommand(app, exit);

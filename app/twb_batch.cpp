@@ -205,7 +205,7 @@ private:
     void report(const BatchRow& row) {
         ++m_done;
         if (m_options.quiet) return;
-        const std::string how = row.skipped           ? "finished before, skipped"
+        const std::string how = row.skipped           ? "finished earlier, skipped"
                                 : row.message.empty() ? row.status
                                                       : row.status + ": " + row.message;
         printMessage(fmt::format("[{}/{}] {}: {}", m_done, m_rows.size(), row.member.name, how));
@@ -243,7 +243,7 @@ private:
             std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.skipped; });
         const auto failed =
             std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.exitCode != 0; });
-        printResult(fmt::format("{} runs: {} finished now, {} before, {} failed{}\n", m_rows.size(),
+        printResult(fmt::format("{} runs: {} finished now, {} finished earlier, {} failed{}\n", m_rows.size(),
                                 static_cast<std::ptrdiff_t>(rows.size()) - skipped - failed, skipped, failed,
                                 m_cancelled ? fmt::format(", {} not run", m_rows.size() - rows.size()) : ""));
         if (!m_folder.isKept() && !m_options.quiet)

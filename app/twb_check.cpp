@@ -91,8 +91,8 @@ ExitCode check(const CheckOptions& options) {
             if (std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(), hasPrice))
                 figures.insert(from);
             if (analysis.diagnostics.empty())
-                printResult(
-                    fmt::format("{}: fine, {}\n", printable(file), plural(graph.nodes().size(), "node")));
+                printResult(fmt::format("{}: no problems, {}\n", printable(file),
+                                        plural(graph.nodes().size(), "node")));
         } catch (const Error& error) {
             // An unreadable file must not hide the errors of the others.
             if (error.code() == ErrorCode::invalidArgument) throw;

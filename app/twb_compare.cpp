@@ -68,7 +68,7 @@ void addCompareCommand(CLI::App& app, ExitCode& exit) {
     CLI::App* command =
         app.add_subcommand("compare", "Compare two reports; fail with exit code 1 if a limit is exceeded");
     command->add_option("BEFORE", options->before, "A report of `twb run --report` (.json)")->required();
-    command->add_option("AFTER", options->after, "Another report to compare with it")->required();
+    command->add_option("AFTER", options->after, "The report to compare with BEFORE")->required();
     command
         ->add_option("--fail-if-transfer-bytes-grow", options->bytes,
                      "Fail if the transferred bytes grow by more than this")

@@ -78,7 +78,7 @@ void printText(const ProfileLibrary& library) {
         printResult(fmt::format("cuda  simulated: {}\n", problem));
 
     TextTable profiles({left, left, right, right, right, right, left}, 2);
-    profiles.add({"profile", "simulates", "memory", "memory rate", "f32", "link, pinned", "link"});
+    profiles.add({"profile", "hardware", "memory", "memory bandwidth", "f32", "link, pinned", "link"});
     profiles.addRule();
     for (const DeviceProfile& p : library.all())
         profiles.add({p.id, p.name, formatBytes(static_cast<double>(p.memoryBytes)), formatRate(p.memoryGBps),

@@ -97,7 +97,7 @@ ExitCode fix(const FixOptions& options) {
 
 void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
-    CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches at the least predicted time");
+    CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches with the least predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);

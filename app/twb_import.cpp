@@ -46,8 +46,9 @@ void checkDimensions(const OnnxImportOptions& options, const ImportedModel& mode
                     fmt::format("--dim {}={}: no input of {} has a symbolic dimension \"{}\"{}", name, size,
                                 file, name,
                                 !near.empty()   ? near
-                                : names.empty() ? "; all their sizes are given"
-                                                : fmt::format("; there are: {}", fmt::join(names, ", "))));
+                                : names.empty() ? "; the model fixes all sizes of its inputs"
+                                                : fmt::format("; its symbolic dimensions are: {}",
+                                                              fmt::join(names, ", "))));
     }
 }
 

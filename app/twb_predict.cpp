@@ -109,7 +109,7 @@ nlohmann::ordered_json toJson(const Case& each) {
 void print(const std::vector<Case>& cases) {
     using enum TextTable::Align;
     TextTable table({left, right, right, right, right, right, right, left, left});
-    table.add({"on", "iteration", "alone", "compute", "transfer", "launches", "moved", "fits", ""});
+    table.add({"hardware", "iteration", "latency", "compute", "transfer", "launches", "moved", "fits", ""});
     table.addRule();
     for (const Case& each : cases) {
         const Prediction& p = each.prediction;
@@ -146,7 +146,7 @@ void print(const std::vector<Case>& cases) {
     }
     if (longest.size() < first.prediction.criticalPath.size())
         path.add(
-            {fmt::format("… and {} shorter ones", first.prediction.criticalPath.size() - longest.size())});
+            {fmt::format("… and {} shorter steps", first.prediction.criticalPath.size() - longest.size())});
     printResult(path.toString());
     for (const Case& each : cases)
         if (each.plan)

@@ -48,7 +48,7 @@ void WindowScreenshot::addOptions(CLI::App& parser) {
         ->check(CLI::IsMember({"dark", "light"}))
         ->type_name("THEME")
         ->capture_default_str();
-    parser.add_option("--run", m_iterations, "Run this many iterations first")
+    parser.add_option("--run", m_iterations, "Run this many iterations before the picture is taken")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
         ->type_name("N");
     parser.add_option("--select", m_select, "Select this node")->type_name("NODE");

@@ -64,12 +64,12 @@ void checkContent(const fs::path& path, const std::string& role, Content content
                                    path.string(), ending, fs::path(path).replace_extension(".twb").string()));
     if (!fs::is_regular_file(path, failed) || fs::file_size(path, failed) == 0) return;
     if (isProject(path) == (content == Content::project)) return;
-    refuse(
-        content == Content::project
-            ? fmt::format("{} {}: this file is not a project and is not replaced by one; name another file",
-                          role, path.string())
-            : fmt::format("{} {}: this file is a project and is not replaced; name another file", role,
-                          path.string()));
+    refuse(content == Content::project
+               ? fmt::format(
+                     "{} {}: this file is not a project and is not overwritten with one; name another file",
+                     role, path.string())
+               : fmt::format("{} {}: this file is a project and is not overwritten; name another file", role,
+                             path.string()));
 }
 
 } // namespace

@@ -82,7 +82,7 @@ void InputFile::fail(const char* reason) const {
 std::string readFile(const std::filesystem::path& path, std::uint64_t limit) {
     const InputFile file(path);
     if (file.size() > limit)
-        throw Error(ErrorCode::io, fmt::format("{} cannot be read: it has {} bytes, and at most {} are read",
+        throw Error(ErrorCode::io, fmt::format("{} cannot be read: it has {} bytes, but the limit is {}",
                                                path.string(), file.size(), limit));
     std::string bytes(static_cast<std::size_t>(file.size()), '\0');
     bytes.resize(file.readAt(0, bytes.data(), bytes.size())); // the file may have been truncated meanwhile

@@ -62,8 +62,9 @@ void checkFrames(const std::vector<Frame>& frames, const Ids<Frame>& ids, const 
         for (FrameId at = frames[i].parent; at != FrameId::none; ++depth) {
             if (depth > kDeepestNesting)
                 refuse(origin,
-                       fmt::format("frames[{}].parent: the frame lies in itself, or deeper than {} frames", i,
-                                   kDeepestNesting));
+                       fmt::format(
+                           "frames[{}].parent: the frame contains itself or is nested deeper than {} frames",
+                           i, kDeepestNesting));
             at = frames[sorted[ids.indexOf(at)]].parent;
         }
     }
@@ -94,9 +95,10 @@ void checkEdges(const std::vector<Edge>& edges, const Ids<Node>& nodes, const st
         before = last && last->to.node == to.node ? before + 1 : 0;
         if (static_cast<std::size_t>(to.port) > before + kMostOpenInputs)
             refuse(origin,
-                   fmt::format("edges[{}].to names input {} of node {}, which leaves more than {} inputs "
-                               "before it open",
-                               order[k], to.port, value(to.node), kMostOpenInputs));
+                   fmt::format(
+                       "edges[{}].to names input {} of node {}, but more than {} inputs before it are not "
+                       "connected",
+                       order[k], to.port, value(to.node), kMostOpenInputs));
     }
 }
 

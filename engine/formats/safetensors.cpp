@@ -76,7 +76,7 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
     const TensorType type = typeOf(name);
     const TensorType wanted{out.dtype, out.shape};
     if (!(type == wanted) || !out.isDense())
-        refuse(m_path, fmt::format("\"{}\" is {}, but {} was there when the graph was checked", name,
+        refuse(m_path, fmt::format("\"{}\" is now {}, but was {} when the graph was checked", name,
                                    type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(type.byteCount());
     readBytes(name, 0, out.data, bytes);

@@ -104,7 +104,7 @@ private:
     bool value() const {
         if (m_depth == 0) refuse("its header is not a JSON object");
         if (m_depth == 1) refuseTensor("it has no dtype");
-        if (m_inMetadata) refuse(fmt::format("the entry \"{}\" of its metadata is not a text", m_field));
+        if (m_inMetadata) refuse(fmt::format("the entry \"{}\" of its metadata is not a string", m_field));
         if (m_depth == 2 && m_field == "dtype") refuseTensor("it has no dtype");
         if (m_list || (m_depth == 2 && (m_field == "shape" || m_field == "data_offsets")))
             refuseTensor(fmt::format("\"{}\" is not a list of whole numbers", m_field));
@@ -113,8 +113,7 @@ private:
 
     bool deeper() {
         if (++m_depth > kDeepestNesting)
-            refuse(fmt::format("its header has more than {} lists and objects within each other",
-                               kDeepestNesting));
+            refuse(fmt::format("its header is nested more than {} levels deep", kDeepestNesting));
         return true;
     }
 
@@ -131,7 +130,8 @@ private:
         } catch (const Error& error) {
             refuseTensor(error.what());
         }
-        if (!m_header.tensors.emplace(m_tensor, std::move(entry)).second) refuseTensor("it is there twice");
+        if (!m_header.tensors.emplace(m_tensor, std::move(entry)).second)
+            refuseTensor("the header lists it twice");
     }
 
     const std::string& m_origin;

@@ -275,7 +275,7 @@ void Graph::check(const Delta& delta) const {
             if (!parent)
                 refuse(fmt::format("frame {} lies in frame {}, which does not exist", value(frame.id),
                                    value(at)));
-            if (depth > m_frames.size()) refuse(fmt::format("frame {} lies in itself", value(frame.id)));
+            if (depth > m_frames.size()) refuse(fmt::format("frame {} contains itself", value(frame.id)));
             at = parent->parent;
         }
     }

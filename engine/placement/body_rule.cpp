@@ -123,7 +123,7 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
         }
         fine = false;
         add(id, -1,
-            isOurs ? fmt::format("{} has index {}, as {} has; each carried value has one Carried",
+            isOurs ? fmt::format("{} has the same index {} as {}; each carried value needs its own Carried",
                                  quoted(*m_graph.find(id)), index,
                                  labelOf(m_graph, states[static_cast<std::size_t>(index)]->id))
                    : fmt::format("{} has index {}, but {} carries {} values; set its attribute \"carried\"",

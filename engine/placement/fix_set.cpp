@@ -43,7 +43,7 @@ std::vector<Fix> fixesOf(const Graph& before, const Graph& after, const Delta& d
             Fix fix;
             fix.kind = Fix::Kind::removeNode;
             fix.node = change.before->id;
-            fix.title = fmt::format("remove {}, which no consumer needs then", labelOf(before, fix.node));
+            fix.title = fmt::format("remove {}, which then has no consumers", labelOf(before, fix.node));
             removals.push_back(std::move(fix));
         } else if (!change.before) {
             const std::vector<Edge>& readers = after.outgoing(change.after->id);

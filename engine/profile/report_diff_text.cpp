@@ -57,9 +57,9 @@ std::string changes(const char* title, const std::vector<ReportChange>& rows, bo
     TextTable table(withBytes ? std::vector{left, left, left, right, right, right, right, left}
                               : std::vector{left, left, left, right, right, left},
                     2);
-    std::vector<std::string> head{withBytes ? "transfer" : "step", "change", "where"};
-    if (withBytes) head.insert(head.end(), {"bytes", "now"});
-    head.insert(head.end(), {"median", "now", ""});
+    std::vector<std::string> head{withBytes ? "transfer" : "step", "change", "devices"};
+    if (withBytes) head.insert(head.end(), {"bytes before", "after"});
+    head.insert(head.end(), {"median before", "after", ""});
     table.add(head);
     table.addRule();
     std::size_t same = 0;

@@ -173,7 +173,7 @@ std::string predictionsFrom(const Json& profile) {
 }
 
 std::string devicesOf(const Json& report) {
-    Table table({"device", "is", "times are", "predictions from", "planned", "peak"}, 4);
+    Table table({"device", "hardware", "timing", "predictions from", "planned", "peak"}, 4);
     for (const Json& device : report.at("devices")) {
         table.begin();
         table.text(device.at("device"));
@@ -248,7 +248,7 @@ std::string numberOf(const Json& value) {
 
 std::string probesOf(const Json& report) {
     if (!report.contains("probes") || report["probes"].empty()) return {};
-    Table table({"probe", "saw", "type"}, 3);
+    Table table({"probe", "value", "type"}, 3);
     for (const Json& row : report["probes"]) {
         std::string seen = "no elements";
         if (row.contains("value"))
@@ -321,11 +321,11 @@ std::string reportPage(std::string_view json, const std::string& origin) {
         out += section("Findings", findingsOf(report));
         out += section("Graph", scrolled(graphPicture(report)));
         out += section("Devices", devicesOf(report));
-        out += section("Transfers", ledgerOf(report),
-                       "Of peak: the median rate as a share of the link's rate from pinned memory. Overlap: "
-                       "the share of "
-                       "the copies' time in which some step computed. Error: the measured median against the "
-                       "prediction.");
+        out += section(
+            "Transfers", ledgerOf(report),
+            "Of peak: the median rate as a share of the link's rate from pinned memory. Overlap: "
+            "the share of the copies' time in which some step computed. Error: the difference between the "
+            "measured median and the prediction.");
         out += section("Timeline of the last iteration", scrolled(timelinePicture(report)), iteration);
         out += section("Memory in the last iteration", scrolled(memoryPicture(report)),
                        "Bytes of live tensors, computed from the plan and the times of its steps.");

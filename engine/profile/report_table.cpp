@@ -51,7 +51,7 @@ std::string summary(const RunReport& report) {
 
 std::string devices(const RunReport& report, bool color) {
     TextTable table({left, left, left, right, right}, 2);
-    table.add({"device", "is", "times are", "planned", "peak"});
+    table.add({"device", "hardware", "timing", "planned", "peak"});
     table.addRule();
     for (const Device device : report.plan->devices.devices()) {
         const DeviceInfo& info = report.plan->devices.at(device).info();

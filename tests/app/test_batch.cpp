@@ -36,7 +36,7 @@ private Q_SLOTS:
         }
         QCOMPARE(names.size(), 6U);
         QVERIFY(names.contains("a__base.value=1__base.shape=2x3"));
-        QVERIFY(ended.out.contains("6 runs: 6 finished now, 0 before, 0 failed"));
+        QVERIFY(ended.out.contains("6 runs: 6 finished now, 0 finished earlier, 0 failed"));
         QCOMPARE(twb.read("out/summary.csv").count("\r\n"), 7);
         QVERIFY(twb.read("out/summary.csv").contains("\"[2,3]\""));
         for (const QString& left : QDir(twb.file("out")).entryList(QDir::Files))
@@ -49,7 +49,7 @@ private Q_SLOTS:
         twb.save("-odd.twb", smallGraph());
         const Ended ended = twb.run({"batch", "a.twb", "--report", "out", "--", "-odd.twb"});
         QCOMPARE(ended.exit, 0);
-        QVERIFY(ended.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+        QVERIFY(ended.out.contains("2 runs: 2 finished now, 0 finished earlier, 0 failed"));
     }
 
     void oneFailureLeavesTheOthers() {
@@ -85,26 +85,26 @@ private Q_SLOTS:
 
         Ended again = twb.run(call);
         QCOMPARE(again.exit, 3);
-        QCOMPARE(again.err.count("finished before, skipped"), 2);
-        QVERIFY(again.out.contains("4 runs: 0 finished now, 2 before, 2 failed"));
+        QCOMPARE(again.err.count("finished earlier, skipped"), 2);
+        QVERIFY(again.out.contains("4 runs: 0 finished now, 2 finished earlier, 2 failed"));
         QCOMPARE(twb.read("out/a__base.value=1.json"), before);
 
         // A run with another value, another option or another graph counts as a new run.
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
-        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
+        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 finished earlier, 0 failed"));
         again =
             twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3", "--iterations", "2"});
-        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 finished earlier, 0 failed"));
         GraphMaker changed = smallGraph();
         changed.node("Zeros", "more");
         twb.save("a.twb", changed);
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
-        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 before, 0 failed"));
+        QVERIFY(again.out.contains("2 runs: 2 finished now, 0 finished earlier, 0 failed"));
 
         // A truncated report does not count as a finished run.
         twb.write("out/a__base.value=2.json", before.left(before.size() / 2));
         again = twb.run({"batch", "a.twb", "--report", "out", "--set", "base.value=2,3"});
-        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 before, 0 failed"));
+        QVERIFY(again.out.contains("2 runs: 1 finished now, 1 finished earlier, 0 failed"));
     }
 
     void changedDataIsRunAgain() {
@@ -115,9 +115,9 @@ private Q_SLOTS:
         maker.node("Probe", "p", "cpu", {}, {file});
         twb.save("a.twb", maker);
         QCOMPARE(twb.run({"batch", "a.twb", "--report", "out"}).exit, 0);
-        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("0 finished now, 1 before"));
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("0 finished now, 1 finished earlier"));
         twb.saveTensor<float>("in.npy", {3}, {1, 2, 3});
-        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("1 finished now, 0 before"));
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("1 finished now, 0 finished earlier"));
         QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
     }
 
@@ -182,7 +182,7 @@ private Q_SLOTS:
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         const Ended ended = Program::wait(process, 15000);
         QCOMPARE(ended.exit, 130);
-        QVERIFY(ended.out.contains("3 runs: 1 finished now, 0 before, 0 failed, 2 not run"));
+        QVERIFY(ended.out.contains("3 runs: 1 finished now, 0 finished earlier, 0 failed, 2 not run"));
         QVERIFY(!twb.exists("out/b_long.json"));
         QVERIFY(!twb.exists("out/b_long.part"));
         QCOMPARE(twb.json("out/summary.json").at("count"), 1);
@@ -212,7 +212,7 @@ private Q_SLOTS:
         QCOMPARE(twb.json("out/a_long.json").at("status"), "crashed");
         QCOMPARE(twb.json("out/b_quick.json").at("status"), "finished");
         QVERIFY(ended.out.contains("ended by signal 6"));
-        QVERIFY(ended.out.contains("2 runs: 1 finished now, 0 before, 1 failed"));
+        QVERIFY(ended.out.contains("2 runs: 1 finished now, 0 finished earlier, 1 failed"));
     }
 
     void runsEndWithTheBatchThatStartedThem() {

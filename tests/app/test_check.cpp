@@ -13,7 +13,7 @@ private Q_SLOTS:
         twb.save("a.twb", smallGraph());
         const Ended ended = twb.run({"check", "a.twb"});
         QCOMPARE(ended.exit, 0);
-        QCOMPARE(ended.out, "a.twb: fine, 4 nodes\n1 graph, 0 errors, 0 warnings\n");
+        QCOMPARE(ended.out, "a.twb: no problems, 4 nodes\n1 graph, 0 errors, 0 warnings\n");
         QCOMPARE(ended.err, "");
     }
 
@@ -49,7 +49,7 @@ private Q_SLOTS:
         QVERIFY(ended.err.contains("broken.twb"));
         QVERIFY(ended.err.contains("missing.twb"));
         QVERIFY(ended.out.contains("bad.twb: error["));
-        QVERIFY(ended.out.contains("good.twb: fine"));
+        QVERIFY(ended.out.contains("good.twb: no problems"));
         QVERIFY(ended.out.endsWith("4 graphs, 1 error, 0 warnings, 2 not checked\n"));
     }
 
@@ -60,10 +60,10 @@ private Q_SLOTS:
         const Ended ended = twb.run({"check", "a.twb", "--", "-odd.twb", "--json", "run", "a.twb"});
         QCOMPARE(ended.err, "");
         QCOMPARE(ended.exit, 0);
-        QVERIFY(ended.out.contains("a.twb: fine"));
-        QVERIFY(ended.out.contains("-odd.twb: fine"));
-        QVERIFY(ended.out.contains("--json: fine"));
-        QVERIFY(ended.out.contains("run: fine"));
+        QVERIFY(ended.out.contains("a.twb: no problems"));
+        QVERIFY(ended.out.contains("-odd.twb: no problems"));
+        QVERIFY(ended.out.contains("--json: no problems"));
+        QVERIFY(ended.out.contains("run: no problems"));
         QVERIFY(ended.out.endsWith("5 graphs, 0 errors, 0 warnings\n"));
         QCOMPARE(twb.run({"check", "a.twb", "-odd.twb"}).exit, 2);
     }

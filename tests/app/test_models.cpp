@@ -67,7 +67,7 @@ private Q_SLOTS:
                  "mean \"batch\"?\n");
         QVERIFY(!twb.exists("a.twb"));
         const Ended far = twb.run({"import", "a.onnx", "-o", "a.twb", "--dim", "z=3"});
-        QVERIFY2(far.err.endsWith("; there are: batch\n"), qPrintable(far.err));
+        QVERIFY2(far.err.endsWith("; its symbolic dimensions are: batch\n"), qPrintable(far.err));
         const Ended twice =
             twb.run({"import", "a.onnx", "-o", "a.twb", "--dim", "batch=3", "--dim", "batch=4"});
         QCOMPARE(twice.exit, 2);

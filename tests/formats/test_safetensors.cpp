@@ -149,13 +149,13 @@ void TestSafetensors::refusesInvalidFiles_data() {
         "more elements than 64 bits can count");
     row("empty, bytes that overflow", shaped("[0,4611686018427387904]"), "more bytes than 64 bits can count");
     row("many sides", shaped('[' + QByteArray("1,").repeated(64) + "1]"), "more than 64 entries");
-    row("deep", fileOf(R"({"a":{"x":)" + QByteArray(1000, '['), ""), "within each other");
+    row("deep", fileOf(R"({"a":{"x":)" + QByteArray(1000, '['), ""), "nested more than");
     row("there twice",
         fileOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
                ""),
-        "tensor \"a\": it is there twice");
-    row("metadata", fileOf(R"({"__metadata__":{"a":{}}})", ""), "metadata is not a text");
+        "tensor \"a\": the header lists it twice");
+    row("metadata", fileOf(R"({"__metadata__":{"a":{}}})", ""), "metadata is not a string");
     row("beyond the end", fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"),
         "needs 8 bytes, but its data_offsets are [0,8] in 4 bytes of data");
     row("backwards", fileOf(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "1234"),

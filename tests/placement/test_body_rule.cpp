@@ -101,7 +101,7 @@ private Q_SLOTS:
         const NodeId y = twice.g.node("Carried", "y", "cpu", {}, {twice.zero});
         const FrameId frame = twice.g.graph().find(twice.x)->frame;
         const QString same = theError(changed(twice.g.graph(), y, [&](Node& node) { node.frame = frame; }));
-        QVERIFY2(same.contains(QStringLiteral("has index 0, as x has")), qPrintable(same));
+        QVERIFY2(same.contains(QStringLiteral("has the same index 0 as x")), qPrintable(same));
 
         const Counter missing;
         const QString none = theError(changed(missing.g.graph(), missing.loop, [](Node& node) {

@@ -127,7 +127,7 @@ void TestMainFiles::noFileOfTheGraphIsReplaced_data() {
     row("a project over the tensor", "Save as…", "All files", "x.npy", same);
     row("a project over a link to the tensor", "Save as…", "All files", "link.twb", same);
     row("a project over another file", "Save as…", "All files", "notes.twb",
-        "is not a project and is not replaced by one");
+        "is not a project and is not overwritten with one");
     row("a project named as a model", "Save as…", "All files", "new.onnx",
         "must not be named as a .onnx file");
     row("an image over the project", "Export image…", "PNG", "graph.twb", same);

@@ -62,7 +62,7 @@ private Q_SLOTS:
             const Node* node = graph.findByName(unsorted[row].toStdString());
             const NodeRun& run = window->runs().state().nodes.at(node->id);
             QCOMPARE(times[row].isEmpty(), run.ns <= 0);
-            const QString kind = columnOf(table, QStringLiteral("time is"))[row];
+            const QString kind = columnOf(table, QStringLiteral("timing"))[row];
             if (run.ns > 0)
                 QVERIFY2(
                     kind.startsWith(run.modelled ? QStringLiteral("modelled") : QStringLiteral("measured")),

@@ -59,7 +59,7 @@ private Q_SLOTS:
                          qPrintable(QStringLiteral("%1 at %2").arg(table->accessibleName()).arg(width)));
             }
             auto& nodes = *find<QTableView>(*window, "nodeTable");
-            for (const char* head : {"node", "op", "device", "time", "time is"}) {
+            for (const char* head : {"node", "op", "device", "time", "timing"}) {
                 bool isShown = false;
                 for (int column = 0; column < nodes.model()->columnCount(); ++column)
                     isShown = isShown || (!nodes.isColumnHidden(column) &&

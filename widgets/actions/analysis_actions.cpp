@@ -68,10 +68,10 @@ void AnalysisActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
-    })->setToolTip(tr("Finds the fixes that make an iteration fastest, as predicted."));
+    })->setToolTip(tr("Finds the fixes with the least predicted time of an iteration."));
     addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] {
         reviewPlacement();
-    })->setToolTip(tr("Finds the lanes that make an iteration fastest, as predicted. Pinned nodes stay."));
+    })->setToolTip(tr("Finds the lanes with the least predicted time of an iteration. Pinned nodes stay."));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
@@ -177,8 +177,8 @@ void AnalysisActions::showWhatIf() {
         content.title = tr("What if");
         content.sentence = tr(
             "Predicted time of an iteration: this graph, its saved version, and this graph on other GPUs.");
-        content.columns = {tr("on"),       tr("iteration"), tr("alone"), tr("transfers"),
-                           tr("launches"), tr("needs"),     tr("fits")};
+        content.columns = {tr("variant"),  tr("iteration"), tr("latency"), tr("transfers"),
+                           tr("launches"), tr("memory"),    tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
             const auto percent = [&](double part) {
                 return QStringLiteral("%1 %").arg(p.latencyNs > 0 ? qRound(100 * part / p.latencyNs) : 0);
@@ -216,8 +216,10 @@ void AnalysisActions::showWhatIf() {
                 }
             }
         });
-        content.remark =
-            tr("Modelled %1. Transfers and launches are shares of the critical path.").arg(toQt(now.sources));
+        content.remark = tr("Iteration: time per iteration in a long run. Latency: time of a single "
+                            "iteration. Transfers and "
+                            "launches: shares of the latency. Modelled %1.")
+                             .arg(toQt(now.sources));
         ReviewDialog(content, &m_window).exec();
     });
 }

@@ -51,7 +51,7 @@ void ExportActions::exportTorch() {
         exportPyTorch(m_document.graph(), m_document.files().get(), m_document.folder().toStdString(),
                       path.toStdString());
     });
-    if (written) m_editor.say(tr("Written to %1; run it with python3.").arg(QDir::toNativeSeparators(path)));
+    if (written) m_editor.say(tr("Written to %1. Run it with python3.").arg(QDir::toNativeSeparators(path)));
 }
 
 void ExportActions::exportModel() {

@@ -63,19 +63,19 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
             m_editor.attempt(tr("The changes cannot be compared"), [&] {
                 const bool isSaved = QFileInfo::exists(work.path);
                 const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
-                showDifference(
-                    tr("Compare"),
-                    isSaved ? tr("Unsaved changes against the file: added (+), removed (−), changed (~)\n%1")
-                                  .arg(QDir::toNativeSeparators(work.path))
-                            : tr("The graph was never saved. It contains:"),
-                    differenceOf(before, m_recovery->read(work)), &m_window);
+                showDifference(tr("Compare"),
+                               isSaved ? tr("Unsaved changes compared with the file: added (+), removed (−), "
+                                            "changed (~)\n%1")
+                                             .arg(QDir::toNativeSeparators(work.path))
+                                       : tr("The graph was never saved. It contains:"),
+                               differenceOf(before, m_recovery->read(work)), &m_window);
             });
         };
         QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                         tr("Restore the unsaved changes to %1?").arg(work.title), QMessageBox::NoButton,
                         &m_window);
         box.setInformativeText(
-            tr("The program ended before they were saved. The last autosave was on %1.")
+            tr("The program ended before these changes were saved. The last autosave was on %1.")
                 .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
         dress(box, Severity::note);
         QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
@@ -129,7 +129,8 @@ void FileSafety::reload() {
 
 void FileSafety::compareWithFile() {
     m_editor.attempt(tr("The file cannot be read"), [this] {
-        showDifference(tr("Compare"), tr("The file against this window: added (+), removed (−), changed (~)"),
+        showDifference(tr("Compare"),
+                       tr("The file compared with this window: added (+), removed (−), changed (~)"),
                        differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), &m_window);
     });
 }

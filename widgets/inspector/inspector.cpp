@@ -307,9 +307,8 @@ void Inspector::showEdge(const Edge& edge) {
     m_title->setText(QStringLiteral("%1 → %2").arg(nameOf(edge.from.node), nameOf(edge.to.node)));
     const Node* consumer = graph.find(edge.to.node);
     const Op* op = consumer ? findOp(consumer->op) : nullptr;
-    m_doc->setText(
-        op ? tr("An edge into input %1 of %2").arg(toQt(op->inputAt(edge.to.port).name), toQt(op->name))
-           : tr("An edge"));
+    m_doc->setText(op ? tr("Edge to input %1 of %2").arg(toQt(op->inputAt(edge.to.port).name), toQt(op->name))
+                      : tr("Edge"));
 }
 
 void Inspector::showMany() {
@@ -415,7 +414,7 @@ void Inspector::refreshFigures() {
         const std::optional<TensorType>& type = m_document.analysis().typeOf(selection.edge->from);
         std::vector<FactRows::Row> rows{{tr("tensor"), type ? toQt(type->toString()) : tr("unknown")}};
         if (found == m_runs.state().edges.end())
-            rows.push_back({tr("copies"), tr("no transfer: same lane")});
+            rows.push_back({tr("transfer"), tr("none: both ends are on one device")});
         else {
             const EdgeRun& run = found->second;
             const QString known = priceKind(run.predicted, run.modelled);
@@ -482,18 +481,18 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     // A Probe that was added after the run shows the tensor, too.
     const std::optional<Tensor> seen = isProbe ? m_runs.tensor(*source) : std::nullopt;
     if (node.disabled)
-        rows.push_back({tr("computed"), tr("no (disabled)")});
+        rows.push_back({tr("state"), tr("disabled")});
     else if (seen)
         rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
     else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
-        rows.push_back({tr("computed"), tr("not run yet")});
+        rows.push_back({tr("state"), tr("not run yet")});
     else if (run->second.state != StepState::done && run->second.state != StepState::running)
-        rows.push_back({tr("computed"), toQt(name(run->second.state))});
+        rows.push_back({tr("state"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)
-        rows.push_back({tr("computed"), tr("in this iteration")}); // its times are not known yet
+        rows.push_back({tr("state"), tr("computed in this iteration")}); // its times are not known yet
     else
         rows.push_back(
-            {tr("computed"),
+            {tr("time"),
              (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
                  (run->second.once ? tr(", once") : QString())});
     if (m_runs.isComputedAgain({node.id, 0}))

@@ -23,7 +23,7 @@ enum class Column { node, when, device, state };
 } // namespace
 
 BreakpointModel::BreakpointModel(Document& document, const RunController& runs, QObject* parent)
-    : RowsModel(document, {tr("node"), tr("stops"), tr("device"), tr("now")}, parent), m_editable(document),
+    : RowsModel(document, {tr("node"), tr("stops"), tr("device"), tr("state")}, parent), m_editable(document),
       m_runs(runs) {}
 
 std::vector<NodeBreakpoint> BreakpointModel::read() const { return allBreakpoints(m_document.graph()); }

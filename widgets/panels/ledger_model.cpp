@@ -57,9 +57,9 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "predicted ms"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Time of one copy, from the profile of the lane's hardware"), 96},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "error"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Measured median against the prediction"), 60},
-    {QT_TRANSLATE_NOOP("twb::LedgerModel", "times are"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Measured, or modelled from a profile"), 84},
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Difference between the measured median and the prediction"), 60},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "timing"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Times are measured, or modelled from a profile"), 84},
 }};
 
 QString noFigure() { return QStringLiteral("–"); }

@@ -89,7 +89,7 @@ QModelIndex indexOf(const QTableView& table, int row) {
 
 NodeTableModel::NodeTableModel(const Document& document, const RunController& runs, QObject* parent)
     : RowsModel(document,
-                {tr("node"), tr("op"), tr("device"), tr("time"), tr("share"), tr("time is"), tr("output"),
+                {tr("node"), tr("op"), tr("device"), tr("time"), tr("share"), tr("timing"), tr("output"),
                  tr("inputs")},
                 parent),
       m_runs(runs) {}
@@ -157,7 +157,7 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
 
 EdgeTableModel::EdgeTableModel(const Document& document, const RunController& runs, QObject* parent)
     : RowsModel(document,
-                {tr("from"), tr("to"), tr("input"), tr("tensor"), tr("crosses"), tr("copy"), tr("time is")},
+                {tr("from"), tr("to"), tr("input"), tr("tensor"), tr("transfer"), tr("time"), tr("timing")},
                 parent),
       m_runs(runs) {}
 

@@ -217,13 +217,13 @@ void TransfersPanel::refreshSums() {
         // Copies overlap with kernels and with each other, so their times may add up to more than the
         // iteration.
         if (iteration > 0)
-            rows.push_back({tr("time of copies / iteration"),
+            rows.push_back({tr("share of the iteration"),
                             QStringLiteral("%1 %").arg(QString::number(100 * ns / iteration, 'f', 0))});
     }
     if (predictedNs > 0 && ns > 0 && result) {
         const auto off = qRound(100 * (ns / predictedNs - 1));
         rows.push_back(
-            {tr("against the prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
+            {tr("vs. prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
     }
     // In a small panel, the legend's rows have priority.
     const bool isLow = height() < kRoomForSums;

@@ -140,9 +140,10 @@ private:
 
     void inputs() {
         if (m_op.name == "LinearClassifier" && !m_use.facts.attributes.has("classlabels_ints"))
-            misfit("ONNX counts its scores by its class labels; set the attribute classlabels_ints");
+            misfit("ONNX takes the number of its scores from its class labels; set the attribute "
+                   "classlabels_ints");
         if (m_op.name == "MeanVarianceNormalization" && m_use.inputs[0] != DType::f32)
-            misfit("ONNX defines it by functions of f32; cast to f32 before it, and back behind it");
+            misfit("ONNX defines it for f32 only; cast its input to f32 and its output back");
         const std::size_t ports = std::max(m_op.inputs.size(), m_use.inputs.size());
         for (std::size_t port = 0; port < ports; ++port) {
             const PortSpec& spec = m_op.inputAt(static_cast<int>(port));
@@ -174,8 +175,8 @@ private:
             const bool isNorm = m_op.name == "BatchNormalization";
             const bool all = isNorm && m_use.facts.attributes.flag("training_mode");
             if (isNorm && !all && port > 0 && m_use.read[port])
-                misfit("ONNX has its mean and variance as outputs in training_mode only; read its inputs "
-                       "instead");
+                misfit("in ONNX, it has the outputs mean and variance in training_mode only; read its inputs "
+                       "mean and variance instead");
             const bool named =
                 m_use.read[port] || (parameter && (all || parameter->GetOption() != OpSchema::Optional));
             m_form.outputs.push_back(named);
