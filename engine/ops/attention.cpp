@@ -41,9 +41,10 @@ void inferAttention(InferContext& ctx) {
     for (int port : {0, 1, 2}) {
         const Shape& shape = ctx.input(port)->shape;
         if (shape.rank() != ctx.input(0)->shape.rank() || (shape.rank() != 3 && shape.rank() != 4))
-            ctx.fail("shape-mismatch", port,
-                     fmt::format("{} must have three or four axes as the others have, but has size {}",
-                                 ctx.op().inputAt(port).argument, shape.toTorchString()));
+            ctx.fail(
+                "shape-mismatch", port,
+                fmt::format("{} must have as many axes as the other inputs, three or four, but has size {}",
+                            ctx.op().inputAt(port).argument, shape.toTorchString()));
     }
     const Shape& q = ctx.input(0)->shape;
     const Shape& k = ctx.input(1)->shape;
@@ -60,11 +61,11 @@ void inferAttention(InferContext& ctx) {
     const Heads value = headsOf(v, ctx.attributes(), "kv_num_heads", 2);
     if (!meets(k[0], s.batch) || !meets(key.size, s.size))
         ctx.fail("shape-mismatch", 1,
-                 fmt::format("query of size {} and key of size {} do not fit together", q.toTorchString(),
+                 fmt::format("query of size {} and key of size {} do not match", q.toTorchString(),
                              k.toTorchString()));
     if (!meets(v[0], s.batch) || !meets(value.length, s.keys) || !meets(value.count, s.keyHeads))
         ctx.fail("shape-mismatch", 2,
-                 fmt::format("key of size {} and value of size {} do not fit together", k.toTorchString(),
+                 fmt::format("key of size {} and value of size {} do not match", k.toTorchString(),
                              v.toTorchString()));
     if (s.queryHeads != kUnknownDim && s.keyHeads != kUnknownDim &&
         (s.keyHeads == 0 ? s.queryHeads != 0 : s.queryHeads % s.keyHeads != 0))
@@ -340,8 +341,7 @@ Heads headsOf(const Shape& shape, const Attributes& attributes, const char* attr
     if (count < 1)
         throw InferError(
             "attribute", -1,
-            fmt::format("inputs of three axes need the attribute \"{}\", the number of their heads",
-                        attribute));
+            fmt::format("inputs with three axes need the attribute \"{}\", the number of heads", attribute));
     if (shape[2] == kUnknownDim) return {count, kUnknownDim, shape[1]};
     if (shape[2] % count != 0)
         throw InferError(
@@ -366,24 +366,24 @@ void addAttention(std::vector<Op>& table) {
                          port("present_value", "", kFloats, "T2"),
                          port("qk_matmul_output", "", kFloats, "T1")};
     for (std::size_t i = 1; i < attention.outputs.size(); ++i) attention.outputs[i].optional = true;
-    AttributeSpec scale = numberAttribute("scale", 1, "Factor of the scores; absent: 1 / √ of a head's size");
+    AttributeSpec scale = numberAttribute("scale", 1, "Factor of the scores; absent: 1 / √(head size)");
     scale.defaultValue.reset();
-    AttributeSpec mode =
-        integerAttribute("qk_matmul_output_mode", 0,
-                         "Content of qk_matmul_output: 0 scores, 1 capped scores, 2 capped and masked "
-                         "scores, 3 output of softmax");
+    AttributeSpec mode = integerAttribute("qk_matmul_output_mode", 0,
+                                          "Content of qk_matmul_output: 0: scores; 1: capped scores; 2: "
+                                          "capped and masked scores; 3: softmax output");
     mode.minimum = 0;
     mode.maximum = 3;
     AttributeSpec cap = numberAttribute("softcap", 0, "Bound that scores approach, by tanh; 0: none");
     cap.minimum = 0;
     attention.attributes = {
         flagAttribute("is_causal", false, "Hide later keys from earlier queries"),
-        countAttribute("q_num_heads", "Heads of Q, where it has three axes"),
-        countAttribute("kv_num_heads", "Heads of K and V, where they have three axes"),
+        countAttribute("q_num_heads", "Number of heads of Q if it has three axes"),
+        countAttribute("kv_num_heads", "Number of heads of K and V if they have three axes"),
         std::move(mode),
         std::move(scale),
         std::move(cap),
-        countAttribute("softmax_precision", "ONNX's number of the dtype of the softmax; here at least f32")};
+        countAttribute("softmax_precision",
+                       "ONNX's code of the dtype used by the softmax; at least f32 is used")};
     attention.tolerance = {1e-4, 1e-5};
     attention.infer = inferAttention;
     attention.cost = attentionCost;

@@ -18,8 +18,8 @@ constexpr std::int64_t kMostResults = 4096;
 Shape either(const InferContext& ctx, int port, const Shape& a, const Shape& b) {
     if (a.rank() != b.rank())
         ctx.fail("shape-mismatch", port,
-                 fmt::format("the then branch gives {} dimensions and the else branch {} ({} and {}); both "
-                             "must give as many",
+                 fmt::format("the then branch returns {} dimensions and the else branch {} ({} and {}); both "
+                             "must return the same number",
                              a.rank(), b.rank(), a.toTorchString(), b.toTorchString()));
     Shape out = a;
     for (int axis = 0; axis < a.rank(); ++axis)
@@ -34,8 +34,8 @@ void checkResults(const InferContext& ctx, int first, std::int64_t wanted) {
             ctx.fail("missing-input", port, fmt::format("result {} is not connected", port - first));
     if (given != wanted)
         ctx.fail("missing-input", -1,
-                 fmt::format("{} with num_outputs {} takes {} results, but {} are connected", ctx.op().name,
-                             ctx.attributes().integer("num_outputs"), wanted, given));
+                 fmt::format("{} with num_outputs {} needs {} results of its body, but {} are connected",
+                             ctx.op().name, ctx.attributes().integer("num_outputs"), wanted, given));
 }
 
 void inferIf(InferContext& ctx) {
@@ -46,11 +46,12 @@ void inferIf(InferContext& ctx) {
         const TensorType& then = *ctx.input(1 + i);
         const TensorType& other = *ctx.input(otherPort);
         if (then.dtype != other.dtype)
-            throw InferError("dtype-mismatch", otherPort,
-                             fmt::format("the then branch gives {} and the else branch {}; both must give "
-                                         "the same dtype",
-                                         torchScalarName(then.dtype), torchScalarName(other.dtype)),
-                             then.dtype);
+            throw InferError(
+                "dtype-mismatch", otherPort,
+                fmt::format(
+                    "the then branch returns {} and the else branch {}; both must return the same dtype",
+                    torchScalarName(then.dtype), torchScalarName(other.dtype)),
+                then.dtype);
         ctx.output(i, {then.dtype, either(ctx, otherPort, then.shape, other.shape)});
     }
 }
@@ -186,7 +187,7 @@ void addControlFlow(std::vector<Op>& table) {
     PortSpec cond = hostScalar("cond", kBool);
     cond.optional = false;
     branch.inputs = {cond, variadicPort("results", "", kAll)};
-    branch.attributes.push_back(flagAttribute("cond", true, "Unused: the input must be connected"));
+    branch.attributes.push_back(flagAttribute("cond", true, "Not used: the input must be connected"));
     branch.infer = inferIf;
     table.push_back(std::move(branch));
 
@@ -205,7 +206,7 @@ void addControlFlow(std::vector<Op>& table) {
     loop.attributes.push_back(
         flagAttribute("cond", true, "Whether the first iteration runs if cond is not connected"));
     loop.attributes.push_back(
-        flagAttribute("cond_out", true, "Whether the next iteration runs if the body gives no condition"));
+        flagAttribute("cond_out", true, "Whether the next iteration runs if the body returns no condition"));
     loop.attributes.push_back(carriedCount("Number of carried results; the others are stacked"));
     loop.infer = inferLoop;
     table.push_back(std::move(loop));

@@ -208,7 +208,8 @@ void convTransposeKernel(const KernelContext& ctx) {
 
 AttributeSpec groupAttribute() {
     AttributeSpec spec = integerAttribute(
-        "group", 1, "Number of groups of channels; each group of results sees its own inputs only");
+        "group", 1,
+        "Number of groups of channels; each group of output channels reads its own input channels only");
     spec.minimum = 1;
     spec.maximum = static_cast<double>(kMaxWindowSize);
     return spec;
@@ -366,17 +367,18 @@ void addConvolutions(std::vector<Op>& table) {
     conv.kernel = convKernel;
     table.push_back(std::move(conv));
 
-    Op transpose = makeConvolution("ConvTranspose", 22,
-                                   "The transpose of a convolution: spreads each element over a window",
-                                   "Y = Wᵀ ∗ X + B");
+    Op transpose = makeConvolution(
+        "ConvTranspose", 22, "Transposed convolution: adds each element, weighted, to a window of the result",
+        "Y = Wᵀ ∗ X + B");
     transpose.inputs = {port("X", "input", kFloats, "T"), port("W", "weight", kFloats, "T"),
                         optionalPort("B", "bias", kFloats, "T")};
     transpose.outputs = {port("Y", "", kFloats, "T")};
-    transpose.attributes.push_back(shapeAttribute("output_padding", std::nullopt, 0,
-                                                  "Added to one side of the result; absent: nothing"));
     transpose.attributes.push_back(
-        shapeAttribute("output_shape", std::nullopt, 0,
-                       "The result's spatial sizes, from which padding follows; absent: as pads says"));
+        shapeAttribute("output_padding", std::nullopt, 0,
+                       "Elements added to one side of each spatial axis of the result; absent: 0"));
+    transpose.attributes.push_back(shapeAttribute(
+        "output_shape", std::nullopt, 0,
+        "Spatial sizes of the result, from which the padding is computed; absent: pads decides"));
     transpose.tolerance = {1e-5, 1e-5};
     transpose.infer = inferConvTranspose;
     transpose.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

@@ -35,8 +35,7 @@ std::vector<TensorView> asFloats(std::span<const TensorView> views, std::vector<
 } // namespace
 
 void noKernelFor(DType dtype) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("there is no kernel for {} here; cast to f32", name(dtype)));
+    throw Error(ErrorCode::unsupported, fmt::format("no kernel for {}; cast to f32", name(dtype)));
 }
 
 void throughFloat(const KernelContext& ctx, HostKernel kernel) {

@@ -61,15 +61,16 @@ void dropoutKernel(const KernelContext& ctx) {
 } // namespace
 
 void addDropout(std::vector<Op>& table) {
-    Op op = makeUnary("Dropout", "Activation", 22,
-                      "In training, drops elements at random and scales up the others; else changes nothing",
-                      "Y = mask · X / (1 − ratio)", kFloats, 30, viaFloat<dropoutKernel>);
+    Op op =
+        makeUnary("Dropout", "Activation", 22,
+                  "In training, drops elements at random and scales up the rest; otherwise returns the input",
+                  "Y = mask · X / (1 − ratio)", kFloats, 30, viaFloat<dropoutKernel>);
     op.channelsLast = ChannelsLast::no; // the element's row-major index decides whether it is dropped
     op.inputs = {port("data", "self", kFloats, "T"), hostNumber("ratio", "p", kFloats),
                  hostNumber("training_mode", "train", kBool)};
     op.outputs[0].name = "output";
     op.outputs.push_back(optionalPort("mask", "", kBool));
-    AttributeSpec share = numberAttribute("ratio", 0.5, "Share of elements that training drops");
+    AttributeSpec share = numberAttribute("ratio", 0.5, "Fraction of elements dropped in training");
     share.minimum = 0;
     share.maximum = 1;
     op.attributes = {std::move(share), flagAttribute("training_mode", false, "Drop elements"),

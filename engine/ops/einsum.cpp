@@ -138,7 +138,7 @@ void einsumKernel(const KernelContext& ctx) {
 
 void addEinsum(std::vector<Op>& table) {
     Op op = makeOp("Einsum", "Linear algebra", 12,
-                   "Sums of products over named axes: products, traces, transposes in one notation",
+                   "Sum of products over named axes, such as a matrix product, a trace or a transpose",
                    "ij, jk → ik is the matrix product");
     op.inputs = {variadicPort("Inputs", "operands", kNumbers, "T")};
     op.outputs = {port("Output", "", kNumbers, "T")};
@@ -146,8 +146,8 @@ void addEinsum(std::vector<Op>& table) {
     equation.name = "equation";
     equation.type = AttributeType::text;
     equation.defaultValue = std::string("...ij, ...jk -> ...ik");
-    equation.doc =
-        "A letter for each axis; axes of one letter go together, and those not in the result are summed";
+    equation.doc = "One letter per axis; axes with the same letter are matched, and letters absent from the "
+                   "result are summed";
     op.attributes = {std::move(equation)};
     op.tolerance = {1e-5, 1e-5};
     op.infer = inferEinsum;

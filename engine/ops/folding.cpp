@@ -31,7 +31,7 @@ void inferCol2Im(InferContext& ctx) {
         ctx.fail(
             "shape-mismatch", 0,
             fmt::format(
-                "Expected an input of batch, channels times block and positions, but got input of size {}",
+                "Expected an input of shape (batch, channels × block, positions), but got input of size {}",
                 in.shape.toTorchString()));
     for (int port : {1, 2})
         if (!ctx.input(port) && !ctx.integers(port))
@@ -108,7 +108,7 @@ void inferDeformConv(InferContext& ctx) {
     for (int port : {0, 1, 2})
         if (ctx.input(port)->shape.rank() != 4)
             ctx.fail("shape-mismatch", port,
-                     fmt::format("DeformConv works on images, of four axes, but {} has size {}",
+                     fmt::format("DeformConv needs images with four axes, but {} has size {}",
                                  ctx.op().inputAt(port).name, ctx.input(port)->shape.toTorchString()));
     const std::int64_t groups = ctx.attributes().integer("group");
     const std::int64_t offsetGroups = ctx.attributes().integer("offset_group");

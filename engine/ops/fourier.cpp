@@ -20,7 +20,7 @@ constexpr double kLongest = 0x1p40;
 
 template <class Refuse> std::int64_t lengthFrom(double value, const char* what, const Refuse& refuse) {
     if (!(value >= 1) || value > kLongest || value != std::floor(value))
-        refuse(fmt::format("{} must be a whole number from 1 on, but is {}", what, value));
+        refuse(fmt::format("{} must be an integer of at least 1, but is {}", what, value));
     return static_cast<std::int64_t>(value);
 }
 
@@ -36,15 +36,14 @@ std::int64_t binsOf(std::int64_t length, bool oneSided) {
 bool checkNumbers(const InferContext& ctx, const Shape& shape) {
     const std::int64_t parts = shape[shape.rank() - 1];
     if (parts != 1 && parts != 2 && parts != kUnknownDim)
-        ctx.fail(
-            "shape-mismatch", 0,
-            fmt::format("{} takes real numbers with a last dimension of 1 or complex ones with 2, but the "
-                        "input has the shape {}",
-                        ctx.op().name, shape.toTorchString()));
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format(
+                     "{} needs a last dimension of 1 (real) or 2 (complex), but the input has the shape {}",
+                     ctx.op().name, shape.toTorchString()));
     if (parts == 2 && ctx.attributes().flag("onesided"))
-        ctx.fail("attribute", -1,
-                 fmt::format("{} of complex numbers has no symmetric half to leave out: clear \"onesided\"",
-                             ctx.op().name));
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("{} of complex numbers has no symmetric half: clear \"onesided\"", ctx.op().name));
     return parts == 2;
 }
 
@@ -119,7 +118,7 @@ void dftKernel(const KernelContext& ctx) {
     const int rank = in.shape.rank();
     const auto given =
         normalizeAxis(element::cast<std::int64_t>(hostNumberOf(ctx, 2, "axis").value_or(-2)), rank);
-    if (!given || *given == rank - 1) throwSentence("DFT: axis names no dimension of the signal");
+    if (!given || *given == rank - 1) throwSentence("DFT: the axis is not a dimension of the signal");
     const int axis = *given;
     const std::int64_t size = in.shape[axis];
     const std::int64_t length = lengthFrom(
@@ -179,8 +178,9 @@ void inferStft(InferContext& ctx) {
     const TensorType& signal = *ctx.input(0);
     if (signal.shape.rank() != 3)
         ctx.fail("shape-mismatch", 0,
-                 fmt::format("STFT takes a signal (batch, length, 1 or 2), but the input has the shape {}",
-                             signal.shape.toTorchString()));
+                 fmt::format(
+                     "STFT needs a signal of shape (batch, length, 1 or 2), but the input has the shape {}",
+                     signal.shape.toTorchString()));
     checkNumbers(ctx, signal.shape);
     const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
     const auto frame = frameLength(ctx);
@@ -218,7 +218,8 @@ void stftKernel(const KernelContext& ctx) {
     const std::int64_t frames = out.shape[1];
     const std::int64_t bins = out.shape[2];
     if (frame > samples || (frames - 1) > (samples - frame) / step || bins > frame)
-        throwSentence("STFT: frame_step and frame_length are not what the result was made for");
+        throwSentence(
+            "STFT: frame_step or frame_length has changed since the size of the result was computed");
     const FourierPlan plan(frame, false);
     const Numbers numbers{signal.as<const double>(), signal.shape[2]};
     withFloat(out.dtype, [&](auto zero) {
@@ -251,13 +252,14 @@ void addFourier(std::vector<Op>& table) {
                   hostNumber("axis", "dim", DTypeSet{DType::i64})};
     dft.outputs = {port("output", "", kFloats, "T1")};
     AttributeSpec length = integerAttribute(
-        "dft_length", 0, "Cut or filled with zeros to this length; absent: the signal's own");
+        "dft_length", 0, "Length to which the signal is cut or zero-padded; absent: the signal's length");
     length.defaultValue.reset();
     dft.attributes = {
         std::move(length),
-        integerAttribute("axis", -2, "The axis to transform; the last one is a number's parts"),
-        flagAttribute("inverse", false, "Back from the spectrum, divided by the length"),
-        flagAttribute("onesided", false, "Of real numbers only the half that is not a mirror image")};
+        integerAttribute("axis", -2, "Axis to transform; the last axis holds real and imaginary parts"),
+        flagAttribute("inverse", false, "Compute the inverse transform, divided by the length"),
+        flagAttribute("onesided", false,
+                      "For real numbers, compute only the half that is not a mirror image")};
     dft.tolerance = {1e-5, 1e-5};
     dft.infer = inferDft;
     dft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -271,11 +273,14 @@ void addFourier(std::vector<Op>& table) {
                    optionalPort("window", "window", kFloats, "T1"),
                    hostNumber("frame_length", "n_fft", kIndices)};
     stft.outputs = {port("output", "", kFloats, "T1")};
-    AttributeSpec frame = integerAttribute("frame_length", 0, "Elements of a frame; absent: the window's");
+    AttributeSpec frame =
+        integerAttribute("frame_length", 0, "Elements per frame; absent: the window's length");
     frame.defaultValue.reset();
     stft.attributes = {
-        integerAttribute("frame_step", 1, "Elements from one frame to the next"), std::move(frame),
-        flagAttribute("onesided", true, "Of real numbers only the half that is not a mirror image")};
+        integerAttribute("frame_step", 1, "Elements between the starts of neighbouring frames"),
+        std::move(frame),
+        flagAttribute("onesided", true,
+                      "For real numbers, compute only the half that is not a mirror image")};
     stft.tolerance = {1e-5, 1e-5};
     stft.infer = inferStft;
     stft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

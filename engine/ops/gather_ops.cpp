@@ -175,7 +175,7 @@ Op makeGather(std::string name, std::string doc, std::string formula, DTypeSet i
 } // namespace
 
 void addGatherOps(std::vector<Op>& table) {
-    Op gather = makeGather("Gather", "Takes whole slices along an axis, as an embedding does",
+    Op gather = makeGather("Gather", "Takes slices along an axis, as an embedding does",
                            "output[i, j, k] = data[i, indices[j], k]", kIndices);
     gather.attributes = {integerAttribute("axis", 0, "The axis that is indexed, negative from the end")};
     gather.infer = inferGather;
@@ -189,8 +189,9 @@ void addGatherOps(std::vector<Op>& table) {
     elements.kernel = gatherElementsKernel;
     table.push_back(std::move(elements));
 
-    Op nd = makeGather("GatherND", "Takes the slices at lists of indices, which lie along the last axis",
-                       "output[i, :] = data[indices[i, 0], indices[i, 1], …, :]", DTypeSet{DType::i64});
+    Op nd =
+        makeGather("GatherND", "Takes the slices at index tuples, which lie along the last axis of indices",
+                   "output[i, :] = data[indices[i, 0], indices[i, 1], …, :]", DTypeSet{DType::i64});
     nd.outputs = {port("output", "", kAll, "T")};
     AttributeSpec batch = integerAttribute("batch_dims", 0, "Leading axes that data and indices share");
     batch.minimum = 0;

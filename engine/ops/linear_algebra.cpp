@@ -334,7 +334,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.attributes = {flagAttribute("transA", false, "Use A transposed"),
                        flagAttribute("transB", false, "Use B transposed, as PyTorch stores a layer's weight"),
                        numberAttribute("alpha", 1, "Factor of the product"),
-                       numberAttribute("beta", 1, "Factor of C; 0 leaves C unread")};
+                       numberAttribute("beta", 1, "Factor of C; 0: C is not read")};
     gemm.mixedInputs = mixedOperands;
     gemm.tolerance = {1e-5, 1e-5};
     gemm.infer = inferGemm;

@@ -80,7 +80,7 @@ void addLocalResponse(std::vector<Op>& table) {
                   const Attributes&) { return streamingCost(inputs, outputs, 30); };
     lrn.inputs = {port("X", "input", kFloats, "T")};
     lrn.outputs = {port("Y", "", kFloats, "T")};
-    AttributeSpec size = integerAttribute("size", 5, "Channels that are summed over");
+    AttributeSpec size = integerAttribute("size", 5, "Number of channels in each sum");
     size.minimum = 1;
     size.maximum = 65536;
     lrn.attributes = {numberAttribute("alpha", 1e-4, "Factor of the squares"),

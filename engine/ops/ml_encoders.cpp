@@ -142,8 +142,8 @@ void addMlEncoders(std::vector<Op>& table) {
     constexpr DTypeSet kLabels{DType::f32, DType::i64};
     Op label = makeMlOp("LabelEncoder", 2, "Replaces each element by the value of its key",
                         "Yᵢ = values[keys⁻¹[Xᵢ]]", kLabels, kLabels);
-    label.attributes = {integersAttribute("keys_int64s", "The keys, where X holds i64"),
-                        numbersAttribute("keys_floats", "The keys, where X holds f32; NaN may be a key"),
+    label.attributes = {integersAttribute("keys_int64s", "Keys for an X of i64"),
+                        numbersAttribute("keys_floats", "Keys for an X of f32; NaN may be a key"),
                         integersAttribute("values_int64s", "One value per key, for an i64 result"),
                         numbersAttribute("values_floats", "One value per key, for an f32 result"),
                         integerAttribute("default_int64", -1, "Value for unknown keys in an i64 result"),

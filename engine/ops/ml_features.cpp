@@ -149,7 +149,7 @@ void inferImputer(InferContext& ctx) {
         for (const std::int64_t value : values)
             if (x.dtype == DType::i32 && static_cast<std::int32_t>(value) != value)
                 ctx.fail("attribute", -1,
-                         fmt::format("imputed_value_int64s has {}, which i32 does not hold", value));
+                         fmt::format("imputed_value_int64s has {}, which does not fit in i32", value));
     }
     ctx.output(0, x);
 }
@@ -193,16 +193,16 @@ void inferFeatureVectorizer(InferContext& ctx) {
     for (int port = 0; port < ctx.inputCount(); ++port) {
         const Shape& shape = ctx.input(port)->shape;
         if (shape.rank() < 1 || shape.rank() > 2)
-            ctx.fail(
-                "shape-mismatch", port,
-                fmt::format("FeatureVectorizer takes rows of features, [N, C], or one row, [C], but this "
-                            "input has the shape {}",
-                            shape.toTorchString()));
+            ctx.fail("shape-mismatch", port,
+                     fmt::format("FeatureVectorizer needs rows of features, [N, C], or one row, [C], but "
+                                 "this input has the shape {}",
+                                 shape.toTorchString()));
         const std::int64_t own = rowsOf(shape);
         if (rows != kUnknownDim && own != kUnknownDim && own != rows)
             ctx.fail(
                 "shape-mismatch", port,
-                fmt::format("all inputs must have as many rows, but one has {} and this one {}", rows, own));
+                fmt::format("all inputs must have the same number of rows, but one has {} and this one {}",
+                            rows, own));
         if (rows == kUnknownDim) rows = own;
         const std::int64_t width = wanted.empty() ? columnsOf(shape) : wanted[static_cast<std::size_t>(port)];
         if (width == kUnknownDim || columns == kUnknownDim)
@@ -276,7 +276,7 @@ void addMlFeatures(std::vector<Op>& table) {
     scaler.attributes = {
         numbersAttribute("offset",
                          "Subtracted first: one per element of the last axis, or one for all; absent: 0"),
-        numbersAttribute("scale", "Then multiplied: as many as offset; absent: 1")};
+        numbersAttribute("scale", "Factor after the subtraction: as many as offset; absent: 1")};
     scaler.tolerance = {1e-6, 1e-30};
     scaler.infer = inferScaler;
     scaler.kernel = scalerKernel;
@@ -297,7 +297,8 @@ void addMlFeatures(std::vector<Op>& table) {
     imputer.attributes = {
         numbersAttribute("imputed_value_floats",
                          "Replacements in floats: one per element of the last axis, or one for all"),
-        integersAttribute("imputed_value_int64s", "The same for integers"),
+        integersAttribute("imputed_value_int64s",
+                          "Replacements in integers: one per element of the last axis, or one for all"),
         numberAttribute("replaced_value_float", 0, "Value to replace in floats; NaN replaces NaNs"),
         integerAttribute("replaced_value_int64", 0, "Value to replace in integers")};
     imputer.infer = inferImputer;

@@ -74,7 +74,7 @@ void linearRegressorKernel(const KernelContext& ctx) {
 
 void inferLinearClassifier(InferContext& ctx) {
     const auto classes = static_cast<std::int64_t>(ctx.attributes().integers("classlabels_ints").size());
-    if (classes == 0) ctx.fail("attribute", -1, "classlabels_ints is empty: there must be a class to choose");
+    if (classes == 0) ctx.fail("attribute", -1, "classlabels_ints is empty: list at least one class");
     needLinear(ctx, classes);
     const std::int64_t rows = rowsOf(ctx.input(0)->shape);
     ctx.output(0, {DType::i64, {rows}});
@@ -130,8 +130,8 @@ void addMlLinear(std::vector<Op>& table) {
     AttributeSpec labels = integersAttribute("classlabels_ints", "Labels of the classes in Y");
     labels.required = true;
     classifier.attributes.push_back(std::move(labels));
-    classifier.attributes.push_back(
-        flagAttribute("multi_class", false, "Whether it was fitted multinomially; the scores are the same"));
+    classifier.attributes.push_back(flagAttribute(
+        "multi_class", false, "Whether the model was fitted multinomially; has no effect on the scores"));
     classifier.infer = inferLinearClassifier;
     classifier.kernel = linearClassifierKernel;
     table.push_back(std::move(classifier));

@@ -25,7 +25,7 @@ void needRows(const InferContext& ctx) {
     const Shape& shape = ctx.input(0)->shape;
     if (shape.rank() == 1 || shape.rank() == 2) return;
     ctx.fail("shape-mismatch", 0,
-             fmt::format("{} takes rows of features, [N, C], or one row, [C], but X has the shape {}",
+             fmt::format("{} needs rows of features, [N, C], or one row, [C], but X has the shape {}",
                          ctx.op().name, shape.toTorchString()));
 }
 

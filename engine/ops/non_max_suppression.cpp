@@ -86,7 +86,7 @@ void nonMaxSuppressionKernel(const KernelContext& ctx) {
         ctx.inputs[kBoxes], ctx.inputs[kScores], boxLimitsOf(ctx), ctx.attributes.flag("center_point_box"));
     if (static_cast<std::int64_t>(kept.size()) != ctx.outputs[0].elementCount())
         throw Error(ErrorCode::failed,
-                    "the inputs of NonMaxSuppression have changed since its sizes were worked out");
+                    "the inputs of NonMaxSuppression have changed since its sizes were computed");
     std::copy(kept.begin(), kept.end(), ctx.outputs[0].as<std::int64_t>());
 }
 
@@ -100,7 +100,7 @@ PortSpec limitPort(const char* name, DType dtype) {
 
 void addNonMaxSuppression(std::vector<Op>& table) {
     Op op = makeOp("NonMaxSuppression", "Selection", 11,
-                   "The best boxes of each class whose overlap with each better box is at most a limit");
+                   "Selects the best boxes of each class, without those that overlap a better box too much");
     op.inputs = {port("boxes", "boxes", DTypeSet{DType::f32}), port("scores", "scores", DTypeSet{DType::f32}),
                  limitPort("max_output_boxes_per_class", DType::i64), limitPort("iou_threshold", DType::f32),
                  limitPort("score_threshold", DType::f32)};

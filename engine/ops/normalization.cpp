@@ -367,8 +367,7 @@ AttributeSpec epsilonAttribute() {
 }
 
 AttributeSpec stashAttribute() {
-    return integerAttribute("stash_type", 1,
-                            "ONNX's number of the dtype that sums are kept in; here at least f32");
+    return integerAttribute("stash_type", 1, "ONNX's code of the dtype used for sums; at least f32 is used");
 }
 
 } // namespace
@@ -385,7 +384,7 @@ void addNormalizations(std::vector<Op>& table) {
                      port("running_var", "", kFloats, "T2")};
     batch.outputs[1].optional = batch.outputs[2].optional = true;
     batch.attributes = {epsilonAttribute(),
-                        numberAttribute("momentum", 0.9, "The share of the old running mean in the new one"),
+                        numberAttribute("momentum", 0.9, "Weight of the old running mean in the new one"),
                         flagAttribute("training_mode", false, "Use mean and variance of this batch")};
     batch.inPlace = {0};
     batch.channelsLast = ChannelsLast::either;

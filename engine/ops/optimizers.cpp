@@ -176,24 +176,26 @@ void addOptimizers(std::vector<Op>& table) {
         makeOptimizer<1>("Adagrad", "A step of Adagrad: steps shrink where gradients have been large",
                          "H′ = H + G²; X′ = X − R · G / (√H′ + epsilon)", 8, adagradKernel);
     adagrad.attributes.push_back(numberAttribute("decay_factor", 0, "Decay of the learning rate with T"));
-    adagrad.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor above 0"));
+    adagrad.attributes.push_back(
+        numberAttribute("epsilon", 1e-6, "Added to the divisor to avoid a division by 0"));
     table.push_back(std::move(adagrad));
 
     Op adam = makeOptimizer<2>("Adam", "A step of Adam: running means of the gradient and of its square",
                                "V′ = αV + (1 − α)G; H′ = βH + (1 − β)G²; X′ = X − R · V′ / (√H′ + epsilon)",
                                14, adamKernel);
-    adam.attributes.push_back(numberAttribute("alpha", 0.9, "Share of the old mean of gradients"));
-    adam.attributes.push_back(numberAttribute("beta", 0.999, "Share of the old mean of squares"));
-    adam.attributes.push_back(numberAttribute("epsilon", 1e-6, "Keeps the divisor above 0"));
+    adam.attributes.push_back(numberAttribute("alpha", 0.9, "Decay of the running mean of gradients"));
+    adam.attributes.push_back(numberAttribute("beta", 0.999, "Decay of the running mean of squares"));
+    adam.attributes.push_back(
+        numberAttribute("epsilon", 1e-6, "Added to the divisor to avoid a division by 0"));
     adam.attributes.push_back(
         numberAttribute("norm_coefficient_post", 0, "Factor by which parameters shrink after the step"));
     table.push_back(std::move(adam));
 
     Op momentum = makeOptimizer<1>("Momentum", "A step of gradient descent with momentum",
                                    "V′ = αV + βG; X′ = X − R · V′", 8, momentumKernel);
-    momentum.attributes.push_back(numberAttribute("alpha", 0.9, "Share of the old momentum"));
+    momentum.attributes.push_back(numberAttribute("alpha", 0.9, "Decay of the momentum"));
     momentum.attributes.push_back(
-        numberAttribute("beta", 1, "Share of the gradient, from the second step on"));
+        numberAttribute("beta", 1, "Weight of the gradient from the second step on"));
     momentum.attributes.push_back(
         choiceAttribute("mode", "standard", {"standard", "nesterov"}, "nesterov looks one step ahead"));
     table.push_back(std::move(momentum));

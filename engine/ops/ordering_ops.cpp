@@ -199,7 +199,8 @@ void inferUnique(InferContext& ctx) {
     if (ctx.attributes().has("axis")) {
         if (x.shape.rank() == 0)
             ctx.fail("shape-mismatch", 0,
-                     "Unique needs a tensor with an axis; without the attribute \"axis\" it takes any");
+                     "Unique along an axis needs a tensor with an axis; remove the attribute \"axis\" to use "
+                     "single elements");
         axis = axisOrFail(ctx, ctx.attributes().integer("axis"), x.shape.rank(), -1);
         values = x.shape;
         rows = x.shape[axis];
@@ -224,7 +225,7 @@ void uniqueKernel(const KernelContext& ctx) {
         if (port >= ctx.outputs.size() || !ctx.outputs[port].data) return;
         const std::int64_t room = ctx.outputs[port].elementCount();
         if (room != static_cast<std::int64_t>(values.size()))
-            throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were worked out");
+            throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were computed");
         std::copy(values.begin(), values.end(), ctx.outputs[port].as<std::int64_t>());
     };
     store(1, unique.first);
@@ -243,7 +244,7 @@ void uniqueKernel(const KernelContext& ctx) {
     }
     const std::int64_t outer = x.elementCount() / (size * inner);
     if (outer * count * inner != out.elementCount())
-        throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were worked out");
+        throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were computed");
     gatherBlocks(dense.as<const std::byte>(), out.as<std::byte>(), unique.first.data(), outer, count, size,
                  inner, sizeOf(x.dtype));
 }
@@ -267,8 +268,8 @@ void addOrderingOps(std::vector<Op>& table) {
     k.minimum = 0;
     topK.attributes = {std::move(k),
                        integerAttribute("axis", -1, "The axis to search along, negative from the end"),
-                       flagAttribute("largest", true, "Take the largest, else the smallest"),
-                       flagAttribute("sorted", true, "Sort the result; it is always sorted here")};
+                       flagAttribute("largest", true, "Take the largest elements, otherwise the smallest"),
+                       flagAttribute("sorted", true, "Sort the result; the result is always sorted")};
     topK.infer = inferTopK;
     topK.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                    const Attributes&) {
@@ -289,8 +290,9 @@ void addOrderingOps(std::vector<Op>& table) {
     for (std::size_t i = 1; i < 4; ++i) unique.outputs[i].optional = true;
     AttributeSpec axis = integerAttribute("axis", 0, "The axis of the slices; absent: single elements");
     axis.defaultValue.reset();
-    unique.attributes = {std::move(axis),
-                         flagAttribute("sorted", true, "In ascending order, else in order of appearance")};
+    unique.attributes = {
+        std::move(axis),
+        flagAttribute("sorted", true, "Sort in ascending order, otherwise keep the order of appearance")};
     unique.infer = inferUnique;
     unique.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) {

@@ -210,7 +210,7 @@ void inferGlobalPool(InferContext& ctx) {
     if (x.shape.rank() < 2)
         ctx.fail(
             "shape-mismatch", 0,
-            fmt::format("Expected an input of batch and channels at least to {}, but got input of size: {}",
+            fmt::format("Expected an input with at least batch and channels to {}, but got input of size: {}",
                         ctx.op().name, x.shape.toTorchString()));
     Shape shape = x.shape;
     for (int axis = 2; axis < shape.rank(); ++axis) shape[axis] = 1;
@@ -359,7 +359,7 @@ Op makePool(std::string name, std::string doc, std::string formula, DTypeSet typ
     op.attributes = {kernelAttribute(true, "Sizes of the window along each spatial axis")};
     for (AttributeSpec& spec : slidingAttributes()) op.attributes.push_back(std::move(spec));
     op.attributes.push_back(
-        flagAttribute("ceil_mode", false, "Add a last window where the input does not fill it"));
+        flagAttribute("ceil_mode", false, "Add a last window that the input fills only in part"));
     op.infer = inferPool;
     op.cost = poolCost;
     op.channelsLast = ChannelsLast::either;
@@ -430,7 +430,7 @@ void addPooling(std::vector<Op>& table) {
     table.push_back(std::move(globalLp));
 
     Op unpool = makeOp("MaxUnpool", "Pooling", 22,
-                       "Puts the maxima of a MaxPool back to their positions; other elements are 0");
+                       "Puts the maxima of a MaxPool back at their positions; other elements are 0");
     unpool.inputs = {port("X", "input", kFloats, "T"), port("I", "indices", DTypeSet{DType::i64}),
                      hostPort("output_shape")};
     unpool.outputs = {port("output", "", kFloats, "T")};

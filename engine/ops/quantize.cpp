@@ -32,7 +32,8 @@ void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zero
     const std::int64_t block = ctx.attributes().integer("block_size");
     if (block > 0) {
         const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), x.rank(), -1);
-        if (scale.rank() != x.rank() || x.rank() == 0) fail("with a block_size it needs as many dimensions");
+        if (scale.rank() != x.rank() || x.rank() == 0)
+            fail("with a block_size, the scale needs as many dimensions as the input");
         for (int i = 0; i < x.rank(); ++i) {
             const std::int64_t wanted =
                 i == axis && x[i] != kUnknownDim ? x[i] / block + (x[i] % block != 0 ? 1 : 0) : x[i];

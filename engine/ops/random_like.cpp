@@ -22,9 +22,10 @@ void inferLike(InferContext& ctx) {
     const TensorType& input = *ctx.input(0);
     const DType dtype = ctx.attributes().has("dtype") ? dtypeOf(ctx.attributes(), "dtype") : input.dtype;
     if (!ctx.op().outputs[0].types.contains(dtype))
-        ctx.fail("attribute", -1,
-                 fmt::format("{} makes floating numbers, but its input is {}: set the attribute \"dtype\"",
-                             ctx.op().name, name(dtype)));
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("{} creates floating-point numbers, but its input is {}: set the attribute \"dtype\"",
+                        ctx.op().name, name(dtype)));
     ctx.output(0, {dtype, input.shape});
 }
 
@@ -165,7 +166,7 @@ void addRandomLike(std::vector<Op>& table) {
                               "P(Y = i) = softmax(X)ᵢ", kFloats, kIndices, multinomialKernel);
     AttributeSpec size = integerAttribute("sample_size", 1, "Number of draws per row");
     size.minimum = 0;
-    multinomial.attributes[0] = dtypeAttribute("dtype", "i32", kIndices, "Type of the classes' numbers");
+    multinomial.attributes[0] = dtypeAttribute("dtype", "i32", kIndices, "Dtype of the class indices");
     multinomial.attributes.push_back(std::move(size));
     multinomial.infer = inferMultinomial;
     multinomial.cost = nullptr;

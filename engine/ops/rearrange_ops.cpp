@@ -57,7 +57,7 @@ void requireImages(const InferContext& ctx) {
     const int rank = ctx.input(0)->shape.rank();
     if (rank != 4)
         ctx.fail("shape-mismatch", 0,
-                 fmt::format("{} needs images as N × C × H × W, but its input has {} dimensions",
+                 fmt::format("{} needs images (N × C × H × W), but its input has {} dimensions",
                              ctx.op().name, rank));
 }
 
@@ -209,7 +209,7 @@ void addRearrangeOps(std::vector<Op>& table) {
     trilu.inputs = {port("input", "self", kAll, "T"), hostPort("k")};
     trilu.outputs = {port("output", "", kAll, "T")};
     trilu.attributes = {
-        flagAttribute("upper", true, "Keep the upper triangle, else the lower one"),
+        flagAttribute("upper", true, "Keep the upper triangle, otherwise the lower one"),
         integerAttribute("k", 0, "Last diagonal: positive above the main one, negative below")};
     trilu.inPlace = {0};
     trilu.infer = inferTrilu;

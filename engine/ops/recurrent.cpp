@@ -288,12 +288,12 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
         std::move(layout),
         textsAttribute("activations",
                        "The activations of each direction; absent: Sigmoid for gates, else Tanh"),
-        numbersAttribute("activation_alpha", "alpha of the activations that have one, in their order"),
-        numbersAttribute("activation_beta", "beta of the activations that have one, in their order"),
+        numbersAttribute("activation_alpha", "alpha of the activations that have one, in order"),
+        numbersAttribute("activation_beta", "beta of the activations that have one, in order"),
         std::move(clip)};
     if (C == Cell::gru)
-        op.attributes.push_back(
-            flagAttribute("linear_before_reset", false, "Reset after the product with R, as PyTorch does"));
+        op.attributes.push_back(flagAttribute(
+            "linear_before_reset", false, "Apply the reset gate after the product with R, as PyTorch does"));
     if (C == Cell::lstm)
         op.attributes.push_back(flagAttribute("input_forget", false, "Couple the input and forget gates"));
     op.tolerance = {1e-4, 1e-5};

@@ -39,7 +39,8 @@ RecurrentActivation::RecurrentActivation(const std::string& name) {
     if (at == all.end())
         throw InferError(
             "attribute", -1,
-            fmt::format("attribute \"activations\" names \"{}\"; there are Relu, Tanh, Sigmoid, Affine, "
+            fmt::format("attribute \"activations\" has the unknown activation \"{}\"; choose among Relu, "
+                        "Tanh, Sigmoid, Affine, "
                         "LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign, Softplus",
                         name));
     m_kind = at->kind;

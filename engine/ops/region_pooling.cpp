@@ -28,7 +28,7 @@ std::int64_t regionCount(const InferContext& ctx, std::int64_t columns) {
     const Shape& rois = ctx.input(1)->shape;
     if (rois.rank() != 2 || (rois[1] != columns && rois[1] != kUnknownDim))
         ctx.fail("shape-mismatch", 1,
-                 fmt::format("rois must have {} columns, a row for each region, but has size {}", columns,
+                 fmt::format("rois must have one row per region and {} columns, but has size {}", columns,
                              rois.toTorchString()));
     return rois[0];
 }
@@ -49,7 +49,7 @@ template <class T> const T* checkedRegions(const DenseInput& rois) {
 std::int64_t imageOf(std::int64_t index, std::int64_t batch) {
     if (index < 0 || index >= batch)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("a region lies in image {}, but the batch has {} images", index, batch));
+                    fmt::format("a region names image {}, but the batch has {} images", index, batch));
     return index;
 }
 
@@ -138,20 +138,20 @@ AttributeSpec sizeAttribute(std::string name, std::int64_t value, std::int64_t m
 } // namespace
 
 void addRegionPooling(std::vector<Op>& table) {
-    Op maxPool = makeOp("MaxRoiPool", "Pooling", 22, "The largest elements of regions, pooled to one size");
+    Op maxPool = makeOp("MaxRoiPool", "Pooling", 22, "Maximum over each bin of each region");
     maxPool.inputs = {port("X", "input", kFloats, "T"), port("rois", "boxes", kFloats, "T")};
     maxPool.outputs = {port("Y", "", kFloats, "T")};
     AttributeSpec pooled = shapeAttribute("pooled_shape", std::nullopt, 1, "Height and width of the results");
     pooled.required = true;
     pooled.maximum = 65536;
     maxPool.attributes = {std::move(pooled),
-                          numberAttribute("spatial_scale", 1, "The image's elements per unit of rois")};
+                          numberAttribute("spatial_scale", 1, "Image elements per unit of rois")};
     maxPool.infer = inferMaxRoiPool;
     maxPool.kernel = viaFloat<maxRoiPoolKernel>;
     table.push_back(std::move(maxPool));
 
     Op align = makeOp("RoiAlign", "Pooling", 22,
-                      "Regions of images sampled between their elements, as torchvision's roi_align");
+                      "Pools interpolated samples in each bin of each region, as torchvision's roi_align");
     align.inputs = {port("X", "input", kFloats, "T1"), port("rois", "boxes", kFloats, "T1"),
                     port("batch_indices", "", DTypeSet{DType::i64})};
     align.outputs = {port("Y", "", kFloats, "T1")};
@@ -163,7 +163,7 @@ void addRegionPooling(std::vector<Op>& table) {
         sizeAttribute("output_height", 1, 1, "Height of the results"),
         sizeAttribute("output_width", 1, 1, "Width of the results"),
         sizeAttribute("sampling_ratio", 0, 0, "Samples along each side of a bin; 0: one per element"),
-        numberAttribute("spatial_scale", 1, "The image's elements per unit of rois")};
+        numberAttribute("spatial_scale", 1, "Image elements per unit of rois")};
     align.tolerance = {1e-5, 1e-5};
     align.infer = inferRoiAlign;
     align.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

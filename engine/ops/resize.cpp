@@ -60,8 +60,9 @@ std::vector<std::int64_t> axesOf(const Attributes& attributes, int rank) {
 
 std::int64_t checkedSize(double size) {
     if (!(size >= 0) || size > 0x1p53)
-        throw InferError("too-large", -1,
-                         fmt::format("the result would have {} elements along an axis", size));
+        throw InferError(
+            "too-large", -1,
+            fmt::format("the result would have {} elements along an axis, which is too many", size));
     return static_cast<std::int64_t>(size);
 }
 

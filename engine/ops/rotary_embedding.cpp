@@ -34,7 +34,8 @@ void inferRotary(InferContext& ctx) {
     const Rotation r = rotationOf(ctx.attributes(), x.shape);
     if (r.rotated != kUnknownDim && (r.rotated % 2 != 0 || (r.size != kUnknownDim && r.rotated > r.size)))
         ctx.fail("attribute", -1,
-                 fmt::format("{} elements of each head are to be rotated in pairs, but a head has {}",
+                 fmt::format("the number of rotated elements per head must be even and at most the head "
+                             "size, {1}, but is {0}",
                              r.rotated, r.size));
     const std::int64_t half = r.rotated == kUnknownDim ? kUnknownDim : r.rotated / 2;
     const TensorType* positions = ctx.input(3);
@@ -55,7 +56,7 @@ void inferRotary(InferContext& ctx) {
                                            : Shape{r.batch, r.length, half}.toTorchString(),
                                  cache.toTorchString()));
         if (!meets(cache[0], ctx.input(1)->shape[0]))
-            ctx.fail("shape-mismatch", port, "cos_cache and sin_cache must have one size");
+            ctx.fail("shape-mismatch", port, "cos_cache and sin_cache must have the same size");
     }
     ctx.output(0, x);
 }
@@ -73,8 +74,8 @@ template <class T> void rotate(const KernelContext& ctx) {
         rows[i] = positions ? positions.as<std::int64_t>()[i] : static_cast<std::int64_t>(i);
         if (rows[i] < 0 || rows[i] >= (positions ? cosines.shape()[0] : r.batch * r.length))
             throw Error(ErrorCode::invalidArgument,
-                        fmt::format("position_ids has {}, but the caches hold {} positions", rows[i],
-                                    cosines.shape()[0]));
+                        fmt::format("position_ids has the position {}, but the caches hold {} positions",
+                                    rows[i], cosines.shape()[0]));
     }
     T* const y = ctx.outputs[0].as<T>();
     const std::int64_t heads = r.batch * r.heads * r.length;
@@ -119,8 +120,8 @@ void addRotaryEmbedding(std::vector<Op>& table) {
     rotary.outputs = {port("Y", "", kFloats, "T")};
     rotary.attributes = {
         flagAttribute("interleaved", false,
-                      "Pairs are neighbours; otherwise the halves of a head are paired"),
-        countAttribute("num_heads", "Heads, where X has three axes"),
+                      "Rotate neighbouring elements; otherwise rotate elements of the two halves of a head"),
+        countAttribute("num_heads", "Number of heads if X has three axes"),
         countAttribute("rotary_embedding_dim", "Number of rotated elements per head; 0: all")};
     rotary.tolerance = {1e-6, 1e-6};
     rotary.infer = inferRotary;

@@ -209,7 +209,7 @@ void rmsNormalizationKernel(const KernelContext& ctx) {
 AttributeSpec stashAttribute() {
     AttributeSpec spec = integerAttribute(
         "stash_type", 1,
-        "ONNX's number of the dtype of mean and deviation: 1 f32, 16 bf16; sums are kept in f64");
+        "ONNX's code of the dtype of mean and deviation: 1: f32; 16: bf16; sums are kept in f64");
     spec.minimum = 1;
     return spec;
 }

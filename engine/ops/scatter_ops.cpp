@@ -183,8 +183,9 @@ void addScatterOps(std::vector<Op>& table) {
     elements.kernel = scatterKernel<scatterElementsOnce>;
     table.push_back(std::move(elements));
 
-    Op nd = makeScatter("ScatterND", "Writes slices at lists of indices, which are along the last axis",
-                        "output[indices[i, 0], indices[i, 1], …, :] = updates[i, :]", DTypeSet{DType::i64});
+    Op nd =
+        makeScatter("ScatterND", "Writes slices at index tuples, which lie along the last axis of indices",
+                    "output[indices[i, 0], indices[i, 1], …, :] = updates[i, :]", DTypeSet{DType::i64});
     nd.infer = inferScatterND;
     nd.kernel = scatterKernel<scatterNDOnce>;
     table.push_back(std::move(nd));

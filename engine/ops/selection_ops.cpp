@@ -134,7 +134,8 @@ void inferCompress(InferContext& ctx) {
     const bool flat = !ctx.attributes().has("axis");
     if (!flat && data.shape.rank() == 0)
         ctx.fail("shape-mismatch", 0,
-                 "Compress needs data with an axis; without the attribute \"axis\" it takes any");
+                 "Compress along an axis needs data with an axis; remove the attribute \"axis\" to select "
+                 "single elements");
     const int axis = flat ? 0 : axisOrFail(ctx, ctx.attributes().integer("axis"), data.shape.rank(), -1);
     std::int64_t size = kUnknownDim;
     if (!flat)
@@ -170,8 +171,7 @@ void compressKernel(const KernelContext& ctx) {
     }
     const auto count = static_cast<std::int64_t>(places.size());
     if (outer * count * inner != out.elementCount())
-        throw Error(ErrorCode::failed,
-                    "the condition of Compress has changed since its sizes were worked out");
+        throw Error(ErrorCode::failed, "the condition of Compress has changed since its sizes were computed");
     gatherBlocks(data.as<const std::byte>(), out.as<std::byte>(), places.data(), outer, count, size, inner,
                  sizeOf(out.dtype));
 }

@@ -72,7 +72,7 @@ template <class Context, class Fail> SliceLists sliceLists(const Context& ctx, i
     for (std::size_t i = 0; i < others.size(); ++i)
         if (others[i].first->size() != count)
             fail(kEnds + static_cast<int>(i),
-                 fmt::format("starts has {} entries, but {} has {}; they are needed in pairs", count,
+                 fmt::format("starts has {} entries, but {} has {}; both need the same number", count,
                              others[i].second, others[i].first->size()));
     std::array<bool, kMaxRank> seen{};
     for (std::size_t i = 0; i < count; ++i) {
@@ -212,7 +212,7 @@ void sliceViews(const KernelContext& ctx, const CopyViews& copy) {
         in.shape[axis] = slice.count;
     }
     if (in.shape != out.shape)
-        throw Error(ErrorCode::failed, "the lists of Slice have changed since its sizes were worked out");
+        throw Error(ErrorCode::failed, "the inputs of Slice have changed since its sizes were computed");
     copy(movedBy(std::move(in), offset), out);
 }
 

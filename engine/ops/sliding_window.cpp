@@ -77,17 +77,18 @@ std::vector<AttributeSpec> slidingAttributes() {
         bounded(shapeAttribute("pads", std::nullopt, 0,
                                "Padding before each spatial axis, then after each; absent: none")),
         bounded(shapeAttribute("dilations", std::nullopt, 1,
-                               "Distance of the window's elements along each spatial axis; absent: 1")),
+                               "Distance between window elements along each spatial axis; absent: 1")),
         choiceAttribute("auto_pad", "NOTSET", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"},
-                        "NOTSET: as pads says; SAME: so that output = input / stride, an odd element at the "
+                        "NOTSET: pads decides; SAME: so that output = input / stride, an odd element at the "
                         "end (UPPER) or the beginning (LOWER); VALID: none")};
 }
 
 Window slidingWindow(const Attributes& attributes, const Shape& in, const std::vector<std::int64_t>& kernel) {
     const auto rank = static_cast<std::size_t>(std::max(in.rank() - 2, 0));
     if (kernel.size() != rank)
-        refuse(fmt::format("the kernel must have {} axes as the input's spatial part, but is [{}]", rank,
-                           fmt::join(kernel, ", ")));
+        refuse(
+            fmt::format("the kernel must have {} axes, one for each spatial axis of the input, but is [{}]",
+                        rank, fmt::join(kernel, ", ")));
     const auto strides = entries(attributes, "strides", rank, 1);
     const auto dilations = entries(attributes, "dilations", rank, 1);
     const auto pads = entries(attributes, "pads", 2 * rank, 0);
@@ -132,8 +133,9 @@ Window transposedWindow(const Attributes& attributes, const Shape& x,
                         const std::vector<std::int64_t>& kernel) {
     const auto rank = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
     if (kernel.size() != rank)
-        refuse(fmt::format("the kernel must have {} axes as the input's spatial part, but is [{}]", rank,
-                           fmt::join(kernel, ", ")));
+        refuse(
+            fmt::format("the kernel must have {} axes, one for each spatial axis of the input, but is [{}]",
+                        rank, fmt::join(kernel, ", ")));
     const auto strides = entries(attributes, "strides", rank, 1);
     const auto dilations = entries(attributes, "dilations", rank, 1);
     const auto pads = entries(attributes, "pads", 2 * rank, 0);
@@ -182,10 +184,9 @@ Window transposedWindow(const Attributes& attributes, const Shape& x,
             axis.in = full - axis.padBegin - axis.padEnd;
         }
         if (axis.in < 0 || (axis.in == 0 && axis.out > 0 && wanted.empty()))
-            refuse(
-                fmt::format("the output would have {} elements along an axis: padding {} and {} takes away "
-                            "more than the {} that there are",
-                            axis.in, axis.padBegin, axis.padEnd, full));
+            refuse(fmt::format("the output would have {} elements along an axis: padding {} and {} removes "
+                               "more than its {} elements",
+                               axis.in, axis.padBegin, axis.padEnd, full));
         window.axes.push_back(axis);
     }
     return window;

@@ -56,7 +56,8 @@ Op makeWindow(std::string name, std::string doc, std::string formula, HostKernel
     size.minimum = 0;
     op.attributes = {
         std::move(size), dtypeAttribute("output_datatype", "f32", kNumbers, "Type of the elements"),
-        flagAttribute("periodic", true, "Periodic window for spectra: as if one more element followed")};
+        flagAttribute("periodic", true,
+                      "Periodic window for spectra: computed for one more element, which is left out")};
     op.tolerance = {1.2e-7, 1e-7};
     op.infer = inferWindow;
     op.kernel = kernel;
@@ -103,16 +104,16 @@ void addWindows(std::vector<Op>& table) {
     table.push_back(makeWindow("BlackmanWindow", "Blackman window: a sum of two cosines with low side lobes",
                                "Y = 0.42 − 0.5 · cos(2πn / N) + 0.08 · cos(4πn / N)", blackmanKernel));
 
-    Op mel =
-        makeOp("MelWeightMatrix", "Signal", 17, "Weights that gather a spectrum into bands of equal pitch",
-               "mel = 2595 · log₁₀(1 + f / 700)");
+    Op mel = makeOp("MelWeightMatrix", "Signal", 17, "Matrix of weights that turns a spectrum into mel bands",
+                    "mel = 2595 · log₁₀(1 + f / 700)");
     mel.inputs = {hostNumber("num_mel_bins", "n_mels", kIndices), hostNumber("dft_length", "n_fft", kIndices),
                   hostNumber("sample_rate", "", kIndices), hostNumber("lower_edge_hertz", "f_min", kFloats),
                   hostNumber("upper_edge_hertz", "f_max", kFloats)};
     mel.outputs = {port("output", "", kNumbers)};
     mel.attributes = {
         integerAttribute("num_mel_bins", 8, "Number of bands"),
-        integerAttribute("dft_length", 16, "Length of the transform; the spectrum has half as many"),
+        integerAttribute("dft_length", 16,
+                         "Length of the transform; the spectrum has half as many elements, plus one"),
         integerAttribute("sample_rate", 8192, "Samples per second"),
         numberAttribute("lower_edge_hertz", 0, "Lower edge of the lowest band"),
         numberAttribute("upper_edge_hertz", 4096, "Upper edge of the highest band"),

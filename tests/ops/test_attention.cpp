@@ -182,8 +182,8 @@ void TestAttention::refuses() {
                   {{1, 2, 8}, {1, 2, 8}, {1, 2, 8}})
                 .contains("not divisible by 3"));
     QVERIFY(error({}, {{1, 3, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}}).contains("must divide"));
-    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 5}, {1, 2, 2, 4}}).contains("do not fit together"));
-    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 3, 4}}).contains("do not fit together"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 5}, {1, 2, 2, 4}}).contains("do not match"));
+    QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 3, 4}}).contains("do not match"));
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 3}}).contains("does not broadcast"));
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 2}, {1, 2, 1, 4}})
                 .contains("connect both past_key and past_value"));

@@ -442,7 +442,7 @@ void TestClassicMl::refusals_data() {
         "shape-mismatch: offset has 2 entries, but X has 3 features along its last axis");
     row("uneven", "Scaler", {{"offset", Numbers{1}}, {"scale", Numbers{1, 2}}}, {4, 2},
         "attribute: offset and scale must have the same number of entries, but have 1 and 2");
-    row("no row", "Normalizer", {}, {}, "takes rows of features, [N, C], or one row, [C]");
+    row("no row", "Normalizer", {}, {}, "needs rows of features, [N, C], or one row, [C]");
     row("stack", "Normalizer", {}, {2, 2, 2}, "but X has the shape [2, 2, 2]");
     row("no norm", "Normalizer", {{"norm", std::string("L3")}}, {2}, "must be one of MAX, L1, L2");
     row("nothing to put in", "Imputer", {}, {2}, "Imputer needs one of imputed_value_floats and");
@@ -477,13 +477,13 @@ void TestClassicMl::refusals() {
 
 void TestClassicMl::othersRefuse() {
     QVERIFY(attributeError("Imputer", {{"imputed_value_int64s", std::int64_t{1} << 40}}, {DType::i32, {2}})
-                .contains("which i32 does not hold"));
+                .contains("which does not fit in i32"));
     QCOMPARE(attributeError("Imputer", {{"imputed_value_int64s", std::int64_t{1} << 40}}, {DType::i64, {2}}),
              QString());
     QVERIFY(inferError([&] {
                 inferTypes("FeatureVectorizer", {},
                            std::vector<TensorType>{{DType::f32, {2, 1}}, {DType::f32, {3, 1}}});
-            }).contains("all inputs must have as many rows, but one has 2 and this one 3"));
+            }).contains("all inputs must have the same number of rows, but one has 2 and this one 3"));
     for (const char* op : {"Binarizer", "Scaler", "Normalizer", "ArrayFeatureExtractor"})
         QVERIFY(attributeError(op, {}, {DType::f16, {2}}).startsWith("dtype-mismatch"));
 }

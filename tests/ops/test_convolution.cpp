@@ -431,7 +431,7 @@ void TestConvolution::refuses_data() {
     row("output padding", "ConvTranspose", {{"output_padding", Integers{1, 0}}}, "1 6 8 8", "6 3 3 3",
         "output padding must be smaller than either stride or dilation");
     row("padded away", "ConvTranspose", {{"pads", Integers{9, 0, 9, 0}}}, "1 6 8 8", "6 3 3 3",
-        "takes away more");
+        "removes more");
 }
 
 void TestConvolution::refuses() {

@@ -194,7 +194,8 @@ private Q_SLOTS:
         ranks.node("If", "ranks", "cpu", {}, {cond, a, c});
         QVERIFY(theError(ranks.graph()).startsWith(QStringLiteral("shape-mismatch: ")));
         g.node("If", "few", "cpu", {}, {cond, a});
-        QVERIFY(theError(g.graph()).contains(QStringLiteral("takes 2 results, but 1 are connected")));
+        QVERIFY(
+            theError(g.graph()).contains(QStringLiteral("needs 2 results of its body, but 1 are connected")));
     }
 
     void filesAreNotWrittenInABody() {

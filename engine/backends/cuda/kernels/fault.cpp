@@ -38,7 +38,7 @@ std::string sentenceOf(const Fault& fault) {
             "rois has the coordinate {} at index {}; it must be finite, in pixels of the image",
             std::bit_cast<double>(fault.value), fault.size);
     case Fault::noSuchImage:
-        return fmt::format("a region lies in image {}, but the batch has {} images", fault.value, fault.size);
+        return fmt::format("a region names image {}, but the batch has {} images", fault.value, fault.size);
     case Fault::badSequenceLength:
         return fmt::format(
             "Expected all values in sequence_lens to be between 0 and {}, the length of X, but "
