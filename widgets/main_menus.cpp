@@ -15,6 +15,7 @@
 #include "widgets/actions/node_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/view_actions.h"
+#include "widgets/actions/watch_actions.h"
 #include "widgets/main_window.h"
 #include "widgets/manual_window.h"
 #include "widgets/panels/transfers_panel.h"
@@ -121,6 +122,7 @@ void MainWindow::buildGraphMenu() {
 void MainWindow::buildRunMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Run"));
     m_runActions->fillRuns(menu);
+    m_watch->fill(menu);
     m_breakpoints->fill(*menu.addMenu(tr("&Breakpoint")));
     menu.addSeparator();
     m_runActions->fillOptions(menu);

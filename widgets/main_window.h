@@ -42,6 +42,7 @@ class RunActions;
 class StartPage;
 class TransfersPanel;
 class ViewActions;
+class WatchActions;
 
 /// The program's window: palette, canvas, inspector and panels, with a menu entry for every action. It only
 /// puts together the objects that do the work.
@@ -145,6 +146,7 @@ private:
     std::unique_ptr<AnalysisActions> m_analysis;
     std::unique_ptr<BreakpointActions> m_breakpoints;
     std::unique_ptr<RunActions> m_runActions;
+    std::unique_ptr<WatchActions> m_watch;
     std::unique_ptr<Navigation> m_navigation;
     std::unique_ptr<ViewActions> m_view;
 };

@@ -59,6 +59,7 @@ void RunController::runContinuously() { start(kForever, true); }
 
 void RunController::stop() {
     if (!isRunning()) return;
+    if (m_isFollowing) return leaveRequested();
     if (!m_isPreparing) return m_executor.cancel();
     m_preparer.drop();
     m_sentence = tr("Run %1 was stopped before it started").arg(m_number);
@@ -362,7 +363,7 @@ void RunController::forget() {
     m_stop.reset();
     m_leanPlan.reset();
     m_againPlan.reset();
-    m_isPreparing = m_isAgain = false;
+    m_isPreparing = m_isAgain = m_isFollowing = false;
     m_tensors.clear();
     m_probes.clear();
     m_lastCopy.reset();

@@ -34,8 +34,17 @@ public:
     void runContinuously();
     /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
-    /// Takes effect within one kernel; finished() follows. A run that is being prepared ends at once, and the
-    /// results of the run before it stay.
+    /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
+    /// endFollowing(). May be called again with a longer plan; `records` are all records so far.
+    void follow(std::shared_ptr<const Plan> plan, std::span<const StepRecord> records,
+                const QString& sentence);
+    /// New records of the other program, and its completed iterations.
+    void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
+    /// The figures stay. `clockNs`: the time of the whole run.
+    void endFollowing(std::int64_t clockNs, const QString& sentence);
+    bool isFollowing() const noexcept { return m_isFollowing; }
+    /// Takes effect within one kernel; finished() follows. Another program goes on: leaveRequested(). A run
+    /// that is being prepared ends at once, and the results of the run before it stay.
     void stop();
     /// Continues from a breakpoint to the next one, or to the end of the next step. No effect unless
     /// isStopped().
@@ -85,10 +94,11 @@ public:
 Q_SIGNALS:
     void preparing(); ///< isRunning(); results are still those of the run before
     void started();
-    void frame();    ///< state and figures were updated
-    void finished(); ///< after the last frame()
-    void stopped();  ///< at a breakpoint; after a frame()
-    void resumed();  ///< from there
+    void frame();          ///< state and figures were updated
+    void finished();       ///< after the last frame()
+    void stopped();        ///< at a breakpoint; after a frame()
+    void resumed();        ///< from there
+    void leaveRequested(); ///< the user stopped following the other program
     void refused(const QString& sentence);
     void stateChanged(); ///< outside a run: results out of date, predictions
     void logged(twb::Severity severity, const QString& sentence);
@@ -137,8 +147,9 @@ private:
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_againPlan;
     bool m_isPreparing = false;
-    bool m_isAgain = false; ///< the measurement is over; one more iteration computes tensors again
-    bool m_edited = false;  ///< since the snapshot of the run
+    bool m_isFollowing = false; ///< the run is another program's
+    bool m_isAgain = false;     ///< the measurement is over; one more iteration computes tensors again
+    bool m_edited = false;      ///< since the snapshot of the run
     std::optional<RunStop> m_stop;
     std::optional<RunResult> m_measured;
     std::optional<RunResult> m_result;

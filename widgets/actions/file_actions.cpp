@@ -170,8 +170,14 @@ bool FileActions::mayEndRun() {
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
                     QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The graph is still running. Its results will be lost."));
+    const bool isFollowing = m_runs.isFollowing();
+    if (isFollowing) {
+        box.setText(tr("Stop watching the program?"));
+        box.setInformativeText(tr("The program goes on. Its figures in this window will be lost."));
+    }
     dress(box, Severity::note);
-    QPushButton* stop = box.addButton(tr("Stop run"), QMessageBox::AcceptRole);
+    QPushButton* stop =
+        box.addButton(isFollowing ? tr("Stop watching") : tr("Stop run"), QMessageBox::AcceptRole);
     stop->setObjectName(QStringLiteral("stopRun"));
     box.setDefaultButton(stop);
     box.exec();

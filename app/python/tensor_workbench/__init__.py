@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .session import Capture, assert_no_mismatches, capture
+    from .watching import Watch, watch
 
-__all__ = ["Capture", "assert_no_mismatches", "capture"]
+__all__ = ["Capture", "Watch", "assert_no_mismatches", "capture", "watch"]
 __version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> Any:
     # Importing the package does not need torch, so that the command can say in a sentence that torch is missing.
+    if name in ("Watch", "watch"):
+        from . import watching
+        return getattr(watching, name)
     if name in __all__:
         from . import session
         return getattr(session, name)

@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from .autocast import CudaAutocast
 from .claims import CPU, Memory
 from .dispatch import spell
+from .live import ORIGINALS
 from .modes import no_functions
 from .moves import move
 from .recorder import Recorder, size_of
@@ -39,7 +40,7 @@ def _resolve(name: str) -> Optional[Any]:
     value: Any = torch
     for part in name.split("."):
         value = getattr(value, part, None)
-    return value
+    return ORIGINALS.get(value, value)
 
 
 try:
@@ -54,7 +55,7 @@ def _handles(*functions: Any) -> Callable[[Handler], Handler]:
     def register(handler: Handler) -> Handler:
         for function in functions:
             if function is not None:
-                _HANDLERS[function] = handler
+                _HANDLERS[ORIGINALS.get(function, function)] = handler
         return handler
     return register
 
@@ -75,6 +76,7 @@ class FunctionMode(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Tuple[Any, ...] = (),
                            kwargs: Optional[Dict[str, Any]] = None) -> Any:
         kwargs = kwargs or {}
+        func = ORIGINALS.get(func, func)
         handler = _HANDLERS.get(func)
         if handler is not None:
             return handler(self, func, args, dict(kwargs))
@@ -368,8 +370,7 @@ def _named_sync(name: str) -> Handler:
 for _function, _name in ((T.item, "item()"), (T.__bool__, "bool(tensor)"), (T.__float__, "float(tensor)"),
                          (T.__int__, "int(tensor)"), (T.__index__, "int(tensor)"), (getattr(T, "__complex__", None), "complex(tensor)"),
                          (T.is_nonzero, "bool(tensor)")):
-    if _function is not None:
-        _HANDLERS[_function] = _named_sync(_name)
+    _handles(_function)(_named_sync(_name))
 
 
 def read_values(mode: FunctionMode, tensor: torch.Tensor, cause: str) -> str:

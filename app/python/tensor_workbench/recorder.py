@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
+from . import live
 from .capture_file import FORMAT, VERSION, CaptureFile, dtype_name
 from .claims import CPU, Claims, Memory, geometry
 from .locations import Location, Locations
@@ -278,6 +279,9 @@ class Recorder:
         thread = self.thread
         if not self.recording:
             return
+        if live.listener is not None:
+            live.listener.claimed_transfer(size, source, destination, cause, pinned, non_blocking,
+                                           self.locations.users_line(location))
         blocking = CPU in (source, destination) and not (non_blocking and (pinned or destination == CPU))
         record: Dict[str, Any] = {
             "kind": "transfer", "from": source, "to": destination, "bytes": size, "cause": cause, "pinned": pinned,
@@ -294,6 +298,8 @@ class Recorder:
         """The CPU waits for a device."""
         if not self.recording:
             return
+        if live.listener is not None:
+            live.listener.claimed_sync(cause, self.locations.users_line(location))
         record: Dict[str, Any] = {"kind": "sync", "cause": cause}
         if op:
             record["op"] = op

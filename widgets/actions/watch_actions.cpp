@@ -1,0 +1,35 @@
+#include "widgets/actions/watch_actions.h"
+
+#include "widgets/actions/file_actions.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/message_box.h"
+#include "widgets/watch_dialog.h"
+
+#include <QMessageBox>
+
+namespace twb {
+
+WatchActions::WatchActions(Document& document, RunController& runs, FileActions& files, CanvasWidget& canvas,
+                           QWidget& window)
+    : m_files(files), m_window(window), m_watch(document, runs) {
+    connect(&m_watch, &ProgramWatch::shown, &canvas, [&canvas] { canvas.zoomToFit(); });
+    connect(&m_watch, &ProgramWatch::failed, this, [this](const QString& sentence) {
+        QMessageBox box(QMessageBox::NoIcon, tr("Cannot watch the program"), sentence, QMessageBox::Ok,
+                        &m_window);
+        dress(box, Severity::error);
+        box.exec();
+    });
+}
+
+void WatchActions::fill(QMenu& menu) {
+    twb::addAction(menu, tr("&Watch a process…"), QKeySequence(tr("Ctrl+Shift+W")), [this] { choose(); });
+}
+
+void WatchActions::choose() {
+    WatchDialog dialog(&m_window);
+    if (dialog.exec() != QDialog::Accepted) return;
+    if (m_files.mayLeave()) m_watch.start(dialog.program());
+}
+
+} // namespace twb
