@@ -97,7 +97,8 @@ void addCaptureCommand(CLI::App& app) {
     command->add_flag("--quiet", options->quiet, "Print no summary");
     command->footer(
         "Exit codes: 0 the script ended well, 1 it raised an error or ended with another code, 2 wrong "
-        "usage,\n4 Python, PyTorch or a file is missing, 130 Ctrl-C. The capture is kept in all cases.");
+        "usage,\n4 Python, PyTorch or a file is missing, 130 Ctrl-C. A capture that has begun is kept in all "
+        "cases.");
     command->callback([options] {
         const fs::path output = options->output.empty() ? fs::path(options->script).stem().concat(".twbcap")
                                                         : fs::path(options->output);

@@ -59,6 +59,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
         synchronize = staticmethod(waits("stream.synchronize()"))
         wait_stream = wait_event = staticmethod(_nothing)
         query = staticmethod(_answer(True))
+        is_capturing = staticmethod(_answer(False))
 
         def record_event(self, event: Any = None) -> Any:
             return event if event is not None else Event()

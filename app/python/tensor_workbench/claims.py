@@ -68,7 +68,7 @@ class Claims:
     def __init__(self) -> None:
         self._memories: Dict[int, Memory] = {}
         self._limit = 4096
-        self._count = 0
+        self.count = 0  # storages that were met
 
     def memory(self, tensor: torch.Tensor, device: str = CPU) -> Optional[Memory]:
         """The tensor's memory; a storage met for the first time claims `device`. None for a tensor without storage."""
@@ -79,8 +79,8 @@ class Claims:
         memory = self._memories.get(key)
         if memory is None:
             # The weak reference keeps the address from being used again, so a key never means another storage.
-            self._count += 1
-            memory = self._memories[key] = Memory(StorageWeakRef(storage), self._count, device)
+            self.count += 1
+            memory = self._memories[key] = Memory(StorageWeakRef(storage), self.count, device)
             if len(self._memories) > self._limit:
                 self._forget_the_dead()
         return memory
@@ -91,8 +91,8 @@ class Claims:
         key = storage._cdata
         memory = self._memories.get(key)
         if memory is None:
-            self._count += 1
-            memory = self._memories[key] = Memory(StorageWeakRef(storage), self._count, device)
+            self.count += 1
+            memory = self._memories[key] = Memory(StorageWeakRef(storage), self.count, device)
         memory.device = device
 
     def device_of_storage(self, storage: Any) -> str:

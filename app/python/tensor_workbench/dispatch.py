@@ -102,7 +102,10 @@ class OpMode(TorchDispatchMode):
                 pinned = True
                 kwargs["pin_memory"] = False
 
+        count = claims.count
         found, operands = _operands(op, args, kwargs, claims)
+        if claims.count != count and thread.homes and not op.is_indexing:
+            operands = self._place_inner(found, operands)
         if any(operand.device == "meta" for operand in operands):
             return func(*args, **kwargs)
 
@@ -170,6 +173,18 @@ class OpMode(TorchDispatchMode):
         op, module, device = self._recorder.forward_of(node._sequence_nr())
         thread.forward_module = module
         return op, device
+
+    def _place_inner(self, found: Sequence[Found], operands: Sequence[Operand]) -> List[Operand]:
+        """An index that a function made in C++ without an op (of the list in `x[[0, 1]] = 0`) is where its operands are."""
+        placed = list(operands)
+        tensors = [(tensor, memory) for _, tensor, memory in found if tensor is not None]
+        for i, (tensor, memory) in enumerate(tensors):
+            if memory is not None and not memory.made_at and not memory.values and tensor.dim() and tensor.dtype is torch.int64:
+                home = self._recorder.thread.homes[-1]
+                if not isinstance(home, str) and not _holds(home, memory, self._recorder.claims):
+                    memory.device = self._home("")
+                    placed[i] = placed[i]._replace(device=memory.device)
+        return placed
 
     def _home(self, made_for: str) -> str:
         """The device of a tensor that an op without operands makes."""
@@ -275,6 +290,17 @@ def _operands(op: _Op, args: Tuple[Any, ...], kwargs: Dict[str, Any], claims: Cl
     if any(memory is not None and memory.is_guess for _, _, memory in found):
         operands = _settle(found, operands)
     return found, operands
+
+
+def _holds(values: Any, memory: Memory, claims: Claims) -> bool:
+    """Whether a tensor of that memory is among the values, or in lists in them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if claims.memory(value) is memory:
+                return True
+        elif isinstance(value, (list, tuple)) and _holds(value, memory, claims):
+            return True
+    return False
 
 
 def _settle(found: List[Found], operands: List[Operand]) -> List[Operand]:

@@ -48,6 +48,13 @@ try:
     from torch.utils._device import DeviceContext as _DeviceContext
 except ImportError:  # before torch 2.0 a program cannot choose a default device
     _DeviceContext = None
+# What a program asks of a tensor that is no op and has nothing to do with devices. Optimizers ask hundreds of times a step.
+_QUESTIONS = {getattr(T, name).__get__ for name in (
+    "dtype", "grad", "grad_fn", "is_leaf", "is_meta", "is_quantized", "is_sparse", "is_sparse_csr", "itemsize", "layout", "nbytes",
+    "ndim", "output_nr", "requires_grad", "shape", "_backward_hooks", "_version") if hasattr(T, name)} | {
+    T.dim, T.element_size, T.is_complex, T.is_contiguous, T.is_floating_point, T.ndimension, T.nelement, T.numel, T.size,
+    T.storage_offset, T.stride}
+
 _FACTORY_FUNCTIONS = {function for function in map(_resolve, _FACTORIES) if function is not None}
 
 
@@ -77,6 +84,9 @@ class FunctionMode(TorchFunctionMode):
                            kwargs: Optional[Dict[str, Any]] = None) -> Any:
         kwargs = kwargs or {}
         func = ORIGINALS.get(func, func)
+        if func in _QUESTIONS:
+            with no_functions():
+                return func(*args, **kwargs)
         handler = _HANDLERS.get(func)
         if handler is not None:
             return handler(self, func, args, dict(kwargs))
@@ -92,7 +102,7 @@ class FunctionMode(TorchFunctionMode):
             self.recorder.calls += 1
             thread.call = self.recorder.calls
             thread.function = getattr(func, "__name__", "")
-        thread.homes.append(args)
+        thread.homes.append((*args, *kwargs.values()) if kwargs else args)
         try:
             with no_functions():
                 if whole is not None and not thread.muted:
@@ -237,11 +247,6 @@ def _is_pinned(mode: FunctionMode, func: Any, args: Tuple[Any, ...], kwargs: Dic
         return bool(memory and memory.pinned)
 
 
-@_handles(T.record_stream)
-def _record_stream(mode: FunctionMode, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    return None
-
-
 @_handles(T.type)
 def _type(mode: FunctionMode, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
     with no_functions():
@@ -351,6 +356,23 @@ def _new_tensor(mode: FunctionMode, func: Any, args: Tuple[Any, ...], kwargs: Di
         target = mode.recorder.claims.device(args[0]) if device is None else mode.spell(device)
         kwargs.setdefault("dtype", args[0].dtype)
     return _tensor(mode, torch.tensor, args[1:], {**kwargs, "device": target})
+
+
+@_handles(torch.ctc_loss)
+def _ctc_loss(mode: FunctionMode, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """The mean divides by the lengths, which ATen copies to the device of the losses inside of the op."""
+    values = dict(zip(("log_probs", "targets", "input_lengths", "target_lengths", "blank", "reduction", "zero_infinity"), args))
+    values.update(kwargs)
+    is_mean = values.get("reduction", 1) == 1
+    if is_mean:
+        values["reduction"] = 0
+    with no_functions():
+        losses = func(**values)
+        if not is_mean:
+            return losses
+        lengths = torch.as_tensor(values["target_lengths"])
+        there = move(mode.recorder, lengths, mode.recorder.claims.device(losses), losses.dtype, cause="ctc_loss")
+        return (losses / there.clamp_min(1)).mean()
 
 
 # ---- values that the CPU asks for ----

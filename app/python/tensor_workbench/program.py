@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.utils import checkpoint
 
 from .claims import CPU
 from .functions import CurrentGpu, FunctionMode, read_values
@@ -36,6 +37,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
     _replace_device_copies(patches)
     _group_by_claim(patches, recorder)
     _run_eagerly(patches, recorder)
+    _claim_in_checkpoints(patches, recorder)
     _follow_default_tensor_type(patches, gpus)
 
 
@@ -57,11 +59,27 @@ def _open_python_functions(patches: Patches) -> None:
     def of_tuple(values: Any) -> bool:
         return any(of_value(value) for value in values)
 
-    for name in ("torch.nn.functional", "torch.functional", "torch._tensor", "torch.autograd"):
-        module = sys.modules[name]
-        patches.set_present(module, "has_torch_function_unary", of_value)
-        patches.set_present(module, "has_torch_function_variadic", of_values)
-        patches.set_present(module, "has_torch_function", of_tuple)
+    originals: List[Tuple[Any, str, Any]] = []
+    for module in map(sys.modules.__getitem__, ("torch.nn.functional", "torch.functional", "torch._tensor", "torch.autograd")):
+        for name, function in (("has_torch_function_unary", of_value), ("has_torch_function_variadic", of_values),
+                               ("has_torch_function", of_tuple)):
+            if hasattr(module, name):
+                originals.append((module, name, getattr(module, name)))
+                patches.set(module, name, function)
+    # The compiler of TorchScript knows the original functions only.
+    script = torch.jit.script
+
+    @functools.wraps(script)
+    def script_with_originals(*args: Any, **kwargs: Any) -> Any:
+        closed = Patches()
+        for owner, name, original in originals:
+            closed.set(owner, name, original)
+        try:
+            return script(*args, **kwargs)
+        finally:
+            closed.undo()
+
+    patches.set(torch.jit, "script", script_with_originals)
 
 
 def _replace_tensor_methods(patches: Patches, recorder: Recorder, functions: FunctionMode) -> None:
@@ -97,6 +115,7 @@ def _replace_tensor_methods(patches: Patches, recorder: Recorder, functions: Fun
 
     for name in ("storage", "storage_type"):
         patches.set(tensor_class, name, outside_of_modes(getattr(tensor_class, name)))
+    patches.set(tensor_class, "record_stream", lambda tensor, stream: None)  # the original takes no other class of stream
     patches.set(tensor_class, "__repr__", recorded_repr)
     patches.set(tensor_class, "__deepcopy__", claimed_deepcopy)
 
@@ -336,6 +355,19 @@ def _run_eagerly(patches: Patches, recorder: Recorder) -> None:
 
     patches.set(torch, "compile", compile)
     patches.set_present(torch.nn.Module, "compile", lambda self, *_, **__: compile(self))
+
+
+def _claim_in_checkpoints(patches: Patches, recorder: Recorder) -> None:
+    """torch.utils.checkpoint compares saved tensors with recomputed ones, and looks at them inside and outside of the modes."""
+    extractors = getattr(checkpoint, "_allowed_determinism_checks_to_fns", None)
+    if extractors is None:
+        return
+
+    def extract(tensor: torch.Tensor) -> Dict[str, Any]:
+        with no_functions():
+            return {"shape": tensor.shape, "dtype": tensor.dtype, "device": recorder.claims.device(tensor)}
+
+    patches.set(checkpoint, "_allowed_determinism_checks_to_fns", {**extractors, "default": extract})
 
 
 def _follow_default_tensor_type(patches: Patches, gpus: CurrentGpu) -> None:

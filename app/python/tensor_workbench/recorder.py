@@ -11,7 +11,7 @@ import torch
 
 from . import live
 from .capture_file import FORMAT, VERSION, CaptureFile, dtype_name
-from .claims import CPU, Claims, Memory, geometry
+from .claims import CPU, Claims, Geometry, Memory, geometry
 from .locations import Location, Locations
 from .results import Mismatch, Results, SyncLine, TransferLine
 from .rules import Operand
@@ -189,12 +189,12 @@ class Recorder:
         self._file.write(record)
         return number
 
-    def _new_value(self, tensor: torch.Tensor, memory: Optional[Memory], device: str, overwritten: int) -> Dict[str, Any]:
+    def _new_value(self, tensor: torch.Tensor, memory: Optional[Memory], key: Geometry, device: str,
+                   overwritten: int) -> Dict[str, Any]:
         self._tensors += 1
         number = self._tensors
         record = self._tensor_record(number, tensor, memory, device)
         if memory is not None:
-            key = geometry(tensor)
             if overwritten:
                 memory.outdated.update(memory.values)
                 memory.values.clear()
@@ -220,17 +220,19 @@ class Recorder:
             outputs: List[Dict[str, Any]] = []
             in_place: Set[Tuple[int, Any]] = set()
             for tensor, memory in written:
-                outputs.append(self._new_value(tensor, memory, memory.device if memory else device,
+                key = geometry(tensor)
+                outputs.append(self._new_value(tensor, memory, key, memory.device if memory else device,
                                                self.tensor_id(tensor, memory)))
                 if memory is not None:
-                    in_place.add((memory.id, geometry(tensor)))
+                    in_place.add((memory.id, key))
             for tensor, memory in results:
+                key = geometry(tensor)
                 if memory is not None:
-                    if (memory.id, geometry(tensor)) in in_place:
+                    if in_place and (memory.id, key) in in_place:
                         continue
-                    if memory.values.get(geometry(tensor)) in seen:
+                    if memory.values.get(key) in seen:
                         continue  # detach and the like: the same value
-                outputs.append(self._new_value(tensor, memory, memory.device if memory else device, 0))
+                outputs.append(self._new_value(tensor, memory, key, memory.device if memory else device, 0))
             if not outputs and (results or written):
                 return 0
             self._ops += 1

@@ -51,6 +51,12 @@ CPU_ARGUMENTS: Dict[str, FrozenSet[str]] = {
     "aten::tensor_split": frozenset({"tensor_indices_or_sections"}),
 }
 
+# Arguments that may be on any device: the op reads them on the CPU.
+READ_ON_CPU: Dict[str, FrozenSet[str]] = {
+    "aten::_ctc_loss": frozenset({"input_lengths", "target_lengths"}),
+    "aten::_ctc_loss_backward": frozenset({"input_lengths", "target_lengths"}),
+}
+
 # Elementwise ops whose kernel takes no 0-dimensional CPU tensor beside CUDA tensors.
 WITHOUT_NUMBERS: FrozenSet[str] = frozenset({"aten::nextafter", "aten::nextafter_"})
 
@@ -94,6 +100,11 @@ def judge(op: str, operands: Sequence[Operand]) -> Verdict:
         return Verdict(first, ())
     if op in INDEXING:
         return _judge_indexing(first, operands)
+    read_on_cpu = READ_ON_CPU.get(op)
+    if read_on_cpu is not None:
+        placed = [i for i, operand in enumerate(operands) if operand.argument not in read_on_cpu]
+        verdict = judge("", [operands[i] for i in placed])
+        return Verdict(verdict.device, tuple(placed[i] for i in verdict.wrong))
     if op.startswith("aten::_foreach_") or op.startswith("aten::_fused_") or op.startswith("aten::_amp_foreach"):
         return _judge_lists(op, operands)
     on_cpu = CPU_ARGUMENTS.get(op)
