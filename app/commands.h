@@ -18,6 +18,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);
 void addCompareCommand(CLI::App& app, ExitCode& exit);
 void addReportCommand(CLI::App& app, ExitCode& exit);
+void addProfileCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
 void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);

@@ -50,4 +50,20 @@ bool stdoutHasColor() {
 
 bool stderrIsTerminal() { return isCapable(STDERR_FILENO); }
 
+std::function<void(double)> ReadingLine::progress() {
+    if (!stderrIsTerminal()) return {};
+    return [this](double share) {
+        const int percent = static_cast<int>(100 * share);
+        if (percent == m_percent) return;
+        m_percent = percent;
+        fmt::print(stderr, "\r\x1b[K{}: {} %", printable(m_text), percent);
+        std::fflush(stderr);
+    };
+}
+
+void ReadingLine::clear() {
+    if (m_percent >= 0) fmt::print(stderr, "\r\x1b[K");
+    m_percent = -1;
+}
+
 } // namespace twb

@@ -2,7 +2,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace twb {
 
@@ -18,5 +21,22 @@ void printMessage(std::string_view sentence);
 /// disable them).
 bool stdoutHasColor();
 bool stderrIsTerminal();
+
+/// A line on stderr, on a terminal only, that shows how much of a file was read.
+class ReadingLine {
+public:
+    explicit ReadingLine(std::string text) : m_text(std::move(text)) {}
+    ~ReadingLine() { clear(); }
+    ReadingLine(const ReadingLine&) = delete;
+    ReadingLine& operator=(const ReadingLine&) = delete;
+
+    /// Shows a share, 0 to 1. Empty if there is no terminal. Must not outlive the line.
+    std::function<void(double)> progress();
+    void clear();
+
+private:
+    std::string m_text;
+    int m_percent = -1;
+};
 
 } // namespace twb

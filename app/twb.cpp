@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
         addPlaceCommand(app, exit);
         addCompareCommand(app, exit);
         addReportCommand(app, exit);
+        addProfileCommand(app, exit);
         addImportCommand(app, exit);
         addExportCommand(app, exit);
         addCaptureCommand(app);

@@ -9,6 +9,8 @@
 #include "formats/project.h"
 #include "profile/calibration.h"
 #include "profile/profiles.h"
+#include "profile/resource_path.h"
+#include "profile/trace_calibration.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -22,6 +24,8 @@ namespace {
 struct CalibrateOptions {
     std::string device = "auto";
     std::string output;
+    std::string trace;
+    std::string base;
 };
 
 std::shared_ptr<Backend> backendOf(const std::string& text) {
@@ -48,13 +52,51 @@ std::string today() {
     return fmt::format("{:%Y-%m-%d}", local);
 }
 
-ExitCode calibrate(const CalibrateOptions& options) {
-    if (!options.output.empty()) FileClaims().write(options.output, "--output");
+Calibration measure(const CalibrateOptions& options) {
+    if (!options.base.empty())
+        throw Error(ErrorCode::invalidArgument,
+                    "--base is for --from-trace; a measured device has all figures");
     const std::shared_ptr<Backend> backend = backendOf(options.device);
     if (stderrIsTerminal())
         printMessage(fmt::format("measuring {} ({}); do not run other programs meanwhile",
                                  backend->info().device.toString(), backend->info().name));
-    const Calibration measured = calibrate(*backend, today());
+    return calibrate(*backend, today());
+}
+
+/// The profile that has the figures which the trace lacks: the given one, or that of the same GPU.
+DeviceProfile baseOf(const CalibrateOptions& options, const std::string& device) {
+    if (options.base.ends_with(".json")) return readProfile(options.base);
+    const ProfileLibrary profiles(resourceFolder() / "devices");
+    if (!options.base.empty()) return profiles.at(options.base);
+    for (const DeviceProfile& profile : profiles.all())
+        if (device.starts_with(profile.name)) return profile;
+    throw Error(
+        ErrorCode::invalidArgument,
+        fmt::format("there is no profile of {} for the figures that the trace does not have; name that "
+                    "of a similar GPU with --base, for example --base {}",
+                    device.empty() ? "the trace's GPU" : device, kDefaultProfile));
+}
+
+Calibration readFromTrace(const CalibrateOptions& options) {
+    const auto device = Device::parse(options.device);
+    if (!device || device->isCpu())
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--device {} is not a GPU of a trace; write cuda:0", options.device));
+    const auto index = static_cast<std::uint32_t>(device->isAuto() ? 0 : device->index);
+    ReadingLine line("reading " + options.trace);
+    const KinetoTrace trace = readKinetoTrace(options.trace, line.progress());
+    line.clear();
+    // Without --device, the trace's first GPU is meant: on some machines it is not number 0.
+    const std::uint32_t gpu =
+        device->isAuto() && !trace.activities.empty() ? trace.activities.front().device : index;
+    return calibrateFromTrace(trace, baseOf(options, trace.deviceName(gpu)), gpu);
+}
+
+ExitCode calibrate(const CalibrateOptions& options) {
+    FileClaims claims;
+    if (!options.trace.empty()) claims.read(options.trace, "--from-trace");
+    if (!options.output.empty()) claims.write(options.output, "--output");
+    const Calibration measured = options.trace.empty() ? measure(options) : readFromTrace(options);
     using enum TextTable::Align;
     TextTable table({left, right, right, right, right});
     table.add({"what", "size", "best", "that is", "times"});
@@ -62,6 +104,7 @@ ExitCode calibrate(const CalibrateOptions& options) {
     for (const CalibrationRow& row : measured.rows)
         table.add({row.what, row.size, formatMs(row.ns), row.figure, std::to_string(row.count)});
     printResult(table.toString());
+    if (!options.trace.empty()) printResult(fmt::format("\n{}\n", printable(sourceText(measured.profile))));
     if (options.output.empty()) return ExitCode::fine;
     writeFileAtomically(options.output, profileJson(measured.profile));
     printResult(fmt::format("\n{0}: the profile of {1}, for --device-map cuda:0=simulated:{0}\n",
@@ -73,13 +116,24 @@ ExitCode calibrate(const CalibrateOptions& options) {
 
 void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CalibrateOptions>();
-    CLI::App* command = app.add_subcommand("calibrate", "Measure a device and write its profile");
+    CLI::App* command = app.add_subcommand(
+        "calibrate", "Measure a device, or read a PyTorch profile, and write a device profile");
     command->add_option("--device", options->device, "cpu or cuda:0; default: cuda:0 if present, else cpu")
         ->type_name("DEVICE");
     command
         ->add_option("-o,--output", options->output,
                      "Profile to write, for --device-map cuda:0=simulated:FILE.json")
         ->type_name("FILE.json");
+    command
+        ->add_option("--from-trace", options->trace,
+                     "Take the figures from a PyTorch profile instead of measuring this machine")
+        ->type_name("TRACE");
+    command
+        ->add_option(
+            "--base", options->base,
+            "With --from-trace: the profile for figures that the trace does not have; default: that of "
+            "the same GPU")
+        ->type_name("PROFILE");
     command->callback([options, &exit] { exit = calibrate(*options); });
 }
 

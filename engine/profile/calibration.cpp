@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "profile/lone_op.h"
+#include "profile/measured_error.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +34,7 @@ public:
     Calibration run() {
         DeviceProfile& p = m_out.profile;
         const DeviceInfo& info = m_backend.info();
-        p.id = idOf(info.name);
+        p.id = profileId(info.name, "measured");
         p.name = info.name;
         p.source = m_source;
         p.link = info.device.isCpu() ? "a copy within host memory" : m_backend.profile().link;
@@ -58,18 +59,6 @@ public:
     }
 
 private:
-    /// "AMD EPYC 7B13" is "amd-epyc-7b13-measured".
-    static std::string idOf(const std::string& name) {
-        std::string id;
-        for (const char c : name) {
-            if (std::isalnum(static_cast<unsigned char>(c)))
-                id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-            else if (!id.empty() && id.back() != '-')
-                id += '-';
-        }
-        return id + (id.ends_with('-') ? "measured" : "-measured");
-    }
-
     struct MeasuredCopy {
         std::size_t bytes = 0;
         CopyDirection direction{};
@@ -80,19 +69,6 @@ private:
         Cost cost;
         double ns = 0;
     };
-
-    /// The error of the finished profile against each of the measured times.
-    template <class Measured, class Predict>
-    static std::optional<KnownError> errorOf(const std::vector<Measured>& all, Predict&& predict) {
-        if (all.empty()) return {};
-        std::vector<double> errors;
-        for (const Measured& one : all) {
-            const double ns = std::max(one.ns, 1.0);
-            errors.push_back(std::abs(predict(one) - ns) / ns);
-        }
-        std::sort(errors.begin(), errors.end());
-        return KnownError{errors[errors.size() / 2], errors.back(), static_cast<int>(errors.size())};
-    }
 
     void add(CalibrationRow row) { m_out.rows.push_back(std::move(row)); }
 
@@ -275,6 +251,17 @@ private:
 };
 
 } // namespace
+
+std::string profileId(std::string_view device, std::string_view suffix) {
+    std::string id;
+    for (const char c : device) {
+        if (std::isalnum(static_cast<unsigned char>(c)))
+            id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        else if (!id.empty() && id.back() != '-')
+            id += '-';
+    }
+    return fmt::format("{}{}{}", id, id.ends_with('-') ? "" : "-", suffix);
+}
 
 Calibration calibrate(Backend& backend, const std::string& date, const CalibrationEffort& effort) {
     return Calibrator(backend, date, effort).run();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -29,6 +30,9 @@ struct CalibrationEffort {
     std::int64_t mostProduct = 8192;                ///< rows and columns
     double enoughNs = 60e6;                         ///< of measuring time for each figure
 };
+
+/// The id of a profile of a device: "AMD EPYC 7B13" and "measured" are "amd-epyc-7b13-measured".
+std::string profileId(std::string_view device, std::string_view suffix);
 
 /// Measures a device through its streams, with the kernels and copies of real runs: the link from 4 KiB up,
 /// pinned and pageable, in both directions; memory, by a memory-bound op; matrix products by dtype;

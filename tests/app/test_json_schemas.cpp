@@ -32,6 +32,19 @@ private Q_SLOTS:
         QCOMPARE(problem("devices", out), QString());
     }
 
+    void profile() {
+        const QDir traces(QStringLiteral(TWB_SOURCE_DIR "/tests/data/traces"));
+        const QStringList files = traces.entryList({"*.json.gz"});
+        QVERIFY(files.size() >= 4);
+        for (const QString& file : files) {
+            const Ended ended = Program().run({"profile", traces.filePath(file), "--json"});
+            QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+            const nlohmann::json out = parsed(ended.out);
+            QVERIFY(!out.at("transfers").empty() && !out.at("syncs").empty());
+            QCOMPARE(problem("profile", out), QString());
+        }
+    }
+
     void ops() {
         const nlohmann::json all = parsed(Program().run({"ops", "--json"}).out);
         QVERIFY(all.at("ops").size() > 150);
@@ -133,7 +146,7 @@ private Q_SLOTS:
             QVERIFY(schema.contains("title") && schema.contains("description"));
             ++count;
         }
-        QCOMPARE(count, 11);
+        QCOMPARE(count, 12);
     }
 };
 

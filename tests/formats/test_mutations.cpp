@@ -171,6 +171,19 @@ private Q_SLOTS:
         QVERIFY(sound < 2000);
     }
 
+    void damagedTraces() {
+        GzipInput input(fs::path(TWB_SOURCE_DIR) / "tests/data/traces/mi250-minitoy-training-rocm.json.gz");
+        const std::string whole{std::istreambuf_iterator<char>(&input), {}};
+        QVERIFY(fuzz::kinetoTrace(whole));
+        Mutator mutator(19);
+        constexpr int kRounds = 2000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i) sound += fuzz::kinetoTrace(mutator.mutate(whole, whole));
+        qInfo("%d of %d damaged traces still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds);
+    }
+
     void damagedTensorFiles() {
         QTemporaryDir folder;
         const fs::path path = fs::path(folder.path().toStdString()) / "a.npy";

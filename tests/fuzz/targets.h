@@ -6,6 +6,7 @@
 #include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
 #include "placement/analysis.h"
+#include "profile/kineto_ledger.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -85,6 +86,29 @@ inline bool npz(std::string_view bytes, const std::filesystem::path& file) {
         whole = whole && !archive.names().empty();
     });
     return whole;
+}
+
+/// True if the bytes are a trace of PyTorch's profiler.
+inline bool kinetoTrace(std::string_view bytes) {
+    KinetoLedger ledger;
+    try {
+        ledger = makeKinetoLedger(parseKinetoTrace(bytes, "input"));
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad trace is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with("input: "), "the sentence names the file");
+        return false;
+    }
+    for (const KinetoDevice& device : ledger.devices) {
+        std::int64_t idleNs = 0;
+        for (const KinetoIdle& row : device.idle) idleNs += row.totalNs;
+        require(idleNs == device.spanNs - device.busyNs, "the causes of idle time add up to it");
+    }
+    for (const KinetoTransfer& row : ledger.transfers)
+        require(row.hiddenNs >= 0 && row.hiddenNs <= row.totalNs && row.cpuWaitNs <= row.totalNs,
+                "no part of a copy's time is longer than the copy");
+    require(!toText(ledger).empty() && !toJson(ledger).empty() && !toCsv(ledger).empty(),
+            "it can be printed");
+    return true;
 }
 
 /// True if the bytes are an ONNX model.
