@@ -146,7 +146,7 @@ private Q_SLOTS:
             QVERIFY(schema.contains("title") && schema.contains("description"));
             ++count;
         }
-        QCOMPARE(count, 12);
+        QCOMPARE(count, 13);
     }
 };
 
