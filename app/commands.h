@@ -19,6 +19,7 @@ void addBatchCommand(CLI::App& app, ExitCode& exit);
 void addCompareCommand(CLI::App& app, ExitCode& exit);
 void addReportCommand(CLI::App& app, ExitCode& exit);
 void addProfileCommand(CLI::App& app, ExitCode& exit);
+void addOverlayCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
 void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);

@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
         addCompareCommand(app, exit);
         addReportCommand(app, exit);
         addProfileCommand(app, exit);
+        addOverlayCommand(app, exit);
         addImportCommand(app, exit);
         addExportCommand(app, exit);
         addCaptureCommand(app);

@@ -68,7 +68,7 @@ struct GpuActivity {
 };
 
 /// A trace of PyTorch's Kineto profiler: the parts that concern GPUs, and the ops and lines that caused them.
-/// Sizes: some 70 MB of memory per GB of JSON.
+/// Takes some 100 MB of memory per GB of JSON.
 struct KinetoTrace {
     std::string file;
     TraceFileFacts facts;

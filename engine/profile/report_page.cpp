@@ -63,6 +63,14 @@ th.setAttribute("aria-sort",down?"descending":"ascending");body.append(...rows)}
 
 std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; }
 
+/// The source of a row's times; in an overlay, they come from another program's profile.
+std::string sourceOf(const Json& row) {
+    const std::string clock = clockOf(row.at("modelled"));
+    if (!row.contains("measured_by")) return clock;
+    return row["measured_by"].is_string() ? "measured by " + row["measured_by"].get<std::string>()
+                                          : "not measured";
+}
+
 /// A sortable table; columns from `numbers` on hold numbers.
 class Table {
 public:
@@ -152,6 +160,15 @@ std::string headOf(const Json& report) {
         add(std::to_string(report["cuda_graphs"].at("replays").get<std::int64_t>()),
             fmt::format("launches of {} CUDA graphs",
                         report["cuda_graphs"].at("graphs").get<std::int64_t>()));
+    if (report.contains("overlay")) {
+        const Json& overlay = report["overlay"];
+        const std::string by = overlay.at("profiler");
+        add(fmt::format("{} of {}", overlay.at("matched_steps").get<std::size_t>(),
+                        overlay.at("steps").get<std::size_t>()),
+            "steps with a time measured by " + by);
+        add(ms(report.at("wall_ms")), "the profile, measured by " + by);
+        return out + "</div>\n";
+    }
     add(ms(report.at("setup_ms")), "setup, measured on this machine");
     add(ms(report.at("wall_ms")), "the iterations, measured on this machine");
     return out + "</div>\n";
@@ -179,7 +196,7 @@ std::string devicesOf(const Json& report) {
         table.text(device.at("device"));
         const std::string detail = device.at("detail");
         table.text(device.at("name").get<std::string>() + (detail.empty() ? "" : ", " + detail));
-        table.text(clockOf(device.at("simulated")));
+        table.text(report.contains("overlay") ? "in each row" : clockOf(device.at("simulated")));
         table.text(device.contains("profile") ? predictionsFrom(device["profile"]) : "");
         table.figure(formatBytes(device.at("planned_bytes")), device.at("planned_bytes"));
         if (device.contains("peak_bytes"))
@@ -199,11 +216,10 @@ std::string ledgerOf(const Json& report) {
     for (const Json& row : report["transfers"]) {
         const bool ran = row.value("count", 0) > 0;
         table.begin();
-        table.text(row.at("label"),
-                   fmt::format("{}{}, {}, {}{}", row.at("kind").get<std::string>(),
-                               row.value("direction", "") == "peer" ? ", peer" : "",
-                               row.at("pinned").get<bool>() ? "pinned" : "pageable",
-                               clockOf(row.at("modelled")), row.at("setup").get<bool>() ? ", setup" : ""));
+        table.text(row.at("label"), fmt::format("{}{}, {}, {}{}", row.at("kind").get<std::string>(),
+                                                row.value("direction", "") == "peer" ? ", peer" : "",
+                                                row.at("pinned").get<bool>() ? "pinned" : "pageable",
+                                                sourceOf(row), row.at("setup").get<bool>() ? ", setup" : ""));
         table.figure(std::to_string(row.value("count", 0)), row.value("count", 0));
         table.figure(formatExactBytes(row.value("bytes", std::uint64_t{0})), row.value("bytes", 0.0));
         for (const char* key : {"last_ms", "min_ms", "median_ms", "p95_ms", "total_ms"})
@@ -229,7 +245,7 @@ std::string stepsOf(const Json& report) {
         const bool ran = row.value("count", 0) > 0;
         table.begin();
         table.text(row.at("label"),
-                   clockOf(row.at("modelled")) + std::string(row.at("setup").get<bool>() ? ", setup" : ""));
+                   sourceOf(row) + std::string(row.at("setup").get<bool>() ? ", setup" : ""));
         table.text(row.at("op"));
         table.text(row.at("device"));
         table.text(row.value("state", "pending"));

@@ -1,0 +1,71 @@
+#include "app/commands.h"
+#include "app/placed_graph.h"
+#include "app/shared_options.h"
+#include "app/terminal.h"
+#include "core/format.h"
+#include "formats/file_claims.h"
+#include "formats/project.h"
+#include "profile/overlay.h"
+#include "runtime/plan.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace twb {
+namespace {
+
+struct OverlayOptions {
+    std::string file;
+    std::string trace;
+    std::string output;
+    PlacementOptions placement;
+    bool allowOutside = false;
+};
+
+ExitCode overlayProfile(const OverlayOptions& options) {
+    FileClaims claims;
+    claims.read(options.file, "FILE");
+    claims.read(options.trace, "TRACE");
+    options.placement.claim(claims);
+    if (!options.output.empty()) claims.write(options.output, "--output");
+    const PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    requireNoErrors(placed, options.file);
+    RunReport report;
+    report.file = options.file;
+    report.policy = placed.analysis.policy.toString();
+    report.graph = &placed.graph;
+    report.diagnostics = placed.analysis.diagnostics;
+    report.plan = compile(placed.graph, placed.analysis, placed.devices, placed.files,
+                          {.policy = placed.analysis.policy, .fuse = false});
+    ReadingLine line("reading " + options.trace);
+    const TracedOps traced = readTracedOps(options.trace, line.progress());
+    line.clear();
+    const Overlay matched = overlay(placed.graph, *report.plan, traced);
+    printResult(toText(matched, options.trace, *report.plan));
+    for (const std::string& problem : matched.problems)
+        printMessage(fmt::format("{}: {}", options.trace, problem));
+    if (options.output.empty()) return ExitCode::fine;
+    writeFileAtomically(options.output, toJson(matched, options.trace, report));
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addOverlayCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<OverlayOptions>();
+    CLI::App* command = app.add_subcommand(
+        "overlay", "Lay the measured times of a PyTorch or ONNX Runtime profile over a graph");
+    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    command
+        ->add_option("TRACE", options->trace,
+                     "A profile of torch.profiler or ONNX Runtime (.json or .json.gz)")
+        ->required();
+    command->add_option("-o,--output", options->output, "Report to write, for `twb report`")
+        ->type_name("FILE.json");
+    options->placement.addTo(*command, false);
+    addAllowOutside(*command, options->allowOutside);
+    command->callback([options, &exit] { exit = overlayProfile(*options); });
+}
+
+} // namespace twb

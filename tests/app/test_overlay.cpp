@@ -1,0 +1,185 @@
+#include "app/program.h"
+#include "support/json_schema.h"
+#include "support/test_main.h"
+
+#include <algorithm>
+
+using namespace twb;
+using namespace twb::test;
+using nlohmann::json;
+
+namespace {
+
+/// A row of a list of the report, by its label.
+json row(const json& report, const char* list, const std::string& label) {
+    for (const json& each : report.at(list))
+        if (each.at("label") == label) return each;
+    return {};
+}
+
+QString problem(const json& report) {
+    const auto path = std::filesystem::path(TWB_SOURCE_DIR) / "resources/schema/report.schema.json";
+    return QString::fromStdString(Schema(json::parse(readFile(path, 1 << 20)), true).problem(report));
+}
+
+/// x on the CPU, copied to cuda:0, multiplied, rectified, and copied back.
+GraphMaker roundTrip() {
+    GraphMaker maker;
+    const NodeId x = maker.node("RandomNormal", "x", "cpu", {{"shape", Integers{32, 64}}});
+    const NodeId there = maker.node("To", "there", "cuda:0", {}, {x});
+    const NodeId w = maker.node("RandomNormal", "w", "cuda:0", {{"shape", Integers{64, 16}}});
+    const NodeId y = maker.node("MatMul", "y", "cuda:0", {}, {there, w});
+    const NodeId r = maker.node("Relu", "r", "cuda:0", {}, {y});
+    const NodeId s = maker.node("Relu", "s", "cuda:0", {}, {r});
+    const NodeId z = maker.node("Sigmoid", "z", "cuda:0", {}, {s});
+    const NodeId back = maker.node("To", "back", "cpu", {}, {z});
+    maker.node("Probe", "seen", "cpu", {}, {back});
+    return maker;
+}
+
+/// A Kineto trace of ops that each launch one activity.
+class Trace {
+public:
+    void op(const std::string& name, const char* dims, const std::string& category,
+            const std::string& activity, double us, json arguments = json::object()) {
+        arguments["correlation"] = ++m_count;
+        arguments["device"] = 0;
+        arguments["stream"] = 7;
+        add("cpu_op", name, m_now, 100, {{"Input Dims", json::parse(dims)}});
+        add("cuda_runtime", "cudaLaunchKernel", m_now + 10, 5, {{"correlation", m_count}});
+        add(category, activity, m_now + 20, us, std::move(arguments));
+        m_now += 200;
+    }
+    void iteration() {
+        op("aten::to", "[[32,64]]", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 9, {{"bytes", 8192}});
+        op("aten::zeros", "[[]]", "gpu_memset", "Memset (Device)", 2, {{"bytes", 64}});
+        op("aten::mm", "[[32,64],[64,16]]", "kernel", "gemm", 40);
+        op("aten::relu_", "[[32,16]]", "kernel", "relu", 3);
+        op("aten::relu", "[[32,16]]", "kernel", "relu", 5);
+        op("aten::sigmoid", "[[99,16]]", "kernel", "other shape", 5);
+        op("aten::to", "[[32,16]]", "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 4, {{"bytes", 2048}});
+    }
+    QByteArray text() const { return QByteArray::fromStdString(json{{"traceEvents", m_events}}.dump()); }
+
+private:
+    void add(const std::string& category, const std::string& name, double start, double us, json arguments) {
+        m_events.push_back({{"ph", "X"},
+                            {"cat", category},
+                            {"name", name},
+                            {"pid", 1},
+                            {"tid", 1},
+                            {"ts", start},
+                            {"dur", us},
+                            {"args", std::move(arguments)}});
+    }
+
+    json m_events = json::array();
+    double m_now = 0;
+    int m_count = 0;
+};
+
+} // namespace
+
+/// `twb overlay`: measured times of other programs' profiles on a graph.
+class TestOverlay : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void nodesOfOnnxRuntimeMatchByName() {
+        const Program twb;
+        QProcess copy;
+        copy.start("cp", {"-r", QStringLiteral(TWB_SOURCE_DIR "/resources/examples"), twb.file("examples")});
+        QVERIFY(copy.waitForFinished() && copy.exitCode() == 0);
+        const Ended ended =
+            twb.run({"overlay", "examples/digits.twb",
+                     QStringLiteral(TWB_SOURCE_DIR "/tests/data/traces/digits-onnxruntime-1.32.json.gz"),
+                     "-o", "r.json"});
+        QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+        QVERIFY2(ended.out.contains("relu (Relu)"), qPrintable(ended.out)); // fused into fc1
+        const json report = twb.json("r.json");
+        QCOMPARE(problem(report), QString());
+        QCOMPARE(report.at("iterations"), 5);
+        for (const char* node : {"fc1", "fc2", "predicted", "share", "largest"}) {
+            const json step = row(report, "steps", node);
+            QCOMPARE(step.at("count"), 5);
+            QCOMPARE(step.at("modelled"), false);
+            QCOMPARE(step.at("measured_by"), "ONNX Runtime");
+            QVERIFY(step.at("predicted_ms") > 0);
+        }
+        // fc1 took 138 µs in the second run, as the profile says.
+        QVERIFY(row(report, "steps", "fc1").at("total_ms") > 0.138);
+        // A step without a measured time keeps its prediction only.
+        const json relu = row(report, "steps", "relu");
+        QVERIFY(relu.at("measured_by").is_null() && !relu.contains("median_ms"));
+        QCOMPARE(report.at("overlay").at("profiler"), "ONNX Runtime");
+        QVERIFY(twb.run({"report", "r.json", "-o", "r.html"}).exit == 0);
+        QVERIFY(twb.read("r.html").contains("ONNX Runtime"));
+    }
+
+    void opsOfKinetoMatchByShapeAndOrder() {
+        const Program twb;
+        twb.save("g.twb", roundTrip());
+        Trace trace;
+        trace.iteration();
+        trace.iteration();
+        trace.iteration();
+        twb.write("t.json", trace.text());
+        const Ended ended = twb.run({"overlay", "g.twb", "t.json", "-o", "r.json"});
+        QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+        const json report = twb.json("r.json");
+        QCOMPARE(problem(report), QString());
+        const auto median = [&](const char* list, const char* label) {
+            return row(report, list, label).value("median_ms", -1.0);
+        };
+        QCOMPARE(median("steps", "y"), 0.040);
+        QCOMPARE(median("steps", "r"), 0.003); // the first of each pair
+        QCOMPARE(median("steps", "s"), 0.005);
+        QCOMPARE(row(report, "steps", "s").at("count"), 3);
+        QCOMPARE(median("steps", "z"), -1.0); // another shape
+        QVERIFY(row(report, "steps", "z").at("measured_by").is_null());
+        const json there = row(report, "transfers", "x → cuda:0");
+        QCOMPARE(there.at("median_ms"), 0.009);
+        QCOMPARE(there.at("bytes"), 3 * 8192);
+        QCOMPARE(there.at("modelled"), false);
+        QCOMPARE(there.at("measured_by"), "PyTorch's profiler");
+        const json& about = report.at("overlay");
+        QCOMPARE(about.at("matched_transfers"), 2);
+        const json others = about.at("unmatched_ops");
+        QCOMPARE(others.size(), std::size_t(2)); // zeros and sigmoid
+        QCOMPARE(others.at(0).at("name"), "aten::sigmoid");
+        QCOMPARE(others.at(1).at("total_ms"), 0.006);
+    }
+
+    /// Three ops for two steps do not tell which is which.
+    void countsThatDoNotFitStayUnmatched() {
+        const Program twb;
+        twb.save("g.twb", roundTrip());
+        Trace trace;
+        for (int i = 0; i < 3; ++i) trace.op("aten::relu", "[[32,16]]", "kernel", "relu", 3);
+        twb.write("t.json", trace.text());
+        QCOMPARE(twb.run({"overlay", "g.twb", "t.json", "-o", "r.json"}).exit, 0);
+        const json report = twb.json("r.json");
+        QCOMPARE(report.at("overlay").at("matched_steps"), 0);
+        QVERIFY(std::none_of(report.at("steps").begin(), report.at("steps").end(),
+                             [](const json& step) { return step.contains("median_ms"); }));
+        QCOMPARE(report.at("overlay").at("unmatched_ops").at(0).at("count"), 3);
+    }
+
+    void profileOfAnotherModelIsSaidToBeOne() {
+        const Program twb;
+        twb.save("g.twb", roundTrip());
+        const Ended ended =
+            twb.run({"overlay", "g.twb",
+                     QStringLiteral(TWB_SOURCE_DIR "/tests/data/traces/h100-bert-small-inference.json.gz")});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.out.contains("0 of 2 transfers"), qPrintable(ended.out));
+        QVERIFY(ended.out.contains("NVIDIA H100"));
+        twb.write("list.json", "[{\"cat\": \"Node\"}]");
+        const Ended refused = twb.run({"overlay", "g.twb", "list.json"});
+        QCOMPARE(refused.exit, 4);
+        QVERIFY2(refused.err.contains("not a profile of ONNX Runtime"), qPrintable(refused.err));
+    }
+};
+
+TWB_TEST_MAIN(TestOverlay)
+#include "test_overlay.moc"
