@@ -71,8 +71,11 @@ def test_ten_thousand_ops_take_at_most_20_mb(tmp_path):
 
 @pytest.mark.skipif("TWB_COST" not in os.environ, reason="compares times; set TWB_COST=1 on a quiet machine")
 def test_a_captured_training_step_takes_at_most_1_6_times_the_plain_one(tmp_path):
-    plain = shortest(training_step("cpu"), 6)
-    with tensor_workbench.capture(str(tmp_path / "run.twbcap")):
-        captured = shortest(training_step("cuda"), 6)
-    print(f"plain {plain:.3f} s, captured {captured:.3f} s, ratio {captured / plain:.2f}")
-    assert captured <= 1.6 * plain
+    plain, captured = [], []
+    for i in range(4):  # in turns, since the speed of a machine changes
+        plain.append(shortest(training_step("cpu"), 3))
+        with tensor_workbench.capture(str(tmp_path / f"{i}.twbcap")):
+            captured.append(shortest(training_step("cuda"), 3))
+    ratio = min(captured) / min(plain)
+    print(f"plain {min(plain):.3f} s, captured {min(captured):.3f} s, ratio {ratio:.2f}")
+    assert ratio <= 1.6
