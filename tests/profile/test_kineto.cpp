@@ -182,6 +182,12 @@ private Q_SLOTS:
         QCOMPARE(row.hiddenNs, std::int64_t(0));
         QCOMPARE(ledger.devices.at(0).name, std::string("Tesla V100-DGXS-32GB"));
         QVERIFY(idleNs(ledger, IdleCause::dataLoading) > 0);
+        const QStringList csv = QString::fromStdString(toCsv(ledger)).split("\r\n");
+        QCOMPARE(csv.size(), 3); // the header, the row, and the end of its line
+        QVERIFY2(
+            csv.at(1).startsWith("resnet50_profiler_api.py:44 in <module>,aten::to,cuda:0,host-to-device,"
+                                 "pageable,12,115607040,11.492,"),
+            qPrintable(csv.at(1)));
     }
 
     void pinnedCopyOfTheH100NamesItsFunction() {
