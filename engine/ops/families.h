@@ -60,6 +60,7 @@ void addMlFeatures(std::vector<Op>& table);
 void addMlEncoders(std::vector<Op>& table);
 void addMlLinear(std::vector<Op>& table);
 void addControlFlow(std::vector<Op>& table);
+void addOpaque(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);
 
 } // namespace twb

@@ -95,6 +95,7 @@ std::vector<Op> buildTable() {
                       addMlEncoders,
                       addMlLinear,
                       addControlFlow,
+                      addOpaque,
                       addSinks})
         add(ops);
     standTogether(ops);

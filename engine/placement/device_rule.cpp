@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "graph/folding.h"
+#include "ops/opaque.h"
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 
@@ -69,7 +70,7 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& mov
         onlyScalars = onlyScalars && isHostScalar(*from) && !facts.op->inputAt(port).hostValue;
     }
     // Scalars alone do not bring an op to another device: at least one operand must be on the op's device.
-    if (!facts.op->elementwise || !anyAtHome) return out;
+    if (!takesHostScalars(*facts.op, facts.attributes) || !anyAtHome) return out;
     if (onlyScalars) return {};
     std::erase_if(out, [&](int port) { return isHostScalar(*facts.inputs[static_cast<std::size_t>(port)]); });
     return out;
@@ -178,7 +179,8 @@ bool DeviceRule::mayStandOn(NodeId id, Device device) const {
     if (!facts.op || !backend || m_graph.find(id)->pinned) return false;
     const bool hasFile = facts.op->attribute("path");
     if (facts.op->role == OpRole::sink) return device.isCpu() || !hasFile;
-    if (!facts.op->kernel || (facts.op->role == OpRole::source && hasFile)) return true;
+    if (!facts.op->kernel || isOpaque(*facts.op) || (facts.op->role == OpRole::source && hasFile))
+        return true;
     std::vector<DType> dtypes;
     for (const auto& from : facts.inputs)
         if (const auto type = from ? m_analysis.typeOf(*from) : std::nullopt) dtypes.push_back(type->dtype);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "ops/input_errors.h"
+#include "ops/opaque.h"
 #include "placement/fixes.h"
 
 #include <fmt/format.h>
@@ -114,6 +115,11 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
     const bool inferred =
         complete && portsFit && inputsFit && inputsKnown && inferOutputs(facts, node, types);
     const bool bodiesFit = m_bodyRule.check(facts, node);
+    if (inferred && isOpaque(*facts.op)) {
+        Diagnostic d = makeError("opaque", node.id, -1, opaqueSentence(node.name, facts.attributes));
+        d.severity = Severity::note;
+        add(std::move(d));
+    }
     facts.fine = inferred && bodiesFit && sound && checkSupport(facts, node);
 }
 
@@ -272,7 +278,8 @@ bool NodeRules::inferOutputs(NodeFacts& facts, const Node& node, std::span<const
 bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const Backend* backend = m_devices.find(facts.device);
-    if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state || !backend)
+    if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state ||
+        isOpaque(op) || !backend)
         return true;
     if (node.op == "Save" && !facts.device.isCpu()) {
         Diagnostic d = makeError(

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "graph/folding.h"
 #include "ops/op_table.h"
+#include "ops/opaque.h"
 
 #include <fmt/format.h>
 
@@ -143,7 +144,7 @@ PortRef PlacementModel::behindTransfers(PortRef from) const {
 
 /// Whether an elementwise op has an operand that is not a scalar and therefore must be on its device.
 bool PlacementModel::takesHostScalars(const NodeFacts& facts) const {
-    if (!facts.op->elementwise) return false;
+    if (!twb::takesHostScalars(*facts.op, facts.attributes)) return false;
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
         const auto& from = facts.inputs[port];
         const auto& type = from ? m_analysis.typeOf(*from) : std::nullopt;

@@ -4,6 +4,7 @@
 #include "core/hash.h"
 #include "core/peak_gauge.h"
 #include "ops/kernel_inputs.h"
+#include "ops/opaque.h"
 #include "runtime/stretches.h"
 
 #include <fmt/format.h>
@@ -512,9 +513,18 @@ void RunContext::iterate() {
     synchronizeAll();
 }
 
+/// A plan with nodes that cannot run fails before its first step.
+void RunContext::refuseOpaque() {
+    for (const Step& step : m_plan->steps)
+        if (step.op && isOpaque(*step.op))
+            m_guard.fail(step.index, ErrorCode::unsupported, opaqueSentence({}, step.attributes));
+    if (m_guard.hasFailed()) m_guard.cancel();
+}
+
 RunResult RunContext::execute() {
     m_startNs = m_iterationsStart = steadyNs();
     if (m_observer) m_observer->started(m_run, *m_plan);
+    refuseOpaque();
     try {
         iterate();
     } catch (...) {

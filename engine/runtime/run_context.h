@@ -125,6 +125,7 @@ private:
     /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
+    void refuseOpaque();
     void iterate();
     void drain() noexcept;
     // In run_stops.cpp.

@@ -1,0 +1,297 @@
+#include "formats/pytorch/aten_mapping.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace twb::aten {
+namespace {
+
+using Ints = Mapping::Ints;
+
+Value grad(Mapping& m) { return m.tensor(m.has("grad_output") ? "grad_output" : "grad"); }
+
+/// The gradient where the condition is true, else 0.
+Value passed(Mapping& m, const Value& condition, const Value& gradient) {
+    return m.make("Where", {condition, gradient, m.constant(0, gradient.type.dtype)});
+}
+
+Value one(Mapping& m) { return m.constant(1, m.dtype()); }
+
+void thresholdBackward(Mapping& m) {
+    const Value isAbove = m.make("Greater", {m.tensor("self"), m.operand("threshold", m.dtype())});
+    m.give(passed(m, isAbove, grad(m)));
+}
+
+void hardtanhBackward(Mapping& m) {
+    const Value x = m.tensor("self");
+    const Value isInside = m.make("And", {m.make("Greater", {x, m.operand("min_val", m.dtype())}),
+                                          m.make("Less", {x, m.operand("max_val", m.dtype())})});
+    m.give(passed(m, isInside, grad(m)));
+}
+
+void leakyBackward(Mapping& m) {
+    const Value isPositive = m.make("Greater", {m.tensor("self"), m.constant(0, m.dtype())});
+    m.give(m.make("Where", {isPositive, grad(m), m.scaled(grad(m), m.number("negative_slope"))}));
+}
+
+void siluBackward(Mapping& m) {
+    const Value x = m.tensor("self");
+    const Value s = m.make("Sigmoid", {x});
+    m.give(m.mul(grad(m), m.mul(s, m.add(one(m), m.mul(x, m.sub(one(m), s))))));
+}
+
+void geluBackward(Mapping& m) {
+    const Value x = m.tensor("self");
+    if (m.text("approximate", "none") == "tanh") {
+        const double beta = std::numbers::sqrt2 / std::sqrt(std::numbers::pi);
+        const Value square = m.mul(x, x);
+        const Value inner = m.scaled(m.add(x, m.scaled(m.mul(square, x), 0.044715)), beta);
+        const Value t = m.make("Tanh", {inner});
+        const Value slope = m.scaled(m.add(one(m), m.scaled(square, 3 * 0.044715)), 0.5 * beta);
+        const Value right = m.mul(m.mul(x, m.sub(one(m), m.mul(t, t))), slope);
+        return m.give(m.mul(grad(m), m.add(m.scaled(m.add(t, one(m)), 0.5), right)));
+    }
+    const Value area = m.scaled(m.add(m.make("Erf", {m.scaled(x, 1 / std::numbers::sqrt2)}), one(m)), 0.5);
+    const Value density =
+        m.scaled(m.make("Exp", {m.scaled(m.mul(x, x), -0.5)}), 1 / std::sqrt(2 * std::numbers::pi));
+    m.give(m.mul(grad(m), m.add(area, m.mul(x, density))));
+}
+
+void softmaxBackward(Mapping& m) {
+    const Value y = m.tensor("output");
+    const Value product = m.mul(grad(m), y);
+    m.give(m.sub(product, m.mul(y, m.reduce("ReduceSum", product, {m.axis("dim", y)}, true))));
+}
+
+void logSoftmaxBackward(Mapping& m) {
+    const Value y = m.tensor("output");
+    const Value sum = m.reduce("ReduceSum", grad(m), {m.axis("dim", y)}, true);
+    m.give(m.sub(grad(m), m.mul(m.make("Exp", {y}), sum)));
+}
+
+void dropoutBackward(Mapping& m) {
+    m.give(m.scaled(m.mul(grad(m), m.cast(m.tensor("mask"), m.dtype())), m.number("scale")));
+}
+
+/// Results that the output mask leaves out.
+bool wants(Mapping& m, std::size_t result) {
+    const Ints mask = m.integers("output_mask", Ints{1, 1, 1});
+    return result < mask.size() && mask[result] != 0 && result < m.resultCount();
+}
+
+/// The gradient of a normalized value: rstd · (g − mean(g) − x̂ · mean(g · x̂)), means over `axes`.
+Value normBackward(Mapping& m, const Value& g, const Value& normalized, const Value& rstd, const Ints& axes) {
+    const Value centre = m.reduce("ReduceMean", g, axes, true);
+    const Value along = m.reduce("ReduceMean", m.mul(g, normalized), axes, true);
+    return m.mul(rstd, m.sub(m.sub(g, centre), m.mul(normalized, along)));
+}
+
+void layerNormBackward(Mapping& m) {
+    const Value g = m.tensor("grad_out");
+    const Value x = m.tensor("input");
+    const Value rstd = m.tensor("rstd");
+    const Value normalized = m.mul(m.sub(x, m.tensor("mean")), rstd);
+    const int rank = x.type.shape.rank();
+    const int first = rank - static_cast<int>(m.integers("normalized_shape").size());
+    Ints inner;
+    Ints outer;
+    for (int i = 0; i < rank; ++i) (i < first ? outer : inner).push_back(i);
+    const auto weight = m.optionalTensor("weight");
+    if (wants(m, 0)) m.give(0, normBackward(m, weight ? m.mul(g, *weight) : g, normalized, rstd, inner));
+    const auto summed = [&](const Value& value) {
+        return outer.empty() ? value : m.reduce("ReduceSum", value, outer, false);
+    };
+    if (wants(m, 1)) m.give(1, summed(m.mul(g, normalized)));
+    if (wants(m, 2)) m.give(2, summed(g));
+}
+
+void batchNormBackward(Mapping& m) {
+    const Value g = m.tensor(m.has("grad_out") ? "grad_out" : "grad_output");
+    const Value x = m.tensor("input");
+    const int rank = x.type.shape.rank();
+    if (rank < 2) Mapping::refuse("its operand has no channels");
+    Shape wide{x.type.shape[1]};
+    Ints axes{0};
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+    dims[1] = x.type.shape[1];
+    for (int i = 2; i < rank; ++i) axes.push_back(i);
+    const bool training = m.flag("train", m.flag("training", true));
+    const double epsilon = m.number("eps", m.number("epsilon", 1e-5));
+    Value mean =
+        training ? m.reduce("ReduceMean", x, axes, true) : m.reshape(m.tensor("running_mean"), Shape(dims));
+    const Value centred = m.sub(x, mean);
+    const Value variance = training ? m.reduce("ReduceMean", m.mul(centred, centred), axes, true)
+                                    : m.reshape(m.tensor("running_var"), Shape(dims));
+    const Value rstd =
+        m.make("Reciprocal", {m.make("Sqrt", {m.add(variance, m.constant(epsilon, x.type.dtype))})});
+    const Value normalized = m.mul(centred, rstd);
+    const auto weight = m.optionalTensor("weight");
+    const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
+    if (wants(m, 0))
+        m.give(0, training ? normBackward(m, scaled, normalized, rstd, axes) : m.mul(scaled, rstd));
+    if (wants(m, 1)) m.give(1, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
+    if (wants(m, 2)) m.give(2, m.reduce("ReduceSum", g, axes, false));
+}
+
+/// The gradient of the input is a transposed convolution; that of the weight correlates input and gradient
+/// with the roles of batch and channels, of stride and dilation exchanged.
+void convolutionBackward(Mapping& m) {
+    const Value g = m.tensor("grad_output");
+    const Value x = m.tensor("input");
+    const Value weight = m.tensor("weight");
+    if (m.flag("transposed", false)) Mapping::refuse("its convolution is transposed");
+    const int spatial = weight.type.shape.rank() - 2;
+    const auto n = static_cast<std::size_t>(spatial);
+    const auto spread = [&](const char* name, std::int64_t absent) {
+        Ints out = m.integers(name, Ints{absent});
+        if (out.size() == 1) out.resize(n, out[0]);
+        if (out.size() != n) Mapping::refuse("its settings have another number of dimensions");
+        return out;
+    };
+    const Ints stride = spread("stride", 1);
+    const Ints padding = spread("padding", 0);
+    const Ints dilation = spread("dilation", 1);
+    const std::int64_t groups = m.integer("groups", 1);
+    Ints pads = padding;
+    pads.insert(pads.end(), padding.begin(), padding.end());
+    if (wants(m, 0)) {
+        Ints more;
+        for (std::size_t i = 0; i < n; ++i) {
+            const int axis = static_cast<int>(i) + 2;
+            const std::int64_t reached = (g.type.shape[axis] - 1) * stride[i] - 2 * padding[i] +
+                                         dilation[i] * (weight.type.shape[axis] - 1) + 1;
+            more.push_back(x.type.shape[axis] - reached);
+        }
+        m.give(0, m.make("ConvTranspose", {g, weight},
+                         {{"strides", stride},
+                          {"pads", pads},
+                          {"dilations", dilation},
+                          {"group", groups},
+                          {"output_padding", more}}));
+    }
+    if (wants(m, 1)) {
+        if (groups != 1) Mapping::refuse("its convolution has groups");
+        Ints swap{1, 0};
+        for (int i = 2; i < spatial + 2; ++i) swap.push_back(i);
+        Value w = m.make("Conv", {m.transpose(x, swap), m.transpose(g, swap)},
+                         {{"strides", dilation}, {"pads", pads}, {"dilations", stride}});
+        for (int i = 2; i < spatial + 2; ++i) w = m.slice(w, i, 0, weight.type.shape[i]);
+        m.give(1, m.transpose(w, swap));
+    }
+    if (wants(m, 2)) {
+        Ints axes{0};
+        for (int i = 2; i < spatial + 2; ++i) axes.push_back(i);
+        m.give(2, m.reduce("ReduceSum", g, axes, false));
+    }
+}
+
+void maxPoolBackward(Mapping& m) {
+    const Shape& in = m.shape();
+    if (in.rank() != 4) Mapping::refuse("its operand has no batch");
+    const Value g = grad(m);
+    const Shape& out = g.type.shape;
+    const Shape flat{in[0], in[1], in[2] * in[3]};
+    const Shape each{out[0], out[1], out[2] * out[3]};
+    const Value sums =
+        m.make("ScatterElements",
+               {m.filled(0, {m.dtype(), flat}), m.reshape(m.tensor("indices"), each), m.reshape(g, each)},
+               {{"axis", std::int64_t{2}}, {"reduction", std::string("add")}});
+    m.give(m.reshape(sums, in));
+}
+
+void globalPoolBackward(Mapping& m) {
+    const Shape& in = m.shape();
+    const Value g = grad(m);
+    const int rank = in.rank();
+    if (rank < 2 || g.type.shape[rank - 1] != 1 || g.type.shape[rank - 2] != 1)
+        Mapping::refuse("its pool has several windows");
+    m.give(m.expand(m.scaled(g, 1 / static_cast<double>(in[rank - 1] * in[rank - 2])), in));
+}
+
+void embeddingBackward(Mapping& m) {
+    const Value g = grad(m);
+    const Value at = m.tensor("indices");
+    if (m.flag("scale_grad_by_freq", false)) Mapping::refuse("it divides by the frequency of each index");
+    Value kept = g;
+    if (const std::int64_t padding = m.integer("padding_idx", -1); padding >= 0) {
+        const Value isPadding =
+            m.make("Equal", {at, m.constant(static_cast<double>(padding), at.type.dtype)});
+        kept =
+            m.make("Where", {m.unsqueeze(isPadding, at.type.shape.rank()), m.constant(0, g.type.dtype), g});
+    }
+    const Value rows = m.unsqueeze(m.cast(at, DType::i64), at.type.shape.rank());
+    m.give(m.make("ScatterND", {m.filled(0, m.type()), rows, kept}, {{"reduction", std::string("add")}}));
+}
+
+/// Zeros around the gradient of a slice.
+void sliceBackward(Mapping& m) {
+    const Value g = grad(m);
+    const Shape& in = m.shape();
+    const auto axis = normalizeAxis(m.integer("dim"), in.rank());
+    if (!axis || m.integer("step", 1) != 1) Mapping::refuse("its step is not 1");
+    const auto rank = static_cast<std::size_t>(in.rank());
+    const auto at = static_cast<std::size_t>(*axis);
+    const std::int64_t size = in[*axis];
+    std::int64_t start = m.integer("start", 0);
+    start = std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, size);
+    Ints pads(2 * rank, 0);
+    pads[at] = start;
+    pads[rank + at] = size - start - g.type.shape[*axis];
+    m.give(m.make("Pad", {g}, {{"pads", pads}}));
+}
+
+void selectBackward(Mapping& m) {
+    const Shape& in = m.shape();
+    const auto axis = normalizeAxis(m.integer("dim"), in.rank());
+    if (!axis) Mapping::refuse("its dimension is not one of its result");
+    const Value g = m.unsqueeze(grad(m), *axis);
+    const auto rank = static_cast<std::size_t>(in.rank());
+    const auto at = static_cast<std::size_t>(*axis);
+    std::int64_t index = m.integer("index");
+    if (index < 0) index += in[*axis];
+    Ints pads(2 * rank, 0);
+    pads[at] = index;
+    pads[rank + at] = in[*axis] - index - 1;
+    m.give(m.make("Pad", {g}, {{"pads", pads}}));
+}
+
+} // namespace
+
+void addBackward(Rows& rows) {
+    const auto row = [&](std::string_view name, void (*map)(Mapping&), bool pointwise = false) {
+        rows.push_back({name, map, pointwise});
+    };
+    row("threshold_backward", thresholdBackward, true);
+    row("hardtanh_backward", hardtanhBackward, true);
+    row("leaky_relu_backward", leakyBackward, true);
+    row("silu_backward", siluBackward, true);
+    row("gelu_backward", geluBackward, true);
+    row(
+        "tanh_backward",
+        [](Mapping& m) {
+            const Value y = m.tensor("output");
+            m.give(m.mul(grad(m), m.sub(one(m), m.mul(y, y))));
+        },
+        true);
+    row(
+        "sigmoid_backward",
+        [](Mapping& m) {
+            const Value y = m.tensor("output");
+            m.give(m.mul(grad(m), m.mul(y, m.sub(one(m), y))));
+        },
+        true);
+    row("_softmax_backward_data", softmaxBackward);
+    row("_log_softmax_backward_data", logSoftmaxBackward);
+    row("native_dropout_backward", dropoutBackward);
+    row("native_layer_norm_backward", layerNormBackward);
+    row("native_batch_norm_backward", batchNormBackward);
+    row("cudnn_batch_norm_backward", batchNormBackward);
+    row("convolution_backward", convolutionBackward);
+    row("max_pool2d_with_indices_backward", maxPoolBackward);
+    row("_adaptive_avg_pool2d_backward", globalPoolBackward);
+    row("embedding_dense_backward", embeddingBackward);
+    row("slice_backward", sliceBackward);
+    row("select_backward", selectBackward);
+}
+
+} // namespace twb::aten
