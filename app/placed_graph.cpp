@@ -2,6 +2,7 @@
 
 #include "app/terminal.h"
 #include "core/error.h"
+#include "formats/model_formats.h"
 #include "formats/npy.h"
 #include "formats/project.h"
 
@@ -11,8 +12,15 @@ namespace twb {
 
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside) {
     PlacedGraph placed;
-    placed.graph = loadProject(file);
-    placed.files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), allowOutside);
+    if (modelFormatOf(file)) {
+        ImportedModel model = importModel(file);
+        for (const std::string& remark : model.remarks) printMessage(remark);
+        placed.graph = std::move(model.graph);
+        placed.files = makeMemoryFiles(std::move(model.tensors));
+    } else {
+        placed.graph = loadProject(file);
+        placed.files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), allowOutside);
+    }
     placed.devices = options.devicesFor(placed.graph);
     for (const std::string& remark : options.remarks(placed.graph))
         printMessage(fmt::format("{}: warning: {}", file, remark));

@@ -17,8 +17,8 @@ struct PlacedGraph {
     Analysis analysis;
 };
 
-/// Reads and analyses the project, and prints remarks about options without effect. Throws like loadProject
-/// and PlacementOptions::devicesFor.
+/// Reads and analyses the project, or imports a model (modelFormats()), and prints remarks about options
+/// without effect. Throws like loadProject and PlacementOptions::devicesFor.
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside);
 
 /// Throws Error(badGraph) with the number of errors and the first one, if the graph has errors.

@@ -79,7 +79,8 @@ int main(int argc, char** argv) {
     parser.name("tensor-workbench");
     parser.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
     std::vector<std::string> names;
-    parser.add_option("FILE", names, ".twb projects and .onnx models to open, each in its own window");
+    parser.add_option("FILE", names,
+                      "Projects (.twb) and models (.onnx, .pt2) to open, each in its own window");
     WindowScreenshot shot;
     shot.addOptions(parser);
     try {

@@ -127,7 +127,10 @@ void addCheckCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CheckOptions>();
     CLI::App* command =
         app.add_subcommand("check", "List all mismatches and errors of each graph, with priced fixes");
-    command->add_option("FILE", options->files, "Project files (.twb)")->required();
+    command
+        ->add_option("FILE", options->files,
+                     "Projects (.twb), ONNX models (.onnx) and PyTorch programs (.pt2)")
+        ->required();
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

@@ -3,7 +3,7 @@
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/file_claims.h"
-#include "formats/onnx/onnx_model.h"
+#include "formats/model_formats.h"
 #include "ops/op_table.h"
 
 #include <fmt/format.h>
@@ -37,9 +37,10 @@ std::pair<std::string, std::int64_t> parseDimension(const std::string& text) {
 }
 
 /// A dimension without an input is probably misspelt.
-void checkDimensions(const OnnxImportOptions& options, const ImportedModel& model, const std::string& file) {
+void checkDimensions(const std::map<std::string, std::int64_t>& wanted, const ImportedModel& model,
+                     const std::string& file) {
     const std::vector<std::string> names(model.dimensions.begin(), model.dimensions.end());
-    for (const auto& [name, size] : options.dimensions) {
+    for (const auto& [name, size] : wanted) {
         if (model.dimensions.contains(name)) continue;
         const std::string near = didYouMean(name, names);
         throw Error(ErrorCode::invalidArgument,
@@ -57,15 +58,15 @@ ExitCode import(const ImportOptions& options) {
     FileClaims claims;
     claims.read(options.model, "the model");
     claims.write(target, "-o", FileClaims::Content::project);
-    OnnxImportOptions importing;
+    std::map<std::string, std::int64_t> dimensions;
     for (const std::string& text : options.dimensions) {
-        const auto [at, fresh] = importing.dimensions.insert(parseDimension(text));
+        const auto [at, fresh] = dimensions.insert(parseDimension(text));
         if (!fresh)
             throw Error(ErrorCode::invalidArgument,
                         fmt::format("--dim gives \"{}\" two sizes; give it one", at->first));
     }
-    const ImportedModel model = importOnnx(options.model, importing);
-    checkDimensions(importing, model, options.model);
+    const ImportedModel model = importModel(options.model, dimensions);
+    checkDimensions(dimensions, model, options.model);
     const std::string tensorFile = saveImportedModel(model, target);
 
     double bytes = 0;
@@ -78,8 +79,14 @@ ExitCode import(const ImportOptions& options) {
     printResult(summary + "\n");
     for (const std::string& remark : model.remarks) printMessage(remark);
     std::set<std::string> missing;
+    std::set<std::string> opaque;
     for (const Node& node : model.graph.nodes())
         if (!findOp(node.op)) missing.insert(node.op);
+    for (const Node& node : model.graph.nodes())
+        if (node.op == "Opaque") opaque.insert(node.attributes.text("target"));
+    for (const std::string& op : opaque)
+        printMessage(
+            fmt::format("{} has no counterpart: its nodes are shown, but the graph does not run", op));
     for (const std::string& op : missing)
         printMessage(fmt::format(
             "unknown op {}: its nodes are placeholders; they and their consumers do not run", op));
@@ -90,8 +97,10 @@ ExitCode import(const ImportOptions& options) {
 
 void addImportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ImportOptions>();
-    CLI::App* command = app.add_subcommand("import", "Convert an ONNX model to a project");
-    command->add_option("MODEL", options->model, "The model (.onnx)")->required();
+    CLI::App* command =
+        app.add_subcommand("import", "Convert an ONNX model or a PyTorch program to a project");
+    command->add_option("MODEL", options->model, "The model (.onnx) or the program of torch.export (.pt2)")
+        ->required();
     command->add_option("-o,--output", options->project, "Project to write (.twb)")->required();
     command->add_option("--dim", options->dimensions, "Size of a symbolic dimension; default: 1")
         ->type_name("NAME=SIZE")

@@ -1,7 +1,7 @@
 #include "widgets/model_import.h"
 
 #include "core/error.h"
-#include "formats/onnx/onnx_model.h"
+#include "formats/model_formats.h"
 #include "formats/project.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/text.h"
@@ -34,10 +34,10 @@ std::shared_ptr<const QTemporaryDir> makeFolder() {
 
 } // namespace
 
-bool isModel(const QString& path) { return path.endsWith(QLatin1String(".onnx"), Qt::CaseInsensitive); }
+bool isModel(const QString& path) { return modelFormatOf(toPath(path)) != nullptr; }
 
 OpenedModel readModel(const QString& model) {
-    const ImportedModel imported = importOnnx(toPath(model));
+    const ImportedModel imported = importModel(toPath(model));
     OpenedModel out;
     out.folder = makeFolder();
     const QString project =

@@ -12,7 +12,7 @@ class QWidget;
 
 namespace twb {
 
-/// An ONNX model as a project that has not been saved.
+/// A model of another program (modelFormats()) as a project that has not been saved.
 struct OpenedModel {
     Graph graph;
     /// Holds the large tensors, which the graph names relative to it, until the project has a folder.
@@ -23,7 +23,7 @@ struct OpenedModel {
 /// Whether a file is a model to import, by its extension.
 bool isModel(const QString& path);
 
-/// Reads an ONNX model; writes only to a new folder in the user's cache. Throws Error as importOnnx and
+/// Reads a model; writes only to a new folder in the user's cache. Throws Error as importModel and
 /// saveImportedModel do.
 OpenedModel readModel(const QString& model);
 

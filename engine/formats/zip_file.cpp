@@ -17,7 +17,7 @@ constexpr zip_int64_t kCommands =
 
 } // namespace
 
-ZipFile::ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds)
+ZipFile::ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds, const char* kind)
     : m_path(path), m_bounds(std::move(bounds)) {
     zip_error_init(&m_error);
     std::error_code unknown;
@@ -31,7 +31,7 @@ ZipFile::ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds
     const std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
     if (source) zip_source_free(source);
-    fail(fmt::format("not a .npz file (a zip archive): {}", reason));
+    fail(fmt::format("not a {} (a zip archive): {}", kind, reason));
 }
 
 ZipFile::~ZipFile() {

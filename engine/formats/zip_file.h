@@ -18,7 +18,9 @@ namespace twb {
 class ZipFile {
 public:
     enum class Mode { read, change }; ///< `change` creates a missing file
-    ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds = {});
+    /// `kind` completes the message "not a .npz file (a zip archive)".
+    ZipFile(const std::filesystem::path& path, Mode mode, FileBounds bounds = {},
+            const char* kind = ".npz file");
     ~ZipFile();
     ZipFile(const ZipFile&) = delete;
     ZipFile& operator=(const ZipFile&) = delete;

@@ -184,6 +184,26 @@ private Q_SLOTS:
         QVERIFY(sound < kRounds);
     }
 
+    void damagedPrograms() {
+        const QTemporaryDir folder;
+        const fs::path path = fs::path(folder.path().toStdString()) / "m.pt2";
+        const fs::path data = fs::path(TWB_SOURCE_DIR) / "tests/data/pt2";
+        const std::string whole = readFile(data / "torch2.9-plain.pt2", 100000);
+        const std::string moves = readFile(data / "torch2.15-two-moves.pt2", 100000);
+        QVERIFY(fuzz::pt2(whole, path));
+        // The program of an archive whose entries are stored.
+        const std::size_t first = moves.find("{\"graph_module\"");
+        const std::string program = moves.substr(first, moves.find("}PK", first) + 1 - first);
+        QVERIFY(fuzz::pt2Program(program, path));
+        Mutator mutator(19);
+        int sound = 0;
+        for (int i = 0; i < 1000; ++i) sound += fuzz::pt2(mutator.mutate(whole, moves), path);
+        for (int i = 0; i < 1000; ++i) sound += fuzz::pt2Program(mutator.mutate(program, program), path);
+        qInfo("%d of 2000 damaged programs still are one", sound);
+        QVERIFY(sound > 20);
+        QVERIFY(sound < 1500);
+    }
+
     void damagedTensorFiles() {
         QTemporaryDir folder;
         const fs::path path = fs::path(folder.path().toStdString()) / "a.npy";

@@ -5,6 +5,7 @@
 #include "formats/npz.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
+#include "formats/pytorch/pt2.h"
 #include "placement/analysis.h"
 #include "profile/kineto_ledger.h"
 
@@ -12,8 +13,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <zip.h>
 
 // The contract that the fuzzers and the mutation test check for the parsers: any bytes give an error message
 // or a value, and every value is valid. A violation aborts.
@@ -126,6 +129,37 @@ inline bool onnxModel(std::string_view bytes) {
     require(back == model.graph, "an imported graph saves and reads back as the same");
     analyze(model.graph, DeviceMap(), Policy::strict, makeMemoryFiles(model.tensors).get());
     return true;
+}
+
+/// True if the bytes, written to `file`, are a program of torch.export.
+inline bool pt2(std::string_view bytes, const std::filesystem::path& file) {
+    std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    ImportedModel model;
+    try {
+        model = importPt2(file);
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad program is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with(file.string()), "the sentence names the file");
+        return false;
+    }
+    const Graph back = parseProject(toProjectText(model.graph), "saved");
+    require(back == model.graph, "an imported graph saves and reads back as the same");
+    analyze(model.graph, DeviceMap(), Policy::strict, makeMemoryFiles(model.tensors).get());
+    return true;
+}
+
+/// The same for the JSON of a program in an archive without weights.
+inline bool pt2Program(std::string_view json, const std::filesystem::path& file) {
+    std::filesystem::remove(file);
+    zip_t* archive = zip_open(file.c_str(), ZIP_CREATE, nullptr);
+    require(archive, "the archive is made");
+    zip_source_t* source = zip_source_buffer(archive, json.data(), json.size(), 0);
+    const zip_int64_t at = zip_file_add(archive, "m/models/model.json", source, 0);
+    zip_set_file_compression(archive, static_cast<zip_uint64_t>(at), ZIP_CM_STORE, 0);
+    require(zip_close(archive) == 0, "the archive is written");
+    std::ifstream written(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(written), {}};
+    return pt2(bytes, file);
 }
 
 } // namespace twb::fuzz

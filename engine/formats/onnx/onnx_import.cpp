@@ -4,8 +4,6 @@
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
-#include "graph/arrange.h"
-#include "graph/card_size.h"
 #include "graph/folding.h"
 #include "graph/module_names.h"
 #include "ops/op_table.h"
@@ -22,13 +20,9 @@ namespace onnx_import {
 namespace {
 
 constexpr std::int64_t kOldestOpset = 1;
-/// Constants with at most this many elements are written into the graph, where users can edit them.
-constexpr std::int64_t kInlineElements = 64;
 /// The nesting of messages: three levels for each If, Loop or Scan within a body. The library's own limit of
 /// 100 would be reached at 32 of them.
 constexpr int kDeepestMessages = 1000;
-constexpr double kMargin = 24; ///< between the lane's border and the first node
-constexpr double kFrame = 18;  ///< additional margin for a frame
 
 template <class Message> Message parse(std::string_view bytes, const fs::path& path) {
     google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
@@ -152,34 +146,9 @@ const PortRef* Import::find(const std::string& name) const {
 
 /// A tensor of the model: a Constant if it is small, else a File.
 NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
-    const std::int64_t count = tensor.elementCount();
-    const bool beyond = tensor.dtype() == DType::u64; // an attribute cannot hold the upper half of its range
-    if (count > kInlineElements || beyond) {
-        std::string path = fmt::format("{}#{}", m_options.tensorFile, textOf(name));
-        while (!m_out.tensors.emplace(path, tensor).second) path += '_'; // different names may become equal
-        Node& node = newNode("File", name);
-        node.attributes.set("path", path);
-        m_parameters.push_back(node.id);
-        return node.id;
-    }
-    Node& node = newNode("Constant", name);
+    Node& node = newNode(fitsConstant(tensor) ? "Constant" : "File", name);
+    holdTensor(node, textOf(name), tensor, m_options.tensorFile, m_out);
     m_parameters.push_back(node.id);
-    if (isFloating(tensor.dtype())) {
-        std::vector<double> values;
-        for (std::int64_t i = 0; i < count; ++i) values.push_back(tensor.at(i));
-        if (tensor.shape().rank() == 0)
-            node.attributes.set("value", values[0]);
-        else
-            node.attributes.set("value", std::move(values));
-    } else {
-        std::vector<std::int64_t> values = tensor.toIntegers();
-        if (tensor.shape().rank() == 0)
-            node.attributes.set("value", values[0]);
-        else
-            node.attributes.set("value", std::move(values));
-    }
-    node.attributes.set("dtype", std::string(twb::name(tensor.dtype())));
-    if (tensor.shape().rank() != 1) node.attributes.set("shape", tensor.shape().dims());
     return node.id;
 }
 
@@ -373,70 +342,17 @@ void Import::addOutput(const onnx::ValueInfoProto& value) {
     m_delta.edgesAdded.push_back({*source, {probe.id, 0}});
 }
 
-/// Folds parameters into their consumers, makes frames for modules, and lays out all nodes.
+/// Makes frames for modules and lays out all nodes.
 void Import::layOut() {
     Graph& graph = m_out.graph;
     graph.apply(fold(graph, m_parameters));
     graph.apply(frameModules(graph));
-    std::vector<NodeId> all;
-    for (const Node& node : graph.nodes()) all.push_back(node.id);
-    std::size_t deepest = 0;
-    for (const Frame& frame : graph.frames()) {
-        std::size_t depth = 1;
-        for (const Frame* up = graph.find(frame.parent); up; up = graph.find(up->parent)) ++depth;
-        deepest = std::max(deepest, depth);
-    }
-    const double frames = kFrame * static_cast<double>(deepest);
-    graph.apply(arrange(graph, all, {kMargin + frames, kMargin + frames}));
-    Delta beside; // for parameters that cannot be folded
-    for (const NodeId id : m_parameters) {
-        const Node* node = graph.find(id);
-        const auto into = foldedInto(graph, *node);
-        if (!into) continue;
-        Node after = *node;
-        const Position reader = graph.find(into->node)->position;
-        after.position = {std::max(kMargin, reader.x - card::maxWidth), reader.y};
-        beside.nodes.push_back({*node, std::move(after)});
-    }
-    graph.apply(beside);
+    layOutImported(graph, m_parameters);
 }
 
 } // namespace onnx_import
 
-namespace {
-
 using namespace onnx_import;
-
-class MemoryFiles final : public TensorFiles {
-public:
-    explicit MemoryFiles(std::map<std::string, Tensor> tensors) : m_tensors(std::move(tensors)) {}
-
-    TensorType typeOf(std::string_view path) const override { return at(path).type(); }
-    void read(std::string_view path, const TensorView& out) const override {
-        const Tensor& tensor = at(path);
-        if (tensor.byteCount() > 0)
-            std::copy_n(static_cast<const std::byte*>(tensor.data()), tensor.byteCount(),
-                        out.as<std::byte>());
-    }
-    void write(std::string_view path, const TensorView&) const override {
-        throw Error(ErrorCode::io,
-                    fmt::format("\"{}\" cannot be written: this run has no project folder", path));
-    }
-    std::string fingerprint(std::string_view path) const override {
-        return m_tensors.contains(std::string(path)) ? "memory" : "";
-    }
-
-private:
-    const Tensor& at(std::string_view path) const {
-        const auto tensor = m_tensors.find(std::string(path));
-        if (tensor == m_tensors.end())
-            throw Error(ErrorCode::io, fmt::format("there is no tensor \"{}\"", path));
-        return tensor->second;
-    }
-    std::map<std::string, Tensor> m_tensors;
-};
-
-} // namespace
 
 ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options) {
     return parseOnnx(readFile(path, INT_MAX), path, options);
@@ -449,10 +365,6 @@ ImportedModel parseOnnx(std::string_view bytes, const fs::path& path, const Onnx
 Tensor readOnnxTensor(const fs::path& path) {
     return tensorFromProto(parse<onnx::TensorProto>(readFile(path, INT_MAX), path), path.parent_path(),
                            path.string());
-}
-
-std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors) {
-    return std::make_shared<MemoryFiles>(std::move(tensors));
 }
 
 } // namespace twb

@@ -1,6 +1,6 @@
 #include "core/error.h"
 #include "formats/file_claims.h"
-#include "formats/onnx/onnx_model.h"
+#include "formats/imported_model.h"
 #include "formats/project.h"
 #include "formats/safetensors.h"
 #include "graph/delta.h"

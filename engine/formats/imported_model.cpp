@@ -1,0 +1,149 @@
+#include "formats/imported_model.h"
+
+#include "core/error.h"
+#include "graph/arrange.h"
+#include "graph/card_size.h"
+#include "graph/delta.h"
+#include "graph/folding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace twb {
+namespace {
+
+/// Constants with at most this many elements are written into the graph, where users can edit them.
+constexpr std::int64_t kInlineElements = 64;
+constexpr double kMargin = 24; ///< between the lane's border and the first node
+constexpr double kFrame = 18;  ///< additional margin for a frame
+
+template <class T> void setValue(Node& node, std::vector<T> values, const Shape& shape) {
+    if (shape.rank() == 0)
+        node.attributes.set("value", values[0]);
+    else
+        node.attributes.set("value", std::move(values));
+}
+
+/// Removes frames around fewer than two cards, except for the bodies of control ops.
+void removeSmallFrames(Graph& graph) {
+    std::unordered_map<FrameId, int> cards;
+    for (const Node& node : graph.nodes()) {
+        if (foldedInto(graph, node)) continue;
+        for (const Frame* at = graph.find(node.frame); at; at = graph.find(at->parent)) ++cards[at->id];
+    }
+    const auto isSmall = [&](FrameId id) { return cards[id] < 2 && graph.find(id)->owner == NodeId::none; };
+    /// The innermost frame that stays.
+    const auto kept = [&](FrameId id) {
+        while (id != FrameId::none && isSmall(id)) id = graph.find(id)->parent;
+        return id;
+    };
+    Delta delta;
+    for (const Frame& frame : graph.frames()) {
+        if (isSmall(frame.id)) {
+            delta.frames.push_back({frame, std::nullopt});
+        } else if (const FrameId parent = kept(frame.parent); parent != frame.parent) {
+            Frame after = frame;
+            after.parent = parent;
+            delta.frames.push_back({frame, std::move(after)});
+        }
+    }
+    for (const Node& node : graph.nodes()) {
+        const FrameId frame = kept(node.frame);
+        if (frame == node.frame) continue;
+        Node after = node;
+        after.frame = frame;
+        delta.nodes.push_back({node, std::move(after)});
+    }
+    graph.apply(delta);
+}
+
+class MemoryFiles final : public TensorFiles {
+public:
+    explicit MemoryFiles(std::map<std::string, Tensor> tensors) : m_tensors(std::move(tensors)) {}
+
+    TensorType typeOf(std::string_view path) const override { return at(path).type(); }
+    void read(std::string_view path, const TensorView& out) const override {
+        const Tensor& tensor = at(path);
+        if (tensor.byteCount() > 0)
+            std::copy_n(static_cast<const std::byte*>(tensor.data()), tensor.byteCount(),
+                        out.as<std::byte>());
+    }
+    void write(std::string_view path, const TensorView&) const override {
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be written: this run has no project folder", path));
+    }
+    std::string fingerprint(std::string_view path) const override {
+        return m_tensors.contains(std::string(path)) ? "memory" : "";
+    }
+
+private:
+    const Tensor& at(std::string_view path) const {
+        const auto tensor = m_tensors.find(std::string(path));
+        if (tensor == m_tensors.end())
+            throw Error(ErrorCode::io, fmt::format("there is no tensor \"{}\"", path));
+        return tensor->second;
+    }
+    std::map<std::string, Tensor> m_tensors;
+};
+
+} // namespace
+
+bool fitsConstant(const Tensor& tensor) {
+    // An attribute cannot hold the upper half of the range of u64.
+    return tensor.elementCount() <= kInlineElements && tensor.dtype() != DType::u64;
+}
+
+void holdTensor(Node& node, const std::string& name, const Tensor& tensor, const std::string& tensorFile,
+                ImportedModel& model) {
+    if (!fitsConstant(tensor)) {
+        std::string path = fmt::format("{}#{}", tensorFile, name);
+        while (!model.tensors.emplace(path, tensor).second) path += '_'; // different names may become equal
+        node.op = "File";
+        node.attributes.set("path", path);
+        return;
+    }
+    node.op = "Constant";
+    if (isFloating(tensor.dtype())) {
+        std::vector<double> values;
+        for (std::int64_t i = 0; i < tensor.elementCount(); ++i) values.push_back(tensor.at(i));
+        setValue(node, std::move(values), tensor.shape());
+    } else {
+        setValue(node, tensor.toIntegers(), tensor.shape());
+    }
+    node.attributes.set("dtype", std::string(twb::name(tensor.dtype())));
+    if (tensor.shape().rank() != 1) node.attributes.set("shape", tensor.shape().dims());
+}
+
+void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
+    graph.apply(fold(graph, parameters));
+    removeSmallFrames(graph);
+    std::vector<NodeId> all;
+    for (const Node& node : graph.nodes()) all.push_back(node.id);
+    std::size_t deepest = 0;
+    for (const Frame& frame : graph.frames()) {
+        std::size_t depth = 1;
+        for (const Frame* up = graph.find(frame.parent); up; up = graph.find(up->parent)) ++depth;
+        deepest = std::max(deepest, depth);
+    }
+    const double frames = kFrame * static_cast<double>(deepest);
+    graph.apply(arrange(graph, all, {kMargin + frames, kMargin + frames}));
+    Delta beside; // for parameters that cannot be folded
+    for (const NodeId id : parameters) {
+        const Node* node = graph.find(id);
+        const auto into = foldedInto(graph, *node);
+        if (!into) continue;
+        Node after = *node;
+        const Position reader = graph.find(into->node)->position;
+        after.position = {std::max(kMargin, reader.x - card::maxWidth), reader.y};
+        beside.nodes.push_back({*node, std::move(after)});
+    }
+    graph.apply(beside);
+}
+
+std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors) {
+    return std::make_shared<MemoryFiles>(std::move(tensors));
+}
+
+} // namespace twb

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/tensor.h"
+#include "core/tensor_files.h"
+#include "graph/graph.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+/// The result of importing a model or a program of another framework.
+struct ImportedModel {
+    struct Output {
+        std::string name;
+        PortRef from; ///< the output of the node
+    };
+    Graph graph;
+    std::map<std::string, Tensor> tensors; ///< by their path in File nodes
+    std::vector<Output> outputs;
+    std::set<std::string> dimensions; ///< symbolic dimensions of its inputs, by name
+    std::vector<std::string> remarks; ///< sentences about parts of the model that were imported differently
+};
+
+/// Whether holdTensor() makes a Constant, which users can edit, and not a File.
+bool fitsConstant(const Tensor& tensor);
+/// Sets the op and attributes of a node that holds a tensor: a Constant for a small tensor, else a File that
+/// reads "<tensorFile>#<name>", whose tensor is added to `model`.
+void holdTensor(Node& node, const std::string& name, const Tensor& tensor, const std::string& tensorFile,
+                ImportedModel& model);
+
+/// Folds parameters into their consumers, removes frames around a single card, and lays out all nodes.
+void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
+
+/// Writes an imported model as a project at `path` and its large tensors to a .safetensors file beside it,
+/// and returns that file's name ("" without such tensors). The name is the project's, or a similar unused one
+/// if a file with other content has that name; no other file is replaced. The project is written after its
+/// tensors; if a tensor cannot be written, neither file is. Throws Error(io), and Error(invalidArgument) for
+/// a path that is not allowed for a project (FileClaims).
+std::string saveImportedModel(const ImportedModel& model, const std::filesystem::path& path);
+
+/// Tensors in memory as the files of a graph, by path.
+std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors);
+
+} // namespace twb

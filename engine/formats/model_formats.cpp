@@ -1,0 +1,43 @@
+#include "formats/model_formats.h"
+
+#include "formats/onnx/onnx_model.h"
+#include "formats/pytorch/pt2.h"
+
+#include <algorithm>
+#include <array>
+
+namespace twb {
+namespace {
+
+using Dimensions = std::map<std::string, std::int64_t>;
+
+constexpr std::array<ModelFormat, 2> kFormats{{
+    {".onnx", "ONNX models",
+     [](const std::filesystem::path& path, const Dimensions& dimensions) {
+         OnnxImportOptions options;
+         options.dimensions = dimensions;
+         return importOnnx(path, options);
+     }},
+    {".pt2", "PyTorch programs",
+     [](const std::filesystem::path& path, const Dimensions&) { return importPt2(path); }},
+}};
+
+} // namespace
+
+std::span<const ModelFormat> modelFormats() { return kFormats; }
+
+const ModelFormat* modelFormatOf(const std::filesystem::path& path) {
+    std::string extension = path.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const auto at = std::find_if(kFormats.begin(), kFormats.end(),
+                                 [&](const ModelFormat& format) { return format.extension == extension; });
+    return at == kFormats.end() ? nullptr : &*at;
+}
+
+ImportedModel importModel(const std::filesystem::path& path, const Dimensions& dimensions) {
+    const ModelFormat* format = modelFormatOf(path);
+    return (format ? *format : kFormats.front()).import(path, dimensions);
+}
+
+} // namespace twb

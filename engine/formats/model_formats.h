@@ -1,0 +1,32 @@
+#pragma once
+
+#include "formats/imported_model.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace twb {
+
+/// A format of other programs whose files become graphs. `twb import`, `twb check` and the window read the
+/// formats from modelFormats().
+struct ModelFormat {
+    std::string_view extension; ///< ".onnx"
+    std::string_view plural;    ///< "ONNX models"
+    /// `dimensions`: sizes of symbolic dimensions, for formats that have them.
+    ImportedModel (*import)(const std::filesystem::path& path,
+                            const std::map<std::string, std::int64_t>& dimensions);
+};
+
+std::span<const ModelFormat> modelFormats();
+/// The format of a file, by its extension in any case; null if there is none.
+const ModelFormat* modelFormatOf(const std::filesystem::path& path);
+/// Imports a file by its extension; one with an unknown extension as an ONNX model. Throws Error(io) and
+/// Error(badFile) that name the file.
+ImportedModel importModel(const std::filesystem::path& path,
+                          const std::map<std::string, std::int64_t>& dimensions = {});
+
+} // namespace twb
