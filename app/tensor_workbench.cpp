@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     parser.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
     std::vector<std::string> names;
     parser.add_option("FILE", names,
-                      "Projects (.twb) and models (.onnx, .pt2) to open, each in its own window");
+                      "Projects (.twb) and models (.onnx, .pt2, .twbcap) to open, each in its own window");
     WindowScreenshot shot;
     shot.addOptions(parser);
     try {

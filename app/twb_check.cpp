@@ -1,7 +1,10 @@
 #include "app/commands.h"
+#include "app/finding_list.h"
 #include "app/junit.h"
 #include "app/placed_graph.h"
+#include "app/python_source.h"
 #include "app/shared_options.h"
+#include "app/step_budget.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/file_claims.h"
@@ -12,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -21,6 +25,7 @@ namespace {
 struct CheckOptions {
     std::vector<std::string> files;
     PlacementOptions placement;
+    StepBudget budget;
     bool allowOutside = false;
     bool json = false;
     std::string junit;
@@ -38,21 +43,30 @@ std::string plural(std::size_t count, const char* what) {
 
 void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
     for (const Diagnostic& d : diagnostics) {
+        if (d.root != NodeId::none) continue; // counted with its root
         if (d.severity == Severity::error) ++counts.errors;
         if (d.severity == Severity::warning) ++counts.warnings;
     }
 }
 
 /// Warnings are not failures; they are listed in the detail of an error.
-JunitCase caseOf(const std::string& file, const std::vector<Diagnostic>& diagnostics) {
+JunitCase caseOf(const std::string& file, const std::vector<Finding>& findings,
+                 const std::vector<std::string>& exceeded) {
     JunitCase out;
     out.name = file;
-    for (const Diagnostic& d : diagnostics) {
-        if (d.severity == Severity::error && out.outcome == JunitCase::Outcome::passed) {
-            out.outcome = JunitCase::Outcome::failed;
-            out.message = d.message;
-        }
-        out.detail += fmt::format("{}[{}]: {}", name(d.severity), d.code, toText(d));
+    const auto fail = [&](const std::string& message) {
+        if (out.outcome == JunitCase::Outcome::failed) return;
+        out.outcome = JunitCase::Outcome::failed;
+        out.message = message;
+    };
+    for (const Finding& finding : findings) {
+        const Diagnostic& d = *finding.diagnostic;
+        if (d.severity == Severity::error) fail(d.message);
+        out.detail += fmt::format("{}[{}]: {}", name(d.severity), d.code, finding.text);
+    }
+    for (const std::string& sentence : exceeded) {
+        fail(sentence);
+        out.detail += fmt::format("error[budget]: {}\n", sentence);
     }
     return out;
 }
@@ -76,21 +90,34 @@ ExitCode check(const CheckOptions& options) {
             const PlacedGraph placed = loadPlaced(file, options.placement, options.allowOutside);
             const Graph& graph = placed.graph;
             const Analysis& analysis = placed.analysis;
+            const StepCosts costs = stepCosts(placed, options.budget);
+            const std::vector<Finding> findings = findingsOf(graph, analysis.diagnostics);
             count(analysis.diagnostics, counts);
+            counts.errors += costs.exceeded.size();
             const std::string from = sourcesOf(placed.devices);
-            cases.push_back(caseOf(file, analysis.diagnostics));
+            cases.push_back(caseOf(file, findings, costs.exceeded));
             if (options.json) {
                 results.push_back(
                     nlohmann::ordered_json::parse(diagnosticsToJson(file, analysis.diagnostics, graph)));
                 results.back()["from"] = from;
+                results.back()["step"] = {
+                    {"syncs", costs.syncs}, {"transfer_bytes", costs.bytes}, {"exceeded", costs.exceeded}};
                 continue;
             }
-            for (const Diagnostic& d : analysis.diagnostics)
-                printResult(
-                    fmt::format("{}: {}[{}]: {}", printable(file), name(d.severity), d.code, toText(d)));
+            PythonSource source(file);
+            std::map<NodeId, std::string> advice;
+            for (const PythonFix& fix : pythonFixes(graph, analysis, source.reader()))
+                advice[fix.node] = fmt::format("  in Python: {}\n", printable(fix.advice));
+            for (const Finding& finding : findings) {
+                const Diagnostic& d = *finding.diagnostic;
+                printResult(fmt::format("{}: {}[{}]: {}{}", printable(file), name(d.severity), d.code,
+                                        finding.text, d.code == "device-mismatch" ? advice[d.node] : ""));
+            }
+            for (const std::string& sentence : costs.exceeded)
+                printResult(fmt::format("{}: error[budget]: {}\n", printable(file), printable(sentence)));
             if (std::any_of(analysis.diagnostics.begin(), analysis.diagnostics.end(), hasPrice))
                 figures.insert(from);
-            if (analysis.diagnostics.empty())
+            if (findings.empty() && costs.exceeded.empty())
                 printResult(fmt::format("{}: no problems, {}\n", printable(file),
                                         plural(graph.nodes().size(), "node")));
         } catch (const Error& error) {
@@ -129,9 +156,10 @@ void addCheckCommand(CLI::App& app, ExitCode& exit) {
         app.add_subcommand("check", "List all mismatches and errors of each graph, with priced fixes");
     command
         ->add_option("FILE", options->files,
-                     "Projects (.twb), ONNX models (.onnx) and PyTorch programs (.pt2)")
+                     "Projects (.twb), ONNX models (.onnx) and PyTorch programs (.twbcap, .pt2)")
         ->required();
     options->placement.addTo(*command, false);
+    options->budget.addTo(*command);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");
     addJunit(*command, options->junit);

@@ -1,10 +1,13 @@
 #include "app/commands.h"
 #include "app/placed_graph.h"
 #include "app/project_output.h"
+#include "app/python_source.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "core/text_table.h"
+#include "formats/pytorch/capture.h"
+#include "formats/pytorch/python_fixes.h"
 #include "placement/causes.h"
 #include "placement/fix_set.h"
 #include "profile/prediction.h"
@@ -23,7 +26,30 @@ struct FixOptions {
     PlacementOptions placement;
     bool allowOutside = false;
     bool json = false;
+    bool patch = false;
 };
+
+/// Prints the fixes of a captured program as a unified diff of its files.
+ExitCode printPatch(const FixOptions& options) {
+    if (!isCapture(options.file))
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--patch needs a capture (.twbcap), but {} is not one", options.file));
+    const PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    PythonSource source(options.file);
+    const ReadLine read = source.reader();
+    const std::vector<PythonFix> fixes = pythonFixes(placed.graph, placed.analysis, read);
+    const auto nameOf = [](const std::string& file) {
+        const std::filesystem::path relative =
+            std::filesystem::path(file).lexically_relative(std::filesystem::current_path());
+        return relative.empty() || *relative.begin() == ".." ? file : relative.string();
+    };
+    printResult(toPatch(fixes, read, nameOf));
+    for (const std::string& file : source.changed())
+        printMessage(fmt::format("{} has changed since the capture; capture the script again", file));
+    for (const PythonFix& fix : fixes)
+        if (fix.before == fix.after) printMessage(fmt::format("change this by hand: {}", fix.advice));
+    return ExitCode::fine;
+}
 
 std::string qualityOf(const FixSet& set) {
     if (set.isExact) return "no set of fixes is below this sum";
@@ -58,6 +84,7 @@ nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, cons
 }
 
 ExitCode fix(const FixOptions& options) {
+    if (options.patch) return printPatch(options);
     const ProjectOutput output(options.output, options.file, options.placement);
     PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
     const FixSet set = minimalFixSet(placed.graph, placed.analysis, placed.devices, placed.files.get());
@@ -98,11 +125,17 @@ ExitCode fix(const FixOptions& options) {
 void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
     CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches with the least predicted time");
-    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    command->add_option("FILE", options->file, "The project (.twb) or the capture (.twbcap)")->required();
     options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);
     addAllowOutside(*command, options->allowOutside);
-    command->add_flag("--json", options->json, "Print JSON instead of text");
+    CLI::Option* json = command->add_flag("--json", options->json, "Print JSON instead of text");
+    command
+        ->add_flag(
+            "--patch", options->patch,
+            "Print the fixes of a capture's script as a diff for `patch -p0`, for lines that are simple "
+            "enough to change")
+        ->excludes(json);
     command->callback([options, &exit] { exit = fix(*options); });
 }
 

@@ -99,7 +99,9 @@ void addImportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ImportOptions>();
     CLI::App* command =
         app.add_subcommand("import", "Convert an ONNX model or a PyTorch program to a project");
-    command->add_option("MODEL", options->model, "The model (.onnx) or the program of torch.export (.pt2)")
+    command
+        ->add_option("MODEL", options->model,
+                     "The model (.onnx), the program of torch.export (.pt2) or the capture (.twbcap)")
         ->required();
     command->add_option("-o,--output", options->project, "Project to write (.twb)")->required();
     command->add_option("--dim", options->dimensions, "Size of a symbolic dimension; default: 1")

@@ -26,14 +26,17 @@ template <class T> void setValue(Node& node, std::vector<T> values, const Shape&
         node.attributes.set("value", std::move(values));
 }
 
-/// Removes frames around fewer than two cards, except for the bodies of control ops.
+/// Removes frames around fewer than two cards, except for the bodies of control ops and frames that run
+/// once.
 void removeSmallFrames(Graph& graph) {
     std::unordered_map<FrameId, int> cards;
     for (const Node& node : graph.nodes()) {
         if (foldedInto(graph, node)) continue;
         for (const Frame* at = graph.find(node.frame); at; at = graph.find(at->parent)) ++cards[at->id];
     }
-    const auto isSmall = [&](FrameId id) { return cards[id] < 2 && graph.find(id)->owner == NodeId::none; };
+    const auto isSmall = [&](FrameId id) {
+        return cards[id] < 2 && graph.find(id)->owner == NodeId::none && !graph.find(id)->once;
+    };
     /// The innermost frame that stays.
     const auto kept = [&](FrameId id) {
         while (id != FrameId::none && isSmall(id)) id = graph.find(id)->parent;

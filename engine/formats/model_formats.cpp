@@ -1,6 +1,7 @@
 #include "formats/model_formats.h"
 
 #include "formats/onnx/onnx_model.h"
+#include "formats/pytorch/capture.h"
 #include "formats/pytorch/pt2.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using Dimensions = std::map<std::string, std::int64_t>;
 
-constexpr std::array<ModelFormat, 2> kFormats{{
+constexpr std::array<ModelFormat, 3> kFormats{{
     {".onnx", "ONNX models",
      [](const std::filesystem::path& path, const Dimensions& dimensions) {
          OnnxImportOptions options;
@@ -20,6 +21,8 @@ constexpr std::array<ModelFormat, 2> kFormats{{
      }},
     {".pt2", "PyTorch programs",
      [](const std::filesystem::path& path, const Dimensions&) { return importPt2(path); }},
+    {".twbcap", "captures of PyTorch programs",
+     [](const std::filesystem::path& path, const Dimensions&) { return importCapture(path); }},
 }};
 
 } // namespace

@@ -37,7 +37,8 @@ Fields fieldsOf(Section section) {
     case Section::lanes:
         return {bit(id) | bit(device) | bit(title) | bit(order) | bit(collapsed), bit(id) | bit(device)};
     case Section::frames:
-        return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed),
+        return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed) |
+                    bit(once),
                 bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
@@ -140,6 +141,9 @@ void set(Frame& frame, Field field, const Scalar& value) {
         break;
     case Field::collapsed:
         frame.collapsed = flag(value);
+        break;
+    case Field::once:
+        frame.once = flag(value);
         break;
     case Field::color: {
         const auto color = parseFrameColor(text(value));

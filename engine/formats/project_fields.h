@@ -40,6 +40,7 @@ enum class Field {
     body,
     color,
     collapsed,
+    once,
     op,
     name,
     lane,
@@ -53,25 +54,26 @@ enum class Field {
     to,
     text,
 };
-inline constexpr std::array<std::string_view, 32> kFieldNames{
-    "format", "version",  "title",      "description", "policy",     "iterations", "lanes", "frames",
-    "nodes",  "edges",    "notes",      "layout",      "id",         "device",     "order", "parent",
-    "owner",  "body",     "color",      "collapsed",   "op",         "name",       "lane",  "frame",
-    "pinned", "disabled", "breakpoint", "source",      "attributes", "from",       "to",    "text"};
+inline constexpr std::array<std::string_view, 33> kFieldNames{
+    "format", "version",    "title", "description", "policy", "iterations", "lanes",
+    "frames", "nodes",      "edges", "notes",       "layout", "id",         "device",
+    "order",  "parent",     "owner", "body",        "color",  "collapsed",  "once",
+    "op",     "name",       "lane",  "frame",       "pinned", "disabled",   "breakpoint",
+    "source", "attributes", "from",  "to",          "text"};
 
 /// A set of fields, as bits.
-constexpr std::uint32_t bit(Field f) { return 1U << static_cast<unsigned>(f); }
+constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<unsigned>(f); }
 
 /// The fields with text values.
-inline constexpr std::uint32_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
+inline constexpr std::uint64_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
                                         bit(Field::name) | bit(Field::text) | bit(Field::color) |
                                         bit(Field::breakpoint) | bit(Field::source);
 
 /// The allowed and the required keys of a section's records.
 struct Fields {
-    std::uint32_t known = 0;
-    std::uint32_t required = 0;
+    std::uint64_t known = 0;
+    std::uint64_t required = 0;
 };
 Fields fieldsOf(Section section);
 

@@ -261,7 +261,7 @@ private:
         const Fields fields = fieldsOf(m_section);
         const auto at = std::find(kFieldNames.begin(), kFieldNames.end(), key);
         const auto field = static_cast<Field>(at - kFieldNames.begin());
-        std::uint32_t& seen = m_section == Section::none ? m_documentSeen : m_seen;
+        std::uint64_t& seen = m_section == Section::none ? m_documentSeen : m_seen;
         const std::string owner =
             m_section == Section::none
                 ? "the document"
@@ -273,8 +273,8 @@ private:
         m_field = field;
     }
 
-    void checkRequired(std::uint32_t seen, Fields fields) const {
-        const std::uint32_t missing = fields.required & ~seen;
+    void checkRequired(std::uint64_t seen, Fields fields) const {
+        const std::uint64_t missing = fields.required & ~seen;
         if (!missing) return;
         const auto name = kFieldNames[static_cast<std::size_t>(std::countr_zero(missing))];
         refuseAt(m_section == Section::none
@@ -471,9 +471,9 @@ private:
     Section m_section = Section::none;
     Field m_field = Field::format;
     std::size_t m_index = 0; ///< of the record in its list
-    std::uint32_t m_documentSeen = 0;
+    std::uint64_t m_documentSeen = 0;
     std::uint32_t m_layoutSeen = 0;
-    std::uint32_t m_seen = 0;
+    std::uint64_t m_seen = 0;
     AttributeReader m_attribute;
     std::string m_attributeName;
     std::array<double, 4> m_list{};

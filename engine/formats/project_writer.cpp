@@ -113,6 +113,7 @@ void writeFrame(Writer& w, const Frame& frame) {
     if (frame.owner != NodeId::none) w.raw(", \"owner\": ").id(frame.owner);
     if (!frame.body.empty()) w.raw(", \"body\": ").text(frame.body);
     if (frame.collapsed) w.raw(", \"collapsed\": true");
+    if (frame.once) w.raw(", \"once\": true");
     if (frame.color != FrameColor::none) w.raw(", \"color\": ").text(name(frame.color));
     w.raw("}");
 }

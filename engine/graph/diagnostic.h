@@ -73,6 +73,10 @@ struct Diagnostic {
     std::string message;      ///< one sentence that users can search for
     std::vector<Operand> operands;
     std::vector<Fix> fixes;
+    /// For a mismatch of an imported program that follows from another one: the node of that one, or the node
+    /// itself for another operand of it (placement/mismatch_roots.h).
+    NodeId root = NodeId::none;
+    Price price{}; ///< of the copy that a lint is about; unknown for other diagnostics
     bool operator==(const Diagnostic&) const = default;
 };
 

@@ -59,6 +59,12 @@ const Node* Graph::findByName(std::string_view name) const noexcept {
     return found;
 }
 
+bool Graph::runsOnce(const Node& node) const noexcept {
+    for (const Frame* frame = m_frames.find(node.frame); frame; frame = m_frames.find(frame->parent))
+        if (frame->once) return true;
+    return false;
+}
+
 Device Graph::deviceOf(const Node& node) const {
     const Lane* lane = m_lanes.find(node.lane);
     return lane ? lane->device : Device::cpu();

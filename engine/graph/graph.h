@@ -78,6 +78,9 @@ struct Frame {
     std::string body{}; ///< the name of the body: "then_branch"
     FrameColor color = FrameColor::none;
     bool collapsed = false; ///< drawn as one card with the ports of its outer edges
+    /// Not part of the iteration: its nodes, and those of frames inside it, run once, before the first
+    /// iteration if their inputs do.
+    bool once = false;
     bool operator==(const Frame&) const = default;
 };
 
@@ -150,6 +153,8 @@ public:
     /// The only node with this name; null if there is none, or more than one.
     const Node* findByName(std::string_view name) const noexcept;
 
+    /// Whether the node is in a frame that runs once.
+    bool runsOnce(const Node& node) const noexcept;
     /// The device of a node's lane; may be `auto`.
     Device deviceOf(const Node& node) const;
     /// The output connected to an input.

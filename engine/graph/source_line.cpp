@@ -11,6 +11,13 @@ std::string toString(const SourceLine& source) {
                                    : fmt::format("{}:{} in {}", source.file, source.line, source.function);
 }
 
+std::string toShortString(const SourceLine& source) {
+    SourceLine brief = source;
+    if (const std::size_t slash = brief.file.find_last_of("/\\"); slash != std::string::npos)
+        brief.file.erase(0, slash + 1);
+    return toString(brief);
+}
+
 std::optional<SourceLine> parseSourceLine(std::string_view text) {
     const auto place = [](std::string_view part) -> std::optional<SourceLine> {
         const std::size_t colon = part.rfind(':');

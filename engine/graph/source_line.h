@@ -17,6 +17,8 @@ struct SourceLine {
 
 /// "net.py:11 in forward", or "net.py:11" without a function.
 std::string toString(const SourceLine& source);
+/// The same without the folders of the file.
+std::string toShortString(const SourceLine& source);
 /// Nothing if the text is not of this form.
 std::optional<SourceLine> parseSourceLine(std::string_view text);
 

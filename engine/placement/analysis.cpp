@@ -5,6 +5,7 @@
 #include "placement/diagnostic_order.h"
 #include "placement/implicit_copies.h"
 #include "placement/lints.h"
+#include "placement/mismatch_roots.h"
 #include "placement/node_rules.h"
 #include "placement/topology.h"
 
@@ -130,6 +131,7 @@ Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, co
     const DeviceRule rule(graph, devices, out);
     for (Diagnostic& d : out.diagnostics)
         if (d.code == "device-mismatch") rule.addFixes(d);
+    findMismatchRoots(graph, out);
     addAllImplicitCopies(graph, devices, out);
     Lints lints(graph, devices, out);
     for (const NodeFacts& facts : out.nodes) lints.lookAt(facts);

@@ -87,12 +87,14 @@ std::string DeviceRule::origin(const NodeFacts& source) const {
             !at->op || at->op->role != OpRole::compute || at->inputs.empty() || !at->inputs[0];
         if (decides) {
             const Device device = at->device;
+            const std::string where =
+                node->source ? fmt::format(" at {}", toShortString(*node->source)) : std::string();
             if (at->op && at->op->role == OpRole::transfer)
-                return fmt::format("from To \"{}\", moved to {}", node->name, device.toString());
+                return fmt::format("from To \"{}\", moved to {}{}", node->name, device.toString(), where);
             std::string what = node->op;
             if (const AttributeValue* path = at->attributes.find("path"))
                 if (const auto* text = std::get_if<std::string>(path)) what += fmt::format(" \"{}\"", *text);
-            return fmt::format("from {}, created on {}", what, device.toString());
+            return fmt::format("from {}, created on {}{}", what, device.toString(), where);
         }
         const NodeFacts* before = m_analysis.find(at->inputs[0]->node);
         if (!before || before->device != at->device)
@@ -135,7 +137,7 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
             fmt::format("Expected {} to be on cpu, where the host reads it, but got {} is on {} (when "
                         "checking arguments of {})",
                         argument, argument, source.device.toString(), quoted(node));
-    else if (facts.op->role == OpRole::sink && facts.device.isCpu() && node.op == "Save")
+    else if (facts.op->role == OpRole::sink && facts.device.isCpu() && (node.op == "Save" || node.source))
         d.message = fmt::format(
             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
             "host memory first. (when checking arguments of {})",

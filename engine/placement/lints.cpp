@@ -5,6 +5,7 @@
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
 #include "placement/placement_model.h"
+#include "placement/step_transfers.h"
 
 #include <fmt/format.h>
 
@@ -51,6 +52,9 @@ Fix Lints::setting(NodeId node, const std::string& attribute, std::optional<Attr
 
 void Lints::lookAt(const NodeFacts& facts) {
     if (!facts.fine || !facts.op) return;
+    const Node& node = *m_graph.find(facts.id);
+    if (m_graph.runsOnce(node)) return;
+    if (node.source) lookAtSync(facts);
     if (facts.op->role == OpRole::transfer)
         lookAtTransfer(facts);
     else if (facts.op->role == OpRole::compute)
@@ -62,7 +66,10 @@ void Lints::lookAtTransfer(const NodeFacts& to) {
     if (!source || source->device == to.device) return;
     lookAtComingBack(to, *source);
     lookAtBlocking(to, *source);
-    lookAtWhatStays(to, *source);
+    if (m_graph.find(to.id)->source)
+        lookAtImported(to, *source);
+    else
+        lookAtWhatStays(to, *source);
     const auto& type = m_analysis.typeOf(*to.inputs[0]);
     const Price price = priceOf(*to.inputs[0], source->device, to.device, to.attributes.flag("pin_memory"));
     if (!type || !price.isKnown) return;
@@ -153,6 +160,56 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
                             to.device.toString());
     fix.price.isKnown = true;
     d.fixes.push_back(std::move(fix));
+}
+
+/// In a program, what is set up is constant, and what is created in the iteration is not.
+void Lints::lookAtImported(const NodeFacts& to, const NodeFacts& source) {
+    const Node& from = *m_graph.find(source.id);
+    const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
+    const std::string cost =
+        price.isKnown ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes), formatMs(price.ns))
+                      : "";
+    const std::string where = from.source ? fmt::format(", made at {},", toShortString(*from.source)) : "";
+    Diagnostic d;
+    d.severity = Severity::note;
+    d.node = to.id;
+    d.port = 0;
+    d.edge = Edge{*to.inputs[0], {to.id, 0}};
+    d.price = price;
+    if (m_graph.runsOnce(from)) {
+        d.code = "transfer-in-iteration";
+        d.message = fmt::format("{}{} does not change but is copied to {} in every step{}. Copy it once "
+                                "before the loop.",
+                                label(source.id), where, to.device.toString(), cost);
+    } else if (source.op && source.op->role == OpRole::source && from.op != "Input" &&
+               m_graph.outgoing(source.id).size() == 1) {
+        d.code = "created-elsewhere";
+        d.message = fmt::format("{}{} is created on {} and copied to {} at once in every step{}. Create it "
+                                "there with device=\"{}\".",
+                                label(source.id), where, source.device.toString(), to.device.toString(), cost,
+                                to.device.toString());
+        Fix fix = moveFix(m_graph, source.id, to.device);
+        fix.title = fmt::format("create {} on {}", label(source.id), to.device.toString());
+        fix.price.isKnown = true;
+        d.fixes.push_back(std::move(fix));
+    } else {
+        return;
+    }
+    m_analysis.diagnostics.push_back(std::move(d));
+}
+
+void Lints::lookAtSync(const NodeFacts& facts) {
+    if (!isSync(m_graph, m_analysis, facts)) return;
+    const NodeFacts* source = facts.op->role == OpRole::transfer ? factsOf(facts.inputs[0]) : nullptr;
+    const Device device = source ? source->device : facts.device;
+    Diagnostic& d = add(Severity::note, "sync", facts.id, {});
+    if (source)
+        d.price = priceOf(*facts.inputs[0], device, facts.device, facts.attributes.flag("pin_memory"));
+    d.message =
+        fmt::format("{} makes the CPU wait for {} in every step{}", label(facts.id), device.toString(),
+                    d.price.isKnown ? fmt::format(" (a copy of {}, {} modelled)",
+                                                  formatExactBytes(d.price.bytes), formatMs(d.price.ns))
+                                    : "");
 }
 
 /// Whether this is the first To, in the order of the consumers, that copies the source to that device.

@@ -10,13 +10,17 @@
 namespace twb {
 
 /// Findings about graphs that run but cost more than necessary, or do not do what they seem to do. Requires
-/// an analysis with the facts of all nodes; adds to its diagnostics:
+/// an analysis with the facts of all nodes. Nodes of frames that run once have no lints. Adds to the
+/// diagnostics:
 /// - `ping-pong` (warning): a To that copies a tensor back to a device that already has it.
 /// - `non-blocking-pageable` (warning): `non_blocking` of a copy from pageable memory, which has no effect
 /// (cudaMemcpyAsync stages such a source before it returns).
 /// - `read-before-complete` (warning): the host reads the result of a `non_blocking` copy. Runs here wait for
 /// the copy; PyTorch does not.
 /// - `transfer-in-iteration` (note): a constant tensor is copied in every iteration.
+/// - `created-elsewhere` (note): a tensor of an imported program is created in every iteration only to be
+/// copied to another device.
+/// - `sync` (note): the host waits for a device in every iteration of an imported program.
 /// - `small-copies` (note): many copies between two devices that are dominated by latency.
 /// - `tiny-op` (note): an op that would be faster on the device of its operands than with the copies there
 /// and back.
@@ -44,6 +48,8 @@ private:
     void lookAtComingBack(const NodeFacts& to, const NodeFacts& source);
     void lookAtBlocking(const NodeFacts& to, const NodeFacts& source);
     void lookAtWhatStays(const NodeFacts& to, const NodeFacts& source);
+    void lookAtImported(const NodeFacts& to, const NodeFacts& source);
+    void lookAtSync(const NodeFacts& facts);
     bool isFirstThere(const NodeFacts& to, const NodeFacts& source);
     void lookAtOp(const NodeFacts& facts);
 

@@ -2,6 +2,7 @@
 #include "placement/diagnostic_order.h"
 #include "placement/implicit_copies.h"
 #include "placement/lints.h"
+#include "placement/mismatch_roots.h"
 #include "placement/node_rules.h"
 
 #include <algorithm>
@@ -308,6 +309,7 @@ void Revalidation::say(std::vector<Diagnostic> before) {
     before.insert(before.end(), std::make_move_iterator(m_out.diagnostics.begin()),
                   std::make_move_iterator(m_out.diagnostics.end()));
     m_out.diagnostics = std::move(before);
+    findMismatchRoots(m_graph, m_out);
     putInOrder(m_out, m_ranksMoved ? 0 : kept);
 }
 

@@ -63,8 +63,16 @@ Json toJson(const Diagnostic& diagnostic, const Graph* graph) {
     Json out{{"severity", name(diagnostic.severity)}, {"code", diagnostic.code}};
     if (diagnostic.node != NodeId::none) {
         out["node"] = value(diagnostic.node);
-        if (const Node* node = graph ? graph->find(diagnostic.node) : nullptr) out["name"] = node->name;
+        if (const Node* node = graph ? graph->find(diagnostic.node) : nullptr) {
+            out["name"] = node->name;
+            if (node->source)
+                out["source"] = {{"file", node->source->file},
+                                 {"line", node->source->line},
+                                 {"function", node->source->function}};
+        }
     }
+    if (diagnostic.root != NodeId::none) out["root"] = value(diagnostic.root);
+    if (diagnostic.price.isKnown) out["price"] = toJson(diagnostic.price);
     if (diagnostic.port >= 0) out["port"] = diagnostic.port;
     if (diagnostic.edge)
         out["edge"] = {{"from", toJson(diagnostic.edge->from)}, {"to", toJson(diagnostic.edge->to)}};
@@ -318,8 +326,9 @@ std::string toJson(const RunReport& report) {
 std::string diagnosticsToJson(const std::string& file, const std::vector<Diagnostic>& diagnostics,
                               const Graph& graph) {
     const auto count = [&](Severity severity) {
-        return std::count_if(diagnostics.begin(), diagnostics.end(),
-                             [&](const Diagnostic& d) { return d.severity == severity; });
+        return std::count_if(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) {
+            return d.severity == severity && d.root == NodeId::none;
+        });
     };
     return text({{"schema", kReportSchema},
                  {"file", file},

@@ -212,7 +212,8 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
     const DType before = m_plan->values[value].type.dtype;
     // Converts on the side that makes the copy smaller.
     const bool castFirst = before != wanted.dtype && sizeOf(wanted.dtype) <= sizeOf(before);
-    if (castFirst) value = addCast(value, wanted.dtype, node.id, false);
+    const bool setup = isSetup(value) && m_graph.runsOnce(node);
+    if (castFirst) value = addCast(value, wanted.dtype, node.id, setup);
     if (source != facts.device) {
         Transfer transfer;
         transfer.kind = TransferKind::explicitTo;
@@ -221,9 +222,9 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
         transfer.node = node.id;
         transfer.pinned = facts.attributes.flag("pin_memory");
         value =
-            addCopy(value, facts.device, std::move(transfer), false, !facts.attributes.flag("non_blocking"));
+            addCopy(value, facts.device, std::move(transfer), setup, !facts.attributes.flag("non_blocking"));
     }
-    if (before != wanted.dtype && !castFirst) value = addCast(value, wanted.dtype, node.id, false);
+    if (before != wanted.dtype && !castFirst) value = addCast(value, wanted.dtype, node.id, setup);
     // Without a change of device and dtype it is free: an alias of the tensor.
     m_plan->valuesOfNode[node.id] = {value};
     if (m_options.keep.contains({node.id, 0})) m_plan->values[value].kept = true;
@@ -258,10 +259,13 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     if (facts.op->role == OpRole::control) return addControl(facts, node);
     if (facts.op->attribute("path") && facts.op->role == OpRole::source && !facts.device.isCpu())
         return addStagedFile(facts, node);
-    const bool setup = facts.op->role == OpRole::source;
     std::vector<ValueId> inputs;
     for (std::size_t port = 0; port < facts.inputs.size(); ++port)
         inputs.push_back(inputFor(facts, static_cast<int>(port)));
+    const bool setup =
+        facts.op->role == OpRole::source ||
+        (facts.op->role == OpRole::compute && m_graph.runsOnce(node) &&
+         std::all_of(inputs.begin(), inputs.end(), [&](ValueId v) { return v == kNone || isSetup(v); }));
     if (facts.op->role == OpRole::sink)
         for (ValueId v : inputs)
             if (v != kNone) m_plan->values[v].kept = true;

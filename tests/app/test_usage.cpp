@@ -92,7 +92,7 @@ private Q_SLOTS:
             ++calls;
             QProcess process;
             process.setWorkingDirectory(twb.file("examples"));
-            if (lines[i].contains("twb capture ")) {
+            if (lines[i].contains("twb capture ") || lines[i].contains(".twbcap")) {
                 if (!hasTorch()) continue;
                 QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
                 environment.insert("PATH", "/usr/bin:" + environment.value("PATH"));

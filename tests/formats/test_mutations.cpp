@@ -1,5 +1,6 @@
 #include "formats/npy.h"
 #include "fuzz/targets.h"
+#include "support/captures.h"
 #include "support/onnx_models.h"
 #include "support/small_project.h"
 #include "support/test_main.h"
@@ -150,6 +151,21 @@ private Q_SLOTS:
         int sound = 0;
         for (int i = 0; i < kRounds; ++i) sound += fuzz::onnxModel(mutator.mutate(whole, whole));
         qInfo("%d of %d damaged models still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds / 2);
+    }
+
+    void damagedCaptures() {
+        const std::string whole = loopCapture(3, 1);
+        const std::string other =
+            readFile(fs::path(TWB_SOURCE_DIR) / "tests/data/capture_packed_lstm.twbcap", 1 << 20)
+                .substr(0, 12000);
+        Mutator mutator(19);
+        constexpr int kRounds = 1500;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i)
+            sound += fuzz::capture(mutator.mutate(i % 4 ? whole : other, other));
+        qInfo("%d of %d damaged captures still are one", sound, kRounds);
         QVERIFY(sound > kRounds / 50);
         QVERIFY(sound < kRounds / 2);
     }

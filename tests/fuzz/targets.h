@@ -5,6 +5,7 @@
 #include "formats/npz.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
+#include "formats/pytorch/capture.h"
 #include "formats/pytorch/pt2.h"
 #include "placement/analysis.h"
 #include "profile/kineto_ledger.h"
@@ -160,6 +161,24 @@ inline bool pt2Program(std::string_view json, const std::filesystem::path& file)
     std::ifstream written(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(written), {}};
     return pt2(bytes, file);
+}
+
+/// True if the bytes are a capture.
+inline bool capture(std::string_view bytes) {
+    ImportedModel model;
+    try {
+        model = parseCapture(bytes, "input");
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad capture is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with("input: line "), "the sentence names the line");
+        return false;
+    }
+    const Graph back = parseProject(toProjectText(model.graph), "saved");
+    require(back == model.graph, "an imported graph saves and reads back as the same");
+    const Analysis analysis = analyze(model.graph, DeviceMap(), Policy::strict, nullptr);
+    for (const Diagnostic& d : analysis.diagnostics)
+        require(d.code != "cycle", "an imported capture has no cycles");
+    return true;
 }
 
 } // namespace twb::fuzz

@@ -139,7 +139,7 @@ void FileActions::clear() {
 void FileActions::openByDialog() {
     const QString path =
         QFileDialog::getOpenFileName(&m_window, tr("Open"), m_document.folder(),
-                                     tr("Projects and models (*.twb *.onnx *.pt2);;All files (*)"));
+                                     tr("Projects and models (*.twb *.onnx *.pt2 *.twbcap);;All files (*)"));
     if (!path.isEmpty()) openFile(path);
 }
 

@@ -401,7 +401,8 @@ def read_values(mode: FunctionMode, tensor: torch.Tensor, cause: str) -> str:
     device = recorder.claims.device(tensor)
     if device.startswith("cuda"):
         location = recorder.locations.here()
-        recorder.transfer(size_of(tensor), device, CPU, cause, location)
+        value = recorder.tensor_id(tensor, recorder.claims.memory(tensor)) if recorder.recording else 0
+        recorder.transfer(size_of(tensor), device, CPU, cause, location, tensor=value)
         recorder.sync(cause, location)
     return device
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import linecache
 import platform
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -99,6 +100,10 @@ class Recorder:
             record["caller"] = location.caller
         if location.library:
             record["library"] = True
+        else:
+            text = linecache.getline(location.file, location.line).strip()
+            if text:
+                record["text"] = text[:200]
         self._file.write(record)
 
     def add_module(self, path: str, kind: str, parent: int) -> int:
@@ -276,8 +281,10 @@ class Recorder:
     # ---- findings ----
 
     def transfer(self, size: int, source: str, destination: str, cause: str, location: int, *,
-                 pinned: bool = False, non_blocking: bool = False, op: int = 0) -> None:
-        """A copy of `size` bytes between devices. The CPU waits for it unless it is asynchronous; a copy between GPUs always is."""
+                 pinned: bool = False, non_blocking: bool = False, op: int = 0, tensor: int = 0) -> None:
+        """A copy of `size` bytes between devices. The CPU waits for it unless it is asynchronous; a copy between GPUs always is.
+
+        `tensor` is the id of the copied value, for a copy that is not an op's."""
         thread = self.thread
         if not self.recording:
             return
@@ -290,6 +297,8 @@ class Recorder:
             "non_blocking": non_blocking, "blocking": blocking}
         if op:
             record["op"] = op
+        if tensor:
+            record["tensor"] = tensor
         self._place(record, location)
         with self._lock:
             self._file.write(record)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "app/placed_graph.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+/// The limits of one step that `twb check` enforces.
+struct StepBudget {
+    std::optional<std::uint64_t> syncs;
+    std::string transferBytes; ///< "20MB"; empty: no limit
+
+    /// `--max-syncs` and `--max-transfer-bytes`.
+    void addTo(CLI::App& command);
+};
+
+/// The syncs and transfers of one step of a graph, compared with a budget.
+struct StepCosts {
+    std::uint64_t syncs = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::string> exceeded; ///< a sentence for each limit
+};
+
+/// Throws Error(invalidArgument) for a limit that is not a size.
+StepCosts stepCosts(const PlacedGraph& placed, const StepBudget& budget);
+/// "20MB", "512 KiB", "1000": bytes; kB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024. Throws
+/// Error(invalidArgument).
+std::uint64_t parseBytes(const std::string& text, const std::string& option);
+
+} // namespace twb
