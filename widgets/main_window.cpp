@@ -216,7 +216,7 @@ void MainWindow::connectPanels() {
     connect(m_canvas, &CanvasWidget::failed, this, sayError);
     connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);
     connect(m_inspector, &Inspector::refused, this, sayError);
-    connect(m_problems, &ProblemsPanel::nodeChosen, m_canvas, &CanvasWidget::reveal);
+    connect(m_problems, &ProblemsPanel::nodeChosen, &m_canvas->navigator(), &CanvasNavigator::reveal);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
     // Connected first: the run disables these buttons, which would pass the focus to the next field. A field
@@ -293,7 +293,7 @@ void MainWindow::showStop() {
     m_inspector->show();
     if (const std::optional<Edge> edge = m_runs.stoppedEdge()) {
         m_document.select({{}, {}, *edge});
-        m_canvas->reveal(edge->to.node);
+        m_canvas->navigator().reveal(edge->to.node);
     } else if (m_document.graph().find(node)) {
         m_navigation->goTo(node);
     }

@@ -4,7 +4,7 @@
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "placement/analysis.h"
-#include "widgets/canvas/paint_canvas.h"
+#include "widgets/canvas/canvas_picture.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/model_import.h"
@@ -39,7 +39,7 @@ QImage pictureOf(const Graph& graph, const std::filesystem::path& folder, const 
     scene.rebuild(source);
     PaintState state(Theme::current());
     state.headerWidth = 0;
-    return renderCanvas(scene, source, state, kPictureScale);
+    return CanvasPicture(scene, source, state).image(kPictureScale);
 }
 
 /// A heading with cards below it.

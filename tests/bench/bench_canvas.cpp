@@ -38,8 +38,8 @@ Percentiles frames(CanvasWidget& canvas, int count) {
     canvas.render(&image);
     for (int i = 0; i < count; ++i) {
         // centerOn refers to the middle of the area beside the lane headers.
-        const double step = (headerWidthFor(canvas.width()) / 2 + (i % 2 ? 1 : -1)) / canvas.zoom();
-        canvas.centerOn(canvas.viewport().center() + QPointF(step, 0));
+        const double step = (headerWidthFor(canvas.width()) / 2 + (i % 2 ? 1 : -1)) / canvas.view().zoom();
+        canvas.navigator().centerOn(canvas.view().viewport().center() + QPointF(step, 0));
         const double start = cpuMs();
         canvas.render(&image);
         times.push_back(cpuMs() - start);
@@ -74,14 +74,14 @@ int main(int argc, char** argv) {
                        p.median, p.p95);
             if (count <= 10000) isWithin = isWithin && p.p95 < 16.7;
         };
-        canvas.zoomToFit();
+        canvas.navigator().zoomToFit();
         report("all in view", 60);
-        canvas.zoom100();
+        canvas.navigator().zoom100();
         report("100 %", 60);
-        while (canvas.zoom() > 0.7) canvas.zoomOut();
-        report(fmt::format("{:.0f} %", canvas.zoom() * 100), 60);
-        while (canvas.zoom() > 0.5) canvas.zoomOut();
-        report(fmt::format("{:.0f} %", canvas.zoom() * 100), 60);
+        while (canvas.view().zoom() > 0.7) canvas.navigator().zoomOut();
+        report(fmt::format("{:.0f} %", canvas.view().zoom() * 100), 60);
+        while (canvas.view().zoom() > 0.5) canvas.navigator().zoomOut();
+        report(fmt::format("{:.0f} %", canvas.view().zoom() * 100), 60);
 
         // Includes the text layouts of all cards shown in the frames above.
         const double kiB = 1024.0 * count;

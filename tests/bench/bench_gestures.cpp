@@ -6,6 +6,7 @@
 #include "formats/project.h"
 #include "profile/profiles.h"
 #include "support/graphs.h"
+#include "widgets/canvas/hit_test.h"
 #include "widgets/main_window.h"
 #include "widgets/theme.h"
 
@@ -35,7 +36,8 @@ public:
         selection.nodes.insert(nodes.begin(), nodes.end());
         m_window.document().select(selection);
         settle();
-        const QPointF start = m_canvas.toPixel(m_canvas.scene().node(nodes.front())->rect.center());
+        const QPointF start =
+            m_canvas.view().toPixel(m_canvas.scene().nodes().find(nodes.front())->rect.center());
         mouse(m_canvas, QEvent::MouseButtonPress, start, Qt::LeftButton, Qt::LeftButton);
         mouse(m_canvas, QEvent::MouseMove, start + QPointF(20, 0), Qt::NoButton, Qt::LeftButton);
         Frames frames(m_application, what);
@@ -82,7 +84,7 @@ public:
 
     bool hit(const std::string& what) {
         std::mt19937 random(1);
-        const QRectF view = m_canvas.viewport();
+        const QRectF view = m_canvas.view().viewport();
         std::vector<QPointF> points;
         for (int i = 0; i < 10'000; ++i)
             points.emplace_back(view.left() + view.width() * double(random() % 10'000) / 1e4,
@@ -90,7 +92,8 @@ public:
         std::size_t found = 0;
         const double start = cpuMs();
         for (const QPointF point : points)
-            found += m_canvas.scene().hitTest(point, m_canvas.zoom()).kind != Hit::Kind::nothing ? 1 : 0;
+            found +=
+                hitTest(m_canvas.scene(), point, m_canvas.view().zoom()).kind != Hit::Kind::nothing ? 1 : 0;
         const double us = (cpuMs() - start) * 1e3 / double(points.size());
         fmt::print("{:<36} {:>5} points  mean   {:>7.2f} µs, {:.0f} % hit something{}\n", what, points.size(),
                    us, 100 * double(found) / double(points.size()), us > kHitBudgetUs ? "  OVER" : "");
@@ -99,9 +102,9 @@ public:
 
     /// The nodes in the middle of the view or, if there are fewer, those around it, too.
     std::vector<NodeId> middle(std::size_t count) const {
-        const QPointF center = m_canvas.viewport().center();
+        const QPointF center = m_canvas.view().viewport().center();
         std::vector<std::pair<double, NodeId>> byDistance;
-        for (const NodeShape& shape : m_canvas.scene().nodes()) {
+        for (const NodeShape& shape : m_canvas.scene().nodes().shapes()) {
             const QPointF away = shape.rect.center() - center;
             byDistance.emplace_back(away.x() * away.x() + away.y() * away.y(), shape.id);
         }
@@ -146,9 +149,9 @@ int main(int argc, char** argv) {
     Gestures gestures(application, window);
     for (const bool all : {true, false}) {
         if (all)
-            window.canvas().zoomToFit();
+            window.canvas().navigator().zoomToFit();
         else
-            window.canvas().zoom100();
+            window.canvas().navigator().zoom100();
         settle(100);
         const std::string where = all ? "all in view" : "100 %";
         isWithin = gestures.hit(where + ", under a point") && isWithin;

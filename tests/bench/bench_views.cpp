@@ -161,7 +161,7 @@ bool benchLedger(Watched& application, MainWindow& window) {
     window.bottom().showPage(QStringLiteral("transfers"));
     window.document().setGraph(transfers(), {}, {});
     settle(500);
-    window.canvas().zoom100(); // bench_canvas covers the canvas at low zoom
+    window.canvas().navigator().zoom100(); // bench_canvas covers the canvas at low zoom
     settle(200);
     auto& whole = *window.findChild<QPushButton*>(QStringLiteral("wholeLedger"));
     auto& table = *window.findChild<LedgerView*>(QStringLiteral("ledgerTable"));

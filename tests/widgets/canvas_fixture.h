@@ -66,14 +66,14 @@ struct ShownCanvas {
     explicit ShownCanvas(Graph graph) {
         document.setGraph(std::move(graph), {}, QString());
         canvas.resize(1000, 700);
-        canvas.setMinimapVisible(false);
+        canvas.minimap().setWanted(false);
         canvas.show();
         [[maybe_unused]] const bool exposed = QTest::qWaitForWindowExposed(&canvas);
-        canvas.zoomToFit();
+        canvas.navigator().zoomToFit();
     }
 
-    const NodeShape& shape(NodeId id) const { return *canvas.scene().node(id); }
-    QPoint pixel(QPointF at) const { return canvas.toPixel(at).toPoint(); }
+    const NodeShape& shape(NodeId id) const { return *canvas.scene().nodes().find(id); }
+    QPoint pixel(QPointF at) const { return canvas.view().toPixel(at).toPoint(); }
     QPoint middle(NodeId id) const { return pixel(shape(id).rect.center()); }
     QPoint input(NodeId id, int port) const { return pixel(portPosition(shape(id), PortSide::input, port)); }
     QPoint output(NodeId id, int port = 0) const {

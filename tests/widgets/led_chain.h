@@ -44,14 +44,14 @@ inline const std::vector<Dot>& dotsOf(const WindowHand& hand, const LedChain& g)
     return hand.graph().dots(g.wire().to);
 }
 inline QPoint dotAt(const WindowHand& hand, const LedChain& g, std::size_t index) {
-    return hand.pixel(hand.canvas.scene().dot({g.wire().to, index})->at);
+    return hand.pixel(hand.canvas.scene().wires().dot({g.wire().to, index})->at);
 }
 inline void doubleClick(WindowHand& hand, QPoint at) {
     hand.click(at);
     QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, at);
 }
 inline bool runsThrough(const WindowHand& hand, const Edge& edge, QPointF at) {
-    return hand.canvas.scene().path(*hand.canvas.scene().wire(edge)).distanceTo(at) < 0.01;
+    return hand.canvas.scene().wires().path(*hand.canvas.scene().wires().find(edge)).distanceTo(at) < 0.01;
 }
 inline QString undoText(const WindowHand& hand) { return hand.document.undoStack().undoText(); }
 inline std::set<DotRef> only(const LedChain& g, std::size_t index) { return {{g.wire().to, index}}; }

@@ -125,7 +125,8 @@ std::optional<QPoint> Monkey::anyDot() {
     const auto& routes = m_hand.graph().routes();
     if (routes.empty()) return std::nullopt;
     const Route& route = *std::next(routes.begin(), below(int(routes.size())));
-    const DotShape* dot = m_hand.canvas.scene().dot({route.id, std::size_t(below(int(route.dots.size())))});
+    const DotShape* dot =
+        m_hand.canvas.scene().wires().dot({route.id, std::size_t(below(int(route.dots.size())))});
     return dot ? std::optional(m_hand.pixel(dot->at)) : std::nullopt;
 }
 
@@ -347,7 +348,7 @@ void Monkey::contextMenu() {
 }
 
 void Monkey::laneMenu() {
-    const auto& lanes = m_hand.canvas.scene().lanes();
+    const auto& lanes = m_hand.canvas.scene().lanes().bands();
     if (lanes.empty()) return;
     const LaneBand& band = lanes[std::size_t(below(int(lanes.size())))];
     const QPoint at(20, m_hand.pixel({0, band.top + band.height / 2}).y());
@@ -356,7 +357,7 @@ void Monkey::laneMenu() {
 }
 
 void Monkey::dragLane() {
-    const auto& lanes = m_hand.canvas.scene().lanes();
+    const auto& lanes = m_hand.canvas.scene().lanes().bands();
     if (lanes.empty()) return;
     const LaneBand& band = lanes[std::size_t(below(int(lanes.size())))];
     const double y = oneIn(2) ? band.bottom() : band.top + band.height / 2;
@@ -365,10 +366,10 @@ void Monkey::dragLane() {
 }
 
 void Monkey::dragModule() {
-    const auto& frames = m_hand.canvas.scene().frames();
+    const auto& frames = m_hand.canvas.scene().frames().shapes();
     if (frames.empty()) return;
     const FrameShape& frame = frames[std::size_t(below(int(frames.size())))];
-    const NodeShape* card = m_hand.canvas.scene().cardOfModule(frame.id);
+    const NodeShape* card = m_hand.canvas.scene().modules().cardOf(frame.id);
     const QPoint at = m_hand.pixel(card ? card->rect.center() : frame.titleRect.center());
     if (oneIn(4))
         QTest::mouseDClick(&m_hand.canvas, Qt::LeftButton, {}, at);
@@ -378,16 +379,16 @@ void Monkey::dragModule() {
 }
 
 void Monkey::collapseLane() {
-    const auto& lanes = m_hand.canvas.scene().lanes();
+    const auto& lanes = m_hand.canvas.scene().lanes().bands();
     if (lanes.empty()) return;
     const LaneBand& band = lanes[std::size_t(below(int(lanes.size())))];
-    const QRectF header(0, m_hand.canvas.toPixel({0, band.top}).y(), headerWidthFor(m_hand.canvas.width()),
-                        band.height * m_hand.canvas.zoom());
+    const QRectF header(0, m_hand.canvas.view().toPixel({0, band.top}).y(),
+                        headerWidthFor(m_hand.canvas.width()), band.height * m_hand.canvas.view().zoom());
     m_hand.click(chevronOf(header, m_hand.canvas.height()).center().toPoint());
 }
 
 void Monkey::clickStub() {
-    const auto& stubs = m_hand.canvas.scene().stubs();
+    const auto& stubs = m_hand.canvas.scene().stubs().shapes();
     if (stubs.empty()) return;
     const QPoint at = m_hand.pixel(stubs[std::size_t(below(int(stubs.size())))].rect.center());
     m_hand.click(at, anyModifiers());

@@ -13,7 +13,7 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
     const auto put = [&](const QRectF& r) {
         for (double x : {r.x(), r.y(), r.width(), r.height()}) text += std::to_string(x) + " ";
     };
-    for (const LaneBand& band : scene.lanes()) {
+    for (const LaneBand& band : scene.lanes().bands()) {
         text += "lane " + std::to_string(value(band.id)) + " " + band.name.toStdString() + " ";
         put({0, band.top, 0, band.height});
         if (band.collapsed)
@@ -21,7 +21,7 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
         text += "\n";
     }
     for (const Node& node : graph.nodes()) {
-        const NodeShape* shape = scene.node(node.id);
+        const NodeShape* shape = scene.nodes().find(node.id);
         if (!shape) return text + "a node is missing";
         text += "node " + std::to_string(value(node.id)) + " ";
         put(shape->rect);
@@ -34,7 +34,7 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
                 std::to_string(shape->folded) + "\n";
     }
     for (const Edge& edge : graph.edges()) {
-        const WireShape* wire = scene.wire(edge);
+        const WireShape* wire = scene.wires().find(edge);
         if (!wire) return text + "a wire is missing";
         put(wire->bounds);
         put(QRectF(wire->start, wire->end));
@@ -42,23 +42,23 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
                 (wire->hidden ? " hidden" : "") + (wire->mismatch ? " mismatch" : "") +
                 (wire->crosses ? " crosses" : "") + " " + std::to_string(wire->ghost) + "\n";
     }
-    for (const FrameShape& frame : scene.frames()) {
+    for (const FrameShape& frame : scene.frames().shapes()) {
         text += frame.title.toStdString() + " ";
         put(frame.rect);
         put(frame.titleRect);
     }
     put(scene.extent());
     for (const NoteShape& note : scene.notes()) put(note.rect);
-    for (const GhostShape& ghost : scene.ghosts()) put(ghost.rect);
-    for (const StubShape& stub : scene.stubs()) {
+    for (const GhostShape& ghost : scene.ghosts().shapes()) put(ghost.rect);
+    for (const StubShape& stub : scene.stubs().shapes()) {
         put(stub.rect);
         text +=
             stub.title.toStdString() + (stub.hasError ? " error " : " ") + std::to_string(stub.wires) + " ";
         for (const NodeId id : stub.nodes) text += std::to_string(value(id)) + " ";
     }
     std::size_t wires = 0;
-    for (const WireShape& wire : scene.wires()) wires += wire.free ? 0 : 1;
-    return text + std::to_string(scene.nodeCount()) + " " + std::to_string(wires);
+    for (const WireShape& wire : scene.wires().shapes()) wires += wire.free ? 0 : 1;
+    return text + std::to_string(scene.nodes().count()) + " " + std::to_string(wires);
 }
 
 } // namespace twb::test

@@ -76,14 +76,14 @@ private Q_SLOTS:
         TwoIslands g;
         WindowHand hand(g.graph);
         const auto rect = [&](NodeId id) { return hand.shape(id).rect; };
-        hand.canvas.selectAll();
+        hand.canvas.commands().selectAll();
         hand.key(Qt::Key_L, kControlShift);
         for (const NodeId id : {g.a, g.b, g.sum, g.relu, g.x, g.act}) QCOMPARE(rect(id).left(), 16.0);
         QCOMPARE(hand.undoSteps(), 1);
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
 
-        hand.canvas.selectAll();
+        hand.canvas.commands().selectAll();
         hand.key(Qt::Key_T, kControlShift);
         for (const NodeId id : {g.a, g.b, g.sum, g.relu}) QCOMPARE(hand.node(id).position.y, 16.0);
         for (const NodeId id : {g.x, g.act}) {
@@ -121,7 +121,7 @@ private Q_SLOTS:
         QCOMPARE(hand.node(g.relu).position, (Position{600, 40}));
         QCOMPARE(hand.undoSteps(), 1);
         hand.document.undoStack().undo();
-        hand.canvas.selectAll();
+        hand.canvas.commands().selectAll();
         hand.key(Qt::Key_V, kControlShift);
         QVERIFY(hand.node(g.b).lane == g.cpu && hand.node(g.b).position.y == 200);
         QVERIFY(hand.node(g.relu).position.y > 40);
@@ -185,35 +185,35 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 0);
         // Without a selection, the view moves.
         hand.key(Qt::Key_Escape);
-        const QPointF before = hand.canvas.viewport().topLeft();
+        const QPointF before = hand.canvas.view().viewport().topLeft();
         hand.key(Qt::Key_Right);
-        QVERIFY(hand.canvas.viewport().left() > before.x());
+        QVERIFY(hand.canvas.view().viewport().left() > before.x());
         QVERIFY(hand.document.selection().empty());
     }
 
     void bookmarksComeBack() {
         TwoIslands g;
         WindowHand hand(g.graph);
-        hand.canvas.zoomIn();
-        hand.canvas.centerOn(hand.shape(g.relu).rect.center());
-        const QRectF view = hand.canvas.viewport();
+        hand.canvas.navigator().zoomIn();
+        hand.canvas.navigator().centerOn(hand.shape(g.relu).rect.center());
+        const QRectF view = hand.canvas.view().viewport();
         hand.key(Qt::Key_B, kControlShift);
         hand.key(Qt::Key_3);
-        hand.canvas.zoomToFit();
-        QVERIFY(hand.canvas.viewport() != view);
+        hand.canvas.navigator().zoomToFit();
+        QVERIFY(hand.canvas.view().viewport() != view);
         hand.key(Qt::Key_B, Qt::ControlModifier);
         hand.key(Qt::Key_4); // an unset bookmark
-        QVERIFY(hand.canvas.viewport() != view);
+        QVERIFY(hand.canvas.view().viewport() != view);
         hand.key(Qt::Key_B, Qt::ControlModifier);
         hand.key(Qt::Key_3);
-        QVERIFY(QPointF(hand.canvas.viewport().topLeft() - view.topLeft()).manhattanLength() <= 2);
-        QCOMPARE(hand.canvas.viewport().size(), view.size());
+        QVERIFY(QPointF(hand.canvas.view().viewport().topLeft() - view.topLeft()).manhattanLength() <= 2);
+        QCOMPARE(hand.canvas.view().viewport().size(), view.size());
     }
 
     void theHistoryGoesBackAndForth() {
         TwoIslands g;
         WindowHand hand(g.graph);
-        hand.canvas.selectAll();
+        hand.canvas.commands().selectAll();
         hand.key(Qt::Key_L, kControlShift);
         hand.key(Qt::Key_Delete);
         const Graph end = hand.graph();
@@ -254,7 +254,7 @@ private Q_SLOTS:
         const NodeId third = addNode(builder, cpu, "Ones", "third", 703, 272);
         graph.apply(builder.take());
         WindowHand hand(graph);
-        hand.canvas.zoom100();
+        hand.canvas.navigator().zoom100();
         const auto drag = [&](QPoint way, Qt::KeyboardModifiers modifiers = {}) {
             const QPoint from = hand.middle(moved);
             hand.press(from);
@@ -285,8 +285,8 @@ private Q_SLOTS:
         // Horizontally, relative to a card below.
         shown = drag({300, 0});
         QCOMPARE(hand.node(moved).position.x, 703.0);
-        QVERIFY(isGuide(
-            shown, hand.pixel({hand.shape(third).rect.left(), 257 + hand.canvas.scene().lanes()[0].top})));
+        QVERIFY(isGuide(shown, hand.pixel({hand.shape(third).rect.left(),
+                                           257 + hand.canvas.scene().lanes().bands()[0].top})));
         hand.document.undoStack().undo();
         // With Alt, without snapping.
         drag({41, -73}, Qt::AltModifier);

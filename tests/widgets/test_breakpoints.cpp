@@ -295,7 +295,7 @@ private Q_SLOTS:
         action(*hand.window, QStringLiteral("Make module from selection"))->trigger();
         hand.document.select({{line.root}, {}, std::nullopt});
         action(*hand.window, QStringLiteral("Collapse module"))->trigger();
-        const NodeShape* card = hand.canvas.scene().drawn(line.root);
+        const NodeShape* card = hand.canvas.scene().nodes().drawn(line.root);
         QVERIFY(card && card->kind == NodeShape::Kind::module);
         QCOMPARE(int(card->stops.present), int(StopMarks::before | StopMarks::after));
         hand.document.select({});
@@ -305,7 +305,7 @@ private Q_SLOTS:
         };
         const QImage both = corner(*card);
         action(*hand.window, QStringLiteral("Remove all breakpoints"))->trigger();
-        QVERIFY(corner(*hand.canvas.scene().drawn(line.root)) != both);
+        QVERIFY(corner(*hand.canvas.scene().nodes().drawn(line.root)) != both);
 
         GraphMaker g;
         const NodeId x = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{4, 4}}});

@@ -1,4 +1,5 @@
 #include "support/test_main.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/canvas_fixture.h"
 #include "widgets/palette/op_list_model.h"
 
@@ -67,9 +68,9 @@ private Q_SLOTS:
         SmallGraph g;
         ShownCanvas c(g.graph);
         const Edge edge{{g.a, 0}, {g.sum, 0}};
-        const WireShape* wire = c.canvas.scene().wire(edge);
+        const WireShape* wire = c.canvas.scene().wires().find(edge);
         QVERIFY(wire);
-        c.click(c.pixel(c.canvas.scene().path(*wire).at(0.5)));
+        c.click(c.pixel(c.canvas.scene().wires().path(*wire).at(0.5)));
         QCOMPARE(c.document.selection().edge, std::optional<Edge>(edge));
         c.key(Qt::Key_Delete);
         QVERIFY(!c.document.graph().sourceOf(edge.to));
@@ -94,7 +95,7 @@ private Q_SLOTS:
         SmallGraph g;
         ShownCanvas c(g.graph);
         const Graph before = c.document.graph();
-        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        const LaneBand* cuda = c.canvas.scene().lanes().find(g.cuda);
         QVERIFY(cuda);
         const QPoint to = c.pixel({c.shape(g.sum).rect.center().x(), cuda->top + 100});
         c.drag(c.middle(g.sum), to);
@@ -106,17 +107,17 @@ private Q_SLOTS:
         QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Move sum to cuda:0"));
         // The card stays where it was dropped.
         QVERIFY(std::abs(c.shape(g.sum).rect.center().y() - (cuda->top + 100)) <= 4.01);
-        QVERIFY(c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}})->mismatch);
+        QVERIFY(c.canvas.scene().wires().find({{g.a, 0}, {g.sum, 0}})->mismatch);
         c.document.undoStack().undo();
         QVERIFY(c.document.graph() == before);
-        QVERIFY(!c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}})->mismatch);
+        QVERIFY(!c.canvas.scene().wires().find({{g.a, 0}, {g.sum, 0}})->mismatch);
     }
 
     void dragShowsTheTargetLaneAndEscapeTakesItBack() {
         SmallGraph g;
         ShownCanvas c(g.graph);
         const QRectF before = c.shape(g.sum).rect;
-        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        const LaneBand* cuda = c.canvas.scene().lanes().find(g.cuda);
         c.press(c.middle(g.sum));
         c.moveTo(c.pixel({300, cuda->top + 90}));
         QCOMPARE(c.shape(g.sum).device, Device::cuda(0));
@@ -135,7 +136,7 @@ private Q_SLOTS:
         c.click(c.middle(g.sum));
         c.click(c.middle(g.out), Qt::ControlModifier);
         const double apart = c.node(g.out).position.x - c.node(g.sum).position.x;
-        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        const LaneBand* cuda = c.canvas.scene().lanes().find(g.cuda);
         c.drag(c.middle(g.sum), c.pixel({260, cuda->top + 80}));
         QCOMPARE(c.node(g.sum).lane, g.cuda);
         QCOMPARE(c.node(g.out).lane, g.cuda);
@@ -147,9 +148,9 @@ private Q_SLOTS:
     void aFrameTakesItsNodesAcrossLanes() {
         SmallGraph g;
         ShownCanvas c(withFrame(g));
-        QCOMPARE(c.canvas.scene().frames().size(), std::size_t{1});
-        const QRectF title = c.canvas.scene().frames().front().titleRect;
-        const LaneBand* cuda = c.canvas.scene().lane(g.cuda);
+        QCOMPARE(c.canvas.scene().frames().shapes().size(), std::size_t{1});
+        const QRectF title = c.canvas.scene().frames().shapes().front().titleRect;
+        const LaneBand* cuda = c.canvas.scene().lanes().find(g.cuda);
         c.drag(c.pixel(title.center()), c.pixel({title.center().x(), cuda->top + 40}));
         QCOMPARE(c.node(g.sum).lane, g.cuda);
         QCOMPARE(c.node(g.out).lane, g.cuda);
@@ -226,11 +227,11 @@ private Q_SLOTS:
         c.key(Qt::Key_Backspace);
         QVERIFY(!c.document.graph().find(g.sum));
         QCOMPARE(c.document.graph().edgeCount(), std::size_t{0});
-        QVERIFY(!c.canvas.scene().node(g.sum));
+        QVERIFY(!c.canvas.scene().nodes().find(g.sum));
         QCOMPARE(c.document.undoStack().undoText(), QStringLiteral("Delete sum"));
         c.document.undoStack().undo();
         QVERIFY(c.document.graph() == g.graph);
-        QVERIFY(c.canvas.scene().wire({{g.a, 0}, {g.sum, 0}}));
+        QVERIFY(c.canvas.scene().wires().find({{g.a, 0}, {g.sum, 0}}));
     }
 
     void rubberBandSelectsWhatItTouches() {
@@ -262,34 +263,34 @@ private Q_SLOTS:
         ShownCanvas c(g.graph);
         for (const int angle : {120, 120, -120, -360, 240}) {
             const QPointF at(431, 217);
-            const QPointF fixed = c.canvas.toScene(at);
-            const double before = c.canvas.zoom();
+            const QPointF fixed = c.canvas.view().toScene(at);
+            const double before = c.canvas.view().zoom();
             wheel(c.canvas, at, {0, angle});
-            QVERIFY(angle > 0 ? c.canvas.zoom() > before : c.canvas.zoom() < before);
-            const QPointF off = c.canvas.toPixel(fixed) - at;
+            QVERIFY(angle > 0 ? c.canvas.view().zoom() > before : c.canvas.view().zoom() < before);
+            const QPointF off = c.canvas.view().toPixel(fixed) - at;
             QVERIFY2(std::abs(off.x()) <= 0.51 && std::abs(off.y()) <= 0.51,
                      "the point under the cursor moved");
         }
-        const double zoom = c.canvas.zoom();
-        const QPointF origin = c.canvas.viewport().topLeft();
+        const double zoom = c.canvas.view().zoom();
+        const QPointF origin = c.canvas.view().viewport().topLeft();
         wheel(c.canvas, {400, 300}, {0, 120}, Qt::ShiftModifier);
-        QCOMPARE(c.canvas.zoom(), zoom);
-        QVERIFY(c.canvas.viewport().left() < origin.x());
-        QCOMPARE(c.canvas.viewport().top(), origin.y());
+        QCOMPARE(c.canvas.view().zoom(), zoom);
+        QVERIFY(c.canvas.view().viewport().left() < origin.x());
+        QCOMPARE(c.canvas.view().viewport().top(), origin.y());
     }
 
     void middleButtonAndSpacePan() {
         SmallGraph g;
         ShownCanvas c(g.graph);
-        const QPointF before = c.canvas.viewport().topLeft();
+        const QPointF before = c.canvas.view().viewport().topLeft();
         c.press({500, 300}, Qt::MiddleButton);
         c.moveTo({460, 290}, Qt::MiddleButton);
         c.release({460, 290}, Qt::MiddleButton);
-        QCOMPARE(c.canvas.viewport().topLeft(), before + QPointF(40, 10));
+        QCOMPARE(c.canvas.view().viewport().topLeft(), before + QPointF(40, 10));
         QTest::keyPress(&c.canvas, Qt::Key_Space);
         c.drag(c.middle(g.out), c.middle(g.out) + QPoint(-24, 0));
         QTest::keyRelease(&c.canvas, Qt::Key_Space);
-        QCOMPARE(c.canvas.viewport().topLeft(), before + QPointF(64, 10));
+        QCOMPARE(c.canvas.view().viewport().topLeft(), before + QPointF(64, 10));
         QCOMPARE(c.undoSteps(), 0);
     }
 
@@ -299,7 +300,7 @@ private Q_SLOTS:
         QSignalSpy spy(&c.canvas, &CanvasWidget::opDropped);
         QMimeData mime;
         mime.setData(QLatin1String(kOpMimeType), QByteArray("MatMul"));
-        const QPoint at = c.pixel({200, c.canvas.scene().lane(g.cuda)->top + 61});
+        const QPoint at = c.pixel({200, c.canvas.scene().lanes().find(g.cuda)->top + 61});
         QDragEnterEvent enter(at, Qt::CopyAction, &mime, Qt::LeftButton, {});
         QApplication::sendEvent(&c.canvas, &enter);
         QVERIFY(enter.isAccepted());
@@ -313,7 +314,9 @@ private Q_SLOTS:
         QCOMPARE(spy.front()[0].toString(), QStringLiteral("MatMul"));
         QCOMPARE(spy.front()[1].value<LaneId>(), g.cuda);
         const Position place = spy.front()[2].value<Position>();
-        const QRectF outline = c.canvas.placeFor(QStringLiteral("MatMul"), at).outline;
+        const QRectF outline = placeFor(QStringLiteral("MatMul"), c.canvas.view().toScene(at),
+                                        c.canvas.document(), c.canvas.scene())
+                                   .outline;
         QCOMPARE(place.x, outline.left());
         QCOMPARE(place.y, 24.0);
         QVERIFY(std::abs(outline.center().x() - 200) <= kGrid); // the card's centre follows the pointer
@@ -326,9 +329,9 @@ private Q_SLOTS:
         c.click({40, 60});
         QCOMPARE(header.count(), 1);
         QCOMPARE(header.front()[0].value<LaneId>(), g.cpu);
-        QCOMPARE(c.canvas.laneAt({40, 60}), g.cpu);
-        QCOMPARE(c.canvas.laneAt(c.middle(g.out)), g.cpu);
-        QCOMPARE(c.canvas.laneAt({500, 10000}), g.results);
+        QCOMPARE(laneAt(c.canvas.scene(), c.canvas.view().toScene({40, 60})), g.cpu);
+        QCOMPARE(laneAt(c.canvas.scene(), c.canvas.view().toScene(c.middle(g.out))), g.cpu);
+        QCOMPARE(laneAt(c.canvas.scene(), c.canvas.view().toScene({500, 10000})), g.results);
         QSignalSpy activated(&c.canvas, &CanvasWidget::nodeActivated);
         QTest::mouseDClick(&c.canvas, Qt::LeftButton, {}, c.middle(g.sum));
         QCOMPARE(activated.count(), 1);
@@ -346,19 +349,19 @@ private Q_SLOTS:
         ShownCanvas c(graph);
         const auto isAllSeen = [&] {
             const QRectF all = c.canvas.scene().extent();
-            const QRectF seen = c.canvas.viewport();
+            const QRectF seen = c.canvas.view().viewport();
             return seen.left() <= all.left() && seen.right() >= all.right() && seen.top() <= all.top() &&
                    seen.bottom() >= all.bottom() - 1;
         };
         QVERIFY(isAllSeen());
-        const double before = c.canvas.zoom();
+        const double before = c.canvas.view().zoom();
         c.canvas.resize(700, 400);
         QVERIFY(isAllSeen());
-        QVERIFY(c.canvas.zoom() < before);
-        c.canvas.zoomIn();
-        const double own = c.canvas.zoom();
+        QVERIFY(c.canvas.view().zoom() < before);
+        c.canvas.navigator().zoomIn();
+        const double own = c.canvas.view().zoom();
         c.canvas.resize(1000, 700);
-        QCOMPARE(c.canvas.zoom(), own);
+        QCOMPARE(c.canvas.view().zoom(), own);
     }
 
     void fitShowsTheWiresAndNoEmptyBand() {
@@ -372,15 +375,16 @@ private Q_SLOTS:
         builder.connect({{late, 0}, {early, 0}});
         graph.apply(builder.take());
         ShownCanvas c(graph);
-        const QRectF wire = c.canvas.scene().wire({{late, 0}, {early, 0}})->bounds;
+        const QRectF wire = c.canvas.scene().wires().find({{late, 0}, {early, 0}})->bounds;
         QVERIFY(wire.left() < c.shape(early).rect.left() && wire.right() > c.shape(late).rect.right());
-        const QRectF seen = c.canvas.viewport();
-        const double header = headerWidthFor(c.canvas.width()) / c.canvas.zoom();
+        const QRectF seen = c.canvas.view().viewport();
+        const double header = headerWidthFor(c.canvas.width()) / c.canvas.view().zoom();
         QVERIFY(seen.adjusted(header, 0, 0, 0).contains(wire));
-        const double leftBand = (wire.left() - seen.left() - header) * c.canvas.zoom();
+        const double leftBand = (wire.left() - seen.left() - header) * c.canvas.view().zoom();
         QVERIFY2(leftBand <= 24, qPrintable(QString::number(leftBand)));
-        QVERIFY2(c.canvas.zoom() * wire.width() > 0.85 * (c.canvas.width() - header * c.canvas.zoom()),
-                 qPrintable(QString::number(c.canvas.zoom())));
+        QVERIFY2(c.canvas.view().zoom() * wire.width() >
+                     0.85 * (c.canvas.width() - header * c.canvas.view().zoom()),
+                 qPrintable(QString::number(c.canvas.view().zoom())));
     }
 
     void doubleClickOpensWhatANodeRuns() {
@@ -420,7 +424,7 @@ private Q_SLOTS:
         const auto somewhere = [&] {
             // Mostly near an item; otherwise most clicks would do nothing.
             std::vector<QPoint> spots;
-            for (const NodeShape& shape : c.canvas.scene().nodes()) {
+            for (const NodeShape& shape : c.canvas.scene().nodes().shapes()) {
                 if (shape.id == NodeId::none) continue;
                 spots.push_back(c.middle(shape.id));
                 if (shape.inputs > 0) spots.push_back(c.input(shape.id, below(shape.inputs)));
@@ -448,7 +452,8 @@ private Q_SLOTS:
             }
             case 4:
                 wheel(c.canvas, somewhere(), {0, below(2) ? 120 : -120});
-                if (c.canvas.zoom() < 0.3 || c.canvas.zoom() > 2) c.canvas.zoomToFit();
+                if (c.canvas.view().zoom() < 0.3 || c.canvas.view().zoom() > 2)
+                    c.canvas.navigator().zoomToFit();
                 break;
             default:
                 if (below(2))
@@ -481,7 +486,7 @@ private Q_SLOTS:
         c.moveTo({500, 200});
         c.release({500, 200});
         QCOMPARE(c.undoSteps(), 1);
-        QVERIFY(!c.canvas.scene().node(g.sum));
+        QVERIFY(!c.canvas.scene().nodes().find(g.sum));
     }
 };
 

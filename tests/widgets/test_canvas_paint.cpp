@@ -1,4 +1,5 @@
 #include "support/test_main.h"
+#include "widgets/canvas/canvas_tooltip.h"
 #include "widgets/canvas/minimap.h"
 #include "widgets/canvas_fixture.h"
 
@@ -67,10 +68,10 @@ private Q_SLOTS:
                 QVERIFY(image != QImage(image.size(), image.format()));
                 QVERIFY(pixelsOf(image, Theme::current().canvas) < image.width() * image.height());
             }
-            c.canvas.zoomIn();
-            c.canvas.zoomIn();
+            c.canvas.navigator().zoomIn();
+            c.canvas.navigator().zoomIn();
         }
-        for (int step = 0; step < 30; ++step) c.canvas.zoomOut();
+        for (int step = 0; step < 30; ++step) c.canvas.navigator().zoomOut();
         QVERIFY(!c.canvas.grab().isNull());
     }
 
@@ -104,51 +105,70 @@ private Q_SLOTS:
         QVERIFY(pixelsOf(after, Theme::current().accent) > pixelsOf(before, Theme::current().accent) + 200);
     }
 
+    void theTooltipOfAnImportedNodeNamesItsSourceLine() {
+        SmallGraph g;
+        DeltaBuilder builder(g.graph, "import");
+        Node node = *g.graph.find(g.sum);
+        node.source = SourceLine{"a<b>/net.py", 11, "forward"};
+        builder.change(node);
+        g.graph.apply(builder.take());
+        ShownCanvas c(g.graph);
+        const auto tooltip = [&](NodeId id) {
+            Hit hit;
+            hit.kind = Hit::Kind::node;
+            hit.node = id;
+            return tooltipFor(hit, c.document, c.canvas.scene(), nullptr);
+        };
+        QVERIFY2(tooltip(g.sum).contains(QStringLiteral("from a&lt;b&gt;/net.py:11 in forward")),
+                 qPrintable(tooltip(g.sum)));
+        QVERIFY(!tooltip(g.out).contains(QStringLiteral("from ")));
+    }
+
     void aPictureShowsTheWholeGraph() {
         SmallGraph g;
         ShownCanvas c(g.graph);
-        const QImage once = c.canvas.renderImage(1);
-        const QImage twice = c.canvas.renderImage(2);
+        const QImage once = c.canvas.picture().image(1);
+        const QImage twice = c.canvas.picture().image(2);
         QVERIFY(once.width() > c.canvas.scene().extent().width());
         QVERIFY(std::abs(twice.width() - 2 * once.width()) <= 2);
-        const QImage huge = c.canvas.renderImage(1000);
+        const QImage huge = c.canvas.picture().image(1000);
         QVERIFY(huge.width() <= 16384 && huge.height() <= 16384);
         QImage page(800, 600, QImage::Format_ARGB32_Premultiplied);
         page.fill(Qt::transparent);
         QPainter painter(&page);
-        c.canvas.renderTo(painter, QRectF(0, 0, 800, 600));
+        c.canvas.picture().paint(painter, QRectF(0, 0, 800, 600));
         painter.end();
         QVERIFY(page.pixelColor(2, 2).alpha() == 255);
     }
 
     void theMinimapLeadsThere() {
         ShownCanvas c(chains(3000));
-        c.canvas.setMinimapVisible(true);
-        c.canvas.zoom100();
+        c.canvas.minimap().setWanted(true);
+        c.canvas.navigator().zoom100();
         auto* map = c.canvas.findChild<Minimap*>();
         QVERIFY(map && map->isVisible());
         map->grab();
-        const QPointF before = c.canvas.viewport().center();
+        const QPointF before = c.canvas.view().viewport().center();
         QTest::mouseClick(map, Qt::LeftButton, {}, QPoint(map->width() - 20, map->height() / 2));
-        QVERIFY(c.canvas.viewport().center().x() > before.x());
+        QVERIFY(c.canvas.view().viewport().center().x() > before.x());
     }
 
     void theMinimapCoversNoNote() {
         // Twelve rows of cards, far more than fit into the view, and notes at the minimap's position.
         ShownCanvas c(chains(3000));
-        c.canvas.setMinimapVisible(true);
-        c.canvas.zoom100();
+        c.canvas.minimap().setWanted(true);
+        c.canvas.navigator().zoom100();
         auto* map = c.canvas.findChild<Minimap*>();
         QVERIFY(map->isVisible());
         const auto under = [&] {
-            return QRectF(c.canvas.toScene(map->geometry().topLeft()),
-                          c.canvas.toScene(map->geometry().bottomRight()));
+            return QRectF(c.canvas.view().toScene(map->geometry().topLeft()),
+                          c.canvas.view().toScene(map->geometry().bottomRight()));
         };
         std::vector<QPoint> places;
         for (int i = 0; i < 4 && map->isVisible(); ++i) {
             places.push_back(map->pos());
             const QRectF taken = under();
-            const LaneBand* band = c.canvas.scene().laneAt(taken.center().y());
+            const LaneBand* band = c.canvas.scene().lanes().at(taken.center().y());
             DeltaBuilder builder(c.document.graph(), "Add note");
             builder.addNote({NoteId::none,
                              "a note",

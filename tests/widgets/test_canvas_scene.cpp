@@ -1,4 +1,6 @@
+#include "graph/card_size.h"
 #include "support/test_main.h"
+#include "widgets/canvas/hit_test.h"
 #include "widgets/canvas/spatial_grid.h"
 #include "widgets/canvas_fixture.h"
 #include "widgets/scene_text.h"
@@ -189,13 +191,13 @@ private Q_SLOTS:
         document.setGraph(g.graph, {}, QString());
         Scene scene;
         scene.rebuild({document.graph(), document.analysis(), document.devices()});
-        QCOMPARE(scene.lanes().size(), std::size_t{3});
-        QCOMPARE(scene.lanes()[0].height, 240.0);
-        QCOMPARE(scene.lanes()[1].top, 240.0);
-        QCOMPARE(scene.laneAt(-50)->id, g.cpu);
-        QCOMPARE(scene.laneAt(300)->id, g.cuda);
-        QVERIFY(scene.lanes()[1].simulated);
-        QVERIFY(scene.lanes()[2].repeated);
+        QCOMPARE(scene.lanes().bands().size(), std::size_t{3});
+        QCOMPARE(scene.lanes().bands()[0].height, 240.0);
+        QCOMPARE(scene.lanes().bands()[1].top, 240.0);
+        QCOMPARE(scene.lanes().at(-50)->id, g.cpu);
+        QCOMPARE(scene.lanes().at(300)->id, g.cuda);
+        QVERIFY(scene.lanes().bands()[1].simulated);
+        QVERIFY(scene.lanes().bands()[2].repeated);
         Node low = *document.graph().find(g.out);
         low.position.y = 400;
         DeltaBuilder builder(document.graph(), "down");
@@ -203,9 +205,9 @@ private Q_SLOTS:
         const Delta delta = builder.take();
         document.apply(delta);
         scene.update({document.graph(), document.analysis(), document.devices()}, delta);
-        QVERIFY(scene.lanes()[0].height >= 400 + card::height);
-        QCOMPARE(scene.lanes()[1].top, scene.lanes()[0].bottom());
-        QCOMPARE(scene.notes().front().rect.top(), scene.lanes()[1].top + 24);
+        QVERIFY(scene.lanes().bands()[0].height >= 400 + card::height);
+        QCOMPARE(scene.lanes().bands()[1].top, scene.lanes().bands()[0].bottom());
+        QCOMPARE(scene.notes().front().rect.top(), scene.lanes().bands()[1].top + 24);
     }
 
     void hitTestPrefersPortsThenCardsThenWires() {
@@ -214,18 +216,19 @@ private Q_SLOTS:
         document.setGraph(g.graph, {}, QString());
         Scene scene;
         scene.rebuild({document.graph(), document.analysis(), document.devices()});
-        const NodeShape& sum = *scene.node(g.sum);
+        const NodeShape& sum = *scene.nodes().find(g.sum);
         const QPointF port = portPosition(sum, PortSide::input, 0);
-        QCOMPARE(scene.hitTest(port, 1).kind, Hit::Kind::input);
-        QCOMPARE(scene.hitTest(port - QPointF(11, 0), 1).kind,
+        QCOMPARE(hitTest(scene, port, 1).kind, Hit::Kind::input);
+        QCOMPARE(hitTest(scene, port - QPointF(11, 0), 1).kind,
                  Hit::Kind::input); // ports reach 12 pixels outwards
-        QCOMPARE(scene.hitTest(port + QPointF(11, 0), 1).kind, Hit::Kind::node); // inside, the card is hit
-        QCOMPARE(scene.hitTest(portPosition(sum, PortSide::output, 0), 1).kind, Hit::Kind::output);
-        QCOMPARE(scene.hitTest(sum.rect.center(), 1).node, g.sum);
-        const WireShape* wire = scene.wire({{g.a, 0}, {g.sum, 0}});
-        QCOMPARE(scene.hitTest(scene.path(*wire).at(0.4) + QPointF(0, 3), 1).kind, Hit::Kind::wire);
-        QCOMPARE(scene.hitTest(scene.path(*wire).at(0.4) + QPointF(0, 40), 1).kind, Hit::Kind::nothing);
-        QCOMPARE(scene.hitTest(scene.notes().front().rect.center(), 1).note, g.note);
+        QCOMPARE(hitTest(scene, port + QPointF(11, 0), 1).kind, Hit::Kind::node); // inside, the card is hit
+        QCOMPARE(hitTest(scene, portPosition(sum, PortSide::output, 0), 1).kind, Hit::Kind::output);
+        QCOMPARE(hitTest(scene, sum.rect.center(), 1).node, g.sum);
+        const WireShape* wire = scene.wires().find({{g.a, 0}, {g.sum, 0}});
+        QCOMPARE(hitTest(scene, scene.wires().path(*wire).at(0.4) + QPointF(0, 3), 1).kind, Hit::Kind::wire);
+        QCOMPARE(hitTest(scene, scene.wires().path(*wire).at(0.4) + QPointF(0, 40), 1).kind,
+                 Hit::Kind::nothing);
+        QCOMPARE(hitTest(scene, scene.notes().front().rect.center(), 1).note, g.note);
     }
 
     void wiresThatRunBackGoAroundTheCards() {
@@ -260,8 +263,7 @@ private Q_SLOTS:
         scene.rebuild(source);
         const auto remark = [&](const RunState* run) {
             scene.prepare(source, scene.extent(), 1, run);
-            const PriceLabel* label =
-                scene.nodeLabel(static_cast<std::uint32_t>(scene.node(to) - scene.nodes().data()));
+            const PriceLabel* label = scene.labels().ofNode(scene.nodes().slotOf(to));
             return label ? label->remark.text() : QStringLiteral("no label");
         };
         QCOMPARE(remark(nullptr), QStringLiteral("predicted · modelled"));
@@ -296,7 +298,7 @@ private Q_SLOTS:
         RunState run;
         const auto card = [&]() -> const NodeCard& {
             scene.prepare(source, scene.extent(), 1, &run);
-            return *scene.card(static_cast<std::uint32_t>(scene.node(g.out) - scene.nodes().data()));
+            return *scene.texts().find(scene.nodes().slotOf(g.out));
         };
         QCOMPARE(card().time.text(), QString());
         QCOMPARE(card().remark.text(), QString());
@@ -329,7 +331,7 @@ private Q_SLOTS:
         RunState run;
         const auto label = [&](NodeId id) {
             scene.prepare(source, scene.extent(), 1, &run);
-            return scene.nodeLabel(static_cast<std::uint32_t>(scene.node(id) - scene.nodes().data()));
+            return scene.labels().ofNode(scene.nodes().slotOf(id));
         };
         QVERIFY(!label(local));
         QVERIFY(label(staged));
@@ -339,7 +341,7 @@ private Q_SLOTS:
         run.edges[stagingOf(staged)] = {32768, 15000, 2.2, true, false};
         QCOMPARE(label(staged)->figures.text(), QStringLiteral("32.8 kB · 0.015 ms"));
         QCOMPARE(label(staged)->remark.text(), QStringLiteral("staging · 2.2 GB/s · modelled"));
-        QVERIFY(label(staged)->rect.bottom() <= scene.lane(g.cuda)->bottom());
+        QVERIFY(label(staged)->rect.bottom() <= scene.lanes().find(g.cuda)->bottom());
     }
 
     void draggingShowsWhatTheNewLaneWouldMakeOfTheWires() {
@@ -354,14 +356,14 @@ private Q_SLOTS:
         Scene scene;
         scene.rebuild({document.graph(), document.analysis(), document.devices()});
         const Edge edge{{g.a, 0}, {g.sum, 0}};
-        QVERIFY(scene.wire(edge)->mismatch);
+        QVERIFY(scene.wires().find(edge)->mismatch);
         const std::pair<NodeId, QPointF> moved[] = {{g.sum, QPointF(0, -200)}};
         const Device devices[] = {Device::cpu()};
         scene.drag(document.graph(), moved, {}, devices);
-        QVERIFY(!scene.wire(edge)->mismatch);
-        QVERIFY(!scene.wire(edge)->crosses);
+        QVERIFY(!scene.wires().find(edge)->mismatch);
+        QVERIFY(!scene.wires().find(edge)->crosses);
         scene.endDrag(document.graph());
-        QVERIFY(scene.wire(edge)->mismatch);
+        QVERIFY(scene.wires().find(edge)->mismatch);
         Scene fresh;
         fresh.rebuild({document.graph(), document.analysis(), document.devices()});
         QCOMPARE(textOf(scene, document.graph()), textOf(fresh, document.graph()));
@@ -375,9 +377,9 @@ private Q_SLOTS:
         const SceneSource source{document.graph(), document.analysis(), document.devices()};
         scene.rebuild(source);
         scene.prepare(source, scene.extent(), 1, nullptr);
-        const auto& nodes = scene.nodes();
+        const auto& nodes = scene.nodes().shapes();
         for (std::uint32_t slot = 0; slot < nodes.size(); ++slot) {
-            const NodeCard* card = scene.card(slot);
+            const NodeCard* card = scene.texts().find(slot);
             QVERIFY(card);
             if (nodes[slot].id != g.sum) continue;
             QCOMPARE(card->inputs[0].state, PortLook::State::connected);

@@ -103,7 +103,7 @@ private Q_SLOTS:
         const Start g;
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
-        const QRectF frame = scene.frame(g.module)->rect;
+        const QRectF frame = scene.frames().find(g.module)->rect;
         const QPoint at = where == QLatin1String("node")    ? hand.middle(g.x)
                           : where == QLatin1String("wire")  ? hand.onWire({{g.x, 0}, {g.to, 0}})
                           : where == QLatin1String("frame") ? hand.pixel({frame.right(), frame.center().y()})

@@ -109,7 +109,7 @@ private Q_SLOTS:
         hand.document.select({});
         QVERIFY2(inkOf() < before * 3 / 4, qPrintable(QStringLiteral("%1 of %2").arg(inkOf()).arg(before)));
         // The same at a lower zoom.
-        while (hand.canvas.zoom() > 0.5) hand.canvas.zoomOut();
+        while (hand.canvas.view().zoom() > 0.5) hand.canvas.navigator().zoomOut();
         const int dimmed = inkOf();
         hand.document.undoStack().undo();
         QVERIFY2(dimmed < inkOf() * 3 / 4, qPrintable(QStringLiteral("%1 of %2").arg(dimmed).arg(inkOf())));

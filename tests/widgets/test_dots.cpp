@@ -51,7 +51,7 @@ private Q_SLOTS:
         hand.moveTo(hand.pixel({720, 100}), Qt::ShiftModifier);
         hand.moveTo(to, Qt::ShiftModifier);
         QVERIFY(!hand.canvas.grab().isNull());
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 1})->at));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 1})->at));
         QVERIFY(hand.graph() == g.graph); // before the button is released
         hand.release(to, Qt::ShiftModifier);
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(2));
@@ -70,7 +70,7 @@ private Q_SLOTS:
         hand.release(to, Qt::ShiftModifier);
         hand.click(from, Qt::ShiftModifier);
         QVERIFY(hand.graph() == g.graph);
-        QCOMPARE(hand.canvas.scene().dotsOf(*hand.canvas.scene().wire(g.wire())).size(), std::size_t(1));
+        QCOMPARE(hand.canvas.scene().wires().dots().on(g.wire().to).size(), std::size_t(1));
         // An undo during the drag cancels it, too.
         hand.key(Qt::Key_Y, Qt::ControlModifier);
         hand.press(hand.onWire(g.wire(), 0.2), Qt::ShiftModifier);
@@ -78,7 +78,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.release(to, Qt::ShiftModifier);
         QVERIFY(hand.graph() == g.graph);
-        QCOMPARE(hand.canvas.scene().dotsOf(*hand.canvas.scene().wire(g.wire())).size(), std::size_t(1));
+        QCOMPARE(hand.canvas.scene().wires().dots().on(g.wire().to).size(), std::size_t(1));
     }
 
     void dotsAreDragged() {
@@ -90,12 +90,12 @@ private Q_SLOTS:
         hand.moveTo(hand.pixel({703, 90}));
         hand.moveTo(to);
         QVERIFY(!hand.canvas.grab().isNull());
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 0})->at));
         QVERIFY(hand.graph() == g.graph); // before the button is released
         hand.release(to);
         QVERIFY(dotsOf(hand, g)[0].lane == g.cpu);
         QVERIFY(dotsOf(hand, g)[0].position == (Position{712, 144}));
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 0})->at));
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(undoText(hand), QStringLiteral("Move dot"));
         // With Alt, without snapping.
@@ -108,7 +108,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_Escape);
         hand.release(to + QPoint(40, 20));
         QVERIFY(dotsOf(hand, g) == before);
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 0})->at));
     }
 
     void aDotGoesToAnotherLane() {
@@ -116,7 +116,7 @@ private Q_SLOTS:
         g.with({{g.cpu, {700, 53}}});
         WindowHand hand(g.graph);
         const std::size_t problems = hand.document.analysis().diagnostics.size();
-        const LaneBand& band = *hand.canvas.scene().lane(g.cuda);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.cuda);
         hand.drag(dotAt(hand, g, 0), hand.pixel({720, band.top + 60}));
         const Dot& dot = dotsOf(hand, g)[0];
         QVERIFY(dot.lane == g.cuda);
@@ -124,25 +124,25 @@ private Q_SLOTS:
         // A dot's lane does not affect the analysis.
         QCOMPARE(hand.document.analysis().diagnostics.size(), problems);
         // The dot moves with its lane.
-        const double y = hand.canvas.scene().dot({g.wire().to, 0})->at.y();
+        const double y = hand.canvas.scene().wires().dot({g.wire().to, 0})->at.y();
         hand.click(hand.middle(g.a));
         hand.key(Qt::Key_PageDown, Qt::ControlModifier | Qt::AltModifier);
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0})->at.y() < y);
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 0})->at.y() < y);
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 0})->at));
     }
 
     void aDotLinesUpWithTheEndsOfItsWire() {
         LedChain g;
         g.with({{g.cpu, {700, 120}}});
         WindowHand hand(g.graph);
-        const double end = hand.canvas.scene().wire(g.wire())->end.y();
+        const double end = hand.canvas.scene().wires().find(g.wire())->end.y();
         const QPoint to = hand.pixel({720, end + 4});
         hand.press(dotAt(hand, g, 0));
         hand.moveTo(to + QPoint(0, 20));
         hand.moveTo(to);
         const QImage guided = hand.canvas.grab().toImage();
         hand.release(to);
-        const double top = hand.canvas.scene().lane(g.cpu)->top;
+        const double top = hand.canvas.scene().lanes().find(g.cpu)->top;
         QCOMPARE(dotsOf(hand, g)[0].position.y, end - top);
         QVERIFY(guided != hand.canvas.grab().toImage()); // the drag shows a guide
     }
@@ -251,7 +251,7 @@ private Q_SLOTS:
         g.with({{g.cpu, {700, 200}}});
         WindowHand hand(g.graph);
         const auto knife = Qt::ControlModifier | Qt::ShiftModifier;
-        const double y = hand.canvas.scene().wire(g.wire())->start.y();
+        const double y = hand.canvas.scene().wires().find(g.wire())->start.y();
         hand.drag(hand.pixel({700, y - 20}), hand.pixel({704, y + 20}), knife); // the wire's former position
         QCOMPARE(hand.undoSteps(), 0);
         hand.drag(hand.pixel({700, 180}), hand.pixel({704, 230}), knife);
@@ -259,7 +259,7 @@ private Q_SLOTS:
         QVERIFY(hand.graph().routes().empty());
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot({g.wire().to, 0})->at));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot({g.wire().to, 0})->at));
     }
 
     void aWireThatIsPluggedElsewhereKeepsItsDots() {

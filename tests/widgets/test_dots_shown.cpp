@@ -24,11 +24,11 @@ private Q_SLOTS:
         g.with({{g.cpu, {760, 180}}, {g.cuda, {660, 60}}, {g.cpu, {640, 8}}, {g.cpu, {640, 200}}});
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
-        const WireShape& wire = *scene.wire(g.wire());
-        const WirePath way = scene.path(wire);
+        const WireShape& wire = *scene.wires().find(g.wire());
+        const WirePath way = scene.wires().path(wire);
         QCOMPARE(way.cubicCount(), 5);
         for (std::size_t i = 0; i < 4; ++i) {
-            const QPointF at = scene.dot({g.wire().to, i})->at;
+            const QPointF at = scene.wires().dot({g.wire().to, i})->at;
             QCOMPARE(way.endOf(int(i)), at);
             QVERIFY(wire.bounds.contains(at));
             // The curve is smooth at the dot.
@@ -54,7 +54,8 @@ private Q_SLOTS:
             LedChain g;
             g.with({{g.cpu, {840, 150}}, {g.cpu, {600, 150 + rise}}}); // and further to the right
             WindowHand hand(g.graph);
-            const WirePath way = hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire()));
+            const WirePath way =
+                hand.canvas.scene().wires().path(*hand.canvas.scene().wires().find(g.wire()));
             double most = 0;
             for (double t = 1; t <= 2; t += 1.0 / 64) {
                 const double y = way.at(t / way.cubicCount()).y();
@@ -68,7 +69,7 @@ private Q_SLOTS:
         LedChain g;
         g.with({{g.cpu, {640, 150}}, {g.cpu, {800, 150}}});
         WindowHand hand(g.graph);
-        const WirePath way = hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire()));
+        const WirePath way = hand.canvas.scene().wires().path(*hand.canvas.scene().wires().find(g.wire()));
         QCOMPARE(way.cubicCount(), 3);
         for (double t = 1.0 / 3; t < 2.0 / 3; t += 0.01) QCOMPARE(way.at(t).y(), 150.0);
     }
@@ -78,25 +79,26 @@ private Q_SLOTS:
         g.with({{g.cpu, {700, 150}}, {g.cuda, {760, 60}}});
         WindowHand hand(g.graph);
         const DotRef hidden{g.wire().to, 1};
-        QVERIFY(hand.canvas.scene().dot(hidden));
+        QVERIFY(hand.canvas.scene().wires().dot(hidden));
         const auto arrow = [&](LaneId lane) {
-            const LaneBand& band = *hand.canvas.scene().lane(lane);
-            const QRectF header(0, hand.canvas.toPixel({0, band.top}).y(),
-                                headerWidthFor(hand.canvas.width()), band.height * hand.canvas.zoom());
+            const LaneBand& band = *hand.canvas.scene().lanes().find(lane);
+            const QRectF header(0, hand.canvas.view().toPixel({0, band.top}).y(),
+                                headerWidthFor(hand.canvas.width()), band.height * hand.canvas.view().zoom());
             return chevronOf(header, hand.canvas.height()).center().toPoint();
         };
         hand.click(arrow(g.cuda));
         QVERIFY(hand.graph().find(g.cuda)->collapsed);
-        QVERIFY(!hand.canvas.scene().dot(hidden));
-        QCOMPARE(hand.canvas.scene().path(*hand.canvas.scene().wire(g.wire())).cubicCount(), 2);
+        QVERIFY(!hand.canvas.scene().wires().dot(hidden));
+        QCOMPARE(hand.canvas.scene().wires().path(*hand.canvas.scene().wires().find(g.wire())).cubicCount(),
+                 2);
         // A new dot is inserted between the visible and the hidden one.
         doubleClick(hand, hand.onWire(g.wire(), 0.75));
         QCOMPARE(dotsOf(hand, g).size(), std::size_t(3));
         QVERIFY(dotsOf(hand, g)[1].lane == g.cpu);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.click(arrow(g.cuda));
-        QVERIFY(hand.canvas.scene().dot(hidden));
-        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().dot(hidden)->at));
+        QVERIFY(hand.canvas.scene().wires().dot(hidden));
+        QVERIFY(runsThrough(hand, g.wire(), hand.canvas.scene().wires().dot(hidden)->at));
     }
 
     void whatRunsOnAStripEndsThereByWayOfItsDots() {
@@ -111,27 +113,27 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
         const Edge wire{{g.exp, 0}, {far, 0}};
-        QVERIFY(hand.canvas.scene().wire(wire)->toStub >= 0);
-        QVERIFY(hand.canvas.scene().dot({wire.to, 0}));
-        QVERIFY(runsThrough(hand, wire, hand.canvas.scene().dot({wire.to, 0})->at));
+        QVERIFY(hand.canvas.scene().wires().find(wire)->toStub >= 0);
+        QVERIFY(hand.canvas.scene().wires().dot({wire.to, 0}));
+        QVERIFY(runsThrough(hand, wire, hand.canvas.scene().wires().dot({wire.to, 0})->at));
     }
 
     void aLaneIsHighEnoughForItsDots() {
         LedChain g;
         g.with({{g.last, {700, 60}}});
         WindowHand hand(g.graph);
-        const double before = hand.canvas.scene().lane(g.last)->height;
+        const double before = hand.canvas.scene().lanes().find(g.last)->height;
         hand.click(dotAt(hand, g, 0));
         for (int i = 0; i < 4; ++i) hand.key(Qt::Key_Down, Qt::ControlModifier | Qt::ShiftModifier);
-        const LaneBand& band = *hand.canvas.scene().lane(g.last);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.last);
         QVERIFY(band.height > before);
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0})->at.y() + kDotRadius < band.bottom());
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 0})->at.y() + kDotRadius < band.bottom());
         QVERIFY(hand.canvas.scene().extent().bottom() >= band.bottom());
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
-        QCOMPARE(hand.canvas.scene().lane(g.last)->height, before);
+        QCOMPARE(hand.canvas.scene().lanes().find(g.last)->height, before);
     }
 
     void theImplicitCopyStandsOnItsStretch() {
@@ -147,10 +149,11 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
-        QCOMPARE(scene.ghosts().size(), std::size_t(1));
-        const QRectF ghost = scene.ghosts()[0].rect;
-        const WirePath way = scene.path(*scene.wire(g.wire()));
-        for (std::size_t i = 0; i < 2; ++i) QVERIFY(way.distanceTo(scene.dot({g.wire().to, i})->at) < 0.01);
+        QCOMPARE(scene.ghosts().shapes().size(), std::size_t(1));
+        const QRectF ghost = scene.ghosts().shapes()[0].rect;
+        const WirePath way = scene.wires().path(*scene.wires().find(g.wire()));
+        for (std::size_t i = 0; i < 2; ++i)
+            QVERIFY(way.distanceTo(scene.wires().dot({g.wire().to, i})->at) < 0.01);
         QVERIFY(way.distanceTo(ghost.center()) < 0.01);
         QVERIFY(!hand.canvas.grab().isNull());
     }
@@ -168,13 +171,13 @@ private Q_SLOTS:
         builder.setDots({g.relu, 0}, {{g.cpu, {420, 100}}});
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
-        QVERIFY(hand.canvas.scene().dot({{g.relu, 0}, 0}));
+        QVERIFY(hand.canvas.scene().wires().dot({{g.relu, 0}, 0}));
         hand.click(dotAt(hand, g, 0));
-        hand.click(hand.pixel(hand.canvas.scene().dot({{g.relu, 0}, 0})->at), Qt::ControlModifier);
+        hand.click(hand.pixel(hand.canvas.scene().wires().dot({{g.relu, 0}, 0})->at), Qt::ControlModifier);
         QCOMPARE(hand.document.selection().dots.size(), std::size_t(2));
-        hand.canvas.enter(module);
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
-        QVERIFY(!hand.canvas.scene().dot({{g.relu, 0}, 0}));
+        hand.canvas.navigator().enter(module);
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 0}));
+        QVERIFY(!hand.canvas.scene().wires().dot({{g.relu, 0}, 0}));
         QVERIFY(hand.document.selection().dots == only(g, 0));
         // A wire that leaves the module takes no dot.
         doubleClick(hand, hand.onWire({{g.sum, 0}, {g.relu, 0}}));
@@ -191,27 +194,27 @@ private Q_SLOTS:
         builder.change(out);
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 0}));
         hand.click(hand.middle(g.out));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(hand.graph().find(module)->collapsed);
-        QVERIFY(!hand.canvas.scene().dot({g.wire().to, 0})); // it was inside the module
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 1}));
+        QVERIFY(!hand.canvas.scene().wires().dot({g.wire().to, 0})); // it was inside the module
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 1}));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
-        QVERIFY(hand.canvas.scene().dot({g.wire().to, 0}));
+        QVERIFY(hand.canvas.scene().wires().dot({g.wire().to, 0}));
     }
 
     void picturesShowThem() {
         LedChain g;
         g.with({{g.cpu, {700, 150}}});
         WindowHand hand(g.graph);
-        const QImage picture = hand.canvas.renderImage(2);
+        const QImage picture = hand.canvas.picture().image(2);
         DeltaBuilder builder(g.graph, "straight");
         builder.setDots(g.wire().to, {});
         Graph straight = g.graph;
         straight.apply(builder.take());
         hand.document.setGraph(straight, {}, QString());
-        const QImage without = hand.canvas.renderImage(2);
+        const QImage without = hand.canvas.picture().image(2);
         QCOMPARE(picture.size(), without.size());
         // At the dot, one image has the wire's colour and the other does not.
         const double left = hand.canvas.scene().extent().left() - 24 - headerWidthFor(1e6);
@@ -224,7 +227,7 @@ private Q_SLOTS:
         LedChain g;
         g.with({{g.cpu, {700, 280}}});
         WindowHand hand(g.graph);
-        hand.canvas.show({hand.canvas.scene().dot({g.wire().to, 0})->at, 0.2});
+        hand.canvas.navigator().show({hand.canvas.scene().wires().dot({g.wire().to, 0})->at, 0.2});
         const QPoint at = dotAt(hand, g, 0);
         const QImage there = hand.canvas.grab().toImage();
         const QColor ground = there.pixelColor(at + QPoint(0, 6));

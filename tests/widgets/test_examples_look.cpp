@@ -47,29 +47,29 @@ private Q_SLOTS:
     void noNameIsCut() {
         const Scene& scene = m_canvas->canvas.scene();
         const Graph& graph = m_canvas->document.graph();
-        for (std::uint32_t slot = 0; slot < scene.nodes().size(); ++slot) {
+        for (std::uint32_t slot = 0; slot < scene.nodes().shapes().size(); ++slot) {
             const NodeShape& shape = scene.nodes()[slot];
             if (shape.kind != NodeShape::Kind::card) continue;
-            const NodeCard* card = scene.card(slot);
+            const NodeCard* card = scene.texts().find(slot);
             QVERIFY(card);
             QCOMPARE(card->title.text(), QString::fromStdString(shortNameOf(graph, *graph.find(shape.id))));
         }
     }
 
     void noTitleOfAFrameCoversACard() {
-        m_canvas->canvas.zoomToFit();
+        m_canvas->canvas.navigator().zoomToFit();
         m_canvas->canvas.grab();
         const Scene& scene = m_canvas->canvas.scene();
-        for (const FrameShape& frame : scene.frames()) {
+        for (const FrameShape& frame : scene.frames().shapes()) {
             if (frame.rect.isEmpty() || frame.title.isEmpty()) continue;
             QVERIFY(!frame.titleRect.isEmpty());
-            for (const NodeShape& card : scene.nodes())
+            for (const NodeShape& card : scene.nodes().shapes())
                 QVERIFY2(!card.placed || !card.rect.intersects(frame.titleRect), qPrintable(frame.title));
         }
     }
 
     void noCardLiesOnAnother() {
-        const auto& nodes = m_canvas->canvas.scene().nodes();
+        const auto& nodes = m_canvas->canvas.scene().nodes().shapes();
         for (const NodeShape& a : nodes)
             for (const NodeShape& b : nodes)
                 if (&a < &b && a.rect.intersects(b.rect))
@@ -79,7 +79,7 @@ private Q_SLOTS:
     }
 
     void cardsOfAColumnHaveOneWidth() {
-        const auto& nodes = m_canvas->canvas.scene().nodes();
+        const auto& nodes = m_canvas->canvas.scene().nodes().shapes();
         for (const NodeShape& a : nodes)
             for (const NodeShape& b : nodes)
                 if (a.kind == NodeShape::Kind::card && b.kind == a.kind && a.lane == b.lane &&
@@ -90,11 +90,11 @@ private Q_SLOTS:
     void noLabelHidesACardOrAnother() {
         const Scene& scene = m_canvas->canvas.scene();
         std::vector<QRectF> labels = labelsOfNodes();
-        for (std::uint32_t slot = 0; slot < scene.wires().size(); ++slot)
-            if (const PriceLabel* label = scene.wireLabel(slot)) labels.push_back(label->rect);
+        for (std::uint32_t slot = 0; slot < scene.wires().shapes().size(); ++slot)
+            if (const PriceLabel* label = scene.labels().ofWire(slot)) labels.push_back(label->rect);
         std::erase_if(labels, [](const QRectF& label) { return label.isEmpty(); });
         for (std::size_t i = 0; i < labels.size(); ++i) {
-            for (const NodeShape& shape : scene.nodes())
+            for (const NodeShape& shape : scene.nodes().shapes())
                 if (shape.kind != NodeShape::Kind::row) QVERIFY(!labels[i].intersects(shape.rect));
             for (std::size_t j = 0; j < i; ++j) QVERIFY(!labels[i].intersects(labels[j]));
         }
@@ -104,18 +104,18 @@ private Q_SLOTS:
         const Scene& scene = m_canvas->canvas.scene();
         for (const QRectF& label : labelsOfNodes()) {
             std::vector<QPointF> points;
-            for (const WireShape& wire : scene.wires())
-                if (!wire.free && !wire.hidden) scene.path(wire).sampleIn(label, points);
+            for (const WireShape& wire : scene.wires().shapes())
+                if (!wire.free && !wire.hidden) scene.wires().path(wire).sampleIn(label, points);
             for (const QPointF point : points) QVERIFY(!label.contains(point));
         }
     }
 
     void wholeGraphIsInView() {
-        const QRectF seen = m_canvas->canvas.viewport();
+        const QRectF seen = m_canvas->canvas.view().viewport();
         const QRectF all = m_canvas->canvas.scene().shownExtent();
         QVERIFY(seen.top() <= all.top() && seen.bottom() >= all.bottom() - 1);
         QVERIFY(seen.left() <= all.left() && seen.right() >= all.right());
-        QVERIFY(m_canvas->canvas.zoom() <= 1);
+        QVERIFY(m_canvas->canvas.view().zoom() <= 1);
     }
 
 private:
@@ -123,10 +123,10 @@ private:
     std::vector<QRectF> labelsOfNodes() const {
         const Scene& scene = m_canvas->canvas.scene();
         std::vector<QRectF> labels;
-        for (std::uint32_t slot = 0; slot < scene.nodes().size(); ++slot)
-            if (const PriceLabel* label = scene.nodeLabel(slot)) labels.push_back(label->rect);
-        for (std::size_t i = 0; i < scene.ghosts().size(); ++i)
-            if (const PriceLabel* label = scene.ghostLabel(i)) labels.push_back(label->rect);
+        for (std::uint32_t slot = 0; slot < scene.nodes().shapes().size(); ++slot)
+            if (const PriceLabel* label = scene.labels().ofNode(slot)) labels.push_back(label->rect);
+        for (std::size_t i = 0; i < scene.ghosts().shapes().size(); ++i)
+            if (const PriceLabel* label = scene.labels().ofGhost(i)) labels.push_back(label->rect);
         return labels;
     }
 

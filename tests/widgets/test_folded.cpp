@@ -51,7 +51,7 @@ private Q_SLOTS:
         }
         // Each is beside its port and has no wire; the wire from x is straight.
         QCOMPARE(portPosition(card, PortSide::input, 1).y(), shown.shape(g.weight).rect.center().y());
-        QVERIFY(shown.canvas.scene().wire({{g.weight, 0}, {g.fc, 1}})->hidden);
+        QVERIFY(shown.canvas.scene().wires().find({{g.weight, 0}, {g.fc, 1}})->hidden);
         QCOMPARE(portPosition(card, PortSide::input, 0).y(), portPosition(card, PortSide::output, 0).y());
     }
 
@@ -75,7 +75,7 @@ private Q_SLOTS:
         QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::card);
         QVERIFY(!shown.shape(g.weight).rect.intersects(shown.shape(g.fc).rect));
         QVERIFY(shown.shape(g.fc).rect.height() < height);
-        QVERIFY(!shown.canvas.scene().wire({{g.weight, 0}, {g.fc, 1}})->hidden);
+        QVERIFY(!shown.canvas.scene().wires().find({{g.weight, 0}, {g.fc, 1}})->hidden);
         shown.document.undoStack().undo();
         QVERIFY(shown.document.graph() == before);
         QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::row);
@@ -114,8 +114,8 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         ShownCanvas shown(g.graph);
         QVERIFY(shown.document.analysis().hasErrors());
-        QVERIFY(shown.canvas.scene().isMismatch(shown.shape(g.weight)));
-        QVERIFY(!shown.canvas.scene().isMismatch(shown.shape(g.bias)));
+        QVERIFY(shown.canvas.scene().wires().isMismatch(shown.shape(g.weight)));
+        QVERIFY(!shown.canvas.scene().wires().isMismatch(shown.shape(g.bias)));
         QVERIFY(shown.shape(g.fc).hasError);
         const QImage image = shown.canvas.grab().toImage();
         const QRectF row = shown.shape(g.weight).rect;
@@ -147,7 +147,7 @@ private Q_SLOTS:
         const FoldedGraph g;
         ShownCanvas shown(g.graph);
         for (int i = 0; i < 14; ++i) {
-            shown.canvas.zoomOut();
+            shown.canvas.navigator().zoomOut();
             QVERIFY(!shown.canvas.grab().isNull());
         }
     }

@@ -1,6 +1,7 @@
 #include "graph/composites.h"
 #include "support/test_main.h"
 #include "widgets/add_op.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/canvas_fixture.h"
 #include "widgets/palette/op_list_model.h"
 
@@ -40,7 +41,7 @@ private Q_SLOTS:
     void aNodeDraggedIntoABodyIsItsMember() {
         Looped g;
         ShownCanvas c(g.graph);
-        const QRectF frame = c.canvas.scene().frame(g.body)->rect;
+        const QRectF frame = c.canvas.scene().frames().find(g.body)->rect;
         const QPoint inside = c.pixel({frame.center().x(), frame.bottom() - 8}); // beside its wire
         c.drag(c.middle(g.relu), inside);
         QCOMPARE(c.node(g.relu).frame, g.body);
@@ -49,9 +50,9 @@ private Q_SLOTS:
         // Within the frame the node stays a member, and the frame does not grow before the button is
         // released.
         c.press(c.middle(g.relu));
-        const QRectF before = c.canvas.scene().frame(g.body)->rect;
+        const QRectF before = c.canvas.scene().frames().find(g.body)->rect;
         c.moveTo(c.middle(g.relu) + QPoint(0, 300));
-        QCOMPARE(c.canvas.scene().frame(g.body)->rect, before);
+        QCOMPARE(c.canvas.scene().frames().find(g.body)->rect, before);
         c.canvas.grab();
         c.moveTo(inside);
         c.release(inside);
@@ -69,8 +70,8 @@ private Q_SLOTS:
     void aModuleDraggedIntoABodyGoesAsAWhole() {
         Looped g;
         ShownCanvas c(g.graph);
-        const QPointF to = c.canvas.scene().frame(g.body)->rect.center();
-        const FrameShape& module = *c.canvas.scene().frame(g.module);
+        const QPointF to = c.canvas.scene().frames().find(g.body)->rect.center();
+        const FrameShape& module = *c.canvas.scene().frames().find(g.module);
         const QPointF by = to - module.rect.center();
         const QPointF title = module.titleRect.center();
         c.drag(c.pixel(title), c.pixel(title + by));
@@ -95,11 +96,11 @@ private Q_SLOTS:
     void anOpDroppedIntoABodyIsItsMember() {
         Looped g;
         ShownCanvas c(g.graph);
-        const QRectF frame = c.canvas.scene().frame(g.body)->rect;
-        const Position at = c.canvas.positionAt(c.pixel(frame.center()));
-        const FrameId found = c.canvas.frameAt(g.lane, at);
+        const QRectF frame = c.canvas.scene().frames().find(g.body)->rect;
+        const Position at = positionAt(c.canvas.scene(), c.canvas.view().toScene(c.pixel(frame.center())));
+        const FrameId found = frameAt(c.canvas.scene(), g.lane, at);
         QCOMPARE(found, g.body);
-        QCOMPARE(c.canvas.frameAt(g.lane, {600, 560}), FrameId::none);
+        QCOMPARE(frameAt(c.canvas.scene(), g.lane, {600, 560}), FrameId::none);
         std::vector<NodeId> added;
         c.document.apply(addOp(c.document.graph(), {QStringLiteral("Relu"), g.lane, at, found}, &added));
         QCOMPARE(c.node(added.front()).frame, g.body);
@@ -113,13 +114,13 @@ private Q_SLOTS:
     void aFrameIsSelectedByItsEdge() {
         Looped g;
         ShownCanvas c(g.graph);
-        const QRectF rect = c.canvas.scene().frame(g.module)->rect;
+        const QRectF rect = c.canvas.scene().frames().find(g.module)->rect;
         for (const QPointF at :
              {QPointF(rect.right(), rect.center().y()), QPointF(rect.center().x(), rect.bottom()),
               QPointF(rect.left() + 1, rect.bottom() - 20)}) {
             c.document.select({});
             c.click(c.pixel(at));
-            const std::vector<NodeId> inside = c.canvas.scene().nodesOf(g.module, c.document.graph());
+            const std::vector<NodeId> inside = c.canvas.scene().nodes().inFrame(g.module, c.document.graph());
             QVERIFY(!inside.empty());
             QCOMPARE(c.document.selection().nodes, std::set<NodeId>(inside.begin(), inside.end()));
         }
@@ -133,28 +134,28 @@ private Q_SLOTS:
         Looped g;
         ShownCanvas c(g.graph);
         const Scene& scene = c.canvas.scene();
-        const double near = scene.frame(g.body)->titleRect.height() * c.canvas.zoom();
-        while (c.canvas.zoom() > 0.26) c.canvas.zoomOut();
+        const double near = scene.frames().find(g.body)->titleRect.height() * c.canvas.view().zoom();
+        while (c.canvas.view().zoom() > 0.26) c.canvas.navigator().zoomOut();
         c.canvas.grab();
-        const FrameShape& frame = *scene.frame(g.body);
-        QVERIFY(frame.titleRect.height() * c.canvas.zoom() >= std::min(near, 17.0));
+        const FrameShape& frame = *scene.frames().find(g.body);
+        QVERIFY(frame.titleRect.height() * c.canvas.view().zoom() >= std::min(near, 17.0));
         QVERIFY(!frame.shownTitle.isEmpty());
         c.click(c.pixel(frame.titleRect.center()));
         QVERIFY(!c.document.selection().nodes.empty());
-        for (const FrameShape& a : scene.frames())
-            for (const FrameShape& b : scene.frames())
+        for (const FrameShape& a : scene.frames().shapes())
+            for (const FrameShape& b : scene.frames().shapes())
                 QVERIFY(a.id == b.id || !a.titleRect.intersects(b.titleRect));
     }
 
     void doubleClickOnATitleZoomsToItsFrame() {
         Looped g;
         ShownCanvas c(g.graph);
-        for (int i = 0; i < 6; ++i) c.canvas.zoomOut();
-        const double before = c.canvas.zoom();
+        for (int i = 0; i < 6; ++i) c.canvas.navigator().zoomOut();
+        const double before = c.canvas.view().zoom();
         QTest::mouseDClick(&c.canvas, Qt::LeftButton, {},
-                           c.pixel(c.canvas.scene().frame(g.body)->titleRect.center()));
-        QVERIFY(c.canvas.zoom() > before);
-        QVERIFY(c.canvas.viewport().contains(c.canvas.scene().frame(g.body)->rect));
+                           c.pixel(c.canvas.scene().frames().find(g.body)->titleRect.center()));
+        QVERIFY(c.canvas.view().zoom() > before);
+        QVERIFY(c.canvas.view().viewport().contains(c.canvas.scene().frames().find(g.body)->rect));
     }
 };
 

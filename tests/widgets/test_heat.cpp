@@ -56,11 +56,11 @@ double contrast(const QColor& a, const QColor& b) {
 
 double shareOf(const WindowHand& hand, NodeId id) {
     const Scene& scene = hand.canvas.scene();
-    return hand.canvas.heat().shares[std::size_t(scene.node(id) - scene.nodes().data())];
+    return hand.canvas.figures().heat().shares[scene.nodes().slotOf(id)];
 }
 
 QColor groundOf(WindowHand& hand, NodeId id) {
-    const QPointF corner = hand.canvas.scene().drawn(id)->rect.topRight() + QPointF(-60, 4);
+    const QPointF corner = hand.canvas.scene().nodes().drawn(id)->rect.topRight() + QPointF(-60, 4);
     return hand.canvas.grab(QRect(hand.pixel(corner), QSize(1, 1))).toImage().pixelColor(0, 0);
 }
 
@@ -80,17 +80,17 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const QColor plain = groundOf(hand, g.wide);
         hand.key(Qt::Key_Y, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(hand.canvas.heat().most, 4096.0);
+        QCOMPARE(hand.canvas.figures().heat().most, 4096.0);
         QCOMPARE(shareOf(hand, g.x), 0.25);
         QCOMPARE(shareOf(hand, g.wide), 1.0);
         QCOMPARE(groundOf(hand, g.wide), heatColor(Theme::current(), 1));
         QCOMPARE(groundOf(hand, g.x), heatColor(Theme::current(), 0.25));
         // The same at a low zoom.
-        while (hand.canvas.zoom() > 0.3) hand.canvas.zoomOut();
+        while (hand.canvas.view().zoom() > 0.3) hand.canvas.navigator().zoomOut();
         const QPoint middle = hand.middle(g.wide);
         const QColor far = hand.canvas.grab(QRect(middle, QSize(1, 1))).toImage().pixelColor(0, 0);
         QCOMPARE(far, heatColor(Theme::current(), 1));
-        hand.canvas.zoomToFit();
+        hand.canvas.navigator().zoomToFit();
         hand.key(Qt::Key_U, Qt::ControlModifier | Qt::ShiftModifier);
         QCOMPARE(groundOf(hand, g.wide), plain);
     }
@@ -99,10 +99,10 @@ private Q_SLOTS:
         const Small g;
         WindowHand hand(g.graph);
         hand.key(Qt::Key_I, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(hand.canvas.heat().most, 0.0); // without a run there are no times
+        QCOMPARE(hand.canvas.figures().heat().most, 0.0); // without a run there are no times
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
-        const Heat& heat = hand.canvas.heat();
+        const Heat& heat = hand.canvas.figures().heat();
         QVERIFY(heat.most > 0 && heat.hasModelled && heat.hasMeasured);
         const auto& nodes = hand.window->runs().state().nodes;
         double most = 0;
@@ -123,11 +123,11 @@ private Q_SLOTS:
         frame.collapsed = true;
         builder.change(frame);
         hand.document.apply(builder.take());
-        const NodeShape* card = hand.canvas.scene().cardOfModule(g.module);
+        const NodeShape* card = hand.canvas.scene().modules().cardOf(g.module);
         QVERIFY(card);
         const Scene& scene = hand.canvas.scene();
-        QCOMPARE(hand.canvas.heat().most, 8192.0);
-        QCOMPARE(hand.canvas.heat().shares[std::size_t(card - scene.nodes().data())], 1.0F);
+        QCOMPARE(hand.canvas.figures().heat().most, 8192.0);
+        QCOMPARE(hand.canvas.figures().heat().shares[scene.nodes().slotOf(card->id)], 1.0F);
         QCOMPARE(shareOf(hand, g.wide), 0.5);
     }
 
@@ -166,9 +166,9 @@ private Q_SLOTS:
     void theScaleLeavesTheLanesHeadersAndTheMapAlone() {
         const Small g;
         WindowHand hand(g.graph);
-        hand.canvas.setMinimapVisible(true);
+        hand.canvas.minimap().setWanted(true);
         const auto header = [&] {
-            hand.canvas.zoom100();
+            hand.canvas.navigator().zoom100();
             return hand.canvas
                 .grab(QRect(0, 0, int(headerWidthFor(hand.canvas.width())), hand.canvas.height()))
                 .toImage();
@@ -181,9 +181,9 @@ private Q_SLOTS:
         const auto* map = hand.canvas.findChild<Minimap*>();
         QVERIFY(!map->isVisible() || !QRectF(map->geometry()).intersects(scale));
         // After zoom to fit, the cards are above the scale.
-        hand.canvas.zoomToFit();
+        hand.canvas.navigator().zoomToFit();
         for (const NodeId id : {g.x, g.wide, g.relu, g.neg})
-            QVERIFY(hand.canvas.toPixel(hand.shape(id).rect.bottomRight()).y() < scale.top());
+            QVERIFY(hand.canvas.view().toPixel(hand.shape(id).rect.bottomRight()).y() < scale.top());
     }
 
     void theScaleIsDrawnAndSaysWhatIsModelled() {
@@ -202,7 +202,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         QVERIFY(foot() != unknown);
-        QCOMPARE(heatKind(hand.canvas.heat()), QStringLiteral("partly modelled"));
+        QCOMPARE(heatKind(hand.canvas.figures().heat()), QStringLiteral("partly modelled"));
     }
 
     void theJourneyIsShownWhileAWireIsHovered() {
@@ -210,8 +210,8 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const Edge edge{{g.wide, 0}, {g.to, 0}};
         hand.hover(hand.onWire(edge));
-        QVERIFY(hand.canvas.journey());
-        const JourneyShape& journey = *hand.canvas.journey();
+        QVERIFY(hand.canvas.mouse().journey());
+        const JourneyShape& journey = *hand.canvas.mouse().journey();
         QCOMPARE(journey.wires, (std::set<Edge>{edge, {{g.to, 0}, {g.relu, 0}}}));
         using Kind = JourneyShape::Mark::Kind;
         const auto markOf = [&](Kind kind, std::size_t n) {
@@ -222,14 +222,16 @@ private Q_SLOTS:
         };
         QCOMPARE(journey.marks.size(), std::size_t(4));
         QCOMPARE(markOf(Kind::created, 0).text, QStringLiteral("created on cpu"));
-        QCOMPARE(markOf(Kind::created, 0).at, hand.canvas.scene().portAt({g.wide, 0}, PortSide::output));
+        QCOMPARE(markOf(Kind::created, 0).at,
+                 hand.canvas.scene().modules().portAt({g.wide, 0}, PortSide::output));
         QCOMPARE(markOf(Kind::dies, 0).text, QStringLiteral("last read on cpu"));
-        QCOMPARE(markOf(Kind::dies, 0).at, hand.canvas.scene().portAt({g.to, 0}, PortSide::input));
+        QCOMPARE(markOf(Kind::dies, 0).at, hand.canvas.scene().modules().portAt({g.to, 0}, PortSide::input));
         QCOMPARE(markOf(Kind::copied, 0).text, QStringLiteral("copy 1, on cuda:0"));
-        QCOMPARE(markOf(Kind::dies, 1).at, hand.canvas.scene().portAt({g.relu, 0}, PortSide::input));
+        QCOMPARE(markOf(Kind::dies, 1).at,
+                 hand.canvas.scene().modules().portAt({g.relu, 0}, PortSide::input));
         const QImage with = hand.canvas.grab().toImage();
         hand.hover(hand.pixel({-400, 200}));
-        QVERIFY(!hand.canvas.journey());
+        QVERIFY(!hand.canvas.mouse().journey());
         QVERIFY(hand.canvas.grab().toImage() != with);
     }
 };

@@ -47,12 +47,13 @@ struct Nested {
 
 void compareWithFresh(const WindowHand& hand) {
     Scene fresh;
-    fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.inside()});
+    fresh.rebuild(
+        {hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.navigator().inside()});
     QCOMPARE(textOf(hand.canvas.scene(), hand.graph()), textOf(fresh, hand.graph()));
 }
 
 const StubShape* stubOf(const WindowHand& hand, NodeId id) {
-    for (const StubShape& stub : hand.canvas.scene().stubs())
+    for (const StubShape& stub : hand.canvas.scene().stubs().shapes())
         if (stub.nodes.front() == id) return &stub;
     return nullptr;
 }
@@ -84,32 +85,32 @@ private Q_SLOTS:
         const Nested g;
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
-        hand.click(hand.pixel(scene.frame(g.outer)->titleRect.center()));
+        hand.click(hand.pixel(scene.frames().find(g.outer)->titleRect.center()));
         const QPoint before = hand.middle(g.x);
         hand.key(Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::hidden);
         QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::card);
-        QVERIFY(scene.cardOfModule(g.inner));
-        QVERIFY(scene.frame(g.outer)->rect.isEmpty());
+        QVERIFY(scene.modules().cardOf(g.inner));
+        QVERIFY(scene.frames().find(g.outer)->rect.isEmpty());
         // Stubs of producers are on the left, stubs of consumers on the right, on their lanes.
         const StubShape* in = stubOf(hand, g.x);
         const StubShape* out = stubOf(hand, g.out);
-        QVERIFY(in && out && scene.stubs().size() == 2);
+        QVERIFY(in && out && scene.stubs().shapes().size() == 2);
         QCOMPARE(in->title, QStringLiteral("x"));
         QVERIFY(in->rect.right() < hand.shape(g.relu).rect.left());
-        QVERIFY(out->rect.left() > scene.cardOfModule(g.inner)->rect.right());
-        QVERIFY(out->rect.top() > scene.lane(g.cuda)->top &&
-                out->rect.bottom() < scene.lane(g.cuda)->bottom());
-        QCOMPARE(scene.wire({{g.x, 0}, {g.relu, 0}})->start,
+        QVERIFY(out->rect.left() > scene.modules().cardOf(g.inner)->rect.right());
+        QVERIFY(out->rect.top() > scene.lanes().find(g.cuda)->top &&
+                out->rect.bottom() < scene.lanes().find(g.cuda)->bottom());
+        QCOMPARE(scene.wires().find({{g.x, 0}, {g.relu, 0}})->start,
                  QPointF(in->rect.right(), in->rect.center().y()));
-        QCOMPARE(scene.wire({{g.neg, 0}, {g.out, 0}})->end,
+        QCOMPARE(scene.wires().find({{g.neg, 0}, {g.out, 0}})->end,
                  QPointF(out->rect.left(), out->rect.center().y()));
-        for (const StubShape* stub : {in, out}) QVERIFY(hand.canvas.viewport().contains(stub->rect));
+        for (const StubShape* stub : {in, out}) QVERIFY(hand.canvas.view().viewport().contains(stub->rect));
         compareWithFresh(hand);
         // A double click on a collapsed module opens it.
-        doubleClick(hand, scene.cardOfModule(g.inner)->rect.center());
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        doubleClick(hand, scene.modules().cardOf(g.inner)->rect.center());
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
         QVERIFY(hand.shape(g.relu).kind == NodeShape::Kind::hidden);
         QVERIFY(stubOf(hand, g.relu));
@@ -117,14 +118,14 @@ private Q_SLOTS:
         // Esc, which first clears the selection, and Backspace lead back.
         hand.click(hand.middle(g.neg));
         hand.key(Qt::Key_Escape);
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
         hand.key(Qt::Key_Escape);
-        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         QCOMPARE(hand.document.selection().nodes,
                  (std::set<NodeId>{g.neg})); // the node of the module that was left
         hand.key(Qt::Key_Escape);
         hand.key(Qt::Key_Backspace);
-        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
         QVERIFY(hand.shape(g.x).kind == NodeShape::Kind::card);
         QTRY_COMPARE(hand.middle(g.x), before); // the whole graph is in view again
         QVERIFY(hand.graph() == g.graph);       // the open module is not part of the graph
@@ -137,14 +138,14 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         auto* bar = find<QWidget>(*hand.window, "breadcrumb");
         QVERIFY(!bar->isVisible());
-        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        doubleClick(hand, hand.canvas.scene().modules().cardOf(g.inner)->rect.center());
         QVERIFY(bar->isVisible());
         QVERIFY(crumb(hand, FrameId::none) && crumb(hand, g.outer));
         QVERIFY(!crumb(hand, g.inner)); // this module is open already
         QTest::mouseClick(crumb(hand, g.outer), Qt::LeftButton);
-        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         QTest::mouseClick(crumb(hand, FrameId::none), Qt::LeftButton);
-        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
         QVERIFY(!bar->isVisible());
         QVERIFY(hand.canvas.hasFocus());
     }
@@ -152,15 +153,16 @@ private Q_SLOTS:
     void minimapCoversNoContent() {
         const Nested g;
         WindowHand hand(g.graph);
-        hand.canvas.setMinimapVisible(true);
-        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        hand.canvas.minimap().setWanted(true);
+        doubleClick(hand, hand.canvas.scene().modules().cardOf(g.inner)->rect.center());
         QCoreApplication::processEvents();
         const auto* map = hand.canvas.findChild<Minimap*>();
         QVERIFY(map->isVisible());
-        const QRectF under(hand.canvas.toScene(map->geometry().topLeft()),
-                           hand.canvas.toScene(map->geometry().bottomRight()));
+        const QRectF under(hand.canvas.view().toScene(map->geometry().topLeft()),
+                           hand.canvas.view().toScene(map->geometry().bottomRight()));
         QVERIFY(!hand.shape(g.neg).rect.intersects(under));
-        for (const StubShape& stub : hand.canvas.scene().stubs()) QVERIFY(!stub.rect.intersects(under));
+        for (const StubShape& stub : hand.canvas.scene().stubs().shapes())
+            QVERIFY(!stub.rect.intersects(under));
     }
 
     void findEntersAndLeavesModules() {
@@ -179,11 +181,11 @@ private Q_SLOTS:
             hand.canvas.setFocus();
         };
         goTo("neg", g.neg);
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
         goTo("relu", g.relu);
-        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         goTo("x", g.x);
-        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
     }
 
     void problemOpensTheModule() {
@@ -193,21 +195,21 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
         QVERIFY(hand.document.analysis().hasErrors());
-        for (int i = 0; i < 4 && hand.canvas.inside() == FrameId::none; ++i) hand.key(Qt::Key_F8);
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        for (int i = 0; i < 4 && hand.canvas.navigator().inside() == FrameId::none; ++i) hand.key(Qt::Key_F8);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
     }
 
     void stubLeavesTheModule() {
         const Nested g;
         WindowHand hand(g.graph);
-        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        doubleClick(hand, hand.canvas.scene().modules().cardOf(g.inner)->rect.center());
         hand.click(hand.pixel(stubOf(hand, g.relu)->rect.center()));
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu}));
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
         doubleClick(hand, stubOf(hand, g.relu)->rect.center());
-        QCOMPARE(hand.canvas.inside(), g.outer);
+        QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         doubleClick(hand, stubOf(hand, g.x)->rect.center());
-        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
     }
 
@@ -215,7 +217,7 @@ private Q_SLOTS:
     void editsStayInTheModule() {
         const Nested g;
         WindowHand hand(g.graph);
-        doubleClick(hand, hand.canvas.scene().cardOfModule(g.inner)->rect.center());
+        doubleClick(hand, hand.canvas.scene().modules().cardOf(g.inner)->rect.center());
         hand.key(Qt::Key_A, Qt::ControlModifier);
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.neg}));
         hand.key(Qt::Key_C, Qt::ControlModifier);
@@ -239,13 +241,13 @@ private Q_SLOTS:
         // A moved node stays in the module.
         const QPoint from =
             hand.pixel(hand.shape(g.neg).rect.topLeft() + QPointF(20, 8)); // not covered by its copy
-        hand.drag(from, from + QPoint(int(160 * hand.canvas.zoom()), 0));
+        hand.drag(from, from + QPoint(int(160 * hand.canvas.view().zoom()), 0));
         QCOMPARE(hand.node(g.neg).frame, g.inner);
         QVERIFY(hand.node(g.neg).position.x > 560);
         compareWithFresh(hand);
         while (hand.document.undoStack().canUndo()) hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
     }
 
     void deletedOpenModuleIsLeft() {
@@ -256,15 +258,15 @@ private Q_SLOTS:
         const FrameId fresh = hand.node(g.neg).frame;
         QVERIFY(fresh != g.inner);
         hand.key(Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(hand.canvas.inside(), g.inner); // whose nodes are all selected, too
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner); // whose nodes are all selected, too
         hand.key(Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(hand.canvas.inside(), fresh);
+        QCOMPARE(hand.canvas.navigator().inside(), fresh);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(!hand.graph().find(fresh));
-        QCOMPARE(hand.canvas.inside(), g.inner);
+        QCOMPARE(hand.canvas.navigator().inside(), g.inner);
         compareWithFresh(hand);
         hand.document.setGraph(g.graph, {}, QString());
-        QCOMPARE(hand.canvas.inside(), FrameId::none);
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
     }
 
     void itsCardShowsItsTimeAndItsProgress() {
@@ -277,7 +279,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const auto card = [&] {
             hand.canvas.grab();
-            return hand.canvas.scene().card(hand.canvas.scene().cardOfModule(g.outer)->module);
+            return hand.canvas.scene().texts().find(hand.canvas.scene().modules().cardOf(g.outer)->module);
         };
         QCOMPARE(card()->timeWidth, 0.0);
         hand.key(Qt::Key_F5);
@@ -325,7 +327,7 @@ private Q_SLOTS:
         builder.connect({{b, 0}, {c, 0}});
         const Graph graph = builder.graph();
         WindowHand hand(graph);
-        hand.click(hand.pixel(hand.canvas.scene().frame(block)->titleRect.center()));
+        hand.click(hand.pixel(hand.canvas.scene().frames().find(block)->titleRect.center()));
         QTimer timer;
         connect(&timer, &QTimer::timeout, this, [&] {
             if (auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget())) {
@@ -349,7 +351,7 @@ private Q_SLOTS:
         hand.document.setGraph(other, {}, QString());
         hand.window->activateWindow();
         hand.canvas.setFocus();
-        hand.canvas.zoomToFit();
+        hand.canvas.navigator().zoomToFit();
         hand.moveTo(hand.pixel({300, 100}));
         hand.key(Qt::Key_A, Qt::ShiftModifier);
         QWidget* popup = QApplication::activePopupWidget();

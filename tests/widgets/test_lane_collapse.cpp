@@ -43,14 +43,14 @@ struct TwoDevices {
 
 /// The centre of a lane's arrow.
 QPoint arrowOf(const WindowHand& hand, LaneId id) {
-    const LaneBand& band = *hand.canvas.scene().lane(id);
-    const QRectF header(0, hand.canvas.toPixel({0, band.top}).y(), headerWidthFor(hand.canvas.width()),
-                        band.height * hand.canvas.zoom());
+    const LaneBand& band = *hand.canvas.scene().lanes().find(id);
+    const QRectF header(0, hand.canvas.view().toPixel({0, band.top}).y(), headerWidthFor(hand.canvas.width()),
+                        band.height * hand.canvas.view().zoom());
     return chevronOf(header, hand.canvas.height()).center().toPoint();
 }
 
 const StubShape* stubFor(const WindowHand& hand, NodeId id) {
-    for (const StubShape& stub : hand.canvas.scene().stubs())
+    for (const StubShape& stub : hand.canvas.scene().stubs().shapes())
         if (std::find(stub.nodes.begin(), stub.nodes.end(), id) != stub.nodes.end()) return &stub;
     return nullptr;
 }
@@ -58,7 +58,8 @@ const StubShape* stubFor(const WindowHand& hand, NodeId id) {
 /// The canvas shows the same as a newly built scene.
 void compareWithFresh(const WindowHand& hand) {
     Scene fresh;
-    fresh.rebuild({hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.inside()});
+    fresh.rebuild(
+        {hand.graph(), hand.document.analysis(), hand.document.devices(), hand.canvas.navigator().inside()});
     QCOMPARE(textOf(hand.canvas.scene(), hand.graph()), textOf(fresh, hand.graph()));
 }
 
@@ -77,29 +78,29 @@ private Q_SLOTS:
         const TwoDevices g;
         WindowHand hand(g.graph);
         const Scene& scene = hand.canvas.scene();
-        const double before = scene.lane(g.cuda)->height;
+        const double before = scene.lanes().find(g.cuda)->height;
         hand.click(arrowOf(hand, g.cuda));
         QVERIFY(!QApplication::activePopupWidget()); // not on the arrow
         QVERIFY(hand.graph().find(g.cuda)->collapsed);
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Collapse lane cuda:0"));
-        QVERIFY(scene.lane(g.cuda)->height < before / 2);
-        QCOMPARE(scene.lane(g.spare)->top, scene.lane(g.cuda)->bottom());
-        QCOMPARE(scene.lane(g.cuda)->hiddenNodes, 2);
+        QVERIFY(scene.lanes().find(g.cuda)->height < before / 2);
+        QCOMPARE(scene.lanes().find(g.spare)->top, scene.lanes().find(g.cuda)->bottom());
+        QCOMPARE(scene.lanes().find(g.cuda)->hiddenNodes, 2);
         QVERIFY(scene.notes().empty());
         // Its nodes cannot be clicked, and wires between them are not drawn.
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::hidden);
-        QVERIFY(scene.wire({{g.to, 0}, {g.neg, 0}})->hidden);
-        const WireShape& in = *scene.wire({{g.relu, 0}, {g.to, 0}});
-        const WireShape& out = *scene.wire({{g.neg, 0}, {g.back, 0}});
+        QVERIFY(scene.wires().find({{g.to, 0}, {g.neg, 0}})->hidden);
+        const WireShape& in = *scene.wires().find({{g.relu, 0}, {g.to, 0}});
+        const WireShape& out = *scene.wires().find({{g.neg, 0}, {g.back, 0}});
         const StubShape* into = stubFor(hand, g.to);
         const StubShape* outOf = stubFor(hand, g.neg);
         QVERIFY(into && outOf && into != outOf);
         QCOMPARE(into->title, QStringLiteral("1"));
         QCOMPARE(in.end, QPointF(into->rect.left(), into->rect.center().y()));
         QCOMPARE(out.start, QPointF(outOf->rect.right(), outOf->rect.center().y()));
-        QVERIFY(scene.lane(g.cuda)->top < into->rect.top() &&
-                into->rect.bottom() < scene.lane(g.cuda)->bottom());
+        QVERIFY(scene.lanes().find(g.cuda)->top < into->rect.top() &&
+                into->rect.bottom() < scene.lanes().find(g.cuda)->bottom());
         compareWithFresh(hand);
         QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
         // The run is unaffected, since only the appearance changed.
@@ -111,7 +112,7 @@ private Q_SLOTS:
         hand.click(arrowOf(hand, g.cuda));
         QVERIFY(!hand.graph().find(g.cuda)->collapsed);
         QVERIFY(hand.shape(g.neg).kind == NodeShape::Kind::card);
-        QVERIFY(scene.stubs().empty());
+        QVERIFY(scene.stubs().shapes().empty());
         compareWithFresh(hand);
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph().find(g.cuda)->collapsed);
@@ -154,7 +155,7 @@ private Q_SLOTS:
             QTest::keyClick(menu, Qt::Key_Escape);
         });
         timer.start(5);
-        const LaneBand& band = *hand.canvas.scene().lane(g.cpu);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.cpu);
         hand.click({20, hand.pixel({0, band.top + band.height / 2}).y()});
         QVERIFY(hand.graph().find(g.cpu)->collapsed);
     }
@@ -172,7 +173,7 @@ private Q_SLOTS:
         const StubShape* stub = stubFor(hand, g.to);
         QVERIFY(stub && stub == stubFor(hand, second));
         QCOMPARE(stub->title, QStringLiteral("2"));
-        QCOMPARE(hand.canvas.scene().stubs().size(), std::size_t(2)); // neg has a stub of its own
+        QCOMPARE(hand.canvas.scene().stubs().shapes().size(), std::size_t(2)); // neg has a stub of its own
     }
 
     void errorsShowOnTheStrip() {
@@ -184,7 +185,7 @@ private Q_SLOTS:
         builder.change(lane);
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
-        QVERIFY(hand.canvas.scene().lane(g.cuda)->hidesErrors);
+        QVERIFY(hand.canvas.scene().lanes().find(g.cuda)->hidesErrors);
         QVERIFY(stubFor(hand, g.neg)->hasError);
         QVERIFY(!stubFor(hand, g.to)->hasError);
     }
@@ -193,7 +194,7 @@ private Q_SLOTS:
         const TwoDevices g;
         WindowHand hand(g.graph);
         hand.click(arrowOf(hand, g.spare));
-        const LaneBand& band = *hand.canvas.scene().lane(g.spare);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.spare);
         const QPoint at(hand.canvas.width() / 2, hand.pixel({0, band.top + band.height / 2}).y());
         QMimeData data;
         data.setData(QLatin1String(kOpMimeType), "Ones");
@@ -212,7 +213,7 @@ private Q_SLOTS:
         const TwoDevices g;
         WindowHand hand(g.graph);
         hand.click(arrowOf(hand, g.cuda));
-        const LaneBand& band = *hand.canvas.scene().lane(g.cuda);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.cuda);
         const QPoint from = hand.middle(g.relu);
         hand.drag(from, {from.x(), hand.pixel({0, band.top + band.height / 2}).y()});
         QCOMPARE(hand.node(g.relu).lane, g.cuda);
@@ -228,10 +229,10 @@ private Q_SLOTS:
         const TwoDevices g;
         WindowHand hand(g.graph);
         hand.click(arrowOf(hand, g.cuda));
-        hand.canvas.zoom100();
+        hand.canvas.navigator().zoom100();
         QVERIFY(hand.window->selectNode(QStringLiteral("neg")));
-        const LaneBand& band = *hand.canvas.scene().lane(g.cuda);
-        QVERIFY(hand.canvas.viewport().contains(QPointF(hand.node(g.neg).position.x, band.top + 10)));
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.cuda);
+        QVERIFY(hand.canvas.view().viewport().contains(QPointF(hand.node(g.neg).position.x, band.top + 10)));
     }
 };
 

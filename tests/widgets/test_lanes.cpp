@@ -129,7 +129,7 @@ private Q_SLOTS:
         hand.click(hand.middle(g.neg));
         hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier);
         QCOMPARE(hand.graph().lanesInOrder().front().id, g.cuda);
-        QCOMPARE(hand.canvas.scene().lanes().front().id, g.cuda);
+        QCOMPARE(hand.canvas.scene().lanes().bands().front().id, g.cuda);
         QCOMPARE(hand.undoSteps(), 1);
         hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier); // already the first lane
         QCOMPARE(hand.undoSteps(), 1);
@@ -154,7 +154,7 @@ private Q_SLOTS:
                 }
         });
         timer.start(5);
-        const LaneBand& band = *hand.canvas.scene().lane(g.spare);
+        const LaneBand& band = *hand.canvas.scene().lanes().find(g.spare);
         hand.click({20, hand.pixel({0, band.top + band.height / 2}).y()});
         QVERIFY(isMoved);
         QCOMPARE(hand.graph().lanesInOrder()[1].id, g.spare);
@@ -165,7 +165,7 @@ private Q_SLOTS:
         const ThreeLanes g;
         WindowHand hand(g.graph);
         const QPoint from = hand.middle(g.neg);
-        const LaneBand& cpu = *hand.canvas.scene().lane(g.cpu);
+        const LaneBand& cpu = *hand.canvas.scene().lanes().find(g.cpu);
         const QPoint over(from.x(), hand.pixel({0, cpu.top + 160}).y());
         hand.press(from);
         hand.moveTo(from + QPoint(20, 0));
@@ -196,10 +196,10 @@ private Q_SLOTS:
     void theEdgeOfAHeaderMakesALaneHigher() {
         const ThreeLanes g;
         WindowHand hand(g.graph);
-        const auto band = [&](LaneId id) { return *hand.canvas.scene().lane(id); };
+        const auto band = [&](LaneId id) { return *hand.canvas.scene().lanes().find(id); };
         const auto edge = [&](LaneId id) { return QPoint(40, hand.pixel({0, band(id).bottom()}).y()); };
         const double before = band(g.cpu).height;
-        const double zoom = hand.canvas.zoom();
+        const double zoom = hand.canvas.view().zoom();
         hand.drag(edge(g.cpu), edge(g.cpu) + QPoint(0, int(80 * zoom)));
         QCOMPARE(hand.undoSteps(), 1);
         QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Resize lane cpu"));
@@ -224,7 +224,7 @@ private Q_SLOTS:
         const ThreeLanes g;
         WindowHand hand(g.graph);
         const auto header = [&](LaneId id) {
-            const LaneBand& band = *hand.canvas.scene().lane(id);
+            const LaneBand& band = *hand.canvas.scene().lanes().find(id);
             return QPoint(40, hand.pixel({0, band.top + band.height / 2}).y());
         };
         const auto order = [&] {

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "support/test_main.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/inspector/attribute_editor.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/palette/op_list_model.h"
@@ -89,7 +90,9 @@ void TestMainWindow::dropAddsAnOpOnItsLane() {
     const auto window = makeWindow();
     const LaneId gpu = window->document().graph().lanesInOrder()[1].id;
     QPoint point(window->canvas().width() / 2, 0);
-    while (window->canvas().laneAt(point) != gpu && point.y() < window->canvas().height()) point.ry() += 4;
+    while (laneAt(window->canvas().scene(), window->canvas().view().toScene(point)) != gpu &&
+           point.y() < window->canvas().height())
+        point.ry() += 4;
     point.ry() += 12;
     QMimeData data;
     data.setData(QLatin1String(kOpMimeType), "Gemm");

@@ -49,7 +49,7 @@ struct Framed {
 };
 
 QPoint titleOf(const WindowHand& hand, FrameId frame) {
-    return hand.pixel(hand.canvas.scene().frame(frame)->titleRect.center());
+    return hand.pixel(hand.canvas.scene().frames().find(frame)->titleRect.center());
 }
 
 /// Types one text into each input dialog that opens; an empty text presses Esc.
@@ -111,7 +111,7 @@ private Q_SLOTS:
         QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
         // Its outline has that colour.
         hand.document.select({});
-        const QRectF frame = hand.canvas.scene().frame(g.block)->rect;
+        const QRectF frame = hand.canvas.scene().frames().find(g.block)->rect;
         const QPoint edge = hand.pixel({frame.left(), frame.center().y()});
         const QImage image = hand.canvas.grab().toImage();
         bool isTeal = false;
@@ -160,14 +160,14 @@ private Q_SLOTS:
         hand.click(titleOf(hand, g.block));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(hand.graph().find(g.block)->collapsed);
-        const NodeShape* card = scene.cardOfModule(g.block);
+        const NodeShape* card = scene.modules().cardOf(g.block);
         QVERIFY(card && card->kind == NodeShape::Kind::module);
         QCOMPARE(card->inputs, std::uint16_t(1));
         QCOMPARE(card->outputs, std::uint16_t(1));
-        QVERIFY(scene.frame(g.block)->rect.isEmpty());
-        QVERIFY(scene.wire({{g.relu, 0}, {g.neg, 0}})->hidden);
-        const WireShape& in = *scene.wire({{g.x, 0}, {g.relu, 0}});
-        const WireShape& out = *scene.wire({{g.neg, 0}, {g.out, 0}});
+        QVERIFY(scene.frames().find(g.block)->rect.isEmpty());
+        QVERIFY(scene.wires().find({{g.relu, 0}, {g.neg, 0}})->hidden);
+        const WireShape& in = *scene.wires().find({{g.x, 0}, {g.relu, 0}});
+        const WireShape& out = *scene.wires().find({{g.neg, 0}, {g.out, 0}});
         QCOMPARE(in.end.x(), card->rect.left());
         QCOMPARE(out.start.x(), card->rect.right());
         // A click on it selects all its nodes.
@@ -179,18 +179,18 @@ private Q_SLOTS:
         hand.click(middle, Qt::ShiftModifier);
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.x}));
         // A drag moves all its nodes.
-        hand.drag(middle, middle + QPoint(0, int(64 * hand.canvas.zoom())));
+        hand.drag(middle, middle + QPoint(0, int(64 * hand.canvas.view().zoom())));
         QCOMPARE(hand.undoSteps(), 2);
         QVERIFY(hand.node(g.relu).position.y > 80);
         QCOMPARE(hand.node(g.relu).position.y, hand.node(g.neg).position.y);
         QCOMPARE(hand.node(g.relu).frame, g.block);
         QVERIFY(parseProject(toProjectText(hand.graph()), "a test") == hand.graph());
         // It can be expanded again.
-        hand.click(hand.pixel(scene.cardOfModule(g.block)->rect.center()));
+        hand.click(hand.pixel(scene.modules().cardOf(g.block)->rect.center()));
         hand.key(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(!hand.graph().find(g.block)->collapsed);
-        QVERIFY(!scene.cardOfModule(g.block));
-        QVERIFY(!scene.frame(g.block)->rect.isEmpty());
+        QVERIFY(!scene.modules().cardOf(g.block));
+        QVERIFY(!scene.frames().find(g.block)->rect.isEmpty());
         QVERIFY(hand.shape(g.neg).rect.left() > hand.shape(g.relu).rect.right());
         while (hand.document.undoStack().canUndo()) hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
@@ -206,14 +206,14 @@ private Q_SLOTS:
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
         const auto& scene = hand.canvas.scene();
-        QCOMPARE(scene.cardOfModule(g.block)->inputs, std::uint16_t(1)); // the input is not connected
-        QVERIFY(scene.cardOfModule(g.block)->hasError);
-        hand.drag(hand.output(g.x), hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)));
+        QCOMPARE(scene.modules().cardOf(g.block)->inputs, std::uint16_t(1)); // the input is not connected
+        QVERIFY(scene.modules().cardOf(g.block)->hasError);
+        hand.drag(hand.output(g.x), hand.pixel(scene.modules().portAt({g.relu, 0}, PortSide::input)));
         QVERIFY(hand.graph().sourceOf({g.relu, 0}) == std::optional<PortRef>({g.x, 0}));
-        QVERIFY(!scene.cardOfModule(g.block)->hasError);
+        QVERIFY(!scene.modules().cardOf(g.block)->hasError);
         // Dragging the wire off disconnects it.
-        hand.drag(hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)),
-                  hand.pixel(scene.portAt({g.relu, 0}, PortSide::input)) + QPoint(-40, 150));
+        hand.drag(hand.pixel(scene.modules().portAt({g.relu, 0}, PortSide::input)),
+                  hand.pixel(scene.modules().portAt({g.relu, 0}, PortSide::input)) + QPoint(-40, 150));
         hand.key(Qt::Key_Escape);
         QVERIFY(!hand.graph().sourceOf({g.relu, 0}));
     }
@@ -226,7 +226,7 @@ private Q_SLOTS:
         builder.change(block);
         g.graph.apply(builder.take());
         WindowHand hand(g.graph);
-        const auto start = [&] { return hand.canvas.scene().wire({{g.neg, 0}, {g.out, 0}})->start; };
+        const auto start = [&] { return hand.canvas.scene().wires().find({{g.neg, 0}, {g.out, 0}})->start; };
         const QPointF before = start();
         DeltaBuilder more(hand.graph(), "another way out");
         const NodeId second = addNode(more, g.cpu, "Neg", "second", 720, 200);

@@ -92,9 +92,10 @@ public:
         if (selection.edge && graph.sourceOf(selection.edge->to) != selection.edge->from)
             return "an edge is selected that is gone";
         Scene scene;
-        scene.rebuild({graph, document.analysis(), document.devices(), m_hand.canvas.inside()});
+        scene.rebuild({graph, document.analysis(), document.devices(), m_hand.canvas.navigator().inside()});
         // Frame titles keep their size on screen, so the zoom of the next frame affects both.
-        scene.prepare({graph, document.analysis(), document.devices()}, {}, m_hand.canvas.zoom(), nullptr);
+        scene.prepare({graph, document.analysis(), document.devices()}, {}, m_hand.canvas.view().zoom(),
+                      nullptr);
         m_hand.canvas.grab();
         const std::string wanted = test::textOf(scene, graph);
         const std::string shown = test::textOf(m_hand.canvas.scene(), graph);

@@ -1,4 +1,5 @@
 #include "support/test_main.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/window_hand.h"
 
@@ -40,7 +41,9 @@ struct Carried {
         QDragMoveEvent move(at, Qt::CopyAction, &data, Qt::LeftButton, {});
         QApplication::sendEvent(&hand.canvas, &move);
         hand.canvas.grab();
-        return hand.canvas.placeFor(QString::fromUtf8(data.data(QLatin1String(kOpMimeType))), at).outline;
+        return placeFor(QString::fromUtf8(data.data(QLatin1String(kOpMimeType))),
+                        hand.canvas.view().toScene(at), hand.canvas.document(), hand.canvas.scene())
+            .outline;
     }
     void drop(QPoint at) {
         QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, {});
@@ -53,7 +56,7 @@ QRectF addedOutline(const WindowHand& hand, const Graph& before) {
     QRectF all;
     for (const Node& node : hand.graph().nodes())
         if (!before.find(node.id)) all |= hand.shape(node.id).rect;
-    for (const FrameShape& frame : hand.canvas.scene().frames())
+    for (const FrameShape& frame : hand.canvas.scene().frames().shapes())
         if (!before.find(frame.id)) all |= frame.rect;
     return all;
 }
@@ -78,14 +81,14 @@ private Q_SLOTS:
         QFETCH(QString, op);
         const Start g;
         WindowHand hand(g.graph);
-        const QPoint at = hand.pixel({420, hand.canvas.scene().lane(g.cuda)->top + 130});
+        const QPoint at = hand.pixel({420, hand.canvas.scene().lanes().find(g.cuda)->top + 130});
         Carried carried(hand, qPrintable(op));
         const QRectF preview = carried.moveTo(at);
         const Graph before = hand.graph();
         carried.drop(at);
         QCOMPARE(addedOutline(hand, before), preview);
         // The second card is wider because of its longer name.
-        const QPoint aside = hand.pixel({860, hand.canvas.scene().lane(g.cpu)->top + 140});
+        const QPoint aside = hand.pixel({860, hand.canvas.scene().lanes().find(g.cpu)->top + 140});
         const QRectF second = carried.moveTo(aside);
         const Graph between = hand.graph();
         carried.drop(aside);
@@ -115,7 +118,7 @@ private Q_SLOTS:
                         24 + 104.0 * row);
         graph.apply(builder.take());
         WindowHand hand(graph);
-        hand.canvas.zoom100();
+        hand.canvas.navigator().zoom100();
         Carried carried(hand, "BatchNormalization");
         const QPoint at = hand.pixel({24 + 100, 24 + 208 + 37});
         carried.moveTo(at);
@@ -130,7 +133,7 @@ private Q_SLOTS:
     void cardsDoNotLandOnEachOther() {
         const Start g;
         WindowHand hand(g.graph);
-        const QPoint at = hand.pixel({420, hand.canvas.scene().lane(g.cuda)->top + 90});
+        const QPoint at = hand.pixel({420, hand.canvas.scene().lanes().find(g.cuda)->top + 90});
         Carried carried(hand, "BatchNormalization");
         for (int i = 0; i < 6; ++i) {
             const QPoint there = at + QPoint(17 * i, 5 * i);

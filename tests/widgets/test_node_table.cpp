@@ -112,7 +112,8 @@ private Q_SLOTS:
         const NodeId probe = window->document().graph().findByName("accuracy")->id;
         const auto onCard = [&] {
             const Scene& scene = window->canvas().scene();
-            const NodeCard* card = scene.card(std::uint32_t(scene.node(probe) - scene.nodes().data()));
+            const NodeCard* card =
+                scene.texts().find(scene.nodes().slotOf(probe));
             return card ? card->remark.text() : QString();
         };
         QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::ControlModifier);

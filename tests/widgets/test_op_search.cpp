@@ -115,7 +115,7 @@ private Q_SLOTS:
         Start g;
         WindowHand hand(g.graph);
         const Search search(*hand.window);
-        const QPoint at = hand.pixel({400, hand.canvas.scene().lane(g.cuda)->top + 110});
+        const QPoint at = hand.pixel({400, hand.canvas.scene().lanes().find(g.cuda)->top + 110});
         QTest::mouseMove(hand.window.get(), hand.canvas.mapTo(hand.window.get(), at));
         hand.moveTo(at);
         QVERIFY(hand.canvas.underMouse());
@@ -129,7 +129,7 @@ private Q_SLOTS:
         const Node* node = hand.node("softmax");
         QVERIFY(node);
         QCOMPARE(node->lane, g.cuda);
-        QVERIFY(hand.shape(node->id).rect.contains(hand.canvas.toScene(at)));
+        QVERIFY(hand.shape(node->id).rect.contains(hand.canvas.view().toScene(at)));
         QCOMPARE(hand.document.selection().nodes, std::set<NodeId>{node->id});
         QCOMPARE(hand.undoSteps(), 1);
         QVERIFY(hand.canvas.hasFocus());
@@ -203,7 +203,7 @@ private Q_SLOTS:
         QVERIFY(node);
         QCOMPARE(hand.graph().sourceOf({node->id, 0}), std::optional<PortRef>(PortRef{g.flags, 0}));
         QCOMPARE(hand.undoSteps(), 1);
-        QVERIFY(std::abs(hand.shape(node->id).rect.left() - hand.canvas.toScene(to).x()) <= 8);
+        QVERIFY(std::abs(hand.shape(node->id).rect.left() - hand.canvas.view().toScene(to).x()) <= 8);
         hand.document.undoStack().undo();
         QVERIFY(hand.graph() == g.graph);
     }

@@ -348,8 +348,8 @@ private Q_SLOTS:
 
     void aLaneSaysWhereItsTimesComeFrom() {
         WindowHand hand(manyTransfers(1));
-        for (const LaneBand& band : hand.canvas.scene().lanes()) {
-            const QPoint at(40, int(hand.canvas.toPixel({0, band.top + band.height / 2}).y()));
+        for (const LaneBand& band : hand.canvas.scene().lanes().bands()) {
+            const QPoint at(40, int(hand.canvas.view().toPixel({0, band.top + band.height / 2}).y()));
             QHelpEvent help(QEvent::ToolTip, at, hand.canvas.mapToGlobal(at));
             QApplication::sendEvent(&hand.canvas, &help);
             QVERIFY2(QToolTip::text().contains(

@@ -15,12 +15,12 @@ namespace {
 QStringList wiresBehindCards(const Scene& scene, const Graph& graph) {
     QStringList out;
     const auto name = [&](NodeId id) { return toQt(graph.find(id)->name); };
-    for (const WireShape& wire : scene.wires()) {
+    for (const WireShape& wire : scene.wires().shapes()) {
         if (wire.free || wire.hidden) continue;
-        const WirePath path = scene.path(wire);
-        const NodeShape* from = scene.drawn(wire.edge.from.node);
-        const NodeShape* to = scene.drawn(wire.edge.to.node);
-        for (const NodeShape& card : scene.nodes()) {
+        const WirePath path = scene.wires().path(wire);
+        const NodeShape* from = scene.nodes().drawn(wire.edge.from.node);
+        const NodeShape* to = scene.nodes().drawn(wire.edge.to.node);
+        for (const NodeShape& card : scene.nodes().shapes()) {
             if (!card.placed || card.kind == NodeShape::Kind::row || &card == from || &card == to) continue;
             for (int i = 0; i <= 2000; ++i) {
                 if (!card.rect.adjusted(1, 1, -1, -1).contains(path.at(i / 2000.0))) continue;
@@ -53,7 +53,7 @@ struct Blocked {
 };
 
 QString pathText(const WindowHand& hand, const Edge& wire) {
-    const WirePath path = hand.canvas.scene().path(*hand.canvas.scene().wire(wire));
+    const WirePath path = hand.canvas.scene().wires().path(*hand.canvas.scene().wires().find(wire));
     QString out;
     for (int i = 0; i <= 20; ++i) {
         const QPointF at = path.at(i / 20.0);
@@ -77,8 +77,8 @@ private Q_SLOTS:
         const Blocked g;
         WindowHand hand(g.graph);
         QCOMPARE(wiresBehindCards(hand.canvas.scene(), hand.graph()), QStringList());
-        const WireShape& wire = *hand.canvas.scene().wire(g.wire());
-        QVERIFY(wire.bounds.contains(hand.canvas.scene().path(wire).bounds()));
+        const WireShape& wire = *hand.canvas.scene().wires().find(g.wire());
+        QVERIFY(wire.bounds.contains(hand.canvas.scene().wires().path(wire).bounds()));
     }
 
     /// The pointer finds the wire where it is drawn, and the card where the straight wire would be.
@@ -97,8 +97,8 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         const QString before = pathText(hand, g.wire());
         const QPoint from = hand.middle(g.below);
-        const QPoint to =
-            hand.pixel({hand.shape(g.below).rect.center().x(), hand.canvas.scene().wire(g.wire())->end.y()});
+        const QPoint to = hand.pixel(
+            {hand.shape(g.below).rect.center().x(), hand.canvas.scene().wires().find(g.wire())->end.y()});
         hand.press(from);
         for (int step = 1; step <= 4; ++step) hand.moveTo(from + (to - from) * step / 4);
         QCOMPARE(pathText(hand, g.wire()), before);
@@ -120,7 +120,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         hand.click(hand.middle(g.first));
         hand.key(Qt::Key_Delete);
-        const WireShape& wire = *hand.canvas.scene().wire(g.wire());
+        const WireShape& wire = *hand.canvas.scene().wires().find(g.wire());
         QCOMPARE(wire.bounds.height(), std::abs(wire.end.y() - wire.start.y()));
     }
 
@@ -170,7 +170,8 @@ private Q_SLOTS:
             Scene anew;
             anew.rebuild(source());
             for (const Edge& edge : document.graph().edges())
-                QCOMPARE(scene.path(*scene.wire(edge)).bounds(), anew.path(*anew.wire(edge)).bounds());
+                QCOMPARE(scene.wires().path(*scene.wires().find(edge)).bounds(),
+                         anew.wires().path(*anew.wires().find(edge)).bounds());
         }
     }
 };

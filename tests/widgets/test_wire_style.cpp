@@ -71,14 +71,14 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
         const Ranks g;
         WindowHand hand(g.graph);
-        hand.canvas.zoom100();
+        hand.canvas.navigator().zoom100();
         const QColor colors[] = {theme.floatWire, theme.integerWire, theme.boolWire, theme.floatWire};
-        hand.canvas.centerOn({420, 260});
+        hand.canvas.navigator().centerOn({420, 260});
         const QImage image = hand.canvas.grab().toImage();
         for (std::size_t i = 0; i < 4; ++i) {
-            const WireShape& wire = *hand.canvas.scene().wire({{g.sources[i], 0}, {g.readers[i], 0}});
+            const WireShape& wire = *hand.canvas.scene().wires().find({{g.sources[i], 0}, {g.readers[i], 0}});
             QCOMPARE(int(wire.rank), int(i));
-            const QPointF end = hand.canvas.toPixel(wire.end);
+            const QPointF end = hand.canvas.view().toPixel(wire.end);
             const QColor ground = image.pixelColor((end + QPointF(-60, -9)).toPoint());
             // Beside the wire there are only its rank marks.
             QCOMPARE(piecesAlong(image, end + QPointF(-34, -3), end + QPointF(-9, -3), colors[i], ground),

@@ -28,18 +28,18 @@ struct WindowHand {
     explicit WindowHand(Graph graph)
         : window(makeWindow()), canvas(window->canvas()), document(window->document()) {
         document.setGraph(std::move(graph), {}, QString());
-        canvas.setMinimapVisible(false);
+        canvas.minimap().setWanted(false);
         window->activateWindow();
         [[maybe_unused]] const bool active = QTest::qWaitForWindowActive(window.get());
         canvas.setFocus();
-        canvas.zoomToFit();
+        canvas.navigator().zoomToFit();
     }
 
     const Graph& graph() const { return document.graph(); }
-    const NodeShape& shape(NodeId id) const { return *canvas.scene().node(id); }
+    const NodeShape& shape(NodeId id) const { return *canvas.scene().nodes().find(id); }
     const Node& node(NodeId id) const { return *graph().find(id); }
     const Node* node(const char* name) const { return graph().findByName(name); }
-    QPoint pixel(QPointF at) const { return canvas.toPixel(at).toPoint(); }
+    QPoint pixel(QPointF at) const { return canvas.view().toPixel(at).toPoint(); }
     QPoint middle(NodeId id) const { return pixel(shape(id).rect.center()); }
     QPoint input(NodeId id, int port) const { return pixel(portPosition(shape(id), PortSide::input, port)); }
     QPoint output(NodeId id, int port = 0) const {
@@ -47,7 +47,7 @@ struct WindowHand {
     }
     /// A point on a wire, t in [0, 1].
     QPoint onWire(const Edge& edge, double t = 0.5) const {
-        return pixel(canvas.scene().path(*canvas.scene().wire(edge)).at(t));
+        return pixel(canvas.scene().wires().path(*canvas.scene().wires().find(edge)).at(t));
     }
 
     void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) {

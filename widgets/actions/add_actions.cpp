@@ -4,6 +4,7 @@
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/graph_edits.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/palette/op_usage.h"
@@ -24,7 +25,8 @@ AddActions::AddActions(Document& document, CanvasWidget& canvas, GraphEditor& ed
 }
 
 void AddActions::fillOp(QMenu& menu) {
-    m_addOp = addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")), [this] { m_canvas.requestOp(); });
+    m_addOp = addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")),
+                        [this] { m_canvas.commands().requestOp(); });
     m_addOp->setToolTip(tr("Searches for an op and puts it under the pointer. On the canvas, Shift+A and a "
                            "double click do the same."));
 }
@@ -49,14 +51,14 @@ void AddActions::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
         Delta delta = make(&added);
         openLanesOf(m_document.graph(), delta);
         m_editor.edit(std::move(delta), added);
-        if (!added.empty()) m_canvas.reveal(added.front());
+        if (!added.empty()) m_canvas.navigator().reveal(added.front());
     });
 }
 
 void AddActions::addOpAt(const QString& op, LaneId lane, Position position,
                          const std::optional<Splice>& splice) {
     if (!hasLaneFor(op, lane)) return;
-    const NewOp what{op, lane, position, m_canvas.frameAt(lane, position)};
+    const NewOp what{op, lane, position, frameAt(m_canvas.scene(), lane, position)};
     add([&](std::vector<NodeId>* added) {
         return splice ? addOpInto(m_document.graph(), what, *splice, added)
                       : twb::addOp(m_document.graph(), what, added);
@@ -64,7 +66,8 @@ void AddActions::addOpAt(const QString& op, LaneId lane, Position position,
 }
 
 void AddActions::addOpInView(const QString& op) {
-    const CanvasWidget::NewPlace place = m_canvas.placeFor(op, m_canvas.rect().center());
+    const EntryPlace place =
+        placeFor(op, m_canvas.view().toScene(m_canvas.rect().center()), m_document, m_canvas.scene());
     addOpAt(op, place.lane, place.position);
     m_canvas.setFocus();
 }
@@ -101,23 +104,23 @@ void AddActions::searchOp(QPoint at, std::optional<LooseWire> wire) {
 
 void AddActions::addFound(const QString& op) {
     rememberOp(op);
-    using Grip = CanvasWidget::Grip;
     const auto [at, wire] = m_wanted;
     // The card starts where the wire was released.
     const Grip grip = !wire ? Grip::middle : wire->heldBy == PortSide::output ? Grip::left : Grip::right;
-    const CanvasWidget::NewPlace place = m_canvas.placeFor(op, at, grip, wire);
+    const EntryPlace place =
+        placeFor(op, m_canvas.view().toScene(at), m_document, m_canvas.scene(), grip, wire);
     if (!hasLaneFor(op, place.lane)) return;
     if (!wire) return addOpAt(op, place.lane, place.position);
-    const NewOp what{op, place.lane, place.position, m_canvas.frameAt(place.lane, place.position)};
+    const NewOp what{op, place.lane, place.position, frameAt(m_canvas.scene(), place.lane, place.position)};
     add([&, held = *wire](std::vector<NodeId>* added) {
         return addOpTo(m_document.graph(), what, m_document.analysis(), held, added);
     });
 }
 
 void AddActions::addNoteInView() {
-    const LaneId lane = m_canvas.laneAt(m_canvas.rect().center());
+    const LaneId lane = laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center()));
     if (lane == LaneId::none) return;
-    if (m_canvas.inside() != FrameId::none) {
+    if (m_canvas.navigator().inside() != FrameId::none) {
         m_editor.say(tr("A module cannot contain notes. Leave the module to add one."), Severity::warning);
         return;
     }
@@ -125,8 +128,9 @@ void AddActions::addNoteInView() {
     const QString text =
         QInputDialog::getMultiLineText(&m_window, tr("Add note"), tr("Text of the note"), {}, &ok);
     if (!ok || text.trimmed().isEmpty()) return;
-    m_editor.edit(twb::addNote(m_document.graph(), lane, m_canvas.positionAt(m_canvas.rect().center()),
-                               text.trimmed()));
+    m_editor.edit(twb::addNote(
+        m_document.graph(), lane,
+        positionAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center())), text.trimmed()));
 }
 
 void AddActions::editNote(NoteId id) {

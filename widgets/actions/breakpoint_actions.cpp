@@ -96,7 +96,7 @@ std::optional<Breakpoint> BreakpointActions::conditionFor(const std::vector<Node
 void BreakpointActions::serve(BreakpointsPanel& panel) {
     connect(&panel, &BreakpointsPanel::nodeChosen, this, [this](NodeId id) {
         m_document.select({{id}, {}, std::nullopt});
-        m_canvas.reveal(id);
+        m_canvas.navigator().reveal(id);
     });
     connect(&panel, &BreakpointsPanel::changeWanted, this, [this](const NodeBreakpoint& one) {
         if (!one.breakpoint.looks() || one.breakpoint.kind == Breakpoint::Kind::nanOrInf) return;

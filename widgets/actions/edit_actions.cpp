@@ -4,6 +4,7 @@
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/graph_edits.h"
 #include "widgets/module_edits.h"
 #include "widgets/select_more.h"
@@ -31,7 +32,7 @@ void EditActions::fill(QMenu& menu) {
         return [this, make] {
             std::vector<NodeId> added;
             Delta delta = make(m_document.graph(), m_document.selection(), &added);
-            putIn(m_canvas.inside(), delta);
+            putIn(m_canvas.navigator().inside(), delta);
             m_editor.edit(std::move(delta), added);
         };
     };
@@ -50,8 +51,8 @@ void EditActions::fill(QMenu& menu) {
         m_editor.edit(twb::removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
     });
     menu.addSeparator();
-    m_selectAll =
-        addAction(menu, tr("Select &all"), QKeySequence::SelectAll, [this] { m_canvas.selectAll(); });
+    m_selectAll = addAction(menu, tr("Select &all"), QKeySequence::SelectAll,
+                            [this] { m_canvas.commands().selectAll(); });
     fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
     m_align = menu.addMenu(tr("Ali&gn"));
     fillAlignMenu(*m_align);
@@ -85,7 +86,7 @@ std::vector<AlignedCard> EditActions::selectedCards() const {
     for (const NodeId id : m_document.selection().nodes) nodes.insert(cardOf(m_document.graph(), id));
     std::vector<AlignedCard> cards;
     for (const NodeId id : nodes)
-        if (const NodeShape* shape = m_canvas.scene().node(id))
+        if (const NodeShape* shape = m_canvas.scene().nodes().find(id))
             cards.push_back({id, shape->rect.width(), shape->rect.height()});
     return cards;
 }
@@ -131,9 +132,10 @@ void EditActions::copySelection() {
 void EditActions::pasteClipboard() {
     m_editor.attempt(tr("The clipboard holds no nodes"), [this] {
         std::vector<NodeId> added;
-        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(),
-                                m_canvas.laneAt(m_canvas.rect().center()), &added);
-        putIn(m_canvas.inside(), delta);
+        Delta delta =
+            pasteText(m_document.graph(), QApplication::clipboard()->text(),
+                      laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center())), &added);
+        putIn(m_canvas.navigator().inside(), delta);
         openLanesOf(m_document.graph(), delta);
         m_editor.edit(std::move(delta), added);
     });

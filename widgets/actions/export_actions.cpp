@@ -95,7 +95,7 @@ void ExportActions::exportImage() {
 void ExportActions::print() {
     QPrinter printer(QPrinter::HighResolution);
     printer.setDocName(m_document.title());
-    const QSizeF size = m_canvas.pictureSize();
+    const QSizeF size = m_canvas.picture().size();
     printer.setPageOrientation(size.width() > size.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
     QPrintDialog dialog(&printer, &m_window);
     dialog.setWindowTitle(tr("Print the canvas"));

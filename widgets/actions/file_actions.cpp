@@ -120,7 +120,7 @@ void FileActions::showFile(OpenedFile file) {
                           std::move(file.folder));
     else
         m_document.setGraph(std::move(file.graph), file.path, info.absolutePath());
-    m_canvas.zoomToFit();
+    m_canvas.navigator().zoomToFit();
     m_log.add(Severity::note, tr("Opened %1").arg(QDir::toNativeSeparators(file.path)));
     for (const QString& remark : file.remarks) m_log.add(Severity::warning, remark);
 }
@@ -159,7 +159,7 @@ void FileActions::openExample(const QString& path) {
     m_editor.attempt(tr("Cannot open the example"), [&] {
         const QFileInfo file(path);
         m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
-        m_canvas.zoomToFit();
+        m_canvas.navigator().zoomToFit();
         offerNextLesson(path);
     });
 }

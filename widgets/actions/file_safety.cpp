@@ -91,7 +91,7 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
         const bool restored =
             m_editor.attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
         if (!restored) continue;
-        m_canvas.zoomToFit();
+        m_canvas.navigator().zoomToFit();
         m_log.add(Severity::note, tr("Restored the unsaved changes to %1").arg(work.title));
         return true;
     }
@@ -120,9 +120,9 @@ void FileSafety::fileRemoved() {
 void FileSafety::reload() {
     if (!m_files.mayEndRun()) return fileChanged(); // the question stays open
     m_editor.attempt(tr("The file cannot be read"), [this] {
-        const CanvasWidget::Spot spot = m_canvas.spot();
+        const CanvasNavigator::Spot spot = m_canvas.navigator().spot();
         m_document.open(m_document.path());
-        m_canvas.show(spot);
+        m_canvas.navigator().show(spot);
         m_log.add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
     });
 }

@@ -3,6 +3,7 @@
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/graph_edits.h"
 #include "widgets/run_bar.h"
 #include "widgets/text.h"
@@ -49,7 +50,7 @@ LaneId LaneActions::laneAtHand() const {
     const Selection& selection = m_document.selection();
     if (!selection.nodes.empty()) return m_document.graph().find(*selection.nodes.begin())->lane;
     if (!selection.notes.empty()) return m_document.graph().find(*selection.notes.begin())->lane;
-    return m_canvas.laneAt(m_canvas.rect().center());
+    return laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center()));
 }
 
 /// The context menu of a lane's header.

@@ -57,7 +57,7 @@ ModuleActions::ModuleActions(Document& document, CanvasWidget& canvas, GraphEdit
     : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
 
 FrameId ModuleActions::atHand() const {
-    return moduleOf(m_document.graph(), m_document.selection(), m_canvas.inside());
+    return moduleOf(m_document.graph(), m_document.selection(), m_canvas.navigator().inside());
 }
 
 void ModuleActions::fill(QMenu& menu) {
@@ -78,10 +78,10 @@ void ModuleActions::fill(QMenu& menu) {
     m_needModule.push_back(colors->menuAction());
     connect(colors, &QMenu::aboutToShow, this, [this, colors] { fillColors(*colors); });
     fillColors(*colors);
-    m_open = add(tr("Open &inside"), tr("Ctrl+Return"), [this] { m_canvas.enter(atHand()); });
+    m_open = add(tr("Open &inside"), tr("Ctrl+Return"), [this] { m_canvas.navigator().enter(atHand()); });
     m_open->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
     m_leave = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
-                        [this] { m_canvas.leave(); });
+                        [this] { m_canvas.navigator().leave(); });
     m_collapse = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] {
         const Frame* module = m_document.graph().find(atHand());
         if (module) m_editor.edit(collapseModule(m_document.graph(), module->id, !module->collapsed));
@@ -99,7 +99,7 @@ void ModuleActions::fill(QMenu& menu) {
     add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
         keep();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
-    connect(&m_canvas, &CanvasWidget::insideChanged, this, &ModuleActions::refresh);
+    connect(&m_canvas.navigator(), &CanvasNavigator::insideChanged, this, &ModuleActions::refresh);
     connect(&m_document, &Document::changed, this, &ModuleActions::refresh);
     for (const auto signal : {&Document::reset, &Document::selectionChanged})
         connect(&m_document, signal, this, &ModuleActions::refresh);
@@ -159,7 +159,7 @@ void ModuleActions::refresh() {
     const Frame* module = m_document.graph().find(atHand());
     for (QAction* action : m_needModule) action->setEnabled(module != nullptr);
     m_collapse->setText(module && module->collapsed ? tr("E&xpand module") : tr("C&ollapse module"));
-    m_leave->setEnabled(m_canvas.inside() != FrameId::none);
+    m_leave->setEnabled(m_canvas.navigator().inside() != FrameId::none);
 }
 
 } // namespace twb

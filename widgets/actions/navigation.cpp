@@ -37,7 +37,7 @@ void Navigation::goTo(NodeId id) {
     Selection selection;
     selection.nodes = {id};
     m_document.select(std::move(selection));
-    m_canvas.reveal(id);
+    m_canvas.navigator().reveal(id);
 }
 
 std::vector<QuickFind::Item> Navigation::findable(QuickFind::Scope scope) {
@@ -85,7 +85,8 @@ void Navigation::fill(QMenu& menu) {
     addAction(menu, tr("To the pre&vious pane"), QKeySequence(tr("Shift+F6")), [this] { stepPane(-1); });
     menu.addSeparator();
     const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
-        QAction* action = addAction(menu, text, QKeySequence(key), [this, way] { m_canvas.walk(way); });
+        QAction* action =
+            addAction(menu, text, QKeySequence(key), [this, way] { m_canvas.commands().walk(way); });
         keepOnCanvas(*action, m_canvas);
         action->setToolTip(
             tr("Selects this neighbour on the canvas. With Ctrl, an arrow key moves the selected nodes."));
@@ -105,14 +106,14 @@ void Navigation::fillBookmarks(QMenu& menu) {
         addAction(marked, tr("To bookmark &%1").arg(i + 1),
                   QKeySequence(QStringLiteral("Ctrl+B, %1").arg(i + 1)), [this, i] {
                       if (const auto& spot = m_bookmarks[std::size_t(i)])
-                          m_canvas.show(*spot);
+                          m_canvas.navigator().show(*spot);
                       else
                           m_editor.say(
                               tr("No bookmark %1 yet. Press Ctrl+Shift+B, then %1, to set it.").arg(i + 1));
                   });
         addAction(mark, tr("Set bookmark &%1").arg(i + 1),
                   QKeySequence(QStringLiteral("Ctrl+Shift+B, %1").arg(i + 1)), [this, i] {
-                      m_bookmarks[std::size_t(i)] = m_canvas.spot();
+                      m_bookmarks[std::size_t(i)] = m_canvas.navigator().spot();
                       m_editor.say(
                           tr("Bookmark %1 set. Press Ctrl+B, then %1, to return to this view.").arg(i + 1));
                   });

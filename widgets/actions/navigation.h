@@ -39,7 +39,7 @@ private:
     GraphEditor& m_editor;
     std::vector<QWidget*> m_panes;
     QWidget& m_window;
-    std::array<std::optional<CanvasWidget::Spot>, 9> m_bookmarks;
+    std::array<std::optional<CanvasNavigator::Spot>, 9> m_bookmarks;
 };
 
 } // namespace twb

@@ -23,7 +23,7 @@ void NodeActions::fillWireActions(QMenu& menu) {
         });
     });
     m_addDot = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(tr(".")), [this] {
-        if (!m_canvas.addDot()) m_editor.say(tr("Select a wire or a dot, or point at a wire."));
+        if (!m_canvas.commands().addDot()) m_editor.say(tr("Select a wire or a dot, or point at a wire."));
     });
     m_addDot->setToolTip(
         tr("The wire runs through its dots. Double-click a wire, or drag it with Shift, to add one."));

@@ -18,12 +18,14 @@ namespace twb {
 ViewActions::ViewActions(CanvasWidget& canvas) : m_canvas(canvas) {}
 
 void ViewActions::fillZoom(QMenu& menu) {
-    addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas.zoomIn(); });
-    addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas.zoomOut(); });
-    m_fit = addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")), [this] { m_canvas.zoomToFit(); });
-    addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")), [this] { m_canvas.zoom100(); });
+    addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas.navigator().zoomIn(); });
+    addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas.navigator().zoomOut(); });
+    m_fit = addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")),
+                      [this] { m_canvas.navigator().zoomToFit(); });
+    addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")),
+              [this] { m_canvas.navigator().zoom100(); });
     addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
-              [this] { m_canvas.zoomToSelection(); });
+              [this] { m_canvas.navigator().zoomToSelection(); });
 }
 
 void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom) {
@@ -39,7 +41,7 @@ void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, 
     QAction* minimap = addAction(menu, tr("&Minimap"), QKeySequence(tr("Ctrl+M")), [] {});
     minimap->setCheckable(true);
     minimap->setChecked(true);
-    QObject::connect(minimap, &QAction::toggled, &m_canvas, &CanvasWidget::setMinimapVisible);
+    QObject::connect(minimap, &QAction::toggled, &m_canvas.minimap(), &Minimap::setWanted);
     auto* const legend = new Legend(&m_canvas);
     m_legend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
     m_legend->setCheckable(true);

@@ -30,7 +30,7 @@ Breadcrumb::Breadcrumb(const Document& document, CanvasWidget& canvas, QWidget* 
     layout->addStretch(1);
     auto* hint = makeLabel(tr("Press Esc to leave the module"), TextRole::small, QStringLiteral("secondary"));
     layout->addWidget(hint);
-    connect(&canvas, &CanvasWidget::insideChanged, this, &Breadcrumb::refresh);
+    connect(&canvas.navigator(), &CanvasNavigator::insideChanged, this, &Breadcrumb::refresh);
     connect(&document, &Document::changed, this, &Breadcrumb::refresh); // names may change
     connect(&document, &Document::pathChanged, this, &Breadcrumb::refresh);
     refresh();
@@ -39,8 +39,8 @@ Breadcrumb::Breadcrumb(const Document& document, CanvasWidget& canvas, QWidget* 
 void Breadcrumb::refresh() {
     const Graph& graph = m_document.graph();
     std::vector<FrameId> way;
-    for (const Frame* at = graph.find(m_canvas.inside()); at && way.size() <= graph.frames().size();
-         at = graph.find(at->parent))
+    for (const Frame* at = graph.find(m_canvas.navigator().inside());
+         at && way.size() <= graph.frames().size(); at = graph.find(at->parent))
         way.push_back(at->id);
     if (!way.empty()) way.push_back(FrameId::none);
     std::reverse(way.begin(), way.end());
@@ -51,7 +51,7 @@ void Breadcrumb::refresh() {
         delete item;
     }
     for (const FrameId id : way) {
-        const bool isHere = id == m_canvas.inside();
+        const bool isHere = id == m_canvas.navigator().inside();
         const QString name = id == FrameId::none ? m_document.title() : toQt(graph.find(id)->title);
         if (m_way->count() > 0)
             m_way->addWidget(
@@ -69,7 +69,7 @@ void Breadcrumb::refresh() {
         setStyleProperty(button, "role", QStringLiteral("link"));
         button->setAccessibleName(tr("Back to %1").arg(name));
         connect(button, &QPushButton::clicked, this, [this, id] {
-            m_canvas.enter(id);
+            m_canvas.navigator().enter(id);
             m_canvas.setFocus();
         });
         m_way->addWidget(button);

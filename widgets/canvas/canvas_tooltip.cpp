@@ -1,14 +1,27 @@
+#include "widgets/canvas/canvas_tooltip.h"
+
+#include "graph/source_line.h"
 #include "placement/journey.h"
 #include "profile/profiles.h"
 #include "profile/report.h"
-#include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/caption.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/document.h"
 #include "widgets/price.h"
+#include "widgets/theme.h"
+
+#include <QCoreApplication>
+#include <QStringList>
 
 #include <algorithm>
 
 namespace twb {
 namespace {
+
+/// For translators.
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(Canvas)
+};
 
 QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
 
@@ -43,12 +56,12 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
         const Residence& place = journey[i];
         const QString maker = nameOf(place.tensor.node);
         const QString device = escaped(place.device.toString());
-        const QString came = i == 0             ? CanvasWidget::tr("created on %1 by %2").arg(device, maker)
-                             : place.isImplicit ? CanvasWidget::tr("copied to %1 by the policy").arg(device)
-                                                : CanvasWidget::tr("copied to %1 by %2").arg(device, maker);
+        const QString came = i == 0             ? Words::tr("created on %1 by %2").arg(device, maker)
+                             : place.isImplicit ? Words::tr("copied to %1 by the policy").arg(device)
+                                                : Words::tr("copied to %1 by %2").arg(device, maker);
         const QString gone = place.dies() == NodeId::none
-                                 ? CanvasWidget::tr("no consumer")
-                                 : CanvasWidget::tr("last read by %1").arg(nameOf(place.dies()));
+                                 ? Words::tr("no consumer")
+                                 : Words::tr("last read by %1").arg(nameOf(place.dies()));
         text += QStringLiteral("<br>%1 %2, %3")
                     .arg(i == 0 ? QStringLiteral("●") : QStringLiteral("→"), came, gone);
     }
@@ -57,20 +70,19 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
 
 } // namespace
 
-QString CanvasWidget::laneTooltip(Device device) const {
-    const Backend* backend = m_document.devices().find(device);
+QString laneTooltip(Device device, const DeviceMap& devices) {
+    const Backend* backend = devices.find(device);
     if (!backend) return {};
     QStringList lines;
-    if (const std::string remark = m_document.devices().remark(device); !remark.empty())
-        lines << escaped(remark);
-    lines << (backend->info().simulated ? tr("Modelled times: %1.") : tr("Predictions: %1."))
+    if (const std::string remark = devices.remark(device); !remark.empty()) lines << escaped(remark);
+    lines << (backend->info().simulated ? Words::tr("Modelled times: %1.") : Words::tr("Predictions: %1."))
                  .arg(escaped(sourceText(backend->profile())));
     return lines.join(QStringLiteral("<br>"));
 }
 
-QString CanvasWidget::tooltipFor(const Hit& hit) const {
-    const Graph& graph = m_document.graph();
-    const Analysis& analysis = m_document.analysis();
+QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene, const RunState* run) {
+    const Graph& graph = document.graph();
+    const Analysis& analysis = document.analysis();
     QString text;
     if (hit.kind == Hit::Kind::wire || hit.kind == Hit::Kind::dot) {
         const Node* from = graph.find(hit.wire.from.node);
@@ -78,13 +90,12 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         if (!from || !to) return {};
         text = QStringLiteral("<b>%1 → %2</b><br>%3")
                    .arg(escaped(from->name), escaped(to->name), typeText(analysis.typeOf(hit.wire.from)));
-        if (m_run) {
-            const auto run = m_run->edges.find(hit.wire);
-            if (run != m_run->edges.end()) text += QStringLiteral("<br>") + priceText(run->second);
-        }
+        if (run)
+            if (const auto known = run->edges.find(hit.wire); known != run->edges.end())
+                text += QStringLiteral("<br>") + priceText(known->second);
         if (hit.kind == Hit::Kind::dot)
             return text + QStringLiteral("<br>") +
-                   tr("Drag this dot to reroute the wire. Press Del to remove it.");
+                   Words::tr("Drag this dot to reroute the wire. Press Del to remove it.");
         text += journeyText(graph, analysis, hit.wire.from);
         for (const Diagnostic& d : analysis.diagnostics) {
             if (d.edge == hit.wire) text += diagnosticText(d);
@@ -92,7 +103,7 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         return text;
     }
     if (hit.kind == Hit::Kind::stub) {
-        const StubShape& stub = m_scene.stubs()[std::size_t(hit.stub)];
+        const StubShape& stub = scene.stubs()[hit.stub];
         QStringList names;
         for (const NodeId id : stub.nodes) names << escaped(graph.find(id)->name);
         constexpr qsizetype kMost = 8;
@@ -100,16 +111,18 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
         const QString device = escaped(stub.device.toString());
         const bool isOnLane = stub.kind == StubShape::Kind::onLane;
         const QString where =
-            !isOnLane         ? tr("outside this module, on %1").arg(device)
-            : stub.wires == 1 ? tr("1 wire ends here, on the collapsed lane %1").arg(device)
-                              : tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
+            !isOnLane ? Words::tr("outside this module, on %1").arg(device)
+            : stub.wires == 1
+                ? Words::tr("1 wire ends here, on the collapsed lane %1").arg(device)
+                : Words::tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
         return QStringLiteral("<b>%1</b><br>%2<br>%3")
             .arg(names.join(QStringLiteral(", ")), where,
-                 isOnLane ? tr("Double-click to open the lane.") : tr("Double-click to go there."));
+                 isOnLane ? Words::tr("Double-click to open the lane.")
+                          : Words::tr("Double-click to go there."));
     }
     if (hit.node == NodeId::none) return {};
     const Node* node = graph.find(hit.node);
-    const NodeShape* shape = m_scene.node(hit.node);
+    const NodeShape* shape = scene.nodes().find(hit.node);
     if (!node || !shape) return {};
     const NodeFacts* facts = analysis.find(hit.node);
     const Op* op = facts ? facts->op : nullptr;
@@ -117,28 +130,28 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
     if (hit.kind == Hit::Kind::input) {
         text = QStringLiteral("<b>%1</b> of %2")
                    .arg(op && !op->inputs.empty() ? escaped(op->inputAt(hit.port.port).name)
-                                                  : tr("input %1").arg(index),
+                                                  : Words::tr("input %1").arg(index),
                         escaped(node->name));
         const auto from = graph.sourceOf(hit.port);
         const bool isOptional = op && !op->inputs.empty() && op->inputAt(hit.port.port).optional;
         text += QStringLiteral("<br>") + (from         ? typeText(analysis.typeOf(*from))
-                                          : isOptional ? tr("optional, not connected")
-                                                       : tr("not connected"));
+                                          : isOptional ? Words::tr("optional, not connected")
+                                                       : Words::tr("not connected"));
         return text;
     }
     if (hit.kind == Hit::Kind::output) {
         const bool isNamed = op && index < op->outputs.size();
         return QStringLiteral("<b>%1</b> of %2<br>%3")
-            .arg(isNamed ? escaped(op->outputs[index].name) : tr("output %1").arg(index), escaped(node->name),
-                 typeText(analysis.typeOf(hit.port)));
+            .arg(isNamed ? escaped(op->outputs[index].name) : Words::tr("output %1").arg(index),
+                 escaped(node->name), typeText(analysis.typeOf(hit.port)));
     }
-    if (const ModuleShape* module = m_scene.moduleOf(*shape); module && hit.kind == Hit::Kind::node) {
+    if (const ModuleShape* module = scene.modules().of(*shape); module && hit.kind == Hit::Kind::node) {
         text = QStringLiteral("<b>%1</b> · %2<br>%3")
                    .arg(module->title.toHtmlEscaped(), moduleWords(*module, analysis).caption,
-                        tr("Double-click to open the module."));
-        if (const NodeCard* card = m_scene.card(shape->module); card && card->moduleRun.ns > 0)
+                        Words::tr("Double-click to open the module."));
+        if (const NodeCard* card = scene.texts().find(shape->module); card && card->moduleRun.ns > 0)
             text += QStringLiteral("<br>") +
-                    tr("%1, total of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
+                    Words::tr("%1, total of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
         for (const Diagnostic& d : analysis.diagnostics)
             if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
                 text += diagnosticText(d);
@@ -148,14 +161,16 @@ QString CanvasWidget::tooltipFor(const Hit& hit) const {
                .arg(escaped(node->name), escaped(node->op), escaped(shape->device.toString()));
     if (op && !op->doc.empty()) text += QStringLiteral("<br>") + escaped(op->doc);
     if (facts && !facts->outputs.empty()) text += QStringLiteral("<br>") + typeText(facts->outputs.front());
-    if (m_run) {
-        const auto run = m_run->nodes.find(hit.node);
-        if (run != m_run->nodes.end() && run->second.ns > 0)
-            text += QStringLiteral("<br>") + escaped(formatMs(run->second.ns)) +
-                    (run->second.modelled ? tr(" (modelled)") : tr(" (measured)")) +
-                    (run->second.once ? tr(", once before the iterations") : QString());
-        if (run != m_run->nodes.end() && !run->second.error.isEmpty())
-            text += QStringLiteral("<br>") + run->second.error.toHtmlEscaped();
+    if (node->source)
+        text += QStringLiteral("<br>") + Words::tr("from %1").arg(escaped(toString(*node->source)));
+    if (run) {
+        const auto known = run->nodes.find(hit.node);
+        if (known != run->nodes.end() && known->second.ns > 0)
+            text += QStringLiteral("<br>") + escaped(formatMs(known->second.ns)) +
+                    (known->second.modelled ? Words::tr(" (modelled)") : Words::tr(" (measured)")) +
+                    (known->second.once ? Words::tr(", once before the iterations") : QString());
+        if (known != run->nodes.end() && !known->second.error.isEmpty())
+            text += QStringLiteral("<br>") + known->second.error.toHtmlEscaped();
     }
     for (const Diagnostic& d : analysis.diagnostics) {
         if (d.node == hit.node) text += diagnosticText(d);

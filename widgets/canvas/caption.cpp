@@ -3,7 +3,8 @@
 #include "graph/folding.h"
 #include "graph/module_names.h"
 #include "profile/report.h"
-#include "widgets/canvas/scene.h"
+#include "widgets/canvas/scene_shapes.h"
+#include "widgets/text.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -13,10 +14,6 @@
 
 namespace twb {
 namespace {
-
-QString toQt(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 QString fileName(const std::string& path) {
     const auto slash = path.find_last_of('/');

@@ -18,7 +18,7 @@ constexpr int kPixelsPerInch = 96; ///< of a canvas unit at 100 %
 constexpr double kPointsPerInch = 72;
 
 bool writeSvg(CanvasWidget& canvas, QIODevice& file) {
-    const QRectF page(QPointF(), canvas.pictureSize());
+    const QRectF page(QPointF(), canvas.picture().size());
     QSvgGenerator svg;
     svg.setOutputDevice(&file);
     svg.setResolution(kPixelsPerInch);
@@ -27,13 +27,13 @@ bool writeSvg(CanvasWidget& canvas, QIODevice& file) {
     svg.setTitle(canvas.accessibleName());
     QPainter painter;
     if (!painter.begin(&svg)) return false;
-    canvas.renderTo(painter, page);
+    canvas.picture().paint(painter, page);
     return painter.end();
 }
 
 /// One page with the size of the picture.
 bool writePdf(CanvasWidget& canvas, QIODevice& file) {
-    const QSizeF size = canvas.pictureSize();
+    const QSizeF size = canvas.picture().size();
     QPdfWriter pdf(&file);
     pdf.setResolution(kPixelsPerInch);
     pdf.setPageSize(
@@ -41,7 +41,7 @@ bool writePdf(CanvasWidget& canvas, QIODevice& file) {
     pdf.setPageMargins({});
     QPainter painter;
     if (!painter.begin(&pdf)) return false;
-    canvas.renderTo(painter, QRectF(QPointF(), size));
+    canvas.picture().paint(painter, QRectF(QPointF(), size));
     return painter.end();
 }
 
@@ -53,7 +53,7 @@ bool exportPicture(CanvasWidget& canvas, const QString& path) {
     if (!file.open(QIODevice::WriteOnly)) return false;
     bool isWritten = false;
     if (ending == QLatin1String("png"))
-        isWritten = canvas.renderImage(kPngScale).save(&file, "PNG");
+        isWritten = canvas.picture().image(kPngScale).save(&file, "PNG");
     else if (ending == QLatin1String("svg"))
         isWritten = writeSvg(canvas, file);
     else if (ending == QLatin1String("pdf"))
@@ -64,7 +64,7 @@ bool exportPicture(CanvasWidget& canvas, const QString& path) {
 bool printPicture(CanvasWidget& canvas, QPrinter& printer) {
     QPainter painter;
     if (!painter.begin(&printer)) return false;
-    canvas.renderTo(painter, QRectF(QPointF(), printer.pageRect(QPrinter::DevicePixel).size()));
+    canvas.picture().paint(painter, QRectF(QPointF(), printer.pageRect(QPrinter::DevicePixel).size()));
     return painter.end();
 }
 

@@ -37,7 +37,7 @@ Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, H
     Heat heat;
     heat.by = by;
     if (by == HeatBy::none) return heat;
-    const std::vector<NodeShape>& shapes = scene.nodes();
+    const std::vector<NodeShape>& shapes = scene.nodes().shapes();
     std::vector<double> sums(shapes.size(), 0.0);
     for (std::uint32_t slot = 0; slot < shapes.size(); ++slot) {
         const NodeShape& shape = shapes[slot];

@@ -20,10 +20,10 @@ using Mark = JourneyShape::Mark;
 /// The position of a copy; nothing if it is hidden in a collapsed module.
 std::optional<QPointF> placeOfCopy(const Scene& scene, const Residence& copy) {
     if (!copy.isImplicit) {
-        const NodeShape* shape = scene.drawn(copy.tensor.node);
+        const NodeShape* shape = scene.nodes().drawn(copy.tensor.node);
         return shape ? std::optional(QPointF(shape->rect.center().x(), shape->rect.top())) : std::nullopt;
     }
-    for (const GhostShape& ghost : scene.ghosts())
+    for (const GhostShape& ghost : scene.ghosts().shapes())
         if (ghost.from == copy.tensor && ghost.target == copy.device)
             return QPointF(ghost.rect.center().x(), ghost.rect.top());
     return std::nullopt;
@@ -49,17 +49,18 @@ JourneyShape journeyShape(const Scene& scene, const Graph& graph, const Analysis
         for (const Edge& edge : graph.outgoing(place.tensor.node))
             if (edge.from == place.tensor) out.wires.insert(edge);
         if (i == 0) {
-            if (scene.drawn(place.tensor.node))
-                out.marks.push_back({Mark::Kind::created, scene.portAt(place.tensor, PortSide::output),
-                                     place.device, Words::tr("created on %1").arg(device)});
+            if (scene.nodes().drawn(place.tensor.node))
+                out.marks.push_back({Mark::Kind::created,
+                                     scene.modules().portAt(place.tensor, PortSide::output), place.device,
+                                     Words::tr("created on %1").arg(device)});
         } else if (const auto at = placeOfCopy(scene, place)) {
             out.marks.push_back({Mark::Kind::copied, *at, place.device,
                                  Words::tr("copy %1, on %2").arg(++copies).arg(device)});
         }
         const auto last = lastInput(graph, place);
-        if (last && scene.drawn(last->node))
-            out.marks.push_back({Mark::Kind::dies, scene.portAt(*last, PortSide::input), place.device,
-                                 Words::tr("last read on %1").arg(device)});
+        if (last && scene.nodes().drawn(last->node))
+            out.marks.push_back({Mark::Kind::dies, scene.modules().portAt(*last, PortSide::input),
+                                 place.device, Words::tr("last read on %1").arg(device)});
     }
     return out;
 }

@@ -7,6 +7,7 @@
 #include <QPainterPath>
 
 #include <algorithm>
+#include <iterator>
 
 namespace twb {
 
@@ -21,6 +22,48 @@ QRectF Minimap::mapRect() const { return QRectF(rect()).adjusted(5, 5, -5, -5); 
 
 void Minimap::sceneMayHaveChanged() {
     if (m_version != m_scene.version()) update();
+}
+
+void Minimap::setWanted(bool isWanted) {
+    m_isWanted = isWanted;
+    place();
+}
+
+bool Minimap::mayStandAt(const QRect& place, bool onWires) const {
+    const CanvasView& view = m_canvas.view();
+    const QRectF under(view.toScene(place.topLeft()), QSizeF(place.size()) / view.zoom());
+    const auto covers = [&](const auto& shapes) {
+        return std::any_of(shapes.begin(), shapes.end(),
+                           [&](const auto& shape) { return shape.rect.intersects(under); });
+    };
+    const bool hasScale = m_canvas.figures().heatBy() != HeatBy::none;
+    if (hasScale && heatScaleBox(QSizeF(m_canvas.size())).intersects(QRectF(place))) return false;
+    if (covers(m_scene.notes()) || covers(m_scene.stubs().shapes())) return false;
+    const CanvasNavigator& navigator = m_canvas.navigator();
+    const QRectF all = navigator.inside() == FrameId::none ? navigator.content() : m_scene.shownExtent();
+    if (!view.freeViewport().contains(all.adjusted(0, 1, 0, -1))) return true;
+    return !m_scene.nodes().any(under, [](std::uint32_t) { return true; }) &&
+           (onWires || !m_scene.wires().isAnyIn(under));
+}
+
+void Minimap::place() {
+    if (QWidget::mouseGrabber() == this) return; // the map does not move during a drag in it
+    constexpr int kMargin = 14;
+    const QSize size = sizeHint();
+    const QSize room = m_canvas.size();
+    const int right = room.width() - size.width() - kMargin;
+    const int left = static_cast<int>(headerWidthFor(room.width())) + kMargin;
+    const int bottom = room.height() - size.height() - kMargin;
+    const QPoint corners[] = {{right, kMargin}, {right, bottom}, {left, bottom}, {left, kMargin}};
+    const bool hasRoom = room.width() > 3 * size.width() && room.height() > 3 * size.height();
+    const QPoint* corner = std::end(corners);
+    for (const bool onWires : {false, true})
+        if (corner == std::end(corners))
+            corner = std::find_if(std::begin(corners), std::end(corners),
+                                  [&](QPoint at) { return mayStandAt(QRect(at, size), onWires); });
+    const bool isFound = corner != std::end(corners);
+    if (isFound) setGeometry(QRect(*corner, size));
+    setVisible(m_isWanted && hasRoom && isFound);
 }
 
 void Minimap::render() {
@@ -56,7 +99,7 @@ void Minimap::paintEvent(QPaintEvent*) {
     clip.addRoundedRect(map, 4, 4);
     painter.setClipPath(clip);
     painter.drawPixmap(map.topLeft(), m_map);
-    const QRectF seen = m_canvas.viewport();
+    const QRectF seen = m_canvas.view().viewport();
     const QRectF frame((seen.topLeft() - m_shown.topLeft()) * m_zoom + map.topLeft(), seen.size() * m_zoom);
     painter.setClipping(false);
     painter.setPen(QPen(theme.accent, 1.5));
@@ -70,7 +113,7 @@ void Minimap::mousePressEvent(QMouseEvent* event) {
 
 void Minimap::mouseMoveEvent(QMouseEvent* event) {
     if (!(event->buttons() & Qt::LeftButton)) return;
-    m_canvas.centerOn(m_shown.topLeft() + (event->position() - mapRect().topLeft()) / m_zoom);
+    m_canvas.navigator().centerOn(m_shown.topLeft() + (event->position() - mapRect().topLeft()) / m_zoom);
 }
 
 void Minimap::wheelEvent(QWheelEvent* event) { event->ignore(); }

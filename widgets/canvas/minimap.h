@@ -17,7 +17,10 @@ class Minimap : public QWidget {
 public:
     Minimap(CanvasWidget& canvas, const Scene& scene);
 
-    void viewMoved() { update(); }
+    void setWanted(bool isWanted);
+    /// Moves the map to a corner of the canvas with nothing below it that matters. It is hidden if there is
+    /// none: if it would cover a note, or a part of a graph that fits the view.
+    void place();
     void sceneMayHaveChanged();
     QSize sizeHint() const override { return {164, 104}; }
 
@@ -31,12 +34,14 @@ protected:
 private:
     void render();
     QRectF mapRect() const; ///< where the map is drawn, in pixels
+    bool mayStandAt(const QRect& place, bool onWires) const;
 
     CanvasWidget& m_canvas;
     const Scene& m_scene;
     QPixmap m_map;
     QRectF m_shown; ///< of the canvas, by the map
     double m_zoom = 1;
+    bool m_isWanted = true;
     std::uint64_t m_version = ~std::uint64_t{0};
 };
 

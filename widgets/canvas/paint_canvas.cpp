@@ -97,14 +97,14 @@ void paintOverview(QPainter& painter, const Scene& scene, const PaintState& stat
                    double zoom) {
     if (viewport.isEmpty() || zoom <= 0) return;
     const Pass pass{painter,  scene, state,
-                    viewport, zoom,  std::min(detailFor(zoom, scene.nodeCount()), Detail::plain)};
+                    viewport, zoom,  std::min(detailFor(zoom, scene.nodes().count()), Detail::plain)};
     paintFar(pass);
 }
 
 void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state, const QRectF& viewport,
                  double zoom) {
     if (viewport.isEmpty() || zoom <= 0) return;
-    const Pass pass{painter, scene, state, viewport, zoom, detailFor(zoom, scene.nodeCount())};
+    const Pass pass{painter, scene, state, viewport, zoom, detailFor(zoom, scene.nodes().count())};
     painter.save();
     if (pass.detail >= Detail::titles)
         paintNear(pass);
@@ -115,34 +115,6 @@ void paintCanvas(QPainter& painter, const Scene& scene, const PaintState& state,
     if (state.headerWidth > 0) paintLaneHeaders(pass);
     if (state.heat) paintHeatScale(painter, state.theme, *state.heat, heatScaleBox(viewport.size() * zoom));
     painter.restore();
-}
-
-QRectF pictureExtent(const Scene& scene, const PaintState& state) {
-    constexpr double kMargin = 24;
-    constexpr double kHeatFoot = 90; ///< the scale below the cards
-    return scene.extent().adjusted(-kMargin, 0, kMargin, state.heat ? kHeatFoot : 0);
-}
-
-QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale) {
-    constexpr double kMostPixels = 16384;
-    const QRectF extent = pictureExtent(scene, state);
-    const double header = state.headerWidth;
-    const double fitted =
-        std::min({scale, kMostPixels / (extent.width() + header), kMostPixels / extent.height()});
-    const QSize size(std::max(1, static_cast<int>(std::ceil((extent.width() + header) * fitted))),
-                     std::max(1, static_cast<int>(std::ceil(extent.height() * fitted))));
-    QImage image(size, QImage::Format_ARGB32_Premultiplied);
-    image.fill(state.theme.canvas);
-    QPainter painter(&image);
-    // Above scale 1 the picture is that of a high-resolution screen, including headers.
-    const double finer = std::max(fitted, 1.0);
-    painter.scale(finer, finer);
-    const double zoom = fitted / finer;
-    const QRectF viewport(extent.left() - header / zoom, extent.top(), size.width() / fitted,
-                          size.height() / fitted);
-    scene.prepare(source, viewport, zoom, state.run);
-    paintCanvas(painter, scene, state, viewport, zoom);
-    return image;
 }
 
 } // namespace twb

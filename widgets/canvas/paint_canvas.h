@@ -7,8 +7,6 @@
 #include "widgets/document.h"
 #include "widgets/theme.h"
 
-#include <QImage>
-
 #include <map>
 #include <set>
 
@@ -84,11 +82,5 @@ double headerWidthFor(double viewWidth) noexcept;
 
 /// The rectangle of the collapse arrow in a lane's header, in pixels; empty if there is no room.
 QRectF chevronOf(const QRectF& header, double viewHeight) noexcept;
-
-/// The area that a picture of the whole graph shows, in canvas units, beside the lanes' headers.
-QRectF pictureExtent(const Scene& scene, const PaintState& state);
-
-/// The whole graph as a picture, with `scale` pixels per canvas unit, at most 16,384 pixels per side.
-QImage renderCanvas(Scene& scene, const SceneSource& source, const PaintState& state, double scale);
 
 } // namespace twb

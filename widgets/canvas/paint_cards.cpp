@@ -204,12 +204,12 @@ void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) 
         // A folded port is shown while a wire is drawn that it accepts.
         if (isFolded(shape, number) && !(pass.state.preview && pass.state.preview->targets)) continue;
         paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
-                  pass.scene.portOf(shape, PortSide::input, number));
+                  pass.scene.modules().portOf(shape, PortSide::input, number));
     }
     for (std::size_t port = 0; port < card.outputs.size(); ++port) {
         const auto number = static_cast<int>(port);
         paintPort(pass, portPosition(shape, PortSide::output, number), card.outputs[port], PortSide::output,
-                  pass.scene.portOf(shape, PortSide::output, number));
+                  pass.scene.modules().portOf(shape, PortSide::output, number));
     }
 }
 
@@ -256,12 +256,12 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
     const NodeRun* run = nullptr;
-    const ModuleShape* module = pass.scene.moduleOf(shape);
+    const ModuleShape* module = pass.scene.modules().of(shape);
     if (pass.state.run && !module) {
         const auto found = pass.state.run->nodes.find(shape.id);
         if (found != pass.state.run->nodes.end()) run = &found->second;
     }
-    const NodeCard* card = pass.scene.card(slot);
+    const NodeCard* card = pass.scene.texts().find(slot);
     if (module && card && card->moduleRun.state != StepState::pending) run = &card->moduleRun;
     const QRectF& r = shape.rect;
     const QRectF body = bodyOf(shape);
@@ -423,9 +423,9 @@ void paintBadge(QPainter& painter, const Theme& theme, Severity severity, QPoint
 void paintCards(const Pass& pass) {
     static thread_local std::vector<std::uint32_t> slots;
     slots.clear();
-    pass.scene.visitNodes(pass.viewport.adjusted(-16, -16, 16, 16),
-                          [](std::uint32_t slot) { slots.push_back(slot); });
-    const auto& nodes = pass.scene.nodes();
+    pass.scene.nodes().visit(pass.viewport.adjusted(-16, -16, 16, 16),
+                             [](std::uint32_t slot) { slots.push_back(slot); });
+    const auto& nodes = pass.scene.nodes().shapes();
     // Dragged cards are on top of all others, and the order does not change between frames.
     const auto order = [&](std::uint32_t slot) {
         const bool isRow = nodes[slot].kind == NodeShape::Kind::row;
@@ -448,8 +448,8 @@ void paintGhosts(const Pass& pass) {
     const Theme& theme = pass.theme();
     QPainter& painter = pass.painter;
     pass.useCanvasUnits();
-    for (std::size_t i = 0; i < pass.scene.ghosts().size(); ++i) {
-        const GhostShape& ghost = pass.scene.ghosts()[i];
+    for (std::size_t i = 0; i < pass.scene.ghosts().shapes().size(); ++i) {
+        const GhostShape& ghost = pass.scene.ghosts().shapes()[i];
         if (!ghost.rect.intersects(pass.viewport)) continue;
         const QColor accent = theme.device(ghost.target);
         QPen pen(accent, 1.5);
@@ -468,16 +468,16 @@ void paintGhosts(const Pass& pass) {
 void paintLabels(const Pass& pass) {
     pass.useCanvasUnits();
     const QRectF around = pass.viewport.adjusted(-48, -48, 48, 48);
-    pass.scene.visitWires(around, [&](std::uint32_t slot) {
-        if (const PriceLabel* label = pass.scene.wireLabel(slot)) paintLabel(pass, *label);
+    pass.scene.wires().visit(around, [&](std::uint32_t slot) {
+        if (const PriceLabel* label = pass.scene.labels().ofWire(slot)) paintLabel(pass, *label);
     });
-    pass.scene.visitNodes(around, [&](std::uint32_t slot) {
+    pass.scene.nodes().visit(around, [&](std::uint32_t slot) {
         // A staging copy happens once, so its price is omitted at a zoom where labels are larger than cards.
         if (pass.scene.nodes()[slot].isStaged && pass.detail < Detail::full) return;
-        if (const PriceLabel* label = pass.scene.nodeLabel(slot)) paintLabel(pass, *label);
+        if (const PriceLabel* label = pass.scene.labels().ofNode(slot)) paintLabel(pass, *label);
     });
-    for (std::size_t i = 0; i < pass.scene.ghosts().size(); ++i) {
-        if (const PriceLabel* label = pass.scene.ghostLabel(i)) paintLabel(pass, *label);
+    for (std::size_t i = 0; i < pass.scene.ghosts().shapes().size(); ++i) {
+        if (const PriceLabel* label = pass.scene.labels().ofGhost(i)) paintLabel(pass, *label);
     }
     pass.usePixels();
 }

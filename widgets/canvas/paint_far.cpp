@@ -23,12 +23,12 @@ void paintFarNodes(const Pass& pass) {
     std::size_t used = 0; // unused entries keep their memory for the next frame
     errors.clear();
     selected.clear();
-    const auto& nodes = pass.scene.nodes();
+    const auto& nodes = pass.scene.nodes().shapes();
     const double least = pass.state.bare ? 2 : 1;
-    pass.scene.visitNodes(pass.viewport, [&](std::uint32_t slot) {
+    pass.scene.nodes().visit(pass.viewport, [&](std::uint32_t slot) {
         const NodeShape& shape = nodes[slot];
         const bool isRow = shape.kind == NodeShape::Kind::row;
-        const bool isWrong = shape.hasError || (isRow && pass.scene.isMismatch(shape));
+        const bool isWrong = shape.hasError || (isRow && pass.scene.wires().isMismatch(shape));
         if (isRow && !isWrong && !pass.isSelected(shape.id)) return;
         const QPointF at = pass.toScreen(shape.rect.topLeft());
         const QRectF rect(at.x(), at.y(), std::max(least, shape.rect.width() * pass.zoom),
@@ -83,7 +83,7 @@ void paintDensity(const Pass& pass) {
     const bool hasSelection = pass.state.selection && !pass.state.selection->nodes.empty();
     double area = 0;
     std::size_t seen = 0;
-    for (const NodeShape& shape : pass.scene.nodes()) {
+    for (const NodeShape& shape : pass.scene.nodes().shapes()) {
         if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
         if (shape.kind == NodeShape::Kind::hidden) continue;
         // A node is distributed to the four cells around it by distance, to avoid moiré patterns.

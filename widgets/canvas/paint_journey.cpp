@@ -46,12 +46,12 @@ bool isTaken(const Scene& scene, const QRectF& room, const std::vector<QRectF>& 
     bool found = std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(room); });
     // A price is below its card, or beside the middle of its wire.
     constexpr double kAround = 64;
-    scene.visitNodes(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
-        const PriceLabel* price = scene.nodeLabel(slot);
+    scene.nodes().visit(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
+        const PriceLabel* price = scene.labels().ofNode(slot);
         found = found || scene.nodes()[slot].rect.intersects(room) || (price && price->rect.intersects(room));
     });
-    scene.visitWires(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
-        const PriceLabel* price = scene.wireLabel(slot);
+    scene.wires().visit(room.adjusted(-kAround, -kAround, kAround, kAround), [&](std::uint32_t slot) {
+        const PriceLabel* price = scene.labels().ofWire(slot);
         found = found || (price && price->rect.intersects(room));
     });
     return found;

@@ -49,7 +49,8 @@ QRectF onScreen(const Pass& pass, const LaneBand& band) {
     const double top = std::round((band.top - pass.viewport.top()) * pass.zoom);
     double bottom = std::round((band.bottom() - pass.viewport.top()) * pass.zoom);
     // Drops below the last lane go to it, so the area is painted as part of it.
-    if (&band == &pass.scene.lanes().back()) bottom = std::max(bottom, pass.viewport.height() * pass.zoom);
+    if (&band == &pass.scene.lanes().bands().back())
+        bottom = std::max(bottom, pass.viewport.height() * pass.zoom);
     return {0, top, pass.viewport.width() * pass.zoom, bottom - top};
 }
 
@@ -232,7 +233,7 @@ void paintLanes(const Pass& pass) {
     painter.fillRect(QRectF(QPointF(), size), theme.canvas);
     double bottom = 0;
     double top = size.height();
-    for (const LaneBand& band : pass.scene.lanes()) {
+    for (const LaneBand& band : pass.scene.lanes().bands()) {
         const QRectF box = onScreen(pass, band);
         if (box.bottom() < 0 || box.top() > size.height()) continue;
         painter.fillRect(box, theme.laneBackground(band.device));
@@ -240,7 +241,7 @@ void paintLanes(const Pass& pass) {
         bottom = std::max(bottom, box.bottom());
     }
     paintDots(pass, QRectF(0, top, size.width(), bottom - top));
-    for (const LaneBand& band : pass.scene.lanes()) {
+    for (const LaneBand& band : pass.scene.lanes().bands()) {
         const QRectF box = onScreen(pass, band);
         if (box.bottom() < 0 || box.top() > size.height()) continue;
         painter.fillRect(QRectF(0, box.bottom() - 1, size.width(), 1), theme.border);
@@ -259,7 +260,7 @@ void paintLaneHeaders(const Pass& pass) {
     const double height = pass.viewport.height() * pass.zoom;
     pass.painter.save();
     pass.painter.setClipRect(QRectF(0, 0, pass.state.headerWidth, height), Qt::IntersectClip);
-    for (const LaneBand& band : pass.scene.lanes()) {
+    for (const LaneBand& band : pass.scene.lanes().bands()) {
         QRectF box = onScreen(pass, band);
         box.setWidth(pass.state.headerWidth);
         if (box.bottom() < 0 || box.top() > height) continue;
@@ -273,7 +274,7 @@ void paintFrames(const Pass& pass) {
     const Theme& theme = pass.theme();
     pass.useCanvasUnits();
     QPainter& painter = pass.painter;
-    for (const FrameShape& frame : pass.scene.frames()) {
+    for (const FrameShape& frame : pass.scene.frames().shapes()) {
         if (frame.rect.isEmpty() || !frame.rect.adjusted(0, -12, 0, 0).intersects(pass.viewport)) continue;
         const bool isPlain = frame.color == FrameColor::none;
         const QColor ink = theme.frame(frame.color);
@@ -300,7 +301,7 @@ void paintFrameTitles(const Pass& pass) {
     QPainter& painter = pass.painter;
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setFont(font(TextRole::small));
-    for (const FrameShape& frame : pass.scene.frames()) {
+    for (const FrameShape& frame : pass.scene.frames().shapes()) {
         if (frame.titleRect.isEmpty() || !frame.titleRect.intersects(pass.viewport)) continue;
         const bool isPlain = frame.color == FrameColor::none;
         const QColor ink = theme.frame(frame.color);

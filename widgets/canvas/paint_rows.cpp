@@ -1,16 +1,15 @@
 #include "widgets/canvas/paint_parts.h"
-#include "widgets/canvas/scene_rows.h"
 
 namespace twb {
 
 void paintRow(const Pass& pass, std::uint32_t slot) {
     constexpr double kRadius = 5;
     const NodeShape& shape = pass.scene.nodes()[slot];
-    const NodeCard* card = pass.scene.card(slot);
+    const NodeCard* card = pass.scene.texts().find(slot);
     const Theme& theme = pass.theme();
     QPainter& painter = pass.painter;
     const QRectF& r = shape.rect;
-    const bool isWrong = shape.hasError || pass.scene.isMismatch(shape);
+    const bool isWrong = shape.hasError || pass.scene.wires().isMismatch(shape);
     const Selection* selection = pass.state.selection;
     const bool isEdge = selection && selection->edge && selection->edge->from.node == shape.id;
     const bool isHovered = pass.state.hover.node == shape.id && pass.state.hover.kind == Hit::Kind::node;

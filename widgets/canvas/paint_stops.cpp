@@ -81,23 +81,13 @@ void paintStop(const Pass& pass, const QRectF& card, bool after) {
 
 } // namespace
 
-void StopMarks::add(const Breakpoints& breakpoints) noexcept {
-    for (const Breakpoint& one : breakpoints) {
-        const Mark mark = one.kind == Breakpoint::Kind::before  ? before
-                          : one.kind == Breakpoint::Kind::after ? after
-                                                                : looks;
-        present |= mark;
-        if (one.enabled) enabled |= mark;
-    }
-}
-
 void paintStops(const Pass& pass) {
     const Scene& scene = pass.scene;
     pass.useCanvasUnits();
     const bool stands = pass.state.run && pass.state.run->stop;
-    const NodeShape* here = stands ? scene.drawn(pass.state.run->stop->node) : nullptr;
+    const NodeShape* here = stands ? scene.nodes().drawn(pass.state.run->stop->node) : nullptr;
     if (here) paintStop(pass, here->rect, pass.state.run->stop->after);
-    scene.visitNodes(pass.viewport.adjusted(-16, -16, 16, 16), [&](std::uint32_t slot) {
+    scene.nodes().visit(pass.viewport.adjusted(-16, -16, 16, 16), [&](std::uint32_t slot) {
         const NodeShape& shape = scene.nodes()[slot];
         if (shape.stops.present && shape.kind != NodeShape::Kind::hidden) paintMarks(pass, shape);
     });

@@ -34,7 +34,7 @@ void paintStub(const Pass& pass, const StubShape& stub, bool isHovered) {
 } // namespace
 
 void paintStubs(const Pass& pass) {
-    const auto& stubs = pass.scene.stubs();
+    const auto& stubs = pass.scene.stubs().shapes();
     if (stubs.empty()) return;
     pass.useCanvasUnits();
     for (std::size_t i = 0; i < stubs.size(); ++i)

@@ -60,7 +60,7 @@ void paintDots(const Pass& pass, const WireShape& wire, const WireLook& look) {
     const Theme& theme = pass.theme();
     constexpr double kLeastPixels = 2.4;
     const double radius = std::max(kDotRadius, kLeastPixels / pass.zoom);
-    const std::vector<DotShape>& dots = pass.scene.dotsOf(wire);
+    const std::vector<DotShape>& dots = pass.scene.wires().dots().on(wire.edge.to);
     for (std::size_t i = 0; i < dots.size(); ++i) {
         if (dots[i].isHidden) continue;
         const bool isSelected =
@@ -80,7 +80,7 @@ void paintDots(const Pass& pass, const WireShape& wire, const WireLook& look) {
 
 void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     QPainterPath& path = emptyPath();
-    pass.scene.path(wire).appendTo(path);
+    pass.scene.wires().path(wire).appendTo(path);
     // At least a pixel wide at any zoom.
     QPen pen(look.color, std::max(look.width, 1.1 / pass.zoom), Qt::SolidLine, Qt::RoundCap);
     if (wire.rank == 0) pen.setDashPattern({0.1, kDotGap});
@@ -90,7 +90,7 @@ void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     }
     pass.painter.strokePath(path, pen);
     if (wire.rank < 1 || look.dashed || pass.detail < Detail::full) return;
-    const WirePath way = pass.scene.path(wire);
+    const WirePath way = pass.scene.wires().path(wire);
     const QPointF end = way.end();
     constexpr double kLeastLength = 56;
     if (std::hypot(end.x() - wire.start.x(), end.y() - wire.start.y()) < kLeastLength) return;
@@ -123,14 +123,14 @@ void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, cons
 void paintWires(const Pass& pass) {
     static thread_local std::vector<std::uint32_t> slots;
     slots.clear();
-    pass.scene.visitWires(pass.viewport.adjusted(-8, -8, 8, 8),
-                          [](std::uint32_t slot) { slots.push_back(slot); });
+    pass.scene.wires().visit(pass.viewport.adjusted(-8, -8, 8, 8),
+                             [](std::uint32_t slot) { slots.push_back(slot); });
     if (slots.size() > kMostCurves) {
         paintFarWires(pass);
         return;
     }
     std::sort(slots.begin(), slots.end());
-    const auto& wires = pass.scene.wires();
+    const auto& wires = pass.scene.wires().shapes();
     pass.useCanvasUnits();
     for (int layer = 0; layer <= 3; ++layer) {
         for (const std::uint32_t slot : slots) {
@@ -148,8 +148,8 @@ void paintFarWires(const Pass& pass) {
     static thread_local std::array<std::vector<QLineF>, 6> batches;
     for (auto& batch : batches) batch.clear();
     const Selection* selection = pass.state.selection;
-    const auto& wires = pass.scene.wires();
-    pass.scene.visitWires(pass.viewport, [&](std::uint32_t slot) {
+    const auto& wires = pass.scene.wires().shapes();
+    pass.scene.wires().visit(pass.viewport, [&](std::uint32_t slot) {
         const WireShape& wire = wires[slot];
         std::size_t batch = static_cast<std::size_t>(wire.kind);
         if (wire.mismatch) batch = 4;
@@ -159,7 +159,7 @@ void paintFarWires(const Pass& pass) {
             return;
         }
         // At any zoom, a wire goes around cards and through its dots.
-        const WirePath way = pass.scene.path(wire);
+        const WirePath way = pass.scene.wires().path(wire);
         const int parts = way.cubicCount();
         for (int i = 0; i < parts; ++i)
             batches[batch].emplace_back(pass.toScreen(way.at(double(i) / parts)),
@@ -184,10 +184,10 @@ namespace {
 
 /// The wires of a splice, and the ports that they would connect.
 void paintSplice(const Pass& pass, const SplicePreview& splice) {
-    const WireShape* wire = pass.scene.wire(splice.wire);
+    const WireShape* wire = pass.scene.wires().find(splice.wire);
     if (!wire) return;
     const Theme& theme = pass.theme();
-    const auto dots = pass.scene.shownDotsOf(*wire);
+    const auto dots = pass.scene.wires().dots().shownOn(*wire);
     const std::span<const QPointF> all(dots);
     const std::size_t before = dotsBefore(wire->start, all, wire->end, (splice.input + splice.output) / 2);
     for (const auto& [from, through, to] : {std::tuple(wire->start, all.first(before), splice.input),

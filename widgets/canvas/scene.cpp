@@ -1,219 +1,421 @@
 #include "widgets/canvas/scene.h"
 
-#include "graph/folding.h"
-#include "graph/module_names.h"
-#include "widgets/canvas/caption.h"
-#include "widgets/canvas/scene_rows.h"
-#include "widgets/theme.h"
+#include "graph/card_size.h"
+#include "widgets/canvas/detail.h"
+#include "widgets/canvas/node_looks.h"
+#include "widgets/canvas/note_text.h"
+
+#include <QTextDocument>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <utility>
 
 namespace twb {
-namespace {
-
-/// Multiples of the grid, so that cards align on both sides.
-double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& source, std::uint64_t folded) {
-    const double title = 16 + roughWidth(shortNameOf(source.graph, node), TextRole::nodeTitle) + 10 +
-                         roughWidth("<0.001 ms", TextRole::smallFigure) + 12;
-    double caption = 16 + roughWidth(captionOf(node, facts).toStdString(), TextRole::body) + 14;
-    // The kind of time is beside it.
-    if (facts) {
-        const bool modelled = !isStaged(*facts) && source.devices.isSimulated(facts->device);
-        const QString remark = timeRemark(modelled, facts->op && facts->op->role == OpRole::source);
-        if (!remark.isEmpty()) caption += roughWidth(remark.toStdString(), TextRole::small) + 8;
-    }
-    const double chip =
-        16 + 14 + roughWidth(typeCaption(facts, source.analysis).toStdString(), TextRole::smallFigure) + 34;
-    double row = 0;
-    for (std::uint64_t rest = folded; rest; rest &= rest - 1) {
-        const auto at = source.graph.sourceOf({node.id, std::countr_zero(rest)});
-        if (!at) continue;
-        const RowWords words = rowWords(source.graph, source.analysis, at->node);
-        row = std::max(row, 2 * kRowInset + 3 * kRowPadding +
-                                roughWidth(words.name.toStdString(), TextRole::small) +
-                                roughWidth(words.value.toStdString(), TextRole::smallFigure));
-    }
-    const double wanted = std::ceil(std::max({title, caption, chip, row}) / 8) * 8;
-    return std::clamp(wanted, card::minWidth, card::maxWidth);
-}
-
-} // namespace
-
-WireClass wireClassOf(const std::optional<TensorType>& type) noexcept {
-    if (!type) return WireClass::unknown;
-    if (type->dtype == DType::boolean) return WireClass::boolean;
-    return isFloating(type->dtype) ? WireClass::floating : WireClass::integer;
-}
-
-QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept {
-    const double x = side == PortSide::input ? shape.rect.left() : shape.rect.right();
-    int count = side == PortSide::input ? shape.inputs : shape.outputs;
-    int place = port;
-    if (side == PortSide::input && shape.folded) {
-        const int rows = std::popcount(shape.folded);
-        const int above =
-            port >= kMostFoldedPorts ? rows : std::popcount(shape.folded & ((std::uint64_t{1} << port) - 1));
-        if (isFolded(shape, port)) return {x, rowRect(shape, above).center().y()};
-        count -= rows;
-        place -= above;
-    }
-    return {x, bodyOf(shape).center().y() + (place - (count - 1) / 2.0) * card::portSpacing};
-}
 
 void Scene::rebuild(const SceneSource& source) {
-    const std::uint64_t version = m_version;
-    *this = Scene();
-    m_version = version;
+    m_lanes = {};
+    m_nodes = {};
+    m_modules.clear();
+    m_rows = {};
+    m_columns = {};
+    m_wires.clear();
+    m_frames = {};
+    m_notes.clear();
+    m_marks = {};
+    m_texts = {};
+    m_labels = {};
+    m_titleZoom = 1;
+    m_framesAreOld = true;
     m_nodes.reserve(source.graph.nodes().size());
-    m_slotOf.reserve(source.graph.nodes().size());
     m_wires.reserve(source.graph.edgeCount());
-    m_wireInto.reserve(source.graph.edgeCount());
     std::vector<NodeId> nodes;
     nodes.reserve(source.graph.nodes().size());
     for (const Node& node : source.graph.nodes()) {
-        const std::uint32_t slot = addNode(node);
-        ask(slot);
-        touch(slot);
+        const std::uint32_t slot = m_nodes.add(node);
+        m_nodes.asked.add(slot);
+        m_nodes.touched.add(slot);
         nodes.push_back(node.id);
     }
     for (const Node& node : source.graph.nodes())
-        for (const Edge& edge : source.graph.outgoing(node.id)) addWire(edge);
-    for (const Route& route : source.graph.routes()) takeRoute({std::nullopt, route});
-    readFolds(source.graph, nodes);
+        for (const Edge& edge : source.graph.outgoing(node.id)) m_wires.add(edge);
+    for (const Route& route : source.graph.routes()) m_wires.dots().set(route.id, route.dots);
+    m_rows.read(source.graph, nodes, m_nodes);
     finish(source);
 }
 
-std::uint32_t Scene::addNode(const Node& node) {
-    std::uint32_t slot = 0;
-    if (m_freeNodes.empty()) {
-        slot = static_cast<std::uint32_t>(m_nodes.size());
-        m_nodes.emplace_back();
-        m_isAsked.push_back(false);
-        m_isTouched.push_back(false);
-    } else {
-        slot = m_freeNodes.back();
-        m_freeNodes.pop_back();
-        m_nodes[slot] = {};
+void Scene::update(const SceneSource& source, const Delta& delta, const Revised& revised) {
+    for (const Edge& edge : delta.edgesRemoved) m_labels.forgetWire(m_wires.remove(edge));
+    for (const auto& change : delta.nodes) {
+        if (change.before && !change.after) removeNode(change.before->id);
     }
-    NodeShape& shape = m_nodes[slot];
-    shape.id = node.id;
-    shape.lane = node.lane;
-    shape.frame = node.frame;
-    shape.at = node.position;
-    m_slotOf[node.id] = slot;
-    return slot;
+    for (const auto& change : delta.nodes)
+        if (change.after) this->change(*change.after);
+    for (const Edge& edge : delta.edgesAdded) m_wires.add(edge);
+    for (const Change<Route>& change : delta.routes) {
+        const PortRef input = change.after ? change.after->id : change.before->id;
+        m_wires.dots().set(input, change.after ? change.after->dots : std::vector<Dot>());
+        m_wires.listInto(input);
+    }
+    m_framesAreOld = m_framesAreOld || revised.all || !delta.frames.empty();
+    ask(source, delta, revised);
+    finish(source);
 }
 
 void Scene::removeNode(NodeId id) {
-    const auto found = m_slotOf.find(id);
-    if (found == m_slotOf.end()) return;
-    const std::uint32_t slot = found->second;
-    lift(slot);
-    leaveColumn(slot);
-    m_nodes[slot].id = NodeId::none;
-    countContent(slot);
-    if (m_nodes[slot].frame != FrameId::none) m_framesAreOld = true;
-    m_nodes[slot] = {};
-    m_rowsOf.erase(slot);
-    m_cards.erase(slot);
-    m_nodeLabels.erase(slot);
-    m_freeNodes.push_back(slot);
-    m_slotOf.erase(found);
+    const std::uint32_t slot = m_nodes.slotOf(id);
+    if (slot == kNoSlot) return;
+    m_columns.leave(slot, m_nodes);
+    m_framesAreOld = m_framesAreOld || m_nodes[slot].frame != FrameId::none;
+    m_lanes.discount(m_nodes[slot]);
+    m_rows.forget(slot);
+    m_nodes.remove(slot);
 }
 
-void Scene::ask(std::uint32_t slot) {
-    if (m_isAsked[slot]) return;
-    m_isAsked[slot] = true;
-    m_asked.push_back(slot);
+void Scene::change(const Node& after) {
+    const std::uint32_t known = m_nodes.slotOf(after.id);
+    const std::uint32_t slot = known != kNoSlot ? known : m_nodes.add(after);
+    NodeShape& shape = m_nodes[slot];
+    m_framesAreOld = m_framesAreOld || shape.frame != after.frame;
+    shape.lane = after.lane;
+    shape.frame = after.frame;
+    shape.at = after.position;
+    shape.drag = {};
+    if (std::exchange(shape.dragged, false)) m_nodes.disturb(slot);
+    m_nodes.measure(slot); // the name and attributes may have changed
+    if (shape.card != kNoSlot) m_nodes.measure(shape.card);
+    m_nodes.touched.add(slot);
 }
 
-/// Forces the node's appearance to be recomputed.
-void Scene::measure(std::uint32_t slot) {
-    m_nodes[slot].signature = 0;
-    ask(slot);
+/// Asks all nodes that an edit may affect: nodes and edge ends in the Delta, nodes with a changed analysis,
+/// and folded nodes.
+void Scene::ask(const SceneSource& source, const Delta& delta, const Revised& revised) {
+    const auto askOne = [this](NodeId id) {
+        if (const std::uint32_t slot = m_nodes.slotOf(id); slot != kNoSlot) m_nodes.asked.add(slot);
+    };
+    std::vector<NodeId> around;
+    for (const auto& change : delta.nodes)
+        if (change.after) around.push_back(change.after->id);
+    for (const auto* edges : {&delta.edgesRemoved, &delta.edgesAdded})
+        for (const Edge& edge : *edges)
+            for (const NodeId end : {edge.from.node, edge.to.node})
+                if (m_nodes.find(end)) around.push_back(end);
+    for (const NodeId id : around) askOne(id);
+    for (const NodeId id : revised.nodes) askOne(id);
+    if (revised.all)
+        for (std::uint32_t slot = 0; slot < m_nodes.shapes().size(); ++slot)
+            if (m_nodes[slot].id != NodeId::none) m_nodes.asked.add(slot);
+    // Whether a node is folded also depends on its consumer.
+    for (std::size_t i = 0, own = around.size(); i < own; ++i)
+        for (const auto& from : source.graph.inputs(around[i]))
+            if (from) around.push_back(from->node);
+    std::sort(around.begin(), around.end());
+    around.erase(std::unique(around.begin(), around.end()), around.end());
+    m_rows.read(source.graph, around, m_nodes);
 }
 
-void Scene::touch(std::uint32_t slot) {
-    if (m_nodes[slot].frame != FrameId::none) m_framesAreOld = true;
-    if (m_isTouched[slot]) return;
-    m_isTouched[slot] = true;
-    m_touched.push_back(slot);
+void Scene::readDiagnostics(const SceneSource& source) {
+    const DiagnosticMarks::Changes changes = m_marks.read(source.analysis, m_nodes, m_modules);
+    for (const NodeId id : changes.nodes)
+        if (const std::uint32_t slot = m_nodes.slotOf(id); slot != kNoSlot) m_nodes.asked.add(slot);
+    for (const PortRef input : changes.inputs) m_wires.listInto(input);
 }
 
-void Scene::readFacts(const SceneSource& source, const Node& node, NodeShape& shape) const {
-    if (shape.isHidden && shape.module == kNoSlot) {
-        shape.kind = NodeShape::Kind::hidden;
-        shape.isStaged = false;
-        shape.inputs = shape.outputs = 0;
-        shape.rect = {};
-        return;
-    }
-    if (shape.module != kNoSlot) {
-        const bool isCard = &m_nodes[shape.module] == &shape && !shape.isHidden;
-        shape.kind = isCard ? NodeShape::Kind::module : NodeShape::Kind::hidden;
-        shape.isStaged = false;
-        shape.inputs = shape.outputs = 0;
-        shape.rect = {};
-        const ModuleShape* module = moduleOf(shape);
-        if (!module) return;
-        constexpr std::size_t kMostPorts = 1000;
-        shape.inputs = static_cast<std::uint16_t>(std::min(module->inputs.size(), kMostPorts));
-        shape.outputs = static_cast<std::uint16_t>(std::min(module->outputs.size(), kMostPorts));
-        shape.folded = 0;
-        const ModuleWords words = moduleWords(*module, source.analysis);
-        // There is room for a time, as on any card.
-        const double time = roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
-        const double remark = roughWidth("partly modelled", TextRole::small) + 8;
-        const double widest = std::max({roughWidth(module->title.toStdString(), TextRole::nodeTitle) + time,
-                                        roughWidth(words.caption.toStdString(), TextRole::body) + remark,
-                                        roughWidth(words.chip.toStdString(), TextRole::smallFigure) + 34});
-        const int most = std::max<int>(shape.inputs, shape.outputs);
-        shape.rect = {0, 0, std::clamp(std::ceil((widest + 36) / 8) * 8, card::minWidth, card::maxWidth),
-                      card::height + std::max(0, most - 3) * card::portSpacing};
-        return;
-    }
-    const NodeFacts* facts = source.analysis.find(node.id);
-    const Op* op = facts ? facts->op : nullptr;
-    const auto& links = source.graph.inputs(node.id);
-    std::size_t inputs = links.size();
-    std::size_t outputs = 0;
-    if (op) {
-        // A variadic op always shows one more input.
-        const std::size_t own =
-            op->isVariadic()
-                ? std::max<std::size_t>(static_cast<std::size_t>(op->minimumInputs()), links.size() + 1)
-                : op->inputs.size();
-        inputs = std::max(inputs, own);
-        outputs = op->outputs.size();
-    }
-    for (const Edge& edge : source.graph.outgoing(node.id))
-        outputs = std::max(outputs, static_cast<std::size_t>(edge.from.port) + 1);
-    if (shape.card != kNoSlot) {
-        // Its position, size and ports are those of its card.
-        shape.kind = NodeShape::Kind::row;
-        shape.inputs = shape.outputs = 0;
-        shape.isStaged = false;
-        return;
-    }
-    shape.inputs = static_cast<std::uint16_t>(std::min<std::size_t>(inputs, 1000));
-    shape.outputs = static_cast<std::uint16_t>(std::min<std::size_t>(outputs, 1000));
-    shape.kind = node.op == "To" ? NodeShape::Kind::pill : NodeShape::Kind::card;
-    shape.isStaged = facts && isStaged(*facts);
+/// Updates the facts of a node; measures it again if its appearance changes.
+void Scene::readNode(const SceneSource& source, std::uint32_t slot) {
+    NodeShape& shape = m_nodes[slot];
+    const Node* node = source.graph.find(shape.id);
+    if (!node) return;
+    const LaneBand* band = m_lanes.find(node->lane);
+    shape.device = band ? band->device : Device();
+    const std::optional<Severity> mark = m_marks.of(shape.id);
+    shape.hasError = mark == Severity::error;
+    shape.hasWarning = mark == Severity::warning;
+    const ModuleShape* module = m_modules.at(slot);
+    readMarks(source.graph, *node, module, shape);
+    const std::uint64_t signature = signatureOf(source, shape);
+    if (signature == shape.signature) return;
+    shape.signature = signature;
+    m_nodes.lift(slot); // until it is placed
+    readFacts(source, *node, module, shape);
+    m_nodes.reworded.add(slot);
+    m_nodes.touched.add(slot);
+}
 
-    const double x = shape.rect.x();
-    const double y = shape.rect.y();
-    if (shape.kind == NodeShape::Kind::pill) {
-        const double text = roughWidth(pillTitle(node, shape.device).toStdString(), TextRole::strong);
-        shape.rect = {x, y, std::max(80.0, std::ceil((text + 32) / 8) * 8), card::pillHeight};
-        return;
+void Scene::finish(const SceneSource& source) {
+    ++m_version;
+    m_lanes.read(source);
+    m_rows.read(source.graph, m_modules.read(source), m_nodes); // the card of a module has no rows
+    m_modules.placeCards(source.graph);
+    m_hidden.read(source, m_lanes, m_nodes);
+    readDiagnostics(source);
+    for (std::size_t i = 0; i < m_nodes.asked.slots().size(); ++i) {
+        const std::uint32_t module = m_nodes[m_nodes.asked.slots()[i]].module;
+        if (module != kNoSlot) m_nodes.asked.add(module); // its card describes its content
     }
-    const int folded = std::popcount(shape.folded);
-    const int ports = std::max<int>(shape.inputs - folded, shape.outputs);
-    shape.ownWidth = cardWidth(node, facts, source, shape.folded);
-    shape.rect = {x, y, shape.ownWidth,
-                  card::height + std::max(0, ports - 3) * card::portSpacing + rowsHeight(folded)};
+    for (const std::uint32_t slot : m_nodes.asked.take()) readNode(source, slot);
+
+    m_columns.align(m_nodes);
+    readNotes(source.graph);
+    m_stubs.read(*this, source.graph);
+    stackLanes();
+    for (const std::uint32_t slot : m_nodes.touched.slots()) {
+        place(slot);
+        m_framesAreOld = m_framesAreOld || m_nodes[slot].frame != FrameId::none;
+    }
+    m_stubs.place(m_lanes);
+    for (const PortRef input : m_wires.dots().place(*this)) m_wires.listInto(input);
+    for (NoteShape& note : m_notes) placeNote(note);
+    readFrames(source.graph);
+    for (const PortRef input : m_ghosts.read(*this, source.analysis)) m_wires.listInto(input);
+    m_labels.forgetGhosts();
+    if (m_hidden.any()) // their stubs may have moved
+        for (std::uint32_t i = 0; i < m_wires.shapes().size(); ++i)
+            if (!m_wires[i].free && (m_nodes[m_nodes.drawnSlot(m_wires[i].from)].isHidden ||
+                                     m_nodes[m_nodes.drawnSlot(m_wires[i].to)].isHidden))
+                m_wires.list(i);
+    route(source.graph, &source.analysis);
+}
+
+void Scene::stackLanes() {
+    for (const std::uint32_t slot : m_nodes.touched.slots()) m_lanes.count(m_nodes[slot]);
+    if (m_hidden.any())
+        for (std::uint32_t slot = 0; slot < m_nodes.shapes().size(); ++slot) {
+            const NodeShape& shape = m_nodes[slot];
+            if (shape.id != NodeId::none && !m_hidden.isOutside(m_nodes[m_nodes.drawnSlot(slot)].frame))
+                m_lanes.countHidden(shape.lane, shape.hasError);
+        }
+    for (const NoteShape& note : m_notes) m_lanes.makeRoom(note.lane, note.at.y + note.rect.height());
+    m_wires.dots().makeRoom(*this, m_lanes);
+    m_stubs.makeRoom(m_lanes);
+    const auto moved = m_lanes.stack(m_hidden.open() != FrameId::none);
+    if (moved.empty()) return;
+    for (std::uint32_t slot = 0; slot < m_nodes.shapes().size(); ++slot)
+        if (m_nodes[slot].id != NodeId::none && moved.contains(m_nodes[slot].lane)) m_nodes.touched.add(slot);
+}
+
+void Scene::place(std::uint32_t slot) {
+    NodeShape& shape = m_nodes[slot];
+    if (m_nodes.isRow(slot)) return m_rows.place(shape.card, m_nodes);
+    const LaneBand* band = m_lanes.find(shape.lane);
+    if (shape.id == NodeId::none || !band) return;
+    m_nodes.lift(slot);
+    if (shape.kind == NodeShape::Kind::hidden) {
+        // On a strip, navigation can still reach it.
+        const bool isCard = shape.module == kNoSlot || shape.module == slot;
+        if (band->collapsed && isCard && !m_hidden.isOutside(shape.frame))
+            shape.rect = {shape.at.x, band->top, card::minWidth, band->height};
+    } else {
+        shape.rect.moveTo(shape.at.x + shape.drag.x(), band->top + shape.at.y + shape.drag.y());
+    }
+    m_nodes.put(slot);
+    m_rows.place(slot, m_nodes);
+}
+
+void Scene::readNotes(const Graph& graph) {
+    constexpr double kPadding = 12;
+    const std::vector<NoteShape> before = std::exchange(m_notes, {});
+    for (const Note& note : graph.notes()) {
+        const LaneBand* band = m_lanes.find(note.lane);
+        if (m_hidden.open() != FrameId::none || (band && band->collapsed)) continue;
+        NoteShape shape;
+        shape.id = note.id;
+        shape.lane = note.lane;
+        shape.at = note.position;
+        const double width = std::max(note.width, 80.0);
+        const double textWidth = width - 2 * kPadding - 4;
+        // Most edits do not affect notes: their layout is kept.
+        const auto known = std::find_if(before.begin(), before.end(), [&](const NoteShape& old) {
+            return old.id == note.id && old.markdown == note.text && old.text->textWidth() == textWidth;
+        });
+        shape.markdown = note.text;
+        shape.text = known != before.end() ? known->text : makeNoteText(note.text, textWidth);
+        const double height = std::max(note.height, std::ceil(shape.text->size().height()) + 2 * kPadding);
+        shape.rect = QRectF(0, 0, width, height);
+        m_notes.push_back(std::move(shape));
+    }
+}
+
+void Scene::placeNote(NoteShape& note) const {
+    if (const LaneBand* band = m_lanes.find(note.lane))
+        note.rect.moveTo(note.at.x + note.drag.x(), band->top + note.at.y + note.drag.y());
+}
+
+void Scene::readFrames(const Graph& graph) {
+    const bool isOld = std::exchange(m_framesAreOld, false);
+    const bool isChanged = isOld && m_frames.read(*this, graph);
+    if (isOld || m_nodes.isDisturbed()) m_frames.placeTitles(*this, m_titleZoom); // a card may be in the way
+    if (!isChanged) return;
+    // Backward wires go around frames.
+    for (std::uint32_t i = 0; i < m_wires.shapes().size(); ++i) {
+        const WireShape& wire = m_wires[i];
+        if (wire.free || wire.end.x() >= wire.start.x()) continue;
+        if (m_nodes[wire.from].frame != FrameId::none || m_nodes[wire.to].frame != FrameId::none)
+            m_wires.list(i);
+    }
+}
+
+/// Routes the wires of touched nodes, and all others that are listed. `analysis`: for the way they look;
+/// null if it is the same as before.
+void Scene::route(const Graph& graph, const Analysis* analysis) {
+    for (const std::uint32_t slot : m_nodes.touched.take()) m_wires.listAround(m_nodes[slot].id, graph);
+    for (const std::uint32_t wire : m_wires.takeListed(m_nodes.takeDisturbed())) {
+        if (analysis) m_wires.style(wire, *analysis);
+        m_wires.route(wire);
+        m_labels.forgetWire(wire);
+    }
+    for (const std::uint32_t slot : m_nodes.reworded.take()) {
+        m_texts.forget(slot);
+        m_labels.forgetNode(slot);
+    }
+}
+
+void Scene::drag(const Graph& graph, std::span<const std::pair<NodeId, QPointF>> nodes,
+                 std::span<const std::pair<NoteId, QPointF>> notes, std::span<const Device> devices,
+                 std::span<const std::pair<DotRef, QPointF>> dots) {
+    ++m_version;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::uint32_t slot = m_nodes.slotOf(nodes[i].first);
+        if (slot == kNoSlot) continue;
+        NodeShape& shape = m_nodes[slot];
+        shape.drag = nodes[i].second;
+        shape.dragged = true;
+        if (i < devices.size() && shape.device != devices[i]) {
+            shape.device = devices[i];
+            m_nodes.reworded.add(slot); // the caption of a To names its device
+            const LaneBand* home = m_lanes.find(shape.lane);
+            const bool isHome = home && home->device == devices[i];
+            for (const std::uint32_t row : m_rows.on(slot)) {
+                // Parameters move with their card; when it returns, they are at their old positions.
+                const LaneBand* own = m_lanes.find(m_nodes[row].lane);
+                m_nodes[row].device = isHome && own ? own->device : devices[i];
+                m_nodes.reworded.add(row);
+            }
+        }
+        place(slot);
+        m_nodes.touched.add(slot);
+    }
+    for (const auto& [id, offset] : notes) {
+        const auto note = std::ranges::find(m_notes, id, &NoteShape::id);
+        if (note == m_notes.end()) continue;
+        note->drag = offset;
+        placeNote(*note);
+    }
+    for (const auto& [ref, offset] : dots)
+        if (m_wires.dots().drag(ref, offset)) m_wires.listInto(ref.wire);
+    m_framesAreOld = true;
+    readFrames(graph);
+    route(graph, nullptr);
+}
+
+void Scene::endDrag(const Graph& graph) {
+    std::vector<std::pair<NodeId, QPointF>> nodes;
+    std::vector<Device> devices;
+    for (const NodeShape& shape : m_nodes.shapes()) {
+        if (!shape.dragged) continue;
+        nodes.emplace_back(shape.id, QPointF());
+        const LaneBand* band = m_lanes.find(shape.lane);
+        devices.push_back(band ? band->device : shape.device);
+    }
+    std::vector<std::pair<NoteId, QPointF>> notes;
+    for (const NoteShape& note : m_notes) {
+        if (!note.drag.isNull()) notes.emplace_back(note.id, QPointF());
+    }
+    std::vector<std::pair<DotRef, QPointF>> dots;
+    for (const DotRef& ref : m_wires.dots().dragged()) dots.emplace_back(ref, QPointF());
+    if (nodes.empty() && notes.empty() && dots.empty()) return;
+    drag(graph, nodes, notes, devices, dots);
+    for (const auto& [id, offset] : nodes) {
+        const std::uint32_t slot = m_nodes.slotOf(id);
+        m_nodes[slot].dragged = false;
+        m_nodes.disturb(slot);
+    }
+    route(graph, nullptr);
+}
+
+void Scene::reroute(PortRef input) {
+    ++m_version;
+    m_wires.listInto(input);
+    for (const std::uint32_t wire : m_wires.takeListed({})) {
+        m_wires.route(wire);
+        m_labels.forgetWire(wire);
+    }
+}
+
+void Scene::holdDot(const DotRef& ref, const Dot& dot) {
+    const LaneBand* band = m_lanes.find(dot.lane);
+    if (!m_wires.into(ref.wire) || !band) return;
+    m_wires.dots().hold(ref, {dot, {}, {dot.position.x, band->top + dot.position.y}});
+    reroute(ref.wire);
+}
+
+void Scene::dropHeldDot() {
+    if (const auto input = m_wires.dots().dropHeld()) reroute(*input);
+}
+
+void Scene::prepare(const SceneSource& source, const QRectF& viewport, double zoom, const RunState* run) {
+    constexpr std::size_t kMostCards = 4096; // beyond it, texts outside the view are dropped
+    if (const double near = std::min(zoom, 1.0); near != m_titleZoom) {
+        m_titleZoom = near;
+        m_frames.placeTitles(*this, near);
+    }
+    if (detailFor(zoom, m_nodes.count()) < Detail::titles) return;
+    if (m_texts.count() > kMostCards) {
+        m_texts.clear();
+        m_labels.clear();
+    }
+    const QRectF around = viewport.adjusted(-48, -48, 48, 48);
+    m_nodes.visit(around, [&](std::uint32_t slot) { m_texts.prepare(*this, source, run, slot); });
+    if (zoom >= kReadableZoom) m_labels.prepare(*this, source, run, around, zoom);
+}
+
+QRectF Scene::extent() const {
+    QRectF all = contentExtent();
+    if (!m_lanes.bands().empty()) all.setBottom(std::max(all.bottom(), m_lanes.bands().back().bottom()));
+    return all;
+}
+
+QRectF Scene::contentExtent() const {
+    QRectF all = m_nodes.bounds() | m_wires.bounds() | m_wires.dots().bounds();
+    for (const NoteShape& note : m_notes) all |= note.rect;
+    for (const FrameShape& frame : m_frames.shapes()) all |= frame.rect;
+    for (const GhostShape& ghost : m_ghosts.shapes()) all |= ghost.rect;
+    for (const StubShape& stub : m_stubs.shapes()) all |= stub.rect;
+    if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
+    const std::vector<LaneBand>& lanes = m_lanes.bands();
+    if (lanes.empty()) return all;
+    all.setTop(std::min(all.top(), lanes.front().top));
+    // Below the last lane there are no items, so its empty part is not content.
+    const LaneBand& last = lanes.back();
+    all.setBottom(std::max(all.bottom(), last.top + LaneStack::leastHeightOf(last)));
+    return all;
+}
+
+QRectF Scene::shownExtent() const {
+    if (m_hidden.open() == FrameId::none) return contentExtent();
+    constexpr double kAround = 40;
+    QRectF all;
+    for (const NodeShape& shape : m_nodes.shapes())
+        if (shape.placed) all |= shape.rect;
+    for (const StubShape& stub : m_stubs.shapes()) all |= stub.rect;
+    return all.isEmpty() ? extent() : all.adjusted(-kAround, -kAround, kAround, kAround);
+}
+
+QRectF Scene::boundsOf(const std::vector<NodeId>& nodes, const std::vector<NoteId>& notes) const {
+    QRectF all;
+    for (NodeId id : nodes) {
+        if (const NodeShape* shape = m_nodes.drawn(id)) all |= shape->rect;
+    }
+    for (const NoteShape& note : m_notes) {
+        if (std::find(notes.begin(), notes.end(), note.id) != notes.end()) all |= note.rect;
+    }
+    return all;
+}
+
+bool Scene::isFree(const QRectF& rect) const {
+    return !m_nodes.any(rect, [](std::uint32_t) { return true; }) &&
+           std::none_of(m_notes.begin(), m_notes.end(),
+                        [&](const NoteShape& note) { return note.rect.intersects(rect); });
 }
 
 } // namespace twb

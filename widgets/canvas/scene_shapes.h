@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 class QTextDocument;
@@ -20,6 +21,21 @@ class QTextDocument;
 // The parts of a Scene.
 
 namespace twb {
+
+/// The input of a Scene. All parts belong to one revision.
+struct SceneSource {
+    const Graph& graph;
+    const Analysis& analysis;
+    const DeviceMap& devices;
+    FrameId inside = FrameId::none; ///< the open module: only its content is shown
+};
+
+struct PortHash {
+    std::size_t operator()(const PortRef& port) const noexcept {
+        return std::hash<std::uint64_t>()(value(port.node) * 64 + static_cast<std::uint64_t>(port.port));
+    }
+};
+using PortSet = std::unordered_set<PortRef, PortHash>;
 
 /// The families of dtypes, which determine the colours of wires.
 enum class WireClass : std::uint8_t { unknown, floating, integer, boolean };
@@ -93,6 +109,14 @@ struct NodeShape {
 };
 
 enum class PortSide : std::uint8_t { input, output };
+inline constexpr double kRowInset = 10;  ///< of a row from the sides of its card
+inline constexpr double kRowPadding = 7; ///< of the text of a row
+inline constexpr double kLabelRoom = 40; ///< for the price below a pill
+inline constexpr double kFramePadding = 14;
+/// The height of the rows on a card.
+double rowsHeight(int rows) noexcept;
+/// The rectangle of a card's row, counted from the top.
+QRectF rowRect(const NodeShape& card, int row) noexcept;
 /// A card without its rows.
 QRectF bodyOf(const NodeShape& shape) noexcept;
 bool isFolded(const NodeShape& shape, int input) noexcept;

@@ -19,7 +19,7 @@ NodeId nearestReader(const Scene& scene, const Graph& graph, const NodeShape& fr
     NodeId best = from.id;
     double nearest = std::numeric_limits<double>::max();
     for (const Edge& edge : graph.outgoing(from.id)) {
-        const NodeShape* shape = scene.node(edge.to.node);
+        const NodeShape* shape = scene.nodes().find(edge.to.node);
         if (!isCard(shape)) continue;
         const QPointF offset = shape->rect.center() - from.rect.center();
         const double distance = std::hypot(offset.x(), offset.y());
@@ -33,7 +33,7 @@ NodeId nearestReader(const Scene& scene, const Graph& graph, const NodeShape& fr
 NodeId neighbour(const Scene& scene, const NodeShape& from, bool above) {
     NodeId best = from.id;
     double nearest = std::numeric_limits<double>::max();
-    for (const NodeShape& shape : scene.nodes()) {
+    for (const NodeShape& shape : scene.nodes().shapes()) {
         if (shape.id == NodeId::none || shape.id == from.id || !isCard(&shape)) continue;
         const QPointF offset = shape.rect.center() - from.rect.center();
         if (above ? offset.y() >= 0 : offset.y() <= 0) continue;
@@ -47,12 +47,12 @@ NodeId neighbour(const Scene& scene, const NodeShape& from, bool above) {
 } // namespace
 
 NodeId stepFrom(const Scene& scene, const Graph& graph, NodeId node, Way way) {
-    const NodeShape* from = scene.node(cardOf(graph, node));
+    const NodeShape* from = scene.nodes().find(cardOf(graph, node));
     if (!from) return node;
     switch (way) {
     case Way::toProducer:
         for (const auto& input : graph.inputs(from->id))
-            if (input && isCard(scene.node(input->node))) return input->node;
+            if (input && isCard(scene.nodes().find(input->node))) return input->node;
         return from->id;
     case Way::toConsumer:
         return nearestReader(scene, graph, *from);

@@ -48,11 +48,4 @@ void WireDetours::forget(std::uint32_t wire) {
     m_watched.erase(found);
 }
 
-void WireDetours::cardPut(const QRectF& rect) {
-    if (!m_disturbed.empty() && m_disturbed.back() == rect)
-        m_disturbed.pop_back();
-    else
-        m_disturbed.push_back(rect);
-}
-
 } // namespace twb

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace twb {
@@ -29,12 +28,6 @@ public:
     const Legs& of(std::uint32_t wire) const { return m_watched.at(wire).legs; }
     void forget(std::uint32_t wire);
 
-    // A card that is put where it was lifted from disturbs no wire.
-    void cardLifted(const QRectF& rect) { m_disturbed.push_back(rect); }
-    void cardPut(const QRectF& rect);
-    bool isDisturbed() const noexcept { return !m_disturbed.empty(); }
-    /// The rectangles of all cards that were lifted or put since the last call.
-    std::vector<QRectF> takeDisturbed() { return std::exchange(m_disturbed, {}); }
     /// Calls visit(wire) for the wires whose detour depends on cards in `rect`; maybe for others.
     template <class Visit> void visitWatching(const QRectF& rect, Visit&& visit) const {
         m_grid.query(rect, std::forward<Visit>(visit));
@@ -47,7 +40,6 @@ private:
     };
     std::unordered_map<std::uint32_t, Watched> m_watched; ///< wires with a card in their way
     SpatialGrid m_grid;                                   ///< the same, by area
-    std::vector<QRectF> m_disturbed;
 };
 
 } // namespace twb

@@ -20,14 +20,14 @@ template <class Visit>
 void visitNeighbours(const Scene& scene, const QRectF& bounds, const MovedThings& moved, LaneId lane,
                      Visit&& visit) {
     const QRectF near = bounds.adjusted(-kReach, -kReach, kReach, kReach);
-    scene.visitNodes(near, [&](std::uint32_t slot) {
+    scene.nodes().visit(near, [&](std::uint32_t slot) {
         const NodeShape& shape = scene.nodes()[slot];
         if (shape.kind == NodeShape::Kind::row || moved.nodes.contains(shape.id)) return;
         visit(shape.rect, shape.lane == lane);
     });
     if (!moved.nodes.empty()) return;
     for (const QPointF end : moved.ends) visit(QRectF(end, QSizeF(0, 0)), true);
-    scene.visitDots(near, [&](const DotRef& ref, const DotShape& dot) {
+    scene.wires().visitDots(near, [&](const DotRef& ref, const DotShape& dot) {
         if (!moved.dots.contains(ref)) visit(QRectF(dot.at, QSizeF(0, 0)), dot.dot.lane == lane);
     });
 }

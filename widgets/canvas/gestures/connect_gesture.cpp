@@ -2,6 +2,7 @@
 
 #include "graph/port_fit.h"
 #include "graph/reach.h"
+#include "widgets/canvas/hit_test.h"
 #include "widgets/text.h"
 
 #include <QApplication>
@@ -39,11 +40,12 @@ PortSet portsFor(const Document& document, const Scene& scene, PortSide fixedSid
         return facts ? facts->op : nullptr;
     };
     PortSet ports;
-    for (const NodeShape& shape : scene.nodes()) {
+    for (const NodeShape& shape : scene.nodes().shapes()) {
         if (shape.id == NodeId::none) continue;
         const int count = seeksInput ? shape.inputs : shape.outputs;
         for (int port = 0; port < count; ++port) {
-            const PortRef here = scene.portOf(shape, seeksInput ? PortSide::input : PortSide::output, port);
+            const PortRef here =
+                scene.modules().portOf(shape, seeksInput ? PortSide::input : PortSide::output, port);
             if (excluded.contains(here.node)) continue;
             const bool fits = seeksInput ? accepts(opOf(here.node), here.port, analysis.typeOf(fixed))
                                          : accepts(opOf(fixed.node), fixed.port, analysis.typeOf(here));
@@ -93,19 +95,19 @@ void ConnectGesture::lift(const Edge& wire) {
 
 void ConnectGesture::seek(const Pointer& pointer) {
     const Scene& scene = m_host.hostScene();
-    if (!scene.node(m_fixed.node)) return;
+    if (!scene.nodes().find(m_fixed.node)) return;
     const PortSide side = m_preview.targetSide;
     const double range = kSnapPixels / m_host.zoom();
-    m_preview.snapped = scene.nearestPort(pointer.at, side, range, m_targets);
-    const Hit under = scene.hitTest(pointer.at, m_host.zoom());
+    m_preview.snapped = nearestPort(scene, pointer.at, side, range, m_targets);
+    const Hit under = hitTest(scene, pointer.at, m_host.zoom());
     m_isOverCard = under.node != NodeId::none;
     if (!m_preview.snapped && under.node != NodeId::none) {
         // A wire released on a card goes to its first unconnected port, or to its first port.
         std::optional<PortRef> first;
-        const NodeShape& shape = *scene.drawn(under.node);
+        const NodeShape& shape = *scene.nodes().drawn(under.node);
         const int count = side == PortSide::input ? shape.inputs : shape.outputs;
         for (int port = 0; port < count && !m_preview.snapped; ++port) {
-            const PortRef here = scene.portOf(shape, side, port);
+            const PortRef here = scene.modules().portOf(shape, side, port);
             if (!m_targets.contains(here)) continue;
             if (!first) first = here;
             if (side == PortSide::output || !m_host.document().graph().sourceOf(here))
@@ -120,13 +122,13 @@ void ConnectGesture::seek(const Pointer& pointer) {
         m_preview.reason = reasonAgainst(m_host.document(), m_fixedSide, m_fixed, under);
     m_under = under;
     WirePreview wire;
-    const QPointF hand = m_preview.snapped ? scene.portAt(*m_preview.snapped, side) : pointer.at;
-    const QPointF root = scene.portAt(m_fixed, m_fixedSide);
+    const QPointF hand = m_preview.snapped ? scene.modules().portAt(*m_preview.snapped, side) : pointer.at;
+    const QPointF root = scene.modules().portAt(m_fixed, m_fixedSide);
     wire.output = side == PortSide::input ? root : hand;
     wire.input = side == PortSide::input ? hand : root;
     const PortRef source = m_fixedSide == PortSide::output ? m_fixed : m_preview.snapped.value_or(PortRef{});
-    if (const WireShape* lifted = m_preview.lifted ? scene.wire(*m_preview.lifted) : nullptr)
-        wire.dots = scene.shownDotsOf(*lifted);
+    if (const WireShape* lifted = m_preview.lifted ? scene.wires().find(*m_preview.lifted) : nullptr)
+        wire.dots = scene.wires().dots().shownOn(*lifted);
     wire.kind = wireClassOf(m_host.document().analysis().typeOf(source));
     if (m_preview.snapped)
         wire.state = WirePreview::State::snapped;

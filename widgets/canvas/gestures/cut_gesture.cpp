@@ -28,9 +28,9 @@ void CutGesture::move(const Pointer& pointer) {
     m_preview.stroke.push_back(pointer.at);
     m_last = pointer.at;
     const Scene& scene = m_host.hostScene();
-    scene.visitWires(QRectF(stroke.p1(), stroke.p2()).normalized(), [&](std::uint32_t slot) {
+    scene.wires().visit(QRectF(stroke.p1(), stroke.p2()).normalized(), [&](std::uint32_t slot) {
         const WireShape& wire = scene.wires()[slot];
-        if (!wire.hidden && crosses(scene.path(wire), stroke)) m_preview.cut.insert(wire.edge);
+        if (!wire.hidden && crosses(scene.wires().path(wire), stroke)) m_preview.cut.insert(wire.edge);
     });
     m_host.repaint();
 }

@@ -9,30 +9,27 @@ namespace twb {
 
 /// On the grid, and at least as high as the content.
 double LaneGesture::heightAt(double y) const {
-    const LaneBand* band = m_host.hostScene().lane(m_lane);
+    const LaneBand* band = m_host.hostScene().lanes().find(m_lane);
     if (!band) return 0;
-    return std::max(Scene::leastHeightOf(*band), std::round((y - band->top) / kGrid) * kGrid);
+    return std::max(LaneStack::leastHeightOf(*band), std::round((y - band->top) / kGrid) * kGrid);
 }
 
 /// The number of positions down or up: lanes whose centres the pointer has passed.
 int LaneGesture::stepsAt(double y) const {
-    const auto& lanes = m_host.hostScene().lanes();
-    const auto own =
-        std::find_if(lanes.begin(), lanes.end(), [this](const auto& b) { return b.id == m_lane; });
+    const LaneStack& lanes = m_host.hostScene().lanes();
+    const LaneBand* own = lanes.find(m_lane);
     int steps = 0;
-    for (auto band = lanes.begin(); band != lanes.end(); ++band) {
-        const double middle = band->top + band->height / 2;
-        if (band > own && y > middle) ++steps;
-        if (band < own && y < middle) --steps;
+    for (const LaneBand& band : lanes.bands()) {
+        const double middle = band.top + band.height / 2;
+        if (&band > own && y > middle) ++steps;
+        if (&band < own && y < middle) --steps;
     }
     return steps;
 }
 
 void LaneGesture::move(const Pointer& pointer) {
-    const auto& lanes = m_host.hostScene().lanes();
-    const auto own =
-        std::find_if(lanes.begin(), lanes.end(), [this](const auto& b) { return b.id == m_lane; });
-    if (own == lanes.end()) return;
+    const LaneBand* own = m_host.hostScene().lanes().find(m_lane);
+    if (!own) return;
     m_preview.lanes = {m_lane};
     if (m_part == Part::edge) {
         m_preview.laneEdge = own->top + heightAt(pointer.at.y());

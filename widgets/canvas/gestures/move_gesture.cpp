@@ -4,6 +4,7 @@
 #include "graph/routes.h"
 #include "placement/lane_move.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
+#include "widgets/canvas/hit_test.h"
 
 #include <QApplication>
 
@@ -80,7 +81,7 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, const Selectio
         if (!node) continue;
         m_items.push_back({id, NoteId::none, {}, node->lane, node->position, leastY(*node), {}, {}});
         m_moved.nodes.insert(id);
-        if (const NodeShape* shape = host.hostScene().node(id))
+        if (const NodeShape* shape = host.hostScene().nodes().find(id))
             m_bounds = m_bounds.value_or(shape->rect) | shape->rect;
     }
     for (NoteId id : what.notes) {
@@ -97,8 +98,8 @@ MoveGesture::MoveGesture(GestureHost& host, const Pointer& start, const Edge& wi
     m_items.push_back({NodeId::none, NoteId::none, ref, dot.lane, dot.position, kLeastY, {}, {}});
     m_moved.dots.insert(ref);
     const Scene& scene = host.hostScene();
-    const LaneBand* band = scene.lane(dot.lane);
-    const WireShape* shape = scene.wire(wire);
+    const LaneBand* band = scene.lanes().find(dot.lane);
+    const WireShape* shape = scene.wires().find(wire);
     if (!band || !shape) return;
     m_bounds = QRectF(QPointF(dot.position.x, band->top + dot.position.y), QSizeF(0, 0));
     m_moved.ends = {shape->start, shape->end};
@@ -112,8 +113,8 @@ void MoveGesture::addDots(const std::set<DotRef>& chosen) {
     for (const DotRef& ref : m_moved.dots) {
         const Dot& dot = graph.dots(ref.wire)[ref.index];
         m_items.push_back({NodeId::none, NoteId::none, ref, dot.lane, dot.position, kLeastY, {}, {}});
-        const DotShape* shape = scene.dot(ref);
-        const WireShape* wire = scene.wire({*graph.sourceOf(ref.wire), ref.wire});
+        const DotShape* shape = scene.wires().dot(ref);
+        const WireShape* wire = scene.wires().find({*graph.sourceOf(ref.wire), ref.wire});
         if (!m_moved.nodes.empty() || !shape || !wire) continue;
         const QRectF point(shape->at, QSizeF(0, 0));
         m_bounds = around(m_bounds.value_or(point), point);
@@ -132,13 +133,13 @@ QPointF MoveGesture::lined(QPointF offset, LaneId lane, QPointF onGrid) const {
 
 void MoveGesture::settle(const Pointer& pointer) {
     const QPointF offset = pointer.at - m_start;
-    const auto& lanes = m_host.hostScene().lanes();
+    const auto& lanes = m_host.hostScene().lanes().bands();
     const auto indexOf = [&](LaneId id) {
         const auto at =
             std::find_if(lanes.begin(), lanes.end(), [id](const LaneBand& b) { return b.id == id; });
         return static_cast<int>(at - lanes.begin());
     };
-    const LaneBand* under = m_host.hostScene().laneAt(pointer.at.y());
+    const LaneBand* under = m_host.hostScene().lanes().at(pointer.at.y());
     if (!under || m_items.empty()) return;
     const int shift = indexOf(under->id) - indexOf(m_grabbed);
     const int last = static_cast<int>(lanes.size()) - 1;
@@ -178,7 +179,7 @@ void MoveGesture::settle(const Pointer& pointer) {
     m_preview.guides.clear();
     if (isFree || !m_bounds) return;
     const LaneBand& home = lanes[static_cast<std::size_t>(indexOf(lead->lane))];
-    const LaneBand& there = *m_host.hostScene().lane(lead->newLane);
+    const LaneBand& there = *m_host.hostScene().lanes().find(lead->newLane);
     const QRectF moved =
         m_bounds->translated(lead->newAt.x - lead->at.x, there.top + lead->newAt.y - home.top - lead->at.y);
     m_preview.guides = guideLines(m_host.hostScene(), moved, m_moved, under->id);
@@ -192,8 +193,8 @@ void MoveGesture::show() {
     m_preview.lanes.clear();
     const Scene& scene = m_host.hostScene();
     for (const Item& item : m_items) {
-        const LaneBand* from = scene.lane(item.lane);
-        const LaneBand* to = scene.lane(item.newLane);
+        const LaneBand* from = scene.lanes().find(item.lane);
+        const LaneBand* to = scene.lanes().find(item.newLane);
         if (!from || !to) continue;
         const QPointF offset(item.newAt.x - item.at.x, to->top + item.newAt.y - from->top - item.at.y);
         if (item.dot) {
@@ -221,7 +222,7 @@ void MoveGesture::show() {
         if (parentFor(frame) != frame.parent) m_preview.frame = parentFor(frame);
     m_preview.splice.reset();
     if (const auto splice = spliceHere()) {
-        const NodeShape& shape = *scene.node(m_items.front().node);
+        const NodeShape& shape = *scene.nodes().find(m_items.front().node);
         m_preview.splice = {splice->wire, portPosition(shape, PortSide::input, splice->input.port),
                             portPosition(shape, PortSide::output, splice->output.port)};
     }
@@ -250,9 +251,9 @@ std::map<NodeId, LaneId> MoveGesture::newLanes() const {
 std::optional<Splice> MoveGesture::spliceHere() const {
     if (m_items.size() != 1 || m_items.front().node == NodeId::none) return std::nullopt;
     const NodeId node = m_items.front().node;
-    const NodeShape* shape = m_host.hostScene().node(node);
+    const NodeShape* shape = m_host.hostScene().nodes().find(node);
     if (!shape || shape->module != kNoSlot) return std::nullopt;
-    const auto wire = m_host.hostScene().wireNear(shape->rect.center(), kSpliceRange, node);
+    const auto wire = wireNear(m_host.hostScene(), shape->rect.center(), kSpliceRange, node);
     if (!wire) return std::nullopt;
     return spliceOf(m_host.document().graph(), m_host.document().analysis(), *wire, node);
 }
@@ -265,33 +266,33 @@ Position MoveGesture::placeOf(const Item& item, const Graph& graph) {
 
 FrameId MoveGesture::frameBetween(FrameId home, QPointF from, QPointF to) const {
     const Scene& scene = m_host.hostScene();
-    const FrameId before = scene.frameAround(from);
-    const FrameId now = scene.frameAround(to);
+    const FrameId before = scene.frames().around(from);
+    const FrameId now = scene.frames().around(to);
     if (before == now) return home;
     // A frame is not drawn on lanes without nodes of its own; a card dragged to such a lane remains in the
     // frame.
-    const bool leavesLane = scene.laneAt(from.y()) != scene.laneAt(to.y());
+    const bool leavesLane = scene.lanes().at(from.y()) != scene.lanes().at(to.y());
     return now == FrameId::none && leavesLane ? home : now;
 }
 
 FrameId MoveGesture::frameFor(const Node& node) const {
     const Scene& scene = m_host.hostScene();
-    const NodeShape* shape = scene.node(node.id);
-    const FrameShape* home = scene.frame(node.frame);
+    const NodeShape* shape = scene.nodes().find(node.id);
+    const FrameShape* home = scene.frames().find(node.frame);
     if (!shape || (home && home->isCarried) || shape->module != kNoSlot) return node.frame;
     return frameBetween(node.frame, shape->rect.center() - shape->drag, shape->rect.center());
 }
 
 FrameId MoveGesture::parentFor(const Frame& frame) const {
     const Scene& scene = m_host.hostScene();
-    const FrameShape* shape = scene.frame(frame.id);
-    const FrameShape* parent = scene.frame(frame.parent);
+    const FrameShape* shape = scene.frames().find(frame.id);
+    const FrameShape* parent = scene.frames().find(frame.parent);
     // Items inside a moved frame stay in it, and a body goes with its owner.
     if (!shape || !shape->isCarried || shape->isBody || (parent && parent->isCarried)) return frame.parent;
-    if (const NodeShape* card = scene.cardOfModule(frame.id))
+    if (const NodeShape* card = scene.modules().cardOf(frame.id))
         return frameBetween(frame.parent, card->rect.center() - card->drag, card->rect.center());
     for (const Item& item : m_items) {
-        const NodeShape* node = scene.node(item.node);
+        const NodeShape* node = scene.nodes().find(item.node);
         if (!node || node->module != kNoSlot || !shape->rect.contains(node->rect)) continue;
         return frameBetween(frame.parent, shape->rect.center() - node->drag, shape->rect.center());
     }

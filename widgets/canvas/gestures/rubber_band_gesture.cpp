@@ -19,13 +19,13 @@ void RubberBandGesture::move(const Pointer& pointer) {
     m_preview.rubberBand = band;
     m_selection = m_before;
     const Scene& scene = m_host.hostScene();
-    scene.visitNodes(band, [&](std::uint32_t slot) {
+    scene.nodes().visit(band, [&](std::uint32_t slot) {
         const NodeShape& shape = scene.nodes()[slot];
         m_selection->nodes.insert(shape.id);
-        if (const ModuleShape* module = scene.moduleOf(shape))
+        if (const ModuleShape* module = scene.modules().of(shape))
             m_selection->nodes.insert(module->nodes.begin(), module->nodes.end());
     });
-    scene.visitDots(band, [&](const DotRef& ref, const DotShape&) { m_selection->dots.insert(ref); });
+    scene.wires().visitDots(band, [&](const DotRef& ref, const DotShape&) { m_selection->dots.insert(ref); });
     for (const NoteShape& note : scene.notes()) {
         if (note.rect.intersects(band)) m_selection->notes.insert(note.id);
     }

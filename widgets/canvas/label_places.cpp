@@ -1,7 +1,10 @@
+#include "widgets/canvas/label_places.h"
+
 #include "widgets/canvas/scene.h"
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace twb {
 namespace {
@@ -11,10 +14,8 @@ constexpr double kClear = 3;       ///< between a price and a wire
 constexpr double kAside = 160;     ///< maximum distance from its wire at scale 1
 constexpr double kHidesCard = 1e3; ///< penalty of hiding a card; a wire has a point every few pixels
 
-} // namespace
-
 /// Obstacles of labels.
-struct Scene::Surroundings {
+struct Surroundings {
     std::vector<QRectF> taken;  ///< cards, pills, notes, titles, other labels
     std::vector<QPointF> lines; ///< points of wires and of frame outlines
 
@@ -28,54 +29,43 @@ struct Scene::Surroundings {
     }
 };
 
-bool Scene::mustPlace(PriceLabel& label, double scale) const {
-    if (label.placed == m_version && label.scale == scale) return false;
-    label.placed = m_version;
-    label.scale = scale;
-    label.rect.setSize(label.size * scale);
-    return true;
-}
-
 /// For a label of the node `pill` or of the wire `own`, which it may overlap.
-const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t pill,
-                                               std::uint32_t own) const {
+const Surroundings& surroundings(const Scene& scene, const QRectF& area, std::uint32_t pill,
+                                 std::uint32_t own, double scale) {
     static thread_local Surroundings found;
     found.taken.clear();
     found.lines.clear();
-    const auto addLabel = [&](const auto& labels, auto key) {
-        const auto at = labels.find(key);
-        if (at == labels.end() || at->second.signature == 0 || at->second.placed != m_version) return false;
-        found.taken.push_back(at->second.rect);
+    const auto addLabel = [&](const PriceLabel* label) {
+        if (!label || label->placed != scene.version()) return false;
+        found.taken.push_back(label->rect);
         return true;
     };
-    visitNodes(area, [&](std::uint32_t slot) {
-        const NodeShape& shape = m_nodes[slot];
+    scene.nodes().visit(area, [&](std::uint32_t slot) {
+        const NodeShape& shape = scene.nodes()[slot];
         if (shape.kind == NodeShape::Kind::row) return;
         QRectF taken = shape.rect;
-        const bool hasLabel = slot != pill && addLabel(m_nodeLabels, slot);
+        const bool hasLabel = slot != pill && addLabel(scene.labels().ofNode(slot));
         // Among pills without a label position, the earlier one has priority for the room below it.
         if (shape.kind == NodeShape::Kind::pill && !hasLabel && slot < pill) taken.adjust(-20, 0, 20, 36);
         if (shape.isStaged && slot != pill) taken.adjust(0, 0, 0, 36);
         found.taken.push_back(taken);
     });
-    visitDots(area, [&](const DotRef&, const DotShape& dot) {
+    scene.wires().visitDots(area, [&](const DotRef&, const DotShape& dot) {
         found.taken.emplace_back(dot.at.x() - kDotRadius, dot.at.y() - kDotRadius, 2 * kDotRadius,
                                  2 * kDotRadius);
     });
-    const double aside = kAside * m_labelScale;
-    visitWires(area.adjusted(-aside, -aside, aside, aside), [&](std::uint32_t slot) {
+    const double aside = kAside * scale;
+    scene.wires().visit(area.adjusted(-aside, -aside, aside, aside), [&](std::uint32_t slot) {
         if (slot == own) return;
-        addLabel(m_wireLabels, slot);
-        path(m_wires[slot]).sampleIn(area, found.lines);
+        addLabel(scene.labels().ofWire(slot));
+        scene.wires().path(scene.wires()[slot]).sampleIn(area, found.lines);
     });
-    for (std::size_t i = 0; i < m_ghosts.size(); ++i) {
-        if (!m_ghosts[i].rect.intersects(area)) continue;
-        found.taken.push_back(m_ghosts[i].rect);
-    }
-    for (const NoteShape& note : m_notes) found.taken.push_back(note.rect);
-    for (const StubShape& stub : m_stubs)
+    for (const GhostShape& ghost : scene.ghosts().shapes())
+        if (ghost.rect.intersects(area)) found.taken.push_back(ghost.rect);
+    for (const NoteShape& note : scene.notes()) found.taken.push_back(note.rect);
+    for (const StubShape& stub : scene.stubs().shapes())
         if (stub.rect.intersects(area)) found.taken.push_back(stub.rect);
-    for (const FrameShape& frame : m_frames) {
+    for (const FrameShape& frame : scene.frames().shapes()) {
         if (!frame.rect.adjusted(0, -12, 0, 0).intersects(area)) continue;
         found.taken.push_back(frame.titleRect);
         const QRectF seen = frame.rect.intersected(area);
@@ -90,10 +80,14 @@ const Scene::Surroundings& Scene::surroundings(const QRectF& area, std::uint32_t
     return found;
 }
 
-void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pill) const {
+} // namespace
+
+void placeBeside(PriceLabel& label, const Scene& scene, const QRectF& around, std::uint32_t slot,
+                 double scale) {
     const double w = label.rect.width();
     const double h = label.rect.height();
-    const Surroundings& rest = surroundings(around.adjusted(-w - 20, -h - 24, w + 20, h + 24), pill, kNoSlot);
+    const Surroundings& rest =
+        surroundings(scene, around.adjusted(-w - 20, -h - 24, w + 20, h + 24), slot, kNoSlot, scale);
     QRectF best;
     double least = std::numeric_limits<double>::max();
     const auto isClear = [&](double x, double y) {
@@ -116,15 +110,15 @@ void Scene::placeLabel(PriceLabel& label, const QRectF& around, std::uint32_t pi
     label.rect = best;
 }
 
-void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
-    const WirePath way = path(m_wires[slot]);
+void placeOnWire(PriceLabel& label, const Scene& scene, std::uint32_t slot, double scale) {
+    const WirePath way = scene.wires().path(scene.wires()[slot]);
     const QPointF middle = way.at(0.5);
     constexpr double kFar = 400;
     const QRectF near(middle.x() - kFar, middle.y() - kFar, 2 * kFar, 2 * kFar);
+    const double width = label.rect.width();
     const Surroundings& rest = surroundings(
-        way.bounds().intersected(near).adjusted(-label.rect.width(), -60, label.rect.width(), 60), kNoSlot,
-        slot);
-    const double beside = label.rect.width() / 2 + 8;
+        scene, way.bounds().intersected(near).adjusted(-width, -60, width, 60), kNoSlot, slot, scale);
+    const double beside = width / 2 + 8;
     QRectF best;
     double least = std::numeric_limits<double>::max();
     // As near to the centre as possible; else slightly above or below the wire, then beside it, then farther
@@ -140,7 +134,7 @@ void Scene::placeOnWire(PriceLabel& label, std::uint32_t slot) const {
             if (hidden == 0) return;
         }
     }
-    // The wire and its tooltip also show the error, so its label hides no card.
+    // The wire and its tooltip also show the error.
     label.rect = label.isError && least >= kHidesCard ? QRectF() : best;
 }
 

@@ -1,0 +1,171 @@
+#include "widgets/canvas/frame_shapes.h"
+
+#include "widgets/canvas/caption.h"
+#include "widgets/canvas/scene.h"
+#include "widgets/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace twb {
+namespace {
+
+constexpr double kTitleHeight = 18;
+constexpr double kSides = 8;       ///< left and right of the words of a title
+constexpr double kLeastWords = 16; ///< in pixels: narrower than that, no title says anything
+constexpr double kInset = 12;      ///< of a title from the sides of its frame
+constexpr double kBelowEdge = 9;   ///< clear of the cards inside
+constexpr double kStep = 0.8;      ///< from one size of a title to the next
+
+/// What a title in this band must not cover, from the left on.
+std::vector<QRectF> obstacles(const Scene& scene, const std::vector<QRectF>& titles, const QRectF& band) {
+    std::vector<QRectF> out;
+    for (const QRectF& other : titles)
+        if (other.intersects(band)) out.push_back(other);
+    scene.nodes().visit(band, [&](std::uint32_t slot) { out.push_back(scene.nodes()[slot].rect); });
+    for (const NoteShape& note : scene.notes())
+        if (note.rect.intersects(band)) out.push_back(note.rect);
+    std::sort(out.begin(), out.end(), [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+    return out;
+}
+
+} // namespace
+
+const FrameShape* FrameShapes::find(FrameId id) const noexcept {
+    const auto found = std::ranges::find(m_frames, id, &FrameShape::id);
+    return found == m_frames.end() ? nullptr : &*found;
+}
+
+FrameId FrameShapes::around(QPointF at) const noexcept {
+    for (auto frame = m_frames.rbegin(); frame != m_frames.rend(); ++frame)
+        if (!frame->isCarried && frame->rect.contains(at)) return frame->id;
+    return m_open;
+}
+
+QRectF FrameShapes::outskirtsOf(const NodeShape& shape, const NodeShape& other) const {
+    std::vector<FrameId> around;
+    for (const FrameShape* f = find(other.frame); f && around.size() < m_frames.size(); f = find(f->parent))
+        around.push_back(f->id);
+    QRectF rect = shape.rect;
+    std::size_t steps = m_frames.size();
+    for (const FrameShape* f = find(shape.frame); f && steps-- > 0; f = find(f->parent)) {
+        if (std::find(around.begin(), around.end(), f->id) != around.end()) break;
+        rect |= f->rect;
+    }
+    return rect;
+}
+
+bool FrameShapes::read(const Scene& scene, const Graph& graph) {
+    const std::vector<FrameShape> before = std::exchange(m_frames, {});
+    m_open = scene.hidden().open();
+    for (const Frame& frame : graph.frames()) {
+        FrameShape shape;
+        shape.id = frame.id;
+        shape.title = elided(toQt(frame.title), TextRole::small, 220);
+        shape.parent = frame.parent;
+        shape.color = frame.color;
+        shape.isBody = frame.owner != NodeId::none;
+        // The bound ends a cycle of parents.
+        std::size_t steps = graph.frames().size();
+        for (const Frame* up = graph.find(frame.parent); up && steps-- > 0; up = graph.find(up->parent))
+            ++shape.depth;
+        m_frames.push_back(std::move(shape));
+    }
+    std::stable_sort(m_frames.begin(), m_frames.end(),
+                     [](const auto& a, const auto& b) { return a.depth < b.depth; });
+    std::unordered_map<FrameId, std::size_t> indexOf;
+    for (std::size_t i = 0; i < m_frames.size(); ++i) indexOf[m_frames[i].id] = i;
+    if (!m_frames.empty()) markCarried(scene, indexOf);
+    for (const NodeShape& shape : scene.nodes().shapes()) {
+        if (m_frames.empty()) break;
+        if (shape.id == NodeId::none || shape.frame == FrameId::none) continue;
+        if (shape.kind == NodeShape::Kind::row || shape.kind == NodeShape::Kind::hidden) continue;
+        // A module's card is in the frame around the module.
+        const ModuleShape* module = scene.modules().of(shape);
+        const Frame* own = module ? graph.find(module->frame) : nullptr;
+        const auto at = indexOf.find(own ? own->parent : shape.frame);
+        if (at == indexOf.end()) continue;
+        FrameShape& frame = m_frames[at->second];
+        // A fixed frame does not follow a node that may leave it.
+        const QRectF rect = frame.isCarried ? shape.rect : shape.rect.translated(-shape.drag);
+        frame.rect |= rect;
+        if (shape.isStaged) frame.rect |= rect.adjusted(-12, 0, 12, kLabelRoom - 4);
+    }
+    // Inner frames first, so that each outline encloses inner ones.
+    for (std::size_t i = m_frames.size(); i-- > 0;) {
+        FrameShape& shape = m_frames[i];
+        // The open module has no frame.
+        if (shape.id == m_open || scene.hidden().isOutside(shape.id)) shape.rect = {};
+        if (shape.rect.isEmpty()) continue;
+        shape.rect.adjust(-kFramePadding, -kFramePadding - 4, kFramePadding, kFramePadding);
+        const auto parent = indexOf.find(shape.parent);
+        if (parent != indexOf.end() && m_frames[parent->second].depth < shape.depth)
+            m_frames[parent->second].rect |= shape.rect;
+    }
+    return !std::equal(m_frames.begin(), m_frames.end(), before.begin(), before.end(),
+                       [](const FrameShape& a, const FrameShape& b) {
+                           return a.id == b.id && a.parent == b.parent && a.rect == b.rect;
+                       });
+}
+
+void FrameShapes::placeTitles(const Scene& scene, double zoom) {
+    std::vector<QRectF> taken;
+    for (FrameShape& frame : m_frames) {
+        frame.titleRect = {};
+        frame.shownTitle.clear();
+        if (frame.rect.isEmpty() || frame.title.isEmpty()) continue;
+        const double words = roughWidth(frame.title.toStdString(), TextRole::small);
+        const auto tryPlace = [&](double scale, double top) {
+            const double height = kTitleHeight * scale;
+            const double wanted = (words + 2 * kSides) * scale;
+            const double least = (std::min(kLeastWords, words) + 2 * kSides) * scale;
+            const double right = frame.rect.right() - kInset;
+            double left = frame.rect.left() + kInset;
+            // On the screen itself a short frame may be narrower than its name.
+            const double room = scale > 1 ? right : std::max(right, left + wanted);
+            double until = room;
+            for (const QRectF& other : obstacles(scene, taken, QRectF(left, top, room - left, height))) {
+                if (other.left() - left >= std::min(wanted, room - left)) break;
+                if (other.left() - left - 4 * scale >= std::max(least, wanted / 2)) {
+                    until = other.left() - 4 * scale;
+                    break;
+                }
+                left = std::max(left, other.right() + 4 * scale);
+            }
+            const double width = std::min(wanted, until - left);
+            if (width < least) return false;
+            const double shown = width / scale - 2 * kSides;
+            frame.shownTitle = shown + 1 < words ? elided(frame.title, TextRole::small, shown) : frame.title;
+            frame.titleRect = QRectF(left, top, width, height);
+            frame.titleScale = scale;
+            return true;
+        };
+        for (double scale = std::max(1.0, 1 / zoom);; scale = std::max(1.0, scale * kStep)) {
+            if (tryPlace(scale, frame.rect.top() + kBelowEdge - kTitleHeight * scale) ||
+                tryPlace(scale, frame.rect.bottom() - kBelowEdge) || scale == 1)
+                break;
+        }
+        if (!frame.titleRect.isEmpty()) taken.push_back(frame.titleRect);
+    }
+}
+
+/// Finds the frames of which all nodes are being moved.
+void FrameShapes::markCarried(const Scene& scene, const std::unordered_map<FrameId, std::size_t>& indexOf) {
+    std::vector<std::pair<int, int>> counts(m_frames.size()); // its nodes, and the number of dragged ones
+    for (const NodeShape& shape : scene.nodes().shapes()) {
+        if (shape.id == NodeId::none || shape.kind == NodeShape::Kind::row) continue;
+        const auto at = indexOf.find(shape.frame);
+        if (at == indexOf.end()) continue;
+        ++counts[at->second].first;
+        counts[at->second].second += shape.dragged ? 1 : 0;
+    }
+    for (std::size_t i = m_frames.size(); i-- > 0;) {
+        m_frames[i].isCarried = counts[i].second > 0 && counts[i].first == counts[i].second;
+        const auto parent = indexOf.find(m_frames[i].parent);
+        if (parent == indexOf.end() || m_frames[parent->second].depth >= m_frames[i].depth) continue;
+        counts[parent->second].first += counts[i].first;
+        counts[parent->second].second += counts[i].second;
+    }
+}
+
+} // namespace twb

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "widgets/canvas/scene_shapes.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace twb {
+
+class Scene;
+
+/// The frames of a scene, around the cards of their nodes.
+class FrameShapes {
+public:
+    const std::vector<FrameShape>& shapes() const noexcept { return m_frames; } ///< parents first
+    const FrameShape* find(FrameId id) const noexcept;
+    /// The innermost frame around a point, without frames that are being moved; otherwise the open module, or
+    /// none.
+    FrameId around(QPointF at) const noexcept;
+    /// A card with the frames around it that are not around `other`.
+    QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
+
+    /// Whether an outline changed.
+    bool read(const Scene& scene, const Graph& graph);
+    /// A title keeps its size on the screen while the view moves away, as far as it covers no card, no note
+    /// and no other title: it moves along the frame's upper edge, then to the lower one, and then becomes
+    /// smaller.
+    void placeTitles(const Scene& scene, double zoom);
+
+private:
+    void markCarried(const Scene& scene, const std::unordered_map<FrameId, std::size_t>& indexOf);
+
+    std::vector<FrameShape> m_frames;
+    FrameId m_open = FrameId::none;
+};
+
+} // namespace twb
