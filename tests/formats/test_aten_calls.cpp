@@ -2,6 +2,7 @@
 #include "formats/pytorch/aten.h"
 #include "placement/analysis.h"
 #include "runtime/executor.h"
+#include "support/graphs.h"
 #include "support/test_main.h"
 
 #include <nlohmann/json.hpp>
@@ -190,6 +191,49 @@ private Q_SLOTS:
                  qPrintable(QString::number(wrong.size()) + " results differ:\n" + wrong.join('\n')));
         if (other.isEmpty())
             QVERIFY2(program.ops().size() >= 240, qPrintable(QString::number(program.ops().size())));
+    }
+
+    /// The node keeps the types, the device rule of its op and the reason; a run fails before its first step.
+    void otherCallsAreOpaque() {
+        Graph graph;
+        GraphWriter writer(graph, "Program");
+        const auto zeros = [&](std::int64_t id, const TensorType& type, Device device) {
+            Call call{"aten::zeros", {}, {}, {{ValueId(id), type, device}}, device, {}, FrameId::none, {}};
+            QCOMPARE(writer.add(call), Outcome::mapped);
+        };
+        const TensorType matrix{DType::f32, Shape{2, 3}};
+        zeros(1, matrix, Device::cuda(0));
+        zeros(2, {DType::f32, Shape{}}, Device::cpu());
+        for (const char* op : {"aten::atan2", "aten::cdist"}) { // the first one is pointwise
+            Call call{op,
+                      {},
+                      {{"self", ValueId(1)}, {"other", ValueId(2)}},
+                      {{ValueId(3), matrix, Device::cuda(0)}},
+                      Device::cuda(0),
+                      {},
+                      FrameId::none,
+                      SourceLine{"net.py", 7, "forward"}};
+            QCOMPARE(writer.add(call), Outcome::opaque);
+        }
+        QCOMPARE(writer.counts().opaque, std::size_t{2});
+        graph.apply(writer.take());
+        const DeviceMap devices = test::simulatedMap();
+        const Analysis strict = analyze(graph, devices, Policy::strict, nullptr);
+        QCOMPARE(strict.errorCount(), std::size_t{1});
+        QCOMPARE(graph.find(strict.diagnostics[0].node)->name, std::string("cdist"));
+        const Analysis analysis = analyze(graph, devices, Policy::implicit, nullptr);
+        QVERIFY(!analysis.hasErrors());
+        const NodeId id = graph.findByName("atan2")->id;
+        QCOMPARE(analysis.typeOf({id, 0})->toString(), matrix.toString());
+        QCOMPARE(toString(*graph.find(id)->source), std::string("net.py:7 in forward"));
+        CompileOptions options;
+        options.policy = Policy::implicit;
+        options.keep.insert({id, 0});
+        const RunResult result = runToEnd(compile(graph, analysis, devices, nullptr, options), {}, nullptr);
+        QCOMPARE(result.status, RunStatus::failed);
+        QCOMPARE(result.errors.size(), std::size_t{2});
+        QVERIFY(result.errors[0].message.find("\"aten::atan2\" cannot run") != std::string::npos);
+        for (const StepState state : result.states) QVERIFY(state != StepState::done);
     }
 };
 
