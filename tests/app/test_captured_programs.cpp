@@ -16,7 +16,7 @@ QByteArray dataFile(const char* name) {
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
-/// An attribute, a tensor made in the forward, class weights and a moving average on the CPU.
+/// An attribute, a tensor made in the forward and class weights on the CPU.
 const QByteArray kFaultyScript = R"x(import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -39,7 +39,6 @@ class Net(nn.Module):
 model = Net().to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 weights = torch.ones(8)
-average = [p.detach().clone().cpu() for p in model.parameters()]
 for step in range(3):
     x = torch.randn(16, 4).to(device)
     y = torch.randint(0, 8, (16,)).to(device)
@@ -48,8 +47,6 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    for mean, p in zip(average, model.parameters()):
-        mean.mul_(0.9).add_(p.detach(), alpha=0.1)
 )x";
 
 } // namespace
