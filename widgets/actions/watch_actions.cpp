@@ -13,7 +13,7 @@ namespace twb {
 WatchActions::WatchActions(Document& document, RunController& runs, FileActions& files, CanvasWidget& canvas,
                            QWidget& window)
     : m_files(files), m_window(window), m_watch(document, runs) {
-    connect(&m_watch, &ProgramWatch::shown, &canvas, [&canvas] { canvas.zoomToFit(); });
+    connect(&m_watch, &ProgramWatch::shown, &canvas, [&canvas] { canvas.navigator().zoomToFit(); });
     connect(&m_watch, &ProgramWatch::failed, this, [this](const QString& sentence) {
         QMessageBox box(QMessageBox::NoIcon, tr("Cannot watch the program"), sentence, QMessageBox::Ok,
                         &m_window);
