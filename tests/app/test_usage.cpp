@@ -84,6 +84,8 @@ private Q_SLOTS:
         QProcess copy;
         copy.start("cp", {"-r", QStringLiteral(TWB_SOURCE_DIR "/resources/examples"), twb.file("examples")});
         QVERIFY(copy.waitForFinished() && copy.exitCode() == 0);
+        QVERIFY(QFile::copy(QStringLiteral(TWB_SOURCE_DIR "/tests/data/pt2/torch2.9-encoder.pt2"),
+                            twb.file("examples/net.pt2")));
         const QStringList lines = linesOf(path);
         int calls = 0;
         for (qsizetype i = 0; i < lines.size(); ++i) {

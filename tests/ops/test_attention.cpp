@@ -247,7 +247,7 @@ void TestAttention::rotaryRefuses() {
             }).contains("cos_cache must have size"));
     QVERIFY(inferError([&] {
                 inferTypes("RotaryEmbedding", {{"rotary_embedding_dim", std::int64_t{3}}}, {x, cache, cache});
-            }).contains("in pairs"));
+            }).contains("must be even"));
 }
 
 TWB_TEST_MAIN(TestAttention)

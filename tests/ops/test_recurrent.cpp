@@ -266,7 +266,7 @@ void TestRecurrent::refuses() {
     QVERIFY(error("GRU", {{"hidden_size", std::int64_t{5}}}, {{5, 2, 3}, {1, 12, 3}, {1, 12, 4}})
                 .contains("\"hidden_size\" is 5"));
     QVERIFY(error("RNN", {{"activations", Texts{"Gelu"}}}, {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}})
-                .contains("names \"Gelu\""));
+                .contains("the unknown activation \"Gelu\""));
     QVERIFY(error("LSTM", {{"activations", Texts{"Tanh"}}}, {{5, 2, 3}, {1, 16, 3}, {1, 16, 4}})
                 .contains("must have 3 entries"));
     QVERIFY(error("RNN", {{"direction", std::string("up")}}, {{5, 2, 3}, {1, 4, 3}, {1, 4, 4}})

@@ -25,20 +25,31 @@ std::optional<double> toNumber(const QString& text) {
     return ok ? std::optional(value) : std::nullopt;
 }
 
-/// "a list", "[1, 2]": the items between brackets, separated by commas, × or blanks.
-QStringList itemsOf(QString text) {
+/// "a list", "[1, 2]": the items between brackets.
+QStringList itemsOf(QString text, const QRegularExpression& separators) {
     text = text.trimmed();
     if (text.startsWith(QLatin1Char('[')) && text.endsWith(QLatin1Char(']')))
         text = text.mid(1, text.size() - 2);
-    static const QRegularExpression separators(QStringLiteral("[,;×\\s]+|(?<=\\d)x(?=\\d)"));
     return text.split(separators, Qt::SkipEmptyParts);
+}
+
+/// Numbers are separated by commas, × or blanks.
+QStringList numbersOf(const QString& text) {
+    static const QRegularExpression separators(QStringLiteral("[,;×\\s]+|(?<=\\d)x(?=\\d)"));
+    return itemsOf(text, separators);
+}
+
+/// Texts are separated by commas or blanks outside brackets: "f32[2,3], i64[]" has two.
+QStringList textsOf(const QString& text) {
+    static const QRegularExpression separators(QStringLiteral("[,;\\s]+(?![^\\[]*\\])"));
+    return itemsOf(text, separators);
 }
 
 TypedValue refuse(const QString& sentence) { return {std::nullopt, sentence}; }
 
 TypedValue readIntegers(const QString& text) {
     std::vector<std::int64_t> values;
-    for (const QString& item : itemsOf(text)) {
+    for (const QString& item : numbersOf(text)) {
         bool ok = false;
         values.push_back(item.toLongLong(&ok));
         if (!ok)
@@ -49,7 +60,7 @@ TypedValue readIntegers(const QString& text) {
 }
 
 TypedValue readNumbers(const QString& text) {
-    const QStringList items = itemsOf(text);
+    const QStringList items = numbersOf(text);
     const bool list = text.contains(QLatin1Char('[')) || items.size() != 1;
     std::vector<double> values;
     for (const QString& item : items) {
@@ -89,7 +100,7 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
         return readNumbers(trimmed);
     case AttributeType::texts: {
         std::vector<std::string> texts;
-        for (const QString& item : itemsOf(trimmed)) texts.push_back(item.toStdString());
+        for (const QString& item : textsOf(trimmed)) texts.push_back(item.toStdString());
         return {AttributeValue(std::move(texts)), {}};
     }
     case AttributeType::text:
