@@ -135,6 +135,24 @@ private Q_SLOTS:
             QVERIFY2(d.severity != Severity::error || d.code == "device-mismatch", d.message.c_str());
     }
 
+    /// Of a large program, the iteration is open as far as 60 cards allow; Set-up is one card.
+    void largeProgramsStartWithCollapsedFrames() {
+        const Graph graph =
+            importCapture(std::filesystem::path(TWB_SOURCE_DIR) / "tests/data/capture_five_faults.twbcap")
+                .graph;
+        std::set<std::pair<FrameId, NodeId>> cards; // a collapsed frame, or a node
+        for (const Node& node : graph.nodes()) {
+            if (node.folded) continue;
+            FrameId outermost = FrameId::none;
+            for (const Frame* f = graph.find(node.frame); f; f = graph.find(f->parent))
+                if (f->collapsed) outermost = f->id;
+            cards.emplace(outermost, outermost == FrameId::none ? node.id : NodeId::none);
+        }
+        QVERIFY2(cards.size() > 10 && cards.size() <= 60, qPrintable(QString::number(cards.size())));
+        for (const Frame& frame : graph.frames())
+            if (frame.parent == FrameId::none) QCOMPARE(frame.collapsed, frame.title != "Forward");
+    }
+
     void aSavedImportReadsBack() {
         const ImportedModel model = parseCapture(dataFile("capture_five_faults.twbcap"), "run.twbcap");
         QVERIFY(parseProject(toProjectText(model.graph), "saved") == model.graph);

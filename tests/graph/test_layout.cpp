@@ -161,6 +161,32 @@ private Q_SLOTS:
         QVERIFY(arrange(p.graph, all, {40, 48}).nodes.empty());
     }
 
+    /// A collapsed module of 20 nodes takes the place of one card; its content keeps an order of its own.
+    void collapsedModulesTakeThePlaceOfTheirCard() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+        Frame collapsed;
+        collapsed.collapsed = true;
+        const FrameId frame = builder.addFrame(collapsed);
+        std::vector<NodeId> chain;
+        for (int i = 0; i < 22; ++i) {
+            Node node;
+            node.op = i == 0 ? "Input" : "Relu";
+            node.lane = lane;
+            if (i > 0 && i < 21) node.frame = frame;
+            chain.push_back(builder.addNode(node));
+            if (i > 0) builder.connect({{chain[chain.size() - 2], 0}, {chain.back(), 0}});
+        }
+        graph.apply(builder.take());
+        graph.apply(arrange(graph, chain, {40, 48}));
+        const auto x = [&](std::size_t i) { return graph.find(chain[i])->position.x; };
+        QVERIFY(x(0) < x(1) && x(1) < x(21)); // x(1): the corner of the card
+        QVERIFY(x(21) - x(0) < 4 * card::maxWidth);
+        for (std::size_t i = 2; i < 21; ++i)
+            QVERIFY(graph.find(chain[i])->position != graph.find(chain[i - 1])->position);
+    }
+
     void onlySourcesWithOneReaderFold() {
         Parameters p;
         QCOMPARE(foldTarget(p.graph, p.weight), (std::optional<PortRef>{{p.gemm, 1}}));

@@ -43,6 +43,46 @@ std::string assignedName(std::string_view line) {
     return std::string(name);
 }
 
+/// Collapses frames, so that at most kMostOpenCards cards show at first. The frames that are opened are the
+/// ones with the fewest cards, from the outside in.
+Delta collapseFrames(const Graph& graph) {
+    std::map<FrameId, std::size_t> cards; // directly inside; none: outside of all frames
+    std::map<FrameId, std::vector<FrameId>> inner;
+    std::size_t all = 0;
+    for (const Node& node : graph.nodes()) {
+        if (node.folded) continue;
+        ++cards[node.frame];
+        ++all;
+    }
+    for (const Frame& frame : graph.frames()) {
+        ++cards[frame.parent];
+        inner[frame.parent].push_back(frame.id);
+    }
+    Delta collapse;
+    if (all <= kMostOpenCards) return collapse;
+    std::set<FrameId> open;
+    std::set<std::pair<std::size_t, FrameId>> next; // collapsed frames that show
+    std::size_t shown = cards[FrameId::none];
+    const auto show = [&](FrameId id) {
+        if (!graph.find(id)->once) next.emplace(cards[id], id);
+    };
+    for (const FrameId id : inner[FrameId::none]) show(id);
+    while (!next.empty() && shown + next.begin()->first <= kMostOpenCards + 1) {
+        const auto [count, id] = *next.begin();
+        next.erase(next.begin());
+        shown += count - 1;
+        open.insert(id);
+        for (const FrameId in : inner[id]) show(in);
+    }
+    for (const Frame& frame : graph.frames()) {
+        if (open.contains(frame.id)) continue;
+        Frame after = frame;
+        after.collapsed = true;
+        collapse.frames.push_back({frame, after});
+    }
+    return collapse;
+}
+
 /// Builds the graph of one capture.
 class Import {
 public:
@@ -606,17 +646,7 @@ ImportedModel Import::run() {
     delta.info = Change<GraphInfo>{graph.info(), info};
     graph.apply(delta);
     graph.apply(fold(graph, m_writer.parameters()));
-    std::size_t cards = 0;
-    for (const Node& node : graph.nodes()) cards += node.folded ? 0 : 1;
-    if (cards > kMostOpenCards) {
-        Delta collapse;
-        for (const Frame& frame : graph.frames()) {
-            Frame after = frame;
-            after.collapsed = true;
-            collapse.frames.push_back({frame, after});
-        }
-        graph.apply(collapse);
-    }
+    graph.apply(collapseFrames(graph));
     layOutImported(graph, m_writer.parameters());
     for (std::string& remark : m_record.remarks) m_out.remarks.push_back(std::move(remark));
     for (std::string& remark : m_steps.remarks) m_out.remarks.push_back(std::move(remark));
