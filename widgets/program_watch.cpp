@@ -109,7 +109,7 @@ void ProgramWatch::show() {
         const QFileInfo script(toQt(m_program->script()));
         m_document.import(Graph(),
                           script.absoluteDir().filePath(script.completeBaseName() + QStringLiteral(".twb")),
-                          nullptr);
+                          std::make_shared<const QTemporaryDir>());
         m_isShown = true;
         m_runs.follow(m_program->plan(m_document.devices()), {}, sentence());
         Q_EMIT shown();

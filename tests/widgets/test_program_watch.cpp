@@ -203,5 +203,5 @@ private Q_SLOTS:
     }
 };
 
-TWB_TEST_MAIN(TestProgramWatch)
+TWB_GUI_TEST_MAIN(TestProgramWatch)
 #include "test_program_watch.moc"
