@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kAutosave{10'000};
 
 const QString kTheme = QStringLiteral("theme");
+const QString kEditor = QStringLiteral("editor");
 const QString kAutosaveSeconds = QStringLiteral("autosaveSeconds");
 const QString kRestore = QStringLiteral("restoreSession");
 const QString kThreads = QStringLiteral("threads");
@@ -26,6 +27,9 @@ QString keyOf(const QKeySequence& standard) {
 
 QString theme() { return QSettings().value(kTheme).toString(); }
 void setTheme(const QString& name) { QSettings().setValue(kTheme, name); }
+
+QString editor() { return QSettings().value(kEditor).toString().trimmed(); }
+void setEditor(const QString& command) { QSettings().setValue(kEditor, command); }
 
 std::chrono::milliseconds autosaveInterval() {
     const double seconds = QSettings().value(kAutosaveSeconds).toDouble();

@@ -35,6 +35,11 @@ void setPolicy(Policy policy);
 QString profile(const ProfileLibrary& library);
 void setProfile(const QString& id);
 
+/// The command that opens a source line: %f is the file, %l the line. Empty: the desktop's default for the
+/// file.
+QString editor();
+void setEditor(const QString& command);
+
 /// The shortcut of the action whose standard shortcut is `standard`, which identifies the action in all
 /// languages. Empty: none.
 QKeySequence shortcut(const QKeySequence& standard);

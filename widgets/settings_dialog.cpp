@@ -12,6 +12,7 @@
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QFormLayout>
+#include <QLineEdit>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QVBoxLayout>
@@ -47,6 +48,7 @@ struct General {
     QComboBox* profile;
     QSpinBox* threads = new QSpinBox;
     QSpinBox* autosave = new QSpinBox;
+    QLineEdit* editor = new QLineEdit;
     QCheckBox* restore = new QCheckBox(Words::tr("Reopen the files of the last session"));
 
     explicit General(const ProfileLibrary& profiles) {
@@ -72,6 +74,12 @@ struct General {
         autosave->setValue(
             int(std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()).count()));
         autosave->setFixedWidth(kFieldWidth);
+        editor->setObjectName(QStringLiteral("settingsEditor"));
+        editor->setText(settings::editor());
+        editor->setPlaceholderText(Words::tr("Same as desktop"));
+        editor->setFixedWidth(kFieldWidth);
+        editor->setToolTip(
+            Words::tr("Command that opens a line of an imported program, such as: code -g %f:%l"));
         restore->setObjectName(QStringLiteral("settingsRestore"));
         restore->setChecked(settings::restoresSession());
         auto* form = new QFormLayout(page);
@@ -84,6 +92,7 @@ struct General {
         form->addRow(Words::tr("Simulate missing &GPU as"), profile);
         form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
         form->addRow(Words::tr("&Autosave after"), autosave);
+        form->addRow(Words::tr("&Editor for source lines"), editor);
         form->addRow(Words::tr("On startup"), restore);
     }
 
@@ -98,6 +107,7 @@ struct General {
         if (std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()) != seconds)
             settings::setAutosaveInterval(seconds);
         settings::setThreads(threads->value());
+        settings::setEditor(editor->text());
         settings::setRestoresSession(restore->isChecked());
     }
 };

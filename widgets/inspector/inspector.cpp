@@ -64,7 +64,7 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
       m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
       m_factsHeading(makeHeading({})), m_facts(new FactRows),
       m_tensor(new TensorPanel([this](const QString& path) { m_document.checkTarget(path); })),
-      m_problems(new ProblemCards) {
+      m_problems(new ProblemCards(document)) {
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -475,6 +475,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("bytes"), type && type->isKnown() ? grouped(type->byteCount()) : unknown});
     }
     if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
+    if (node.source) rows.push_back({tr("source"), toQt(toShortString(*node.source))});
     const auto run = m_runs.state().nodes.find(node.id);
     const std::optional<PortRef> source = m_document.graph().sourceOf({node.id, 0});
     const bool isProbe = node.op == "Probe" && source;

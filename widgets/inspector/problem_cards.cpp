@@ -1,7 +1,9 @@
 #include "widgets/inspector/problem_cards.h"
 
+#include "widgets/document.h"
 #include "widgets/labels.h"
 #include "widgets/price.h"
+#include "widgets/source_editor.h"
 #include "widgets/text.h"
 
 #include <QFrame>
@@ -120,8 +122,8 @@ void FixButton::paintEvent(QPaintEvent*) {
     }
 }
 
-ProblemCards::ProblemCards(QWidget* parent)
-    : QWidget(parent), m_heading(makeHeading({})),
+ProblemCards::ProblemCards(const Document& document, QWidget* parent)
+    : QWidget(parent), m_document(document), m_heading(makeHeading({})),
       m_badge(makeLabel({}, TextRole::small, QStringLiteral("badge"))), m_cards(new QVBoxLayout),
       m_more(new QPushButton) {
     m_more->setProperty("role", QStringLiteral("link"));
@@ -198,6 +200,17 @@ QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
     auto* message = new Paragraph(toQt(problem.message), isNote ? TextRole::body : TextRole::strong);
     message->setTextInteractionFlags(Qt::TextSelectableByMouse);
     layout->addWidget(message);
+    const Node* node = m_document.graph().find(problem.node);
+    if (node && node->source) {
+        auto* link = new QPushButton(toQt(toShortString(*node->source)));
+        link->setProperty("role", QStringLiteral("link"));
+        link->setObjectName(QStringLiteral("sourceLine"));
+        link->setToolTip(tr("Opens %1 in your editor.").arg(toQt(toString(*node->source))));
+        link->setFocusPolicy(Qt::TabFocus);
+        connect(link, &QPushButton::clicked, this,
+                [this, source = *node->source] { openSource(source, window()); });
+        layout->addWidget(link, 0, Qt::AlignLeft);
+    }
     for (const Operand& operand : problem.operands) {
         if (operand.origin.empty()) continue;
         QString origin = toQt(operand.origin);

@@ -15,6 +15,8 @@ class QVBoxLayout;
 
 namespace twb {
 
+class Document;
+
 /// A button with two texts: the fix and its price.
 class FixButton : public QPushButton {
     Q_OBJECT
@@ -49,7 +51,7 @@ class ProblemCards : public QWidget {
     Q_OBJECT
 
 public:
-    explicit ProblemCards(QWidget* parent = nullptr);
+    explicit ProblemCards(const Document& document, QWidget* parent = nullptr);
     /// `others`: the number of further problems with the same causes. `causes`: the number on the badge, as
     /// in the status line; by default the number of problems, or of notes if there is nothing worse.
     void setProblems(const std::vector<const Diagnostic*>& problems, std::size_t others = 0,
@@ -63,6 +65,7 @@ Q_SIGNALS:
 private:
     QWidget* makeCard(const Diagnostic& problem);
 
+    const Document& m_document;
     QLabel* m_heading;
     QLabel* m_badge;
     struct Card {

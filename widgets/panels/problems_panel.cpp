@@ -69,8 +69,14 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
                     isAlone || cause.nodes.empty() ? problem->node : cause.nodes.front()))
                 return toQt(node->name);
             return {};
-        case MessageColumn:
-            return toQt(isAlone ? problem->message : cause.sentence);
+        case MessageColumn: {
+            if (!isAlone) return toQt(cause.sentence);
+            const Node* node = m_document.graph().find(problem->node);
+            const QString message = toQt(problem->message);
+            return node && node->source
+                       ? QStringLiteral("%1: %2").arg(toQt(toShortString(*node->source)), message)
+                       : message;
+        }
         case ColumnCount:
             break;
         }
@@ -96,7 +102,8 @@ QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int
 
 ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new ProblemsModel(document, this)),
-      m_table(new QTableView), m_side(new QScrollArea), m_remedies(new QVBoxLayout), m_card(new ProblemCards),
+      m_table(new QTableView), m_side(new QScrollArea), m_remedies(new QVBoxLayout),
+      m_card(new ProblemCards(document)),
       m_empty(makeLabel(tr("No problems: the graph can run."), TextRole::body, QStringLiteral("secondary"))) {
     m_table->setObjectName(QStringLiteral("problemsTable"));
     m_table->setAccessibleName(tr("Problems of the graph"));

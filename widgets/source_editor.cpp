@@ -1,0 +1,49 @@
+#include "widgets/source_editor.h"
+
+#include "placement/analysis.h"
+#include "widgets/message_box.h"
+#include "widgets/settings.h"
+#include "widgets/text.h"
+
+#include <QCoreApplication>
+#include <QDesktopServices>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QProcess>
+#include <QUrl>
+
+namespace twb {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("source", text); }
+
+/// The reason why the line cannot be opened; empty if it was.
+QString tryToOpen(const SourceLine& source) {
+    const QString file = toQt(source.file);
+    if (!QFileInfo::exists(file))
+        return tr("%1 does not exist on this machine. Import the program from its own folder.").arg(file);
+    QStringList command = QProcess::splitCommand(settings::editor());
+    if (command.isEmpty())
+        return QDesktopServices::openUrl(QUrl::fromLocalFile(file))
+                   ? QString()
+                   : tr("The desktop has no program for %1. Choose an editor in the settings.").arg(file);
+    // The file may contain "%l".
+    for (QString& word : command)
+        word.replace(QLatin1String("%l"), QString::number(source.line)).replace(QLatin1String("%f"), file);
+    const QString program = command.takeFirst();
+    return QProcess::startDetached(program, command)
+               ? QString()
+               : tr("Cannot start %1. Choose another editor in the settings.").arg(program);
+}
+
+} // namespace
+
+void openSource(const SourceLine& source, QWidget* parent) {
+    const QString reason = tryToOpen(source);
+    if (reason.isEmpty()) return;
+    QMessageBox box(QMessageBox::NoIcon, tr("Cannot open the source line"), reason, QMessageBox::Ok, parent);
+    dress(box, Severity::error);
+    box.exec();
+}
+
+} // namespace twb
