@@ -278,6 +278,7 @@ std::vector<Cause> Causes::find() {
     std::map<std::string_view, std::vector<std::size_t>> shared;
     for (std::size_t i = 0; i < m_analysis.diagnostics.size(); ++i) {
         const Diagnostic& d = diagnostic(i);
+        if (d.root != NodeId::none) continue; // goes away with its root
         if (isShared(d) && d.edge) {
             shared[d.code].push_back(i);
             continue;
