@@ -115,9 +115,11 @@ private Q_SLOTS:
         maker.node("Probe", "p", "cpu", {}, {file});
         twb.save("a.twb", maker);
         QCOMPARE(twb.run({"batch", "a.twb", "--report", "out"}).exit, 0);
-        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("0 finished now, 1 finished earlier"));
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"})
+                    .out.contains("0 finished now, 1 finished earlier"));
         twb.saveTensor<float>("in.npy", {3}, {1, 2, 3});
-        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"}).out.contains("1 finished now, 0 finished earlier"));
+        QVERIFY(twb.run({"batch", "a.twb", "--report", "out"})
+                    .out.contains("1 finished now, 0 finished earlier"));
         QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
     }
 

@@ -112,8 +112,7 @@ private Q_SLOTS:
         const NodeId probe = window->document().graph().findByName("accuracy")->id;
         const auto onCard = [&] {
             const Scene& scene = window->canvas().scene();
-            const NodeCard* card =
-                scene.texts().find(scene.nodes().slotOf(probe));
+            const NodeCard* card = scene.texts().find(scene.nodes().slotOf(probe));
             return card ? card->remark.text() : QString();
         };
         QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::ControlModifier);

@@ -222,8 +222,7 @@ void TransfersPanel::refreshSums() {
     }
     if (predictedNs > 0 && ns > 0 && result) {
         const auto off = qRound(100 * (ns / predictedNs - 1));
-        rows.push_back(
-            {tr("vs. prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
+        rows.push_back({tr("vs. prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
     }
     // In a small panel, the legend's rows have priority.
     const bool isLow = height() < kRoomForSums;

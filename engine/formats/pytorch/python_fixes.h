@@ -12,7 +12,7 @@ namespace twb {
 /// A fix of a mismatch as a change of one line of the Python program.
 struct PythonFix {
     NodeId node = NodeId::none; ///< of the mismatch
-    SourceLine at; ///< the line to change
+    SourceLine at;              ///< the line to change
     std::string
         advice; ///< "make scale a buffer: `self.register_buffer("scale", torch.ones(64))` at net.py:7"
     /// The line before and after, with its indentation. Empty if it is not simple enough to change safely.
