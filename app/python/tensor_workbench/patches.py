@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+import functools
+from typing import Any, Callable, List, Set, Tuple
+
+import torch
 
 _ABSENT = object()
 
@@ -30,3 +33,30 @@ class Patches:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)
+
+
+def replace_optimizer_steps(patches: Patches, replacement_of: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replaces each `step` that an optimizer class defines, now and when an optimizer of a new class is made."""
+    base = torch.optim.Optimizer
+    initialize = base.__init__
+    replaced: Set[type] = set()
+
+    def replace(kind: type) -> None:
+        step = vars(kind).get("step")
+        if step is not None and kind not in replaced:
+            replaced.add(kind)
+            patches.set(kind, "step", replacement_of(step))
+
+    @functools.wraps(initialize)
+    def initialized(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        for kind in reversed(type(optimizer).__mro__):
+            if issubclass(kind, base):
+                replace(kind)
+        initialize(optimizer, *args, **kwargs)
+
+    patches.set(base, "__init__", initialized)
+    known = [base]
+    while known:
+        kind = known.pop()
+        known += kind.__subclasses__()
+        replace(kind)

@@ -17,7 +17,7 @@ from torch.utils import checkpoint
 from .claims import CPU
 from .functions import CurrentGpu, FunctionMode, read_values
 from .modes import no_functions
-from .patches import Patches
+from .patches import Patches, replace_optimizer_steps
 from .recorder import Recorder
 
 
@@ -145,33 +145,11 @@ class _Optimizers:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._counts: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
-        self._wrapped: List[type] = []
 
     def install(self, patches: Patches) -> None:
-        self._patches = patches
-        base = torch.optim.Optimizer
-        initialize = base.__init__
+        replace_optimizer_steps(patches, self._marked)
 
-        @functools.wraps(initialize)
-        def initialized(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            for kind in reversed(type(optimizer).__mro__):
-                if issubclass(kind, base):
-                    self._wrap(kind)
-            initialize(optimizer, *args, **kwargs)
-
-        patches.set(base, "__init__", initialized)
-        known = [base]
-        while known:
-            kind = known.pop()
-            known += kind.__subclasses__()
-            self._wrap(kind)
-
-    def _wrap(self, kind: type) -> None:
-        step = vars(kind).get("step")
-        if step is None or kind in self._wrapped:
-            return
-        self._wrapped.append(kind)
-
+    def _marked(self, step: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(step)
         def marked(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             thread = self._recorder.thread
@@ -183,8 +161,7 @@ class _Optimizers:
             finally:
                 thread.phase = before
                 self._count(optimizer)
-
-        self._patches.set(kind, "step", marked)
+        return marked
 
     def _count(self, optimizer: Any) -> None:
         recorder = self._recorder

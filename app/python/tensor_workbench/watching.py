@@ -22,13 +22,14 @@ import torch
 from .locations import _is_left_out, _is_library
 from . import live
 from .live import ORIGINALS, Listener
-from .patches import Patches
+from .patches import Patches, replace_optimizer_steps
 from .watch_socket import Line, WatchSocket
 
 FORMAT, VERSION = "tensor-workbench-watch", 1
 
 _is_compiling: Callable[[], bool] = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 _now = time.perf_counter_ns
+_CPU = torch.device("cpu")
 Place = Tuple[str, int, str]  # file, line, function
 
 
@@ -185,7 +186,7 @@ class Watch(Listener):
 
         put(tensor, "to", self._moving(tensor.to, "to", _target_of_to))
         put(tensor, "cuda", self._moving(tensor.cuda, "cuda", _target_of_cuda))
-        put(tensor, "cpu", self._moving(tensor.cpu, "cpu", lambda args, kwargs: (torch.device("cpu"), False)))
+        put(tensor, "cpu", self._moving(tensor.cpu, "cpu", lambda args, kwargs: (_CPU, False)))
         put(tensor, "copy_", self._copying(tensor.copy_))
         for name, cause in (("item", "item()"), ("tolist", "tolist()"), ("__bool__", "bool(tensor)"),
                             ("__int__", "int(tensor)"), ("__float__", "float(tensor)"), ("__index__", "index(tensor)")):
@@ -200,7 +201,7 @@ class Watch(Listener):
         put(torch.cuda, "synchronize", self._waiting(torch.cuda.synchronize, "torch.cuda.synchronize()"))
         for kind in (torch.cuda.Stream, torch.cuda.Event):
             put(kind, "synchronize", self._waiting(kind.synchronize, f"{kind.__name__}.synchronize()"))
-        self._watch_optimizers()
+        replace_optimizer_steps(self._patches, self._counting_steps)
 
     def _is_idle(self) -> bool:
         """Whether a replaced function only calls its original: nobody listens, or the capture sees the call."""
@@ -216,7 +217,8 @@ class Watch(Listener):
             source = tensor.device
             if target is None or target.type == source.type and (target.index is None or target.index == source.index):
                 return original(tensor, *args, **kwargs)
-            return self._timed(lambda: original(tensor, *args, **kwargs), cause, tensor, source, target, non_blocking)
+            return self._timed(lambda: original(tensor, *args, **kwargs), cause, source, target, tensor,
+                               non_blocking)
         return move
 
     def _copying(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,15 +226,16 @@ class Watch(Listener):
         def copy(tensor: torch.Tensor, other: Any, non_blocking: bool = False) -> Any:
             if self._is_idle() or not isinstance(other, torch.Tensor) or other.device == tensor.device:
                 return original(tensor, other, non_blocking)
-            return self._timed(lambda: original(tensor, other, non_blocking), "copy_", other, other.device, tensor.device,
+            return self._timed(lambda: original(tensor, other, non_blocking), "copy_", other.device, tensor.device, other,
                                non_blocking)
         return copy
 
-    def _timed(self, call: Callable[[], Any], cause: str, tensor: torch.Tensor, source: torch.device,
-               target: torch.device, non_blocking: bool) -> Any:
+    def _timed(self, call: Callable[[], Any], cause: str, source: torch.device, target: torch.device,
+               tensor: Optional[torch.Tensor] = None, non_blocking: bool = False) -> Any:
+        """Calls what copies `tensor` (None: the tensor that it returns), and reports the copy."""
         self._inside.busy = True
         try:
-            pinned = source.type == "cpu" and target.type == "cuda" and tensor.is_pinned()
+            pinned = tensor is not None and source.type == "cpu" and target.type == "cuda" and tensor.is_pinned()
             events = _begin_event(source, target)
             begin = _now()
             out = call()
@@ -240,9 +243,10 @@ class Watch(Listener):
             if isinstance(out, torch.Tensor):
                 target = out.device
                 pinned = pinned or (target.type == "cpu" and cause == "copy_" and out.is_pinned())
+            copied = out if tensor is None else tensor
             waits = not non_blocking or not pinned
-            self._transferred(cause, str(source), str(target), tensor.numel() * tensor.element_size(), pinned,
-                             non_blocking, begin, events, waits)
+            self._transferred(cause, str(source), str(target), copied.numel() * copied.element_size(), pinned,
+                              non_blocking, begin, events, waits)
             return out
         finally:
             self._inside.busy = False
@@ -252,18 +256,7 @@ class Watch(Listener):
         def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if self._is_idle() or tensor.device.type != "cuda":
                 return original(tensor, *args, **kwargs)
-            self._inside.busy = True
-            try:
-                source = tensor.device
-                events = _begin_event(source, source)
-                begin = _now()
-                value = original(tensor, *args, **kwargs)
-                _end_event(events)
-                self._transferred(cause, str(source), "cpu", tensor.numel() * tensor.element_size(), False, False, begin,
-                                 events, True)
-                return value
-            finally:
-                self._inside.busy = False
+            return self._timed(lambda: original(tensor, *args, **kwargs), cause, tensor.device, _CPU, tensor)
         return read
 
     def _counting(self, original: Callable[..., Any], cause: str) -> Callable[..., Any]:
@@ -300,17 +293,7 @@ class Watch(Listener):
             target = torch.device(kwargs["device"])
             if target.type != "cuda":
                 return original(data, *args, **kwargs)
-            self._inside.busy = True
-            try:
-                events = _begin_event(torch.device("cpu"), target)
-                begin = _now()
-                out = original(data, *args, **kwargs)
-                _end_event(events)
-                self._transferred(cause, "cpu", str(out.device), out.numel() * out.element_size(), False, False, begin,
-                                 events, True)
-                return out
-            finally:
-                self._inside.busy = False
+            return self._timed(lambda: original(data, *args, **kwargs), cause, _CPU, target)
         return create
 
     def _waiting(self, original: Callable[..., Any], cause: str) -> Callable[..., Any]:
@@ -324,44 +307,19 @@ class Watch(Listener):
             return value
         return wait
 
-    def _watch_optimizers(self) -> None:
-        base = torch.optim.Optimizer
-        initialize = base.__init__
-        wrapped: Dict[type, bool] = {}
-
-        def wrap(kind: type) -> None:
-            if kind in wrapped or "step" not in vars(kind):
-                return
-            wrapped[kind] = True
-            step = vars(kind)["step"]
-
-            @functools.wraps(step)
-            def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-                outer = getattr(self._inside, "optimizer", None)
-                self._inside.optimizer = optimizer
-                try:
-                    value = step(optimizer, *args, **kwargs)
-                finally:
-                    self._inside.optimizer = outer
-                if outer is not optimizer:  # a subclass that calls its base's step() counts once
-                    self._optimizer_stepped(optimizer)
-                return value
-            self._patches.set(kind, "step", stepped)
-
-        def subclasses(kind: type) -> None:
-            for sub in kind.__subclasses__():
-                wrap(sub)
-                subclasses(sub)
-
-        @functools.wraps(initialize)
-        def initialized(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            for kind in type(optimizer).__mro__:
-                if issubclass(kind, base) and kind is not base:
-                    wrap(kind)
-            initialize(optimizer, *args, **kwargs)
-
-        subclasses(base)
-        self._patches.set(base, "__init__", initialized)
+    def _counting_steps(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(step)
+        def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            outer = getattr(self._inside, "optimizer", None)
+            self._inside.optimizer = optimizer
+            try:
+                value = step(optimizer, *args, **kwargs)
+            finally:
+                self._inside.optimizer = outer
+            if outer is not optimizer:  # a subclass that calls its base's step() counts once
+                self._optimizer_stepped(optimizer)
+            return value
+        return stepped
 
 
 def _target_of_to(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[Optional[torch.device], bool]:

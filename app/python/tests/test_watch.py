@@ -207,7 +207,7 @@ def test_copies_are_timed_by_events(watch, monkeypatch):
     window = Window(watch.path)
     wait_until(lambda: watch._socket.listening)
     x = torch.ones(4)
-    watch._timed(lambda: x, "to", x, torch.device("cpu"), torch.device("cuda", 1), False)
+    watch._timed(lambda: x, "to", torch.device("cpu"), torch.device("cuda", 1), x)
     watch.close()
     copies = [line for line in window.rest() if line["kind"] == "transfer"]
     assert [(copy["ns"], copy["bytes"]) for copy in copies] == [(250_000, 16)]
