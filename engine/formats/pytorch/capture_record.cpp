@@ -167,7 +167,7 @@ private:
     Index typeOf(const json& object);
     Index addValue(const json& object);
     std::string keyOf(Index value) const;
-    template <class Finding> void place(Finding& finding, const json& line);
+    void place(Finding& finding, const json& line);
     Index refer(const Ids& ids, const json& object, const char* key, const char* what) const;
     [[noreturn]] void fail(const std::string& problem) const {
         throw Error(ErrorCode::badFile, fmt::format("{}: line {}: {}", m_name, m_line, problem));
@@ -378,7 +378,7 @@ void Reader::addOp(const json& line) {
     m_out.ops.push_back(op);
 }
 
-template <class Finding> void Reader::place(Finding& finding, const json& line) {
+void Reader::place(Finding& finding, const json& line) {
     finding.location = refer(m_locations, line, "location", "location");
     finding.module = refer(m_modules, line, "module", "module");
     finding.phase = phaseOf(line);

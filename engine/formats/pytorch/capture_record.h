@@ -81,13 +81,9 @@ struct Op {
     std::int64_t step = 0;
 };
 
-struct Transfer {
-    Index op = kNone;
-    Index value = kNone; ///< the copied value, if the capture names it
-    std::string from, to, cause;
-    std::uint64_t bytes = 0;
-    bool isPinned = false;
-    bool isNonBlocking = false;
+/// What a capture records of the program beside its ops.
+struct Finding {
+    Index op = kNone; ///< none: not of one op (numpy())
     Index location = kNone;
     Index module = kNone;
     Phase phase = Phase::forward;
@@ -95,28 +91,24 @@ struct Transfer {
     Index before = 0; ///< the number of ops before it
 };
 
-struct Sync {
-    Index op = kNone;
-    std::string cause;
-    Index location = kNone;
-    Index module = kNone;
-    Phase phase = Phase::forward;
-    std::int64_t step = 0;
-    Index before = 0;
+struct Transfer : Finding {
+    Index value = kNone; ///< the copied value, if the capture names it
+    std::string from, to, cause;
+    std::uint64_t bytes = 0;
+    bool isPinned = false;
+    bool isNonBlocking = false;
 };
 
-struct Mismatch {
+struct Sync : Finding {
+    std::string cause;
+};
+
+struct Mismatch : Finding {
     std::int64_t id = 0;
     std::int64_t root = 0; ///< 0: a root
-    Index op = kNone;      ///< none for numpy()
     std::string name;      ///< "aten::mul", "numpy"
     std::string expected;
     std::vector<std::pair<Index, bool>> operands; ///< values, and whether each is on a wrong device
-    Index location = kNone;
-    Index module = kNone;
-    Phase phase = Phase::forward;
-    std::int64_t step = 0;
-    Index before = 0;
 };
 
 struct Parameter {
