@@ -5,13 +5,11 @@
 #include "formats/pytorch/capture.h"
 #include "formats/pytorch/capture_record.h"
 
+#include <utility>
+
 namespace twb {
 
-PythonSource::PythonSource(const std::string& capture) {
-    if (!isCapture(capture)) return;
-    for (const capture::Location& at : capture::readCapture(capture).locations)
-        if (!at.text.empty()) m_captured[at.file].emplace(at.line, at.text);
-}
+PythonSource::PythonSource(std::string capture) : m_capture(std::move(capture)) {}
 
 const std::vector<std::string>& PythonSource::linesOf(const std::string& file) {
     constexpr std::size_t kLargest = 16 << 20;
@@ -29,6 +27,9 @@ const std::vector<std::string>& PythonSource::linesOf(const std::string& file) {
         lines.push_back(text.substr(at, end - at));
         at = end + 1;
     }
+    if (isCapture(m_capture))
+        for (const capture::Location& at : capture::readCapture(std::exchange(m_capture, {})).locations)
+            if (!at.text.empty()) m_captured[at.file].emplace(at.line, at.text);
     if (const auto captured = m_captured.find(file); captured != m_captured.end())
         for (const auto& [number, before] : captured->second) {
             const auto index = static_cast<std::size_t>(number) - 1;

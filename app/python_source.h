@@ -14,7 +14,7 @@ namespace twb {
 class PythonSource {
 public:
     /// `capture` is the capture that the graph comes from, or another file, which has no captured lines.
-    explicit PythonSource(const std::string& capture);
+    explicit PythonSource(std::string capture);
 
     ReadLine reader();
     /// Files that differ from the captured lines.
@@ -23,6 +23,7 @@ public:
 private:
     const std::vector<std::string>& linesOf(const std::string& file);
 
+    std::string m_capture; ///< read when it is first needed; then empty
     std::map<std::string, std::map<int, std::string>> m_captured; ///< by file and line, without spaces around
     std::map<std::string, std::vector<std::string>> m_lines;
     std::set<std::string> m_changed;

@@ -36,18 +36,8 @@ std::string placesOf(const std::map<std::string, std::uint64_t>& byPlace, bool a
     return out;
 }
 
-} // namespace
-
-void StepBudget::addTo(CLI::App& command) {
-    command.add_option("--max-syncs", syncs,
-                       "Fail if the CPU waits for a device more often than this in one step");
-    command
-        .add_option("--max-transfer-bytes", transferBytes,
-                    "Fail if one step copies more than this between devices, such as 20MB")
-        ->type_name("SIZE");
-}
-
-std::uint64_t parseBytes(const std::string& text, const std::string& option) {
+/// "20MB", "512 KiB", "1000": bytes; kB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
+std::uint64_t parseBytes(const std::string& text) {
     static const std::map<std::string, double, std::less<>> units{{"", 1},
                                                                   {"B", 1},
                                                                   {"kB", 1e3},
@@ -65,8 +55,19 @@ std::uint64_t parseBytes(const std::string& text, const std::string& option) {
     const auto factor = units.find(unit);
     if (error != std::errc() || factor == units.end() || !(amount >= 0) || amount * factor->second > 0x1p62)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{} \"{}\" must be a size, such as 20MB or 512KiB", option, text));
+                    fmt::format("--max-transfer-bytes \"{}\" must be a size, such as 20MB or 512KiB", text));
     return static_cast<std::uint64_t>(amount * factor->second);
+}
+
+} // namespace
+
+void StepBudget::addTo(CLI::App& command) {
+    command.add_option("--max-syncs", syncs,
+                       "Fail if the CPU waits for a device more often than this in one step");
+    command
+        .add_option("--max-transfer-bytes", transferBytes,
+                    "Fail if one step copies more than this between devices, such as 20MB")
+        ->type_name("SIZE");
 }
 
 StepCosts stepCosts(const PlacedGraph& placed, const StepBudget& budget) {
@@ -88,7 +89,7 @@ StepCosts stepCosts(const PlacedGraph& placed, const StepBudget& budget) {
             fmt::format("the CPU waits for a device {} times per step, but --max-syncs allows {}: {}",
                         out.syncs, *budget.syncs, placesOf(syncs, false)));
     if (!budget.transferBytes.empty()) {
-        const std::uint64_t most = parseBytes(budget.transferBytes, "--max-transfer-bytes");
+        const std::uint64_t most = parseBytes(budget.transferBytes);
         if (out.bytes > most)
             out.exceeded.push_back(
                 fmt::format("a step copies {} between devices, but --max-transfer-bytes allows {}: {}",

@@ -3,7 +3,6 @@
 #include "app/placed_graph.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -30,8 +29,5 @@ struct StepCosts {
 
 /// Throws Error(invalidArgument) for a limit that is not a size.
 StepCosts stepCosts(const PlacedGraph& placed, const StepBudget& budget);
-/// "20MB", "512 KiB", "1000": bytes; kB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024. Throws
-/// Error(invalidArgument).
-std::uint64_t parseBytes(const std::string& text, const std::string& option);
 
 } // namespace twb

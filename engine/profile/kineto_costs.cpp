@@ -195,7 +195,6 @@ std::vector<KnownKernel> knownKernels(const KinetoTrace& trace) {
             work->second = workOf(trace.names.at(span.name), trace.names.at(span.shapes),
                                   trace.names.at(span.types), trace.names.at(span.values));
         if (!work->second || kernel.ns <= 0) continue;
-        kernel.op = span.name;
         kernel.cost = work->second->cost;
         kernel.isProduct = work->second->isProduct;
         out.push_back(kernel);

@@ -12,7 +12,6 @@ namespace twb {
 /// The work of a kernel that an op of PyTorch launched, from the op's operands in the trace.
 struct KnownKernel {
     std::uint32_t device = 0;
-    NameId op = NameId::none;
     bool isProduct = false; ///< a matrix product or a convolution, else an elementwise op
     Cost cost;
     std::int64_t ns = 0; ///< of all kernels of the op

@@ -28,7 +28,6 @@ public:
         static const std::string empty;
         return id == NameId::none ? empty : m_texts.at(static_cast<std::size_t>(id));
     }
-    std::size_t size() const noexcept { return m_texts.size(); }
 
 private:
     static constexpr std::size_t kMostBytes = std::size_t{64} << 20;

@@ -116,26 +116,22 @@ private:
         for (const Step& step : m_plan.steps) {
             if (!computes(step) || m_hasOp[step.index]) continue;
             const Node* node = m_graph.find(step.node);
-            const std::string place = node ? placeOf(node->source) : std::string();
+            const std::string place = withLines && node ? placeOf(node->source) : std::string();
             if (withLines && place.empty()) continue;
             std::string shape;
             if (withShapes && !step.inputs.empty() && step.inputs.front() != kNone)
                 shape = shapeText(m_plan.values[step.inputs.front()].type.shape);
-            groups[{canonicalOp(step.op->name), shape, withLines ? place : ""}].first.push_back(&step);
+            groups[{canonicalOp(step.op->name), shape, place}].first.push_back(&step);
         }
         for (std::size_t i = 0; i < m_traced.ops.size(); ++i) {
+            if (m_isTaken[i]) continue;
             const TracedOp& op = m_traced.ops[i];
-            const std::string place = placeOf(parseSourceLine(op.line));
-            if (m_isTaken[i] || (withLines && place.empty())) continue;
-            const auto found = groups.find({op.kind, withShapes ? op.shape : "", withLines ? place : ""});
+            const std::string place = withLines ? placeOf(parseSourceLine(op.line)) : std::string();
+            if (withLines && place.empty()) continue;
+            const auto found = groups.find({op.kind, withShapes ? op.shape : "", place});
             if (found != groups.end()) found->second.second.push_back(i);
         }
-        for (const auto& [key, group] : groups) {
-            const auto& [steps, ops] = group;
-            if (ops.empty() || ops.size() % steps.size() != 0) continue;
-            for (std::size_t i = 0; i < ops.size(); ++i)
-                take(ops[i], *steps[i % steps.size()], m_traced.ops[ops[i]].ns);
-        }
+        for (const auto& [key, group] : groups) takeInTurn(group.first, group.second, &TracedOp::ns);
     }
 
     void matchCopies() {
@@ -153,13 +149,18 @@ private:
             const auto found = groups.find({op.copy, op.copyBytes});
             if (found != groups.end()) found->second.second.push_back(i);
         }
-        for (const auto& [key, group] : groups) {
-            const auto& [steps, ops] = group;
-            if (ops.empty() || ops.size() % steps.size() != 0) continue;
-            m_out.matchedTransfers += steps.size();
-            for (std::size_t i = 0; i < ops.size(); ++i)
-                take(ops[i], *steps[i % steps.size()], m_traced.ops[ops[i]].copyNs);
-        }
+        for (const auto& [key, group] : groups)
+            if (takeInTurn(group.first, group.second, &TracedOp::copyNs))
+                m_out.matchedTransfers += group.first.size();
+    }
+
+    /// Matches the ops with the steps in turn. Does nothing if they are not a multiple of the steps.
+    bool takeInTurn(const std::vector<const Step*>& steps, const std::vector<std::size_t>& ops,
+                    std::int64_t TracedOp::*ns) {
+        if (ops.empty() || ops.size() % steps.size() != 0) return false;
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            take(ops[i], *steps[i % steps.size()], m_traced.ops[ops[i]].*ns);
+        return true;
     }
 
     const Graph& m_graph;

@@ -163,6 +163,7 @@ TracedOps tracedOps(const KinetoTrace& trace) {
     }
     std::uint32_t thread = RuntimeCall::kNoIndex;
     std::int64_t endNs = 0;
+    std::map<NameId, std::string> kinds, shapes; // few differ
     for (std::uint32_t i = 0; i < trace.spans.size(); ++i) {
         const HostSpan& span = trace.spans[i];
         if (span.kind != HostSpan::Kind::op || (span.thread == thread && span.startNs < endNs)) continue;
@@ -170,8 +171,12 @@ TracedOps tracedOps(const KinetoTrace& trace) {
         endNs = span.endNs;
         TracedOp op;
         op.name = trace.names.at(span.name);
-        op.kind = canonicalOp(op.name);
-        op.shape = firstShape(trace.names.at(span.shapes));
+        const auto [kind, isNewKind] = kinds.try_emplace(span.name);
+        if (isNewKind) kind->second = canonicalOp(op.name);
+        op.kind = kind->second;
+        const auto [shape, isNewShape] = shapes.try_emplace(span.shapes);
+        if (isNewShape) shape->second = firstShape(trace.names.at(span.shapes));
+        op.shape = shape->second;
         op.line = trace.names.at(span.line);
         op.startNs = span.startNs;
         op.ns = span.endNs - span.startNs;
