@@ -11,8 +11,9 @@ inline std::string captureHeader() {
            "\n";
 }
 
-/// A capture of a training loop: a weight is made on the CPU and moved; each step copies a batch, multiplies,
-/// reads the sum with item(), and the optimizer writes the weight in place. The step `odd` has one op more.
+/// A capture of a training loop: a weight is made on the CPU and moved; each step copies its rows of the
+/// data, multiplies, reads the sum with item(), and the optimizer writes the weight in place, with a factor
+/// of its own. The step `odd` has one op more.
 inline std::string loopCapture(int steps, int odd = -1) {
     std::string out = captureHeader();
     const auto line = [&](const std::string& text) { out += text + '\n'; };
@@ -53,7 +54,9 @@ inline std::string loopCapture(int steps, int odd = -1) {
     line(fmt::format(
         R"({{"kind":"parameter","tensor":{},"storage":2,"module":1,"name":"weight","buffer":false,"requires_grad":true}})",
         weight));
-    int storage = 2;
+    const int data = op("aten::zeros", "", result(3, fmt::format("[{},4]", 2 * steps).c_str(), "cpu"), "cpu",
+                        1, "forward", 0, fmt::format(R"(,"attributes":{{"size":[{},4]}})", 2 * steps));
+    int storage = 3;
     int sum = 0;
     for (int step = 0; step <= steps; ++step) {
         if (step > 0) { // after the optimizer, so in the next step of the capture
@@ -64,11 +67,8 @@ inline std::string loopCapture(int steps, int odd = -1) {
                 ops, step));
         }
         if (step == steps) break;
-        line(fmt::format(
-            R"({{"kind":"tensor","id":{},"storage":{},"shape":[2,4],"dtype":"float32","device":"cpu"}})",
-            tensors + 1, storage + 1));
-        int x = ++tensors;
-        ++storage;
+        int x = op("aten::slice", operand("self", data), result(3, "[2,4]", "cpu"), "cpu", 3, "forward", step,
+                   fmt::format(R"(,"attributes":{{"dim":0,"start":{},"end":{}}})", 2 * step, 2 * step + 2));
         x = op("aten::_to_copy", operand("self", x), result(++storage, "[2,4]", "cuda:0"), "cuda:0", 3,
                "forward", step);
         transfer("cpu", "cuda:0", 32, "to", 3, step);
@@ -79,11 +79,15 @@ inline std::string loopCapture(int steps, int odd = -1) {
                    "forward", step);
         sum = op("aten::sum", operand("self", y), result(++storage, "[]", "cuda:0"), "cuda:0", 5, "forward",
                  step);
-        const int change = op("aten::mul", operand("self", weight) + ',' + operand("other", sum),
-                              result(++storage, "[4,2]", "cuda:0"), "cuda:0", 6, "optimizer", step);
+        int change = op("aten::mul", operand("self", weight) + ',' + operand("other", sum),
+                        result(++storage, "[4,2]", "cuda:0"), "cuda:0", 6, "optimizer", step);
+        change = op("aten::mul", operand("self", change), result(++storage, "[4,2]", "cuda:0"), "cuda:0", 6,
+                    "optimizer", step, fmt::format(R"(,"attributes":{{"other":{}}})", step + 1));
         weight = op("aten::sub_", operand("self", weight) + ',' + operand("other", change),
                     result(2, "[4,2]", "cuda:0", weight), "cuda:0", 6, "optimizer", step);
     }
+    op("aten::sum", operand("self", weight), result(++storage, "[]", "cuda:0"), "cuda:0", 8, "forward",
+       steps);
     line(fmt::format(
         R"({{"kind":"end","status":"finished","ops":{},"steps":{},"mismatches":0,"transfers":0,"syncs":0}})",
         ops, steps));

@@ -120,7 +120,9 @@ private:
     void addOperands(aten::Call& call, Index op, const Form& form);
 
     const aten::Value& valueOf(Index value);
-    const aten::Value& addSource(Index value);
+    void addSource(Index value);
+    bool addViewAfterWrite(Index value);
+    const aten::Value* folded(Index value) const;
     ValueId idOf(Index value) const { return ValueId(static_cast<std::int64_t>(value) + 1); }
     ValueId newId() { return ValueId(++m_lastId); }
     void define(ValueId id, Index value, aten::Value from);
@@ -265,7 +267,7 @@ const aten::Value* Import::latest(Index index) const {
 }
 
 /// A value that no op of the graph makes.
-const aten::Value& Import::addSource(Index index) {
+void Import::addSource(Index index) {
     const Value& value = m_record.values[index];
     const Type& type = m_record.types[value.type];
     Index location = value.location;
@@ -288,42 +290,52 @@ const aten::Value& Import::addSource(Index index) {
     node.attributes.set("shape", made.shape.dims());
     node.attributes.set("dtype", std::string(twb::name(made.dtype)));
     define(idOf(index), index, {{id, 0}, made, deviceOf(type.device)});
-    return *m_writer.find(idOf(index));
+}
+
+/// The value of the graph that stands for a result of a folded iteration after the loop; null if there is
+/// none.
+const aten::Value* Import::folded(Index index) const {
+    const Index producer = m_record.values[index].producer;
+    if (producer == kNone || m_kind != Part::Kind::rest) return nullptr;
+    const Op& made = m_record.ops[producer];
+    const Op& stand = m_record.ops[m_steps.standIn[producer]];
+    Index result = 0;
+    while (m_record.results[made.firstResult + result] != index) ++result;
+    return m_writer.find(idOf(m_record.results[stand.firstResult + result]));
+}
+
+/// Adds a view of a storage that the graph has written in place through another view. Returns false if this
+/// is none.
+bool Import::addViewAfterWrite(Index index) {
+    const Value& value = m_record.values[index];
+    if (value.producer != kNone || value.after == kNone || !m_writer.find(idOf(value.after))) return false;
+    const Index writer = m_record.values[value.after].producer;
+    if (writer == kNone) return false;
+    aten::Call call;
+    call.op = "view after write";
+    call.device = deviceOf(m_record.types[value.type].device);
+    call.frame = m_frames.root != FrameId::none ? m_frames.root : frameOf(Phase::forward, kNone);
+    call.source = sourceOf(m_record.formOf(m_record.ops[writer]).location);
+    call.arguments.emplace_back("written", idOf(value.after));
+    if (value.before != kNone && m_writer.find(idOf(value.before)))
+        call.arguments.emplace_back("self", idOf(value.before));
+    call.results.push_back({idOf(index), typeOf(value.type), call.device});
+    m_writer.add(call);
+    remember(index);
+    return true;
 }
 
 const aten::Value& Import::valueOf(Index index) {
-    if (const aten::Value* value = m_writer.find(idOf(index))) return *value;
-    const Value& value = m_record.values[index];
-    if (value.producer != kNone) {
-        // In a folded iteration: the same result of the op that stands for its producer.
-        const Index stand = m_steps.standIn[value.producer];
-        Index result = m_record.ops[value.producer].firstResult;
-        while (m_record.results[result] != index) ++result;
-        result = result - m_record.ops[value.producer].firstResult + m_record.ops[stand].firstResult;
-        if (m_kind == Part::Kind::rest)
-            if (const aten::Value* same = m_writer.find(idOf(m_record.results[result]))) return *same;
-    } else if (value.after != kNone && m_record.values[value.after].producer != kNone &&
-               m_writer.find(idOf(value.after))) {
-        // Another view of a storage that was written in place.
-        const Type& type = m_record.types[value.type];
-        aten::Call call;
-        call.op = "view after write";
-        call.device = deviceOf(type.device);
-        call.frame = m_frames.root != FrameId::none ? m_frames.root : frameOf(Phase::forward, kNone);
-        call.source = sourceOf(m_record.formOf(m_record.ops[m_record.values[value.after].producer]).location);
-        call.arguments.emplace_back("written", idOf(value.after));
-        if (value.before != kNone && m_writer.find(idOf(value.before)))
-            call.arguments.emplace_back("self", idOf(value.before));
-        call.results.push_back({idOf(index), typeOf(value.type), call.device});
-        m_writer.add(call);
-        remember(index);
-        return *m_writer.find(idOf(index));
+    const ValueId id = idOf(index);
+    if (!m_writer.find(id)) {
+        const aten::Value* same = folded(index);
+        if (!same && !addViewAfterWrite(index)) {
+            same = latest(index);
+            if (!same) addSource(index);
+        }
+        if (same) m_writer.define(id, aten::Value(*same));
     }
-    if (const aten::Value* same = latest(index)) {
-        m_writer.define(idOf(index), aten::Value(*same));
-        return *m_writer.find(idOf(index));
-    }
-    return addSource(index);
+    return *m_writer.find(id);
 }
 
 aten::Argument argumentOf(const nlohmann::json& value) {
@@ -399,8 +411,8 @@ aten::Call Import::callOf(Index op, const Form& form) {
             devices.insert(deviceOf(m_record.types[m_record.values[value].type].device));
     if (devices.size() == 1) call.device = *devices.begin();
     addOperands(call, op, form);
-    if (form.attributes.is_object())
-        for (const auto& [name, value] : form.attributes.items())
+    if (made.attributes != kNone)
+        for (const auto& [name, value] : m_record.attributes[made.attributes].items())
             call.arguments.emplace_back(name, argumentOf(value));
     return call;
 }

@@ -112,21 +112,30 @@ bool isValueSized(std::string_view op) {
     return std::find(kNames.begin(), kNames.end(), op) != kNames.end();
 }
 
-/// Attributes without the numbers that change from step to step, such as a learning rate.
-void addForm(std::string& key, const json& attributes, bool withIntegers) {
-    if (attributes.is_object()) {
-        for (const auto& [name, value] : attributes.items()) {
-            key += name;
-            key += '=';
-            addForm(key, value, withIntegers);
-        }
-    } else if (attributes.is_number_float() ||
-               (!withIntegers && (attributes.is_number() || attributes.is_array()))) {
-        key += '#';
-    } else {
-        key += attributes.dump(-1, ' ', true, json::error_handler_t::replace);
+/// Arguments of aten ops that are a scalar or a position. A loop may change them from step to step without
+/// changing the work: the learning rate, the rows of a batch.
+bool isScalarOrPosition(std::string_view argument) {
+    constexpr std::array kNames{"start",    "end",        "index", "storage_offset", "value",
+                                "other",    "self",       "alpha", "beta",           "scalar",
+                                "scalars",  "min",        "max",   "from",           "to",
+                                "exponent", "fill_value", "low",   "high",           "seed"};
+    return std::find(kNames.begin(), kNames.end(), argument) != kNames.end();
+}
+
+/// The attributes that belong to the form of an op. If sizes depend on values, integers do not.
+std::string formOf(const json& attributes, bool isSized) {
+    std::string out;
+    for (const auto& [name, value] : attributes.items()) {
+        const bool hasFraction =
+            value.is_number_float() ||
+            (value.is_array() && std::any_of(value.begin(), value.end(),
+                                             [](const json& entry) { return entry.is_number_float(); }));
+        const bool varies = hasFraction || (!value.is_boolean() && isScalarOrPosition(name)) ||
+                            (isSized && (value.is_number() || value.is_array()));
+        out += fmt::format("{}={};", name,
+                           varies ? "#" : value.dump(-1, ' ', true, json::error_handler_t::replace));
     }
-    key += ';';
+    return out;
 }
 
 /// Numbers in order of first use, by any key.
@@ -180,7 +189,7 @@ private:
     Ids m_locations, m_modules, m_values, m_ops;
     std::vector<std::pair<Index, std::int64_t>> m_expected; ///< mismatch, and the id of the op that follows
     std::vector<std::pair<Index, std::int64_t>> m_transferOps, m_syncOps;
-    Numbers<std::string> m_locationKeys, m_typeKeys, m_formKeys;
+    Numbers<std::string> m_locationKeys, m_typeKeys, m_formKeys, m_attributes;
 };
 
 void Reader::add(std::string_view line, bool isComplete) {
@@ -364,9 +373,11 @@ void Reader::addOp(const json& line) {
     }
     if (const json* attributes = find(line, "attributes")) {
         if (!attributes->is_object()) refuse("\"attributes\" must be an object");
-        key += '|';
-        addForm(key, *attributes, !sized);
-        form.attributes = *attributes;
+        key += '|' + formOf(*attributes, sized);
+        const auto [number, fresh] =
+            m_attributes.of(attributes->dump(-1, ' ', true, json::error_handler_t::replace));
+        if (fresh) m_out.attributes.push_back(*attributes);
+        op.attributes = number;
     }
     op.firstResult = static_cast<Index>(m_out.results.size());
     m_out.operands.insert(m_out.operands.end(), operands.begin(), operands.end());

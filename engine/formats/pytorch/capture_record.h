@@ -59,13 +59,12 @@ struct Value {
 enum class Phase : std::uint8_t { forward, backward, optimizer };
 
 /// All that repeated calls of one op have in common. Ops with one form differ in their operands, in the step,
-/// in the numbers among their attributes, and in sizes that depend on values.
+/// in attributes that are scalars or positions, and in sizes that depend on values.
 struct Form {
     std::string op;       ///< "aten::addmm"
     std::string overload; ///< may be empty
     std::vector<std::string> arguments;
     std::vector<Index> resultTypes;
-    nlohmann::json attributes; ///< of the first op
     std::string device;
     std::string function;
     Index location = kNone;
@@ -75,9 +74,10 @@ struct Form {
 
 struct Op {
     Index form = kNone;
-    Index firstOperand = 0; ///< in Record::operands; as many as the form has arguments
-    Index firstResult = 0;  ///< in Record::results; as many as the form has resultTypes
-    Index call = 0;         ///< ops of one call share it; 0: unknown
+    Index firstOperand = 0;   ///< in Record::operands; as many as the form has arguments
+    Index firstResult = 0;    ///< in Record::results; as many as the form has resultTypes
+    Index attributes = kNone; ///< in Record::attributes
+    Index call = 0;           ///< ops of one call share it; 0: unknown
     std::int64_t step = 0;
 };
 
@@ -126,6 +126,7 @@ struct Record {
     std::vector<Module> modules;
     std::vector<Type> types;
     std::vector<Form> forms;
+    std::vector<nlohmann::json> attributes; ///< objects, each of them once
     std::vector<Value> values;
     std::vector<Op> ops;
     std::vector<Index> operands; ///< values
