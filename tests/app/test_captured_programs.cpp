@@ -133,16 +133,28 @@ private Q_SLOTS:
         QVERIFY(ended.err.contains("the capture ends early, at line "));
     }
 
+    void thePatchFixesTheScript_data() {
+        QTest::addColumn<QByteArray>("script");
+        QTest::newRow("of the test") << kFaultyScript;
+        QFile example(QStringLiteral(TWB_SOURCE_DIR "/resources/examples/scripts/train_digits.py"));
+        QVERIFY(example.open(QIODevice::ReadOnly));
+        QTest::newRow("example") << example.readAll();
+    }
+
     /// The diff is applied to the script, whose capture then has no mismatch.
     void thePatchFixesTheScript() {
+        QFETCH(QByteArray, script);
         const QString patch = QStandardPaths::findExecutable("patch");
         if (patch.isEmpty()) QSKIP("no patch");
         QProcess torch;
         torch.start(debiansPython(), {"-c", "import torch"});
         if (!torch.waitForFinished(60000) || torch.exitCode() != 0) QSKIP("no torch");
         const Program twb;
-        twb.write("train.py", kFaultyScript);
-        const QStringList capture{"capture", "--python", debiansPython(), "-o", "run.twbcap", "train.py"};
+        QVERIFY(QDir(QFileInfo(twb.file("x")).path()).mkdir("scripts"));
+        QVERIFY(QFile::link(QStringLiteral(TWB_SOURCE_DIR "/resources/examples/digits"), twb.file("digits")));
+        twb.write("scripts/train.py", script);
+        const QStringList capture{"capture", "--python",   debiansPython(),
+                                  "-o",      "run.twbcap", "scripts/train.py"};
         twb.run(capture, 200000);
         QCOMPARE(twb.run({"check", "run.twbcap"}).exit, 3);
         const Ended diff = twb.run({"fix", "run.twbcap", "--patch"});

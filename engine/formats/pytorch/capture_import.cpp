@@ -2,12 +2,12 @@
 #include "formats/pytorch/aten.h"
 #include "formats/pytorch/capture.h"
 #include "formats/pytorch/capture_steps.h"
+#include "formats/pytorch/python_line.h"
 #include "graph/folding.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -30,17 +30,8 @@ std::string_view shortName(std::string_view op) {
 /// The variable that a line of Python assigns: "scale" for "self.scale = torch.ones(64)". Empty if there is
 /// none, or more than one.
 std::string assignedName(std::string_view line) {
-    std::size_t end = 0;
-    const auto isName = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-    };
-    while (end < line.size() && isName(line[end])) ++end;
-    std::size_t equals = end;
-    while (equals < line.size() && line[equals] == ' ') ++equals;
-    if (end == 0 || equals + 1 >= line.size() || line[equals] != '=' || line[equals + 1] == '=') return {};
-    std::string_view name = line.substr(0, end);
-    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
-    return std::string(name);
+    const auto assignment = python::assignmentOf(line);
+    return assignment ? std::string(assignment->name) : std::string();
 }
 
 /// Collapses frames, so that at most kMostOpenCards cards show at first. The frames that are opened are the

@@ -1,5 +1,7 @@
 #include "formats/pytorch/python_fixes.h"
 
+#include "formats/pytorch/python_line.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,28 +22,6 @@ std::string_view trimmed(std::string_view text) {
     return first == std::string_view::npos ? std::string_view() : text.substr(first);
 }
 
-/// The code of a line without a comment. Nothing if quotes make that uncertain.
-std::optional<std::string> codeOf(const std::string& line) {
-    const std::size_t hash = line.find('#');
-    if (hash == std::string::npos) return line;
-    const std::string code = line.substr(0, hash);
-    if (code.find_first_of("'\"") != std::string::npos && std::count(code.begin(), code.end(), '"') % 2 != 0)
-        return std::nullopt;
-    const std::size_t end = code.find_last_not_of(" \t");
-    return end == std::string::npos ? std::string() : code.substr(0, end + 1);
-}
-
-/// The position of the parenthesis that closes the one at `open`; npos if it is on another line.
-std::size_t closing(std::string_view code, std::size_t open) {
-    int depth = 0;
-    for (std::size_t at = open; at < code.size(); ++at) {
-        if (code[at] == '(' || code[at] == '[' || code[at] == '{') ++depth;
-        if (code[at] == ')' || code[at] == ']' || code[at] == '}')
-            if (--depth == 0) return at;
-    }
-    return std::string_view::npos;
-}
-
 class Fixes {
 public:
     Fixes(const Graph& graph, const Analysis& analysis, const ReadLine& readLine)
@@ -58,6 +38,10 @@ private:
                                     std::string shown) const;
     std::optional<PythonFix> asBuffer(const SourceLine& at, const std::string& line) const;
     std::optional<PythonFix> created(const SourceLine& at, const std::string& line, Device device) const;
+    std::optional<PythonFix> movedWhereMade(const Node& made, Device device) const;
+    std::optional<PythonFix> movedWhereRead(const SourceLine& at, const std::string& variable,
+                                            Device device) const;
+    std::string variableOf(const Node& made) const;
 
     const Graph& m_graph;
     const Analysis& m_analysis;
@@ -107,25 +91,58 @@ std::string Fixes::deviceText(const SourceLine& at, const std::string& call, Dev
 
 /// self.scale = torch.ones(64) -> self.register_buffer("scale", torch.ones(64))
 std::optional<PythonFix> Fixes::asBuffer(const SourceLine& at, const std::string& line) const {
-    const auto code = codeOf(line);
-    static const std::regex assignment(R"(^(\s*)([A-Za-z_]\w*)\.([A-Za-z_]\w*)\s*=\s*([^=;].*)$)");
-    std::smatch match;
-    if (at.function != "__init__" || !code || !std::regex_match(*code, match, assignment))
-        return std::nullopt;
-    const std::string value = match[4].str();
-    if (value.find(';') != std::string::npos || value.ends_with('\\') ||
-        std::count(value.begin(), value.end(), '(') != std::count(value.begin(), value.end(), ')'))
+    const auto code = python::codeOf(line);
+    const auto assignment = code ? python::assignmentOf(*code) : std::nullopt;
+    if (at.function != "__init__" || !assignment || !assignment->isWhole || assignment->owner.empty())
         return std::nullopt;
     const std::string text =
-        fmt::format("{}.register_buffer(\"{}\", {})", match[2].str(), match[3].str(), value);
-    const std::size_t start = match[1].str().size();
-    return change(at, fmt::format("make {} a buffer", match[3].str()), line, start, code->size() - start,
-                  text, text);
+        fmt::format("{}.register_buffer(\"{}\", {})", assignment->owner, assignment->name, assignment->value);
+    return change(at, fmt::format("make {} a buffer", assignment->name), line, assignment->start,
+                  code->size() - assignment->start, text, text);
+}
+
+/// mean = images.mean(0) -> mean = images.mean(0).to(device)
+/// The other readers of the variable must be on the device, too.
+std::optional<PythonFix> Fixes::movedWhereMade(const Node& made, Device device) const {
+    const auto line = m_readLine(made.source->file, made.source->line);
+    const auto code = line && line->size() <= kLongestLine ? python::codeOf(*line) : std::nullopt;
+    const auto assignment = code ? python::assignmentOf(*code) : std::nullopt;
+    if (!assignment || !assignment->isWhole || !assignment->owner.empty()) return std::nullopt;
+    for (const Edge& edge : m_graph.outgoing(made.id)) {
+        const NodeFacts* reader = m_analysis.find(edge.to.node);
+        if (!reader || reader->device != device || m_graph.find(edge.to.node)->source == made.source)
+            return std::nullopt;
+    }
+    const std::string_view value = assignment->value;
+    const std::string moved =
+        fmt::format("{}.to({})", python::isPrimary(value) ? std::string(value) : fmt::format("({})", value),
+                    deviceText(*made.source, "", device));
+    const auto start = static_cast<std::size_t>(value.data() - code->data());
+    return change(*made.source, fmt::format("move {}", assignment->name), *line, start, code->size() - start,
+                  moved, fmt::format("{} = {}", assignment->name, moved));
+}
+
+/// The variable that the line of a node assigns; empty if there is none.
+std::string Fixes::variableOf(const Node& made) const {
+    const auto line = made.source ? m_readLine(made.source->file, made.source->line) : std::nullopt;
+    const auto assignment = line ? python::assignmentOf(*line) : std::nullopt;
+    return assignment ? std::string(assignment->name) : std::string();
+}
+
+/// typical = images - mean -> typical = images - mean.to(device)
+std::optional<PythonFix> Fixes::movedWhereRead(const SourceLine& at, const std::string& variable,
+                                               Device device) const {
+    const auto line = m_readLine(at.file, at.line);
+    const auto code = line && line->size() <= kLongestLine ? python::codeOf(*line) : std::nullopt;
+    const std::size_t use = code ? python::onlyUse(*code, variable) : std::string::npos;
+    if (use == std::string::npos) return std::nullopt;
+    const std::string moved = fmt::format("{}.to({})", variable, deviceText(at, "", device));
+    return change(at, fmt::format("move {}", variable), *line, use, variable.size(), moved, moved);
 }
 
 /// torch.randn(h.shape) -> torch.randn(h.shape, device=h.device)
 std::optional<PythonFix> Fixes::created(const SourceLine& at, const std::string& line, Device device) const {
-    const auto code = codeOf(line);
+    const auto code = python::codeOf(line);
     static const std::regex factory(
         R"(torch\.(randn|rand|randint|randperm|zeros|ones|full|empty|arange|linspace|eye|tensor|as_tensor)\()");
     if (!code) return std::nullopt;
@@ -133,7 +150,7 @@ std::optional<PythonFix> Fixes::created(const SourceLine& at, const std::string&
     if (!std::regex_search(*code, match, factory)) return std::nullopt;
     const auto begin = static_cast<std::size_t>(match.position(0));
     const std::size_t open = begin + static_cast<std::size_t>(match.length(0)) - 1;
-    const std::size_t close = closing(*code, open);
+    const std::size_t close = python::closing(*code, open);
     if (close == std::string::npos) return std::nullopt;
     std::string call = code->substr(begin, close - begin + 1);
     if (call.find("device=") != std::string::npos) return std::nullopt;
@@ -184,10 +201,17 @@ std::optional<PythonFix> Fixes::fixOf(const Diagnostic& d) const {
         }
         if (auto fix = created(at, *line, device)) return fix;
     }
+    const Node& made = *m_graph.find(culprit.node);
+    const std::string variable = variableOf(made);
+    if (!variable.empty() && made.source != reader.source) {
+        if (auto fix = movedWhereMade(made, device)) return fix;
+        if (made.source->file == reader.source->file && made.source->function == reader.source->function)
+            if (auto fix = movedWhereRead(*reader.source, variable, device)) return fix;
+    }
     PythonFix fix;
     fix.at = *reader.source;
     fix.advice = fmt::format("move {}: `.to(\"{}\", non_blocking=True)` at {}",
-                             origin->name.empty() ? "the operand" : origin->name, device.toString(),
+                             variable.empty() ? "the operand" : variable, device.toString(),
                              toShortString({fix.at.file, fix.at.line, {}}));
     return fix;
 }

@@ -24,7 +24,8 @@ using ReadLine = std::function<std::optional<std::string>(const std::string& fil
 
 /// One fix for each root mismatch of an imported program that has one; several mismatches may share it. A
 /// tensor is created on the device of its consumer, an attribute that a module's .to() left behind becomes a
-/// buffer, `.cpu()` is removed or inserted before `.numpy()`. In the order of the mismatches.
+/// buffer, `.cpu()` is removed or inserted before `.numpy()`, and another tensor is moved at its assignment
+/// if all its readers are on the device, else where it is read. In the order of the mismatches.
 std::vector<PythonFix> pythonFixes(const Graph& graph, const Analysis& analysis, const ReadLine& readLine);
 
 /// The fixes that change lines, as a unified diff that `patch -p0` applies. `name` gives the name of a file
