@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace twb {
@@ -23,13 +24,28 @@ struct OverlayOptions {
     bool allowOutside = false;
 };
 
+/// A program that was captured on a machine without a GPU may have mismatches that its profile cannot have.
+/// Unless a policy was asked for, their operands count as copied.
+void acceptMismatches(PlacedGraph& placed, const OverlayOptions& options) {
+    const std::vector<Diagnostic>& found = placed.analysis.diagnostics;
+    const auto mismatches = std::count_if(found.begin(), found.end(), [](const Diagnostic& d) {
+        return d.severity == Severity::error && d.code == "device-mismatch" && d.root == NodeId::none;
+    });
+    if (mismatches == 0 || !options.placement.policy.empty()) return;
+    placed.analysis = analyze(placed.graph, placed.devices, Policy::implicit, placed.files.get());
+    printMessage(fmt::format("{} has {} mismatch{}; each wrong operand counts as copied to its op's device, "
+                             "as with --policy implicit",
+                             options.file, mismatches, mismatches == 1 ? "" : "es"));
+}
+
 ExitCode overlayProfile(const OverlayOptions& options) {
     FileClaims claims;
     claims.read(options.file, "FILE");
     claims.read(options.trace, "TRACE");
     options.placement.claim(claims);
     if (!options.output.empty()) claims.write(options.output, "--output");
-    const PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
+    acceptMismatches(placed, options);
     requireNoErrors(placed, options.file);
     RunReport report;
     report.file = options.file;
@@ -39,9 +55,8 @@ ExitCode overlayProfile(const OverlayOptions& options) {
     report.plan = compile(placed.graph, placed.analysis, placed.devices, placed.files,
                           {.policy = placed.analysis.policy, .fuse = false});
     ReadingLine line("reading " + options.trace);
-    const TracedOps traced = readTracedOps(options.trace, line.progress());
+    const Overlay matched = overlay(placed.graph, *report.plan, options.trace, line.progress());
     line.clear();
-    const Overlay matched = overlay(placed.graph, *report.plan, traced);
     printResult(toText(matched, options.trace, *report.plan));
     for (const std::string& problem : matched.problems)
         printMessage(fmt::format("{}: {}", options.trace, problem));
@@ -56,7 +71,10 @@ void addOverlayCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<OverlayOptions>();
     CLI::App* command = app.add_subcommand(
         "overlay", "Lay the measured times of a PyTorch or ONNX Runtime profile over a graph");
-    command->add_option("FILE", options->file, "The project (.twb)")->required();
+    command
+        ->add_option("FILE", options->file,
+                     "The project (.twb), ONNX model (.onnx) or PyTorch program (.twbcap, .pt2)")
+        ->required();
     command
         ->add_option("TRACE", options->trace,
                      "A profile of torch.profiler or ONNX Runtime (.json or .json.gz)")

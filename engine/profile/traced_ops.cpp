@@ -9,6 +9,7 @@
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 
 namespace twb {
 namespace {
@@ -76,6 +77,147 @@ TracedOps readOnnxRuntime(const std::filesystem::path& path, const ReadProgress&
     return out;
 }
 
+/// The ops of a Kineto trace.
+class KinetoOps {
+public:
+    KinetoOps(const KinetoTrace& trace, const IsWanted& isWanted)
+        : m_trace(trace), m_isWanted(isWanted), m_owner(trace.spans.size(), kNone),
+          m_line(trace.spans.size(), NameId::none) {}
+
+    TracedOps take() {
+        findOwners();
+        addWork();
+        TracedOps out;
+        out.profiler = "PyTorch's profiler";
+        out.spanNs = m_trace.endNs - m_trace.startNs;
+        out.problems = m_trace.problems;
+        out.linesAreFunctions = m_trace.linesAreFunctions;
+        if (!m_trace.activities.empty()) out.device = m_trace.deviceName(m_trace.activities.front().device);
+        std::vector<std::uint32_t> order;
+        for (std::uint32_t i = 0; i < m_owner.size(); ++i)
+            if (m_owner[i] == i || m_work.contains(i)) order.push_back(i);
+        std::stable_sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+            return m_trace.spans[a].startNs < m_trace.spans[b].startNs;
+        });
+        for (const std::uint32_t i : order) out.ops.push_back(opOf(i));
+        return out;
+    }
+
+private:
+    static constexpr std::uint32_t kNone = RuntimeCall::kNoIndex;
+
+    struct Work {
+        std::int64_t startNs = 0;
+        std::int64_t ns = 0;
+        const GpuActivity* copy = nullptr;
+        int copies = 0;
+    };
+
+    bool isWanted(NameId name) {
+        const auto [at, isNew] = m_wanted.try_emplace(name);
+        if (isNew) at->second = m_isWanted(m_trace.names.at(name));
+        return at->second;
+    }
+
+    /// The op that each span counts as, and the innermost line around it.
+    void findOwners() {
+        struct Open {
+            std::int64_t endNs = 0;
+            std::uint32_t owner = kNone;
+            NameId line = NameId::none;
+        };
+        std::vector<Open> open;
+        std::uint32_t root = kNone; ///< the outermost op
+        std::int64_t rootEndNs = 0;
+        bool found = false; ///< a wanted op in the root
+        std::vector<std::uint32_t> inRoot;
+        const auto closeRoot = [&] {
+            for (const std::uint32_t i : inRoot)
+                if (!found) m_owner[i] = root;
+            inRoot.clear();
+            root = kNone;
+        };
+        std::uint32_t thread = kNone;
+        for (std::uint32_t i = 0; i < m_trace.spans.size(); ++i) {
+            const HostSpan& span = m_trace.spans[i];
+            const bool isOtherThread = span.thread != thread;
+            thread = span.thread;
+            if (isOtherThread) open.clear();
+            while (!open.empty() && open.back().endNs <= span.startNs) open.pop_back();
+            Open now = open.empty() ? Open{} : open.back();
+            now.endNs = span.endNs;
+            if (span.line != NameId::none) now.line = span.line;
+            m_line[i] = now.line;
+            if (span.kind == HostSpan::Kind::op) {
+                if (root == kNone || isOtherThread || span.startNs >= rootEndNs) {
+                    closeRoot();
+                    root = i;
+                    rootEndNs = span.endNs;
+                    found = false;
+                    now.owner = kNone;
+                }
+                if (now.owner == kNone && isWanted(span.name)) {
+                    now.owner = i;
+                    found = true;
+                }
+                m_owner[i] = now.owner;
+                if (now.owner == kNone) inRoot.push_back(i);
+            }
+            open.push_back(now);
+        }
+        closeRoot();
+    }
+
+    void addWork() {
+        for (const GpuActivity& activity : m_trace.activities) {
+            const RuntimeCall* call = m_trace.callOf(activity);
+            if (!call || call->span == kNone) continue;
+            const std::uint32_t owner = m_owner[call->span];
+            Work& each = m_work[owner == kNone ? call->outerSpan : owner];
+            if (each.ns == 0 || activity.startNs < each.startNs) each.startNs = activity.startNs;
+            each.ns += activity.durationNs();
+            if (activity.kind != GpuActivity::Kind::copy || !isTransfer(activity.copy)) continue;
+            each.copy = &activity;
+            ++each.copies;
+        }
+    }
+
+    TracedOp opOf(std::uint32_t index) {
+        const HostSpan& span = m_trace.spans[index];
+        TracedOp op;
+        op.name = m_trace.names.at(span.name);
+        const auto [kind, isNewKind] = m_kinds.try_emplace(span.name);
+        if (isNewKind) kind->second = canonicalOp(op.name);
+        op.kind = kind->second;
+        const auto [shape, isNewShape] = m_shapes.try_emplace(span.shapes);
+        if (isNewShape) shape->second = firstShape(m_trace.names.at(span.shapes));
+        op.shape = shape->second;
+        op.line = m_trace.names.at(m_line[index]);
+        op.startNs = span.startNs;
+        op.ns = span.endNs - span.startNs;
+        const auto found = m_work.find(index);
+        if (found == m_work.end()) return op;
+        const Work& work = found->second;
+        op.onGpu = true;
+        op.startNs = work.startNs;
+        op.ns = work.ns;
+        if (work.copies == 1) {
+            op.copy = work.copy->copy;
+            op.copyBytes = work.copy->bytes.value_or(0);
+            op.copyNs = work.copy->durationNs();
+        }
+        return op;
+    }
+
+    const KinetoTrace& m_trace;
+    const IsWanted& m_isWanted;
+    std::vector<std::uint32_t> m_owner; ///< by span: the op that it counts as; of an op that counts, itself
+    std::vector<NameId> m_line;         ///< by span: the innermost line around it
+    std::unordered_map<std::uint32_t, Work> m_work; ///< by op
+    std::map<NameId, bool> m_wanted;                // few names differ
+    std::map<NameId, std::string> m_kinds, m_shapes;
+};
+
 } // namespace
 
 std::string canonicalOp(const std::string& op) {
@@ -140,70 +282,15 @@ std::string canonicalOp(const std::string& op) {
     return out;
 }
 
-TracedOps tracedOps(const KinetoTrace& trace) {
-    TracedOps out;
-    out.profiler = "PyTorch's profiler";
-    out.spanNs = trace.endNs - trace.startNs;
-    out.problems = trace.problems;
-    struct Work {
-        std::int64_t ns = 0;
-        const GpuActivity* copy = nullptr;
-        int copies = 0;
-    };
-    std::map<std::uint32_t, Work> work; // by the outermost span
-    for (const GpuActivity& activity : trace.activities) {
-        if (out.device.empty()) out.device = trace.deviceName(activity.device);
-        const RuntimeCall* call = trace.callOf(activity);
-        if (!call || call->outerSpan == RuntimeCall::kNoIndex) continue;
-        Work& each = work[call->outerSpan];
-        each.ns += activity.durationNs();
-        if (activity.kind != GpuActivity::Kind::copy || !isTransfer(activity.copy)) continue;
-        each.copy = &activity;
-        ++each.copies;
-    }
-    std::uint32_t thread = RuntimeCall::kNoIndex;
-    std::int64_t endNs = 0;
-    std::map<NameId, std::string> kinds, shapes; // few differ
-    for (std::uint32_t i = 0; i < trace.spans.size(); ++i) {
-        const HostSpan& span = trace.spans[i];
-        if (span.kind != HostSpan::Kind::op || (span.thread == thread && span.startNs < endNs)) continue;
-        thread = span.thread;
-        endNs = span.endNs;
-        TracedOp op;
-        op.name = trace.names.at(span.name);
-        const auto [kind, isNewKind] = kinds.try_emplace(span.name);
-        if (isNewKind) kind->second = canonicalOp(op.name);
-        op.kind = kind->second;
-        const auto [shape, isNewShape] = shapes.try_emplace(span.shapes);
-        if (isNewShape) shape->second = firstShape(trace.names.at(span.shapes));
-        op.shape = shape->second;
-        op.line = trace.names.at(span.line);
-        op.startNs = span.startNs;
-        op.ns = span.endNs - span.startNs;
-        if (const auto found = work.find(i); found != work.end()) {
-            op.onGpu = true;
-            op.ns = found->second.ns;
-            if (found->second.copies == 1) {
-                const GpuActivity& copy = *found->second.copy;
-                op.copy = copy.copy;
-                op.copyBytes = copy.bytes.value_or(0);
-                op.copyNs = copy.durationNs();
-            }
-        }
-        out.ops.push_back(std::move(op));
-    }
-    std::stable_sort(out.ops.begin(), out.ops.end(),
-                     [](const TracedOp& a, const TracedOp& b) { return a.startNs < b.startNs; });
-    return out;
-}
-
-TracedOps readTracedOps(const std::filesystem::path& path, const ReadProgress& progress) {
+TracedOps readTracedOps(const std::filesystem::path& path, const IsWanted& isWanted,
+                        const ReadProgress& progress) {
     int first = ' ';
     {
         GzipInput input(path);
         while (std::isspace(first)) first = input.sbumpc();
     }
-    return first == '[' ? readOnnxRuntime(path, progress) : tracedOps(readKinetoTrace(path, progress));
+    return first == '[' ? readOnnxRuntime(path, progress)
+                        : KinetoOps(readKinetoTrace(path, progress), isWanted).take();
 }
 
 } // namespace twb

@@ -50,6 +50,11 @@ public:
         add(category, activity, m_now + 20, us, std::move(arguments));
         m_now += 200;
     }
+    /// The same inside of an op that launches nothing itself.
+    void opInside(const std::string& outer, const std::string& name, const char* dims, double us) {
+        add("cpu_op", outer, m_now - 10, 150, json::object());
+        op(name, dims, "kernel", name, us);
+    }
     void iteration() {
         op("aten::to", "[[32,64]]", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 9, {{"bytes", 8192}});
         op("aten::zeros", "[[]]", "gpu_memset", "Memset (Device)", 2, {{"bytes", 64}});
@@ -148,6 +153,76 @@ private Q_SLOTS:
         QCOMPARE(others.size(), std::size_t(2)); // zeros and sigmoid
         QCOMPARE(others.at(0).at("name"), "aten::sigmoid");
         QCOMPARE(others.at(1).at("total_ms"), 0.006);
+        // The timeline is that of the GPU in the last iteration: one launch each 0.2 ms.
+        const json& timeline = report.at("timeline");
+        QCOMPARE(timeline.at("iteration"), 2);
+        QVERIFY(std::none_of(timeline.at("streams").begin(), timeline.at("streams").end(),
+                             [](const json& stream) { return stream.at("modelled").get<bool>(); }));
+        std::vector<std::string> labels;
+        for (const json& slice : timeline.at("slices"))
+            labels.push_back(report.at("steps").at(slice.at("step").get<std::size_t>()).at("label"));
+        QCOMPARE(labels, (std::vector<std::string>{"x → cuda:0", "y", "r", "s", "z → cpu"}));
+        QCOMPARE(timeline.at("slices").at(1).at("start_ms"), 0.4);
+        QCOMPARE(timeline.at("slices").at(1).at("ms"), 0.04);
+        QVERIFY(!report.contains("memory"));
+        QVERIFY(twb.run({"report", "r.json", "-o", "r.html"}).exit == 0);
+        QVERIFY(twb.read("r.html").contains("Timeline of the last iteration"));
+    }
+
+    /// The backward pass of PyTorch calls its ops inside of the engine's.
+    void opsInsideOfOthersMatch() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId x = maker.node("RandomNormal", "x", "cuda:0", {{"shape", Integers{32, 64}}});
+        const NodeId w = maker.node("RandomNormal", "w", "cuda:0", {{"shape", Integers{64, 16}}});
+        const NodeId y = maker.node("MatMul", "mm", "cuda:0", {}, {x, w});
+        // Two nodes from one call, as an import makes them: "tanh_backward sub" and "tanh_backward".
+        const NodeId squared = maker.node("Mul", "tanh_backward mul", "cuda:0", {}, {y, y});
+        const NodeId slope = maker.node("Sub", "tanh_backward", "cuda:0", {}, {y, squared});
+        maker.node("Relu", "r", "cuda:0", {}, {slope});
+        twb.save("g.twb", maker);
+        Trace trace;
+        for (int i = 0; i < 2; ++i) {
+            trace.opInside("autograd::engine::evaluate_function: MmBackward0", "aten::mm",
+                           "[[32,64],[64,16]]", 40);
+            trace.opInside("autograd::engine::evaluate_function: TanhBackward0", "aten::tanh_backward",
+                           "[[32,16],[32,16]]", 7);
+            trace.opInside("autograd::engine::evaluate_function: TBackward0", "aten::t", "[[32,16]]", 1);
+        }
+        twb.write("t.json", trace.text());
+        const Ended ended = twb.run({"overlay", "g.twb", "t.json", "-o", "r.json"});
+        QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+        const json report = twb.json("r.json");
+        QCOMPARE(problem(report), QString());
+        QCOMPARE(report.at("iterations"), 2);
+        QCOMPARE(row(report, "steps", "mm").at("median_ms"), 0.04);
+        // The whole call's time is at the node of its result.
+        QCOMPARE(row(report, "steps", "tanh_backward").at("median_ms"), 0.007);
+        const json part = row(report, "steps", "tanh_backward mul");
+        QVERIFY(part.at("measured_by").is_null() && !part.contains("median_ms"));
+        QCOMPARE(part.at("measured_with"), "tanh_backward");
+        QCOMPARE(report.at("overlay").at("unmatched_steps"), json::array({"r"}));
+        // An op without a match inside is named as a whole.
+        const json others = report.at("overlay").at("unmatched_ops");
+        QCOMPARE(others.size(), std::size_t(1));
+        QCOMPARE(others.at(0).at("name"), "autograd::engine::evaluate_function: TBackward0");
+    }
+
+    /// A program that was captured without a GPU may have mismatches.
+    void captureIsAGraph() {
+        const Program twb;
+        const QString capture = QStringLiteral(TWB_SOURCE_DIR "/tests/data/capture_five_faults.twbcap");
+        Trace trace;
+        for (int i = 0; i < 3; ++i)
+            trace.op("aten::linear", "[[16,32],[64,32],[64]]", "kernel", "gemm", 40);
+        twb.write("t.json", trace.text());
+        const Ended ended = twb.run({"overlay", capture, "t.json", "-o", "r.json"});
+        QVERIFY2(ended.exit == 0 && ended.err.contains("5 mismatches; each wrong operand counts as copied"),
+                 qPrintable(ended.err));
+        const json report = twb.json("r.json");
+        QCOMPARE(problem(report), QString());
+        QCOMPARE(report.at("overlay").at("matched_steps"), 1);
+        QCOMPARE(twb.run({"overlay", capture, "t.json", "--policy", "strict"}).exit, 3);
     }
 
     /// Three ops for two steps do not tell which is which.
