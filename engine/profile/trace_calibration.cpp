@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 namespace twb {
@@ -21,8 +22,21 @@ constexpr double kLeastProductNs = 50e3;
 constexpr double kLeastMemoryBytes = 64e6;
 
 double medianOf(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// A value and its weight.
+using Weighted = std::pair<double, double>;
+
+double medianOf(std::vector<Weighted> values) {
     std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+    double half = 0;
+    for (const auto& [value, weight] : values) half += weight / 2;
+    for (const auto& [value, weight] : values)
+        if ((half -= weight) <= 0) return value;
+    return values.back().first;
 }
 
 class TraceCalibrator {
@@ -59,14 +73,11 @@ public:
                     "link_latency_us");
         measureLink(HostMemory::pageable, p.linkPageableGBps, p.pageableLatencyUs, "link_pageable_gb_per_s",
                     "pageable_latency_us");
-        measureMemory();
-        measureProducts();
-        measureLaunches();
+        measureGaps();
+        fitKernels();
         p.copyError = errorOf(
             m_copies, [&p](const Copy& copy) { return p.copyNs(copy.bytes, copy.direction, copy.kind); });
-        for (KnownKernel& kernel : m_kernels) kernel.ns += std::llround(m_gapNs);
-        p.kernelError =
-            errorOf(m_kernels, [&p](const KnownKernel& kernel) { return p.kernelNs(kernel.cost); });
+        addKernelError();
         return std::move(m_out);
     }
 
@@ -84,7 +95,6 @@ private:
     }
 
     /// A bandwidth and a latency for both directions, like those of `twb calibrate`: means of the fits.
-    /// Copies of one size tell only the figure that dominates them.
     void measureLink(HostMemory memory, double& gbPerSecond, double& latencyUs, const char* rateField,
                      const char* latencyField) {
         std::vector<LinkFit> fits;
@@ -117,7 +127,7 @@ private:
                     : "too few sizes to fit",
                 copies.size());
         }
-        if (fits.empty()) return;
+        if (fits.empty()) return takeOneFigure(all, gbPerSecond, latencyUs, rateField, latencyField);
         gbPerSecond = 0;
         latencyUs = 0;
         for (const LinkFit& fit : fits) {
@@ -129,65 +139,42 @@ private:
         m_out.profile.sources[latencyField] = source + ", their time on the GPU without the call";
     }
 
+    /// From copies of about one size: the latency if most of their time is latency by the base's figures,
+    /// else the bandwidth.
+    void takeOneFigure(const std::vector<MeasuredCopy>& copies, double& gbPerSecond, double& latencyUs,
+                       const char* rateField, const char* latencyField) {
+        std::vector<double> latencies;
+        std::vector<double> rates;
+        for (const MeasuredCopy& copy : copies) {
+            const double moveNs = copy.bytes / gbPerSecond;
+            const double restNs = copy.ns - latencyUs * 1e3;
+            if (moveNs < latencyUs * 1e3 && copy.ns > moveNs) latencies.push_back(copy.ns - moveNs);
+            if (moveNs > latencyUs * 1e3 && restNs > 0) rates.push_back(copy.bytes / restNs);
+        }
+        const auto source = [this](std::size_t count, const char* size) {
+            return fmt::format("{}: the median of {} {} copies", m_source, count, size);
+        };
+        if (latencies.size() > rates.size()) {
+            latencyUs = medianOf(latencies) / 1e3;
+            m_out.profile.sources[latencyField] =
+                source(latencies.size(), "small") + ", their time on the GPU without the call";
+        } else if (!rates.empty()) {
+            gbPerSecond = medianOf(rates);
+            m_out.profile.sources[rateField] = source(rates.size(), "large");
+        }
+    }
+
     static double medianTime(const std::vector<MeasuredCopy>& copies) {
         std::vector<double> times;
         for (const MeasuredCopy& copy : copies) times.push_back(copy.ns);
         return medianOf(std::move(times));
     }
 
-    /// The median rate of the large memory-bound ops.
-    void measureMemory() {
-        std::vector<double> rates;
-        double most = 0;
-        for (const KnownKernel& kernel : m_kernels)
-            if (!kernel.isProduct && kernel.cost.bytes >= kLeastMemoryBytes) {
-                rates.push_back(kernel.cost.bytes / static_cast<double>(kernel.ns));
-                most = std::max(most, kernel.cost.bytes);
-            }
-        if (rates.empty()) return;
-        m_out.profile.memoryGBps = medianOf(rates);
-        m_out.profile.sources["memory_gb_per_s"] =
-            fmt::format("{}: the median of {} elementwise ops of at least {}", m_source, rates.size(),
-                        formatBytes(kLeastMemoryBytes));
-        add("memory, read and written", "up to " + formatBytes(most), most / m_out.profile.memoryGBps,
-            formatRate(m_out.profile.memoryGBps), rates.size());
-    }
-
-    /// The best rate of the long products, by dtype.
-    void measureProducts() {
-        struct Best {
-            double gflops = 0;
-            double ns = 0;
-            std::size_t count = 0;
-        };
-        std::map<DType, Best> best;
-        for (const KnownKernel& kernel : m_kernels) {
-            const auto ns = static_cast<double>(kernel.ns);
-            if (!kernel.isProduct || ns < kLeastProductNs) continue;
-            Best& b = best[kernel.cost.dtype];
-            ++b.count;
-            if (const double gflops = kernel.cost.flops / ns; gflops > b.gflops) {
-                b.gflops = gflops;
-                b.ns = ns;
-            }
-        }
-        for (const auto& [dtype, b] : best) {
-            if (b.gflops <= 0) continue;
-            m_out.profile.peakGflops[static_cast<std::size_t>(dtype)] = b.gflops;
-            m_out.profile.sources[fmt::format("peak_tflops.{}", name(dtype))] =
-                fmt::format("{}: the best of {} products and convolutions", m_source, b.count);
-            add(fmt::format("product, {}", name(dtype)), "best", b.ns,
-                fmt::format("{:.1f} TFLOP/s", b.gflops / 1e3), b.count);
-        }
-    }
-
-    /// From the end of a kernel to the end of a tiny one after it, as `twb calibrate` measures it. The gaps
-    /// are those between kernels of a stream of which the later one was launched while the earlier one ran;
+    /// The gaps between kernels of a stream of which the later one was launched while the earlier one ran;
     /// the longest tenth of them are dependencies between streams.
-    void measureLaunches() {
+    void measureGaps() {
         std::map<std::uint32_t, const GpuActivity*> last; // by stream
         std::vector<double> gaps;
-        std::vector<double> times;
         for (const GpuActivity& activity : m_trace.activities) {
             if (activity.device != m_device) continue;
             const GpuActivity*& before = last[activity.stream];
@@ -195,24 +182,114 @@ private:
             if (before && call && call->endNs < before->endNs && activity.startNs >= before->endNs &&
                 activity.kind == GpuActivity::Kind::kernel && before->kind == GpuActivity::Kind::kernel)
                 gaps.push_back(static_cast<double>(activity.startNs - before->endNs));
-            if (activity.kind == GpuActivity::Kind::kernel)
-                times.push_back(static_cast<double>(activity.durationNs()));
             before = &activity;
         }
         if (gaps.size() < 10) return;
         std::sort(gaps.begin(), gaps.end());
         gaps.resize(gaps.size() * 9 / 10);
+        m_gaps = gaps.size();
         for (const double gap : gaps) m_gapNs += gap / static_cast<double>(gaps.size());
+    }
+
+    /// Fits the time of the known kernels: a fixed time, and that of the arithmetic or of the memory. Each
+    /// figure is a median given the others, so that a few odd kernels do not matter; products count by their
+    /// arithmetic, so that the long ones decide.
+    void fitKernels() {
+        if (m_kernels.empty()) {
+            setLaunch(shortKernelNs(), "the time of the shortest 5 % of the kernels");
+            return;
+        }
+        DeviceProfile& p = m_out.profile;
+        double fixedNs = 0;
+        std::map<DType, std::vector<Weighted>> products; // ns per flop
+        std::vector<double> rates;
+        constexpr int kMostRounds = 100;
+        double before = std::numeric_limits<double>::infinity();
+        for (int round = 0; round < kMostRounds && std::abs(fixedNs - before) > 1; ++round) {
+            before = fixedNs;
+            p.launchUs = 0;
+            std::vector<double> rest;
+            for (const KnownKernel& kernel : m_kernels)
+                rest.push_back(static_cast<double>(kernel.ns) - p.kernelNs(kernel.cost));
+            fixedNs = std::max(medianOf(std::move(rest)), 0.0);
+            rates.clear();
+            products.clear();
+            for (const KnownKernel& kernel : m_kernels) {
+                const double ns = static_cast<double>(kernel.ns) - fixedNs;
+                if (!kernel.isProduct && kernel.cost.bytes >= kLeastMemoryBytes && ns > 0)
+                    rates.push_back(kernel.cost.bytes / ns);
+                if (kernel.isProduct && isArithmetic(kernel.cost) && ns >= kLeastProductNs)
+                    products[kernel.cost.dtype].emplace_back(ns / kernel.cost.flops, kernel.cost.flops);
+            }
+            if (!rates.empty()) p.memoryGBps = medianOf(rates);
+            for (const auto& [dtype, times] : products)
+                p.peakGflops[static_cast<std::size_t>(dtype)] = 1 / medianOf(times);
+        }
+        if (!rates.empty()) {
+            p.sources["memory_gb_per_s"] =
+                fmt::format("{}: the median of {} elementwise ops of at least {}", m_source, rates.size(),
+                            formatBytes(kLeastMemoryBytes));
+            add("memory, read and written", "at least " + formatBytes(kLeastMemoryBytes),
+                kLeastMemoryBytes / p.memoryGBps, formatRate(p.memoryGBps), rates.size());
+        }
+        for (const auto& [dtype, times] : products) {
+            const double gflops = p.peakGflops[static_cast<std::size_t>(dtype)];
+            p.sources[fmt::format("peak_tflops.{}", name(dtype))] =
+                fmt::format("{}: the median rate of {} products and convolutions, by their arithmetic",
+                            m_source, times.size());
+            add(fmt::format("product, {}", name(dtype)), "1 GFLOP", 1e9 / gflops,
+                fmt::format("{:.1f} TFLOP/s", gflops / 1e3), times.size());
+        }
+        setLaunch(fixedNs,
+                  fmt::format("the median time of {} kernels beyond that of their work", m_kernels.size()));
+    }
+
+    /// Whether the arithmetic, not the memory, takes the time of an op on the base.
+    bool isArithmetic(const Cost& cost) const {
+        return m_base.kernelNs({cost.flops, 0, cost.dtype}) > m_base.kernelNs({0, cost.bytes, cost.dtype});
+    }
+
+    double shortKernelNs() const {
+        std::vector<double> times;
+        for (const GpuActivity& activity : m_trace.activities)
+            if (activity.device == m_device && activity.kind == GpuActivity::Kind::kernel)
+                times.push_back(static_cast<double>(activity.durationNs()));
         std::sort(times.begin(), times.end());
-        const double tinyNs = times[times.size() / 20];
-        const double ns = m_gapNs + tinyNs;
+        return times.empty() ? 0 : times[times.size() / 20];
+    }
+
+    /// The launch time is a gap and the fixed time of a kernel, as `twb calibrate` measures it.
+    void setLaunch(double fixedNs, const std::string& source) {
+        DeviceProfile& p = m_out.profile;
+        const double ns = m_gapNs + fixedNs;
+        p.launchUs = ns > 0 ? ns / 1e3 : m_base.launchUs;
         if (ns <= 0) return;
-        m_out.profile.launchUs = ns / 1e3;
-        m_out.profile.sources["launch_us"] =
-            fmt::format("{}: the mean of {} gaps between queued kernels, and the time of the shortest 5 % of "
-                        "the kernels",
-                        m_source, gaps.size());
-        add("launch", "tiny kernel", ns, fmt::format("{:.3f} µs", ns / 1e3), gaps.size());
+        p.sources["launch_us"] =
+            m_gaps > 0 ? fmt::format("{}: the mean of {} gaps between queued kernels, and {}", m_source,
+                                     m_gaps, source)
+                       : fmt::format("{}: {}; the trace does not have the gaps between queued kernels",
+                                     m_source, source);
+        add("launch", "tiny kernel", ns, fmt::format("{:.3f} µs", ns / 1e3),
+            m_kernels.empty() ? m_gaps : m_kernels.size());
+    }
+
+    void addKernelError() {
+        const DeviceProfile& p = m_out.profile;
+        double allNs = 0;
+        double modelledNs = 0;
+        double wrongNs = 0;
+        for (KnownKernel& kernel : m_kernels) {
+            kernel.ns += std::llround(m_gapNs);
+            const double predicted = p.kernelNs(kernel.cost);
+            allNs += static_cast<double>(kernel.ns);
+            modelledNs += predicted;
+            wrongNs += std::abs(predicted - static_cast<double>(kernel.ns));
+        }
+        m_out.profile.kernelError =
+            errorOf(m_kernels, [&p](const KnownKernel& kernel) { return p.kernelNs(kernel.cost); });
+        if (allNs > 0)
+            add("known kernels together", "modelled " + formatMs(modelledNs), allNs,
+                fmt::format("error {:.0f} %", 100 * wrongNs / allNs), m_kernels.size());
     }
 
     const KinetoTrace& m_trace;
@@ -223,6 +300,7 @@ private:
     std::vector<KnownKernel> m_kernels;
     std::vector<Copy> m_copies;
     double m_gapNs = 0; ///< from the end of a kernel to the start of the next, if that was queued
+    std::size_t m_gaps = 0;
 };
 
 } // namespace

@@ -109,9 +109,10 @@ private Q_SLOTS:
             device.copy("Pageable", true, bytes, 10 + bytes / 6e3);
         }
         for (int i = 0; i < 20; ++i) device.op("aten::relu", "[[4]]", R"(["float"])", 1);
-        device.op("aten::add", "[[8000000],[8000000],[]]", R"(["float","float","Scalar"])", 96'000 / 500.0);
+        device.op("aten::add", "[[8000000],[8000000],[]]", R"(["float","float","Scalar"])",
+                  1 + 96'000 / 500.0);
         device.op("aten::mm", "[[1024,512],[512,2048]]", R"(["c10::Half","c10::Half"])",
-                  2.0 * 1024 * 512 * 2048 / 30e6);
+                  1 + 2.0 * 1024 * 512 * 2048 / 30e6);
         const Calibration out = calibrateFromTrace(device.trace(), base("t4"), 1);
         const DeviceProfile& p = out.profile;
         QCOMPARE(p.name, std::string("Test GPU"));
@@ -137,6 +138,47 @@ private Q_SLOTS:
         QVERIFY(back.kernelError.has_value());
     }
 
+    /// Kernels have a fixed time beside that of their work, also if none was queued behind another one.
+    void fixedTimeOfKernelsIsFitted() {
+        KnownDevice device;
+        for (int i = 1; i <= 9; ++i) {
+            const std::string n = std::to_string(1'000'000 * i);
+            device.op("aten::relu", ("[[" + n + "]]").c_str(), R"(["float"])", 4 + 8e3 * i / 250);
+        }
+        device.op("aten::relu", "[[20000000]]", R"(["float"])", 4 + 160e3 / 250);
+        // A shape that moves more than it computes tells nothing about the arithmetic.
+        device.op("aten::mm", "[[1,512],[512,2048]]", R"(["float","float"])", 90);
+        const DeviceProfile p = calibrateFromTrace(device.trace(), base("t4"), 1).profile;
+        QVERIFY2(std::abs(p.launchUs - 6) < 0.1, qPrintable(QString::number(p.launchUs))); // a gap of 2 µs
+        QVERIFY(std::abs(p.memoryGBps - 250) < 1);
+        QCOMPARE(p.peakGflops[std::size_t(DType::f32)], base("t4").peakGflops[std::size_t(DType::f32)]);
+        QVERIFY(p.kernelError->median < 0.01);
+    }
+
+    /// Copies of one size tell the figure that dominates their time.
+    void copiesOfOneSizeGiveOneFigure() {
+        KnownDevice small;
+        for (int i = 0; i < 3; ++i) small.copy("Pinned", false, 1, 2.5);
+        const DeviceProfile quick = calibrateFromTrace(small.trace(), base("t4"), 1).profile;
+        QVERIFY(std::abs(quick.linkLatencyUs - 2.5) < 0.01);
+        QCOMPARE(quick.linkPinnedGBps, base("t4").linkPinnedGBps);
+        QVERIFY(quick.copyError->worst < 0.01);
+        KnownDevice large;
+        for (int i = 0; i < 3; ++i) large.copy("Pageable", true, 1e8, 1e5 / 5 + base("t4").pageableLatencyUs);
+        const DeviceProfile wide = calibrateFromTrace(large.trace(), base("t4"), 1).profile;
+        QVERIFY(std::abs(wide.linkPageableGBps - 5) < 0.01);
+        QCOMPARE(wide.pageableLatencyUs, base("t4").pageableLatencyUs);
+    }
+
+    /// Of 41 kernels of one inference, most are far shorter than the arithmetic of their products tells.
+    void kernelsOfAnH100AreModelledByTheirFixedTime() {
+        const Calibration out = calibrateFromTrace(
+            readKinetoTrace(kTraces / "h100-bert-small-inference.json.gz"), base("h100"), 0);
+        QCOMPARE(out.profile.kernelError->count, 41);
+        QVERIFY(out.profile.kernelError->median < 0.15);
+        QVERIFY(out.profile.copyError->median < 0.01);
+    }
+
     /// A V100 has 900 GB/s and PCIe 3.0 x16.
     void v100HasPlausibleFigures() {
         const Calibration out = calibrateFromTrace(
@@ -146,6 +188,7 @@ private Q_SLOTS:
         QCOMPARE(out.profile.copyError->count, 12);
         QVERIFY(out.profile.copyError->median < 0.05);
         QVERIFY(out.profile.kernelError->count > 1000);
+        QVERIFY(out.profile.kernelError->median < 0.05);
         QCOMPARE(out.profile.linkPinnedGBps, base("t4").linkPinnedGBps);
     }
 
