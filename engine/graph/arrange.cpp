@@ -59,6 +59,9 @@ public:
             const auto group = groups.find(unit.around);
             boxes.push_back(boxOf(unit));
             boxes.back().group = group == groups.end() ? -1 : group->second;
+            // A module's card is on the lane of its first node.
+            const NodeId first = *std::min_element(unit.nodes.begin(), unit.nodes.end());
+            if (const Lane* lane = m_graph.find(m_graph.find(first)->lane)) boxes.back().lane = lane->order;
         }
         const std::vector<Position> places = layeredLayout(boxes, links, parentsOf(groups));
         for (std::size_t i = 0; i < units.size(); ++i) {
@@ -105,8 +108,8 @@ private:
             for (const Edge& edge : m_graph.outgoing(id))
                 if (!inside.contains(edge.to.node)) outputs.insert(edge.from);
         }
-        const double ports = static_cast<double>(std::max(inputs.size(), outputs.size()));
-        const double height = card::height + std::max(0.0, ports - 3) * card::portSpacing;
+        const std::size_t ports = std::max(inputs.size(), outputs.size());
+        const double height = cardHeightFor(static_cast<int>(std::min<std::size_t>(ports, card::mostSpread)));
         return {card::maxWidth, height, height / 2};
     }
 

@@ -1,5 +1,6 @@
 #include "graph/layered_layout.h"
 
+#include "graph/layout_lanes.h"
 #include "graph/layout_rows.h"
 
 #include <fmt/format.h>
@@ -188,7 +189,7 @@ std::vector<Position> layeredLayout(std::span<const LayoutBox> boxes, std::span<
         middles[i].x -= boxes[i].width / 2;
         middles[i].y -= boxes[i].anchor;
     }
-    breakIntoRows(middles, boxes, links, parents);
+    if (!packLanes(middles, boxes, parents)) breakIntoRows(middles, boxes, links, parents);
     double left = middles[0].x;
     double top = middles[0].y;
     for (const Position& at : middles) {

@@ -14,6 +14,7 @@ struct LayoutBox {
     double height = 0;
     double anchor = 0; ///< distance from the top of the box to the point where its wires attach
     int group = -1;    ///< the innermost group that contains it
+    int lane = 0;      ///< each lane has its own vertical axis; lower numbers are above
 };
 
 /// Box `from` is placed left of box `to`.
@@ -27,8 +28,9 @@ inline constexpr std::size_t kMostLaidOut = 3000;
 
 /// Places boxes in columns from left to right, each after its sources, with few crossings. A group
 /// (`parents`: the group around each, -1 for none) does not overlap with boxes outside it. A long strip is
-/// broken into rows, like text. Uses Graphviz' dot: Gansner et al., A Technique for Drawing Directed Graphs,
-/// 1993.
+/// broken into rows, like text; on several lanes only a very long one. Boxes of one lane and column do not
+/// overlap, and the boxes of a group that two lanes share are next to the border between them. Uses Graphviz'
+/// dot: Gansner et al., A Technique for Drawing Directed Graphs, 1993.
 ///
 /// Returns the top left corner of each box on the grid of 8 units; the minimum of both coordinates is 0.
 /// Links may form cycles. May be called from any thread; calls wait for each other.

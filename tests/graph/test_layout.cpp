@@ -95,6 +95,34 @@ private Q_SLOTS:
             QVERIFY(at[other].y > bottom + 30 || at[other].y + 74 < top - 30);
     }
 
+    /// The group of the boxes 1, 2 and 3 is at the border of the lanes; 0 and 4 are outside of its outline.
+    void aGroupOfTwoLanesContainsNoOtherBox() {
+        std::vector<LayoutBox> boxes{cardBox(), cardBox(0), cardBox(0), cardBox(0), cardBox()};
+        for (const std::size_t below : {2, 3, 4}) boxes[below].lane = 1;
+        const std::vector<LayoutLink> links{{0, 2}, {1, 2}, {2, 3}, {2, 4}};
+        const auto at = layeredLayout(boxes, links, std::vector<int>{-1});
+        QVERIFY(at[0].y + boxes[0].height + 60 <= at[1].y);
+        QVERIFY(std::max(at[2].y, at[3].y) + boxes[2].height + 60 <= at[4].y);
+    }
+
+    void lanesHaveNoSpaceForBoxesOfOtherLanes() {
+        std::vector<LayoutBox> boxes(9, cardBox());
+        std::vector<LayoutLink> links;
+        for (std::size_t i = 1; i < boxes.size(); ++i) {
+            boxes[i].lane = static_cast<int>(i % 2);
+            links.push_back({0, i});
+        }
+        const auto at = layeredLayout(boxes, links);
+        for (const int lane : {0, 1}) {
+            std::vector<double> tops;
+            for (std::size_t i = 0; i < boxes.size(); ++i)
+                if (boxes[i].lane == lane) tops.push_back(at[i].y);
+            std::sort(tops.begin(), tops.end());
+            QCOMPARE(tops.front(), 0.0);
+            for (std::size_t i = 1; i < tops.size(); ++i) QVERIFY(tops[i] - tops[i - 1] <= 74 + 40);
+        }
+    }
+
     void cyclesAndEmptyGraphs() {
         QVERIFY(layeredLayout({}, {}).empty());
         const std::vector<LayoutBox> boxes(3, cardBox());
