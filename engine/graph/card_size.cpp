@@ -13,8 +13,7 @@ CardSize cardSizeOf(const Graph& graph, const Node& node) {
     std::size_t ports = inputs.size() - std::min(inputs.size(), folded);
     for (const Edge& edge : graph.outgoing(node.id))
         ports = std::max(ports, static_cast<std::size_t>(edge.from.port) + 1);
-    const double body =
-        card::height + card::portSpacing * static_cast<double>(std::max<std::size_t>(ports, 3) - 3);
+    const double body = cardHeightFor(static_cast<int>(std::min<std::size_t>(ports, card::mostSpread)));
     const double rows = folded ? card::rowHeight * static_cast<double>(folded) + card::rowsBottom : 0.0;
     return {card::maxWidth, body + rows, body / 2};
 }

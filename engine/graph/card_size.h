@@ -2,11 +2,14 @@
 
 #include "graph/graph.h"
 
+#include <algorithm>
+
 namespace twb {
 
 /// The sizes of cards, in canvas units.
 namespace card {
-inline constexpr double height = 74; ///< for up to three ports on a side
+inline constexpr double height = 74;  ///< for up to three ports on a side
+inline constexpr int mostSpread = 12; ///< ports on a side; with more of them, they are closer together
 inline constexpr double minWidth = 120;
 inline constexpr double maxWidth = 224;  ///< fits a name of twenty letters and a time
 inline constexpr double pillHeight = 34; ///< of a To node
@@ -14,6 +17,16 @@ inline constexpr double portSpacing = 20;
 inline constexpr double rowHeight = 22; ///< of a folded parameter
 inline constexpr double rowsBottom = 6; ///< below the last row
 } // namespace card
+
+/// The distance between the ports on a side with this many.
+constexpr double portSpacingFor(int ports) {
+    return ports <= card::mostSpread ? card::portSpacing
+                                     : card::portSpacing * (card::mostSpread - 1) / (ports - 1);
+}
+/// The height of a card, without the rows of folded parameters, whose larger side has this many ports.
+constexpr double cardHeightFor(int ports) {
+    return card::height + card::portSpacing * (std::clamp(ports, 3, card::mostSpread) - 3);
+}
 
 /// The size of a node's card. The width is the maximum: the actual width depends on fonts.
 struct CardSize {

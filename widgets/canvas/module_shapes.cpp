@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace twb {
 namespace {
@@ -30,6 +31,20 @@ std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId
 /// Whether a required input is not connected.
 bool isWaiting(const Op* op, int port) {
     return op && port < op->minimumInputs() && !op->inputAt(port).optional;
+}
+
+/// Sorts inputs by the cards and the ports that they come from; unconnected ones are last. `collapsed` gives
+/// the collapsed frame of a frame.
+void sortInputs(const Graph& graph, const std::unordered_map<FrameId, FrameId>& collapsed,
+                std::vector<PortRef>& inputs) {
+    const auto order = [&](PortRef input) {
+        const std::optional<PortRef> source = graph.sourceOf(input);
+        const Node* node = source ? graph.find(source->node) : nullptr;
+        const auto frame = node ? collapsed.find(node->frame) : collapsed.end();
+        return std::tuple(!source, frame == collapsed.end() ? FrameId::none : frame->second,
+                          source.value_or(PortRef{}), input);
+    };
+    std::sort(inputs.begin(), inputs.end(), [&](PortRef a, PortRef b) { return order(a) < order(b); });
 }
 
 ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vector<NodeId> nodes) {
@@ -114,7 +129,8 @@ std::vector<NodeId> ModuleShapes::read(const SceneSource& source) {
         // The card's shape is that of the module's first node.
         const std::uint32_t card = m_nodes.slotOf(nodes.front());
         for (const NodeId id : nodes) cards[m_nodes.slotOf(id)] = card;
-        m_modules[card] = makeModule(source, *graph.find(frame), std::move(nodes));
+        ModuleShape& module = m_modules[card] = makeModule(source, *graph.find(frame), std::move(nodes));
+        sortInputs(graph, collapsed, module.inputs);
     }
     std::vector<NodeId> changed;
     for (const Node& node : graph.nodes()) {

@@ -54,8 +54,6 @@ double cardWidth(const Node& node, const NodeFacts* facts, const SceneSource& so
     return std::clamp(onGrid(std::max({title, caption, chip, row})), card::minWidth, card::maxWidth);
 }
 
-double heightFor(int ports) { return card::height + std::max(0, ports - 3) * card::portSpacing; }
-
 void readModule(const SceneSource& source, const ModuleShape& module, NodeShape& shape) {
     shape.inputs = ports(module.inputs.size());
     shape.outputs = ports(module.outputs.size());
@@ -68,7 +66,7 @@ void readModule(const SceneSource& source, const ModuleShape& module, NodeShape&
                                     roughWidth(words.caption, TextRole::body) + remark,
                                     roughWidth(words.chip, TextRole::smallFigure) + 34});
     shape.rect = {0, 0, std::clamp(onGrid(widest + 36), card::minWidth, card::maxWidth),
-                  heightFor(std::max<int>(shape.inputs, shape.outputs))};
+                  cardHeightFor(std::max<int>(shape.inputs, shape.outputs))};
 }
 
 } // namespace
@@ -108,7 +106,13 @@ QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept {
         count -= rows;
         place -= above;
     }
-    return {x, bodyOf(shape).center().y() + (place - (count - 1) / 2.0) * card::portSpacing};
+    return {x, bodyOf(shape).center().y() + (place - (count - 1) / 2.0) * portSpacingFor(count)};
+}
+
+double portRadius(const NodeShape& shape, PortSide side) noexcept {
+    constexpr double kSmallest = 1.5;
+    const int count = side == PortSide::input ? shape.inputs - std::popcount(shape.folded) : shape.outputs;
+    return std::clamp(portSpacingFor(count) / 2 - 0.5, kSmallest, metrics::portRadius);
 }
 
 void StopMarks::add(const Breakpoints& breakpoints) noexcept {
@@ -192,8 +196,8 @@ void readFacts(const SceneSource& source, const Node& node, const ModuleShape* m
     }
     const int folded = std::popcount(shape.folded);
     shape.ownWidth = cardWidth(node, facts, source, shape.folded);
-    shape.rect.setSize({shape.ownWidth,
-                        heightFor(std::max<int>(shape.inputs - folded, shape.outputs)) + rowsHeight(folded)});
+    shape.rect.setSize({shape.ownWidth, cardHeightFor(std::max<int>(shape.inputs - folded, shape.outputs)) +
+                                            rowsHeight(folded)});
 }
 
 } // namespace twb

@@ -136,11 +136,11 @@ void paintMark(QPainter& painter, const Theme& theme, const NodeRun& run, bool s
     }
 }
 
-void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side, PortRef port) {
+void paintPort(const Pass& pass, QPointF at, double radius, const PortLook& look, PortSide side,
+               PortRef port) {
     QPainter& painter = pass.painter;
     const Theme& theme = pass.theme();
     const Preview* preview = pass.state.preview;
-    double radius = metrics::portRadius;
     double opacity = 1;
     QColor color = wireColor(theme, look.kind);
     bool isTarget = false;
@@ -199,17 +199,19 @@ void paintPort(const Pass& pass, QPointF at, const PortLook& look, PortSide side
 }
 
 void paintPorts(const Pass& pass, const NodeShape& shape, const NodeCard& card) {
+    const double inputRadius = portRadius(shape, PortSide::input);
+    const double outputRadius = portRadius(shape, PortSide::output);
     for (std::size_t port = 0; port < card.inputs.size(); ++port) {
         const auto number = static_cast<int>(port);
         // A folded port is shown while a wire is drawn that it accepts.
         if (isFolded(shape, number) && !(pass.state.preview && pass.state.preview->targets)) continue;
-        paintPort(pass, portPosition(shape, PortSide::input, number), card.inputs[port], PortSide::input,
-                  pass.scene.modules().portOf(shape, PortSide::input, number));
+        paintPort(pass, portPosition(shape, PortSide::input, number), inputRadius, card.inputs[port],
+                  PortSide::input, pass.scene.modules().portOf(shape, PortSide::input, number));
     }
     for (std::size_t port = 0; port < card.outputs.size(); ++port) {
         const auto number = static_cast<int>(port);
-        paintPort(pass, portPosition(shape, PortSide::output, number), card.outputs[port], PortSide::output,
-                  pass.scene.modules().portOf(shape, PortSide::output, number));
+        paintPort(pass, portPosition(shape, PortSide::output, number), outputRadius, card.outputs[port],
+                  PortSide::output, pass.scene.modules().portOf(shape, PortSide::output, number));
     }
 }
 

@@ -122,6 +122,8 @@ QRectF bodyOf(const NodeShape& shape) noexcept;
 bool isFolded(const NodeShape& shape, int input) noexcept;
 /// The centre of a port.
 QPointF portPosition(const NodeShape& shape, PortSide side, int port) noexcept;
+/// Of the discs of the ports on a side: smaller where they are close together.
+double portRadius(const NodeShape& shape, PortSide side) noexcept;
 
 /// A collapsed module, identified by the slot of its card.
 struct ModuleShape {
@@ -129,7 +131,9 @@ struct ModuleShape {
     QString title;
     FrameColor color = FrameColor::none;
     std::vector<NodeId> nodes;
-    std::vector<PortRef> inputs; ///< ports of its nodes that have outer edges or are unconnected
+    /// Ports of its nodes that have outer edges or are unconnected. The wires between two cards do not cross:
+    /// inputs are in the order of the outputs that they come from, those from one card beside each other.
+    std::vector<PortRef> inputs;
     std::vector<PortRef> outputs;
 };
 
