@@ -319,6 +319,10 @@ def calls():
     _, total = torch.ops.aten.nll_loss_forward(logs, target, None, 1, -100)
     yield "nll_loss_backward", dict(grad_output=torch.tensor(2.0), self=logs, target=target, weight=None, reduction=1,
                                     ignore_index=-100, total_weight=total)
+    weights = torch.linspace(0.5, 1.5, logs.shape[1])
+    _, total = torch.ops.aten.nll_loss_forward(logs, target, weights, 1, -100)
+    yield "nll_loss_backward", dict(grad_output=torch.tensor(2.0), self=logs, target=target, weight=weights, reduction=1,
+                                    ignore_index=-100, total_weight=total)
     # lists
     some, others = [t(2, 3), t(4)], [t(2, 3, low=0.5), t(4, low=0.5)]
     for name in "add sub mul div".split():

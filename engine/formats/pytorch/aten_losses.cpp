@@ -88,15 +88,15 @@ void likelihoodBackward(Mapping& m) {
     const Value x = m.tensor("self");
     const Value target = m.tensor("target");
     const DType dtype = x.type.dtype;
-    if (x.type.shape.rank() < 2 || m.has("weight"))
-        Mapping::refuse("its operand has no batch, or its classes have weights");
+    if (x.type.shape.rank() < 2) Mapping::refuse("its operand has no batch");
     const Value ignored = m.make(
         "Equal", {target, m.constant(static_cast<double>(m.integer("ignore_index", -100)), DType::i64)});
-    const Value counts = m.cast(m.make("Not", {ignored}), dtype);
+    const Value at = m.make("Where", {ignored, m.constant(0, DType::i64), target});
+    Value counts = m.cast(m.make("Not", {ignored}), dtype);
+    if (m.has("weight")) counts = m.mul(counts, m.make("Gather", {m.tensor("weight"), at}));
     Value grad = m.tensor("grad_output");
     if (reductionOf(m) == "mean") grad = m.div(grad, m.reduce("ReduceSum", counts, {}, false));
     const Value each = m.make("Neg", {m.mul(grad, counts)});
-    const Value at = m.make("Where", {ignored, m.constant(0, DType::i64), target});
     m.give(m.make("ScatterElements", {m.filled(0, m.type()), m.unsqueeze(at, 1), m.unsqueeze(each, 1)},
                   {{"axis", std::int64_t{1}}, {"reduction", std::string("add")}}));
 }
