@@ -19,7 +19,7 @@ inline std::string loopCapture(int steps, int odd = -1) {
     const auto line = [&](const std::string& text) { out += text + '\n'; };
     for (int at = 1; at <= 8; ++at)
         line(fmt::format(
-            R"({{"kind":"location","id":{},"file":"/src/train.py","line":{},"function":"<module>","text":"line {}"}})",
+            R"({{"kind":"location","id":{},"file":"/src/train.py","line":{},"function":"<module>","text":"tensor_{} = x"}})",
             at, at * 10, at));
     line(R"({"kind":"module","id":1,"path":"Net","class":"Net"})");
     int ops = 0;
@@ -56,7 +56,13 @@ inline std::string loopCapture(int steps, int odd = -1) {
         weight));
     const int data = op("aten::zeros", "", result(3, fmt::format("[{},4]", 2 * steps).c_str(), "cpu"), "cpu",
                         1, "forward", 0, fmt::format(R"(,"attributes":{{"size":[{},4]}})", 2 * steps));
-    int storage = 3;
+    int grad = op("aten::zeros", "", result(4, "[4,2]", "cuda:0"), "cuda:0", 1, "forward", 0,
+                  R"(,"attributes":{"size":[4,2]})");
+    line(fmt::format(
+        R"({{"kind":"tensor","id":{},"storage":5,"shape":[],"dtype":"float32","device":"cpu","location":8}})",
+        tensors + 1));
+    int count = ++tensors;
+    int storage = 5;
     int sum = 0;
     for (int step = 0; step <= steps; ++step) {
         if (step > 0) { // after the optimizer, so in the next step of the capture
@@ -79,6 +85,12 @@ inline std::string loopCapture(int steps, int odd = -1) {
                    "forward", step);
         sum = op("aten::sum", operand("self", y), result(++storage, "[]", "cuda:0"), "cuda:0", 5, "forward",
                  step);
+        grad = op("aten::zero_", operand("self", grad), result(4, "[4,2]", "cuda:0", grad), "cuda:0", 6,
+                  "forward", step);
+        grad = op("aten::add_", operand("self", grad) + ',' + operand("other", sum),
+                  result(4, "[4,2]", "cuda:0", grad), "cuda:0", 6, "backward", step);
+        count = op("aten::add_", operand("self", count), result(5, "[]", "cpu", count), "cpu", 6, "optimizer",
+                   step, R"(,"attributes":{"other":1})");
         int change = op("aten::mul", operand("self", weight) + ',' + operand("other", sum),
                         result(++storage, "[4,2]", "cuda:0"), "cuda:0", 6, "optimizer", step);
         change = op("aten::mul", operand("self", change), result(++storage, "[4,2]", "cuda:0"), "cuda:0", 6,

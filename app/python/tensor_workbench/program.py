@@ -28,6 +28,7 @@ def install(patches: Patches, recorder: Recorder, gpus: CurrentGpu, functions: F
     _open_python_functions(patches)
     _replace_tensor_methods(patches, recorder, functions)
     _mark_backward(patches, recorder)
+    _mute_profiler_marks(patches, recorder)
     _Optimizers(recorder).install(patches)
     functions.autocast.install(patches)
     _follow_threads(patches, recorder, in_modes)
@@ -135,6 +136,23 @@ def _mark_backward(patches: Patches, recorder: Recorder) -> None:
 
     patches.set(torch.autograd, "backward", marked(torch.autograd.backward))
     patches.set(torch.autograd, "grad", marked(torch.autograd.grad))
+
+
+def _mute_profiler_marks(patches: Patches, recorder: Recorder) -> None:
+    """Before torch 2.0, a mark for the profiler (optimizers make some) allocates tensors of its own."""
+    def muted(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            recorder.thread.muted += 1
+            try:
+                return method(*args, **kwargs)
+            finally:
+                recorder.thread.muted -= 1
+        return call
+
+    mark = torch.autograd.profiler.record_function
+    for name in ("__init__", "__enter__", "__exit__"):
+        patches.set(mark, name, muted(getattr(mark, name)))
 
 
 class _Optimizers:

@@ -87,8 +87,12 @@ public:
 
     /// Defines a value that no call makes, or redefines one (`copy_`).
     void define(ValueId id, Value value);
-    /// Null for an unknown value.
+    /// Null for an unknown value, and for a result of a mapped call that its nodes do not compute.
     const Value* find(ValueId id) const noexcept;
+    /// The same, but an Opaque node is added for a result that no node computes.
+    const Value* demand(ValueId id);
+    /// Whether a call made the result, but no node computes it so far.
+    bool isPending(ValueId id) const noexcept;
 
     /// Adds the nodes of a call and defines its results. A call that the table cannot express with exactly
     /// the stated types becomes an Opaque node with the reason. Throws Error(badFile) that names the call if

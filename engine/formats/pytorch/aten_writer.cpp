@@ -55,6 +55,7 @@ struct GraphWriter::Parts {
         std::vector<Value> operands;
     };
 
+    const Value* demand(ValueId id);
     const Value& valueOf(ValueId id, const Call& reader);
     Outcome map(const Call& call, const Row& row);
     std::vector<Value> addOpaque(const Call& call, const std::vector<Result>& results,
@@ -93,12 +94,10 @@ NodeId GraphWriter::Parts::addNode(Node node) {
     return id;
 }
 
-const Value& GraphWriter::Parts::valueOf(ValueId id, const Call& reader) {
-    if (const auto at = values.find(id); at != values.end()) return at->second;
+const Value* GraphWriter::Parts::demand(ValueId id) {
+    if (const auto at = values.find(id); at != values.end()) return &at->second;
     const auto rest = rests.find(id);
-    if (rest == rests.end())
-        throw Error(ErrorCode::badFile, fmt::format("{}: its operand {} is not made by any earlier call",
-                                                    labelOf(reader), static_cast<std::int64_t>(id)));
+    if (rest == rests.end()) return nullptr;
     const std::shared_ptr<Rest> work = rest->second; // the map changes below
     std::vector<Result> results;
     for (const std::size_t i : work->results) results.push_back(work->call.results[i]);
@@ -109,7 +108,13 @@ const Value& GraphWriter::Parts::valueOf(ValueId id, const Call& reader) {
         values.insert_or_assign(results[i].id, made[i]);
         rests.erase(results[i].id);
     }
-    return values.at(id);
+    return &values.at(id);
+}
+
+const Value& GraphWriter::Parts::valueOf(ValueId id, const Call& reader) {
+    if (const Value* value = demand(id)) return *value;
+    throw Error(ErrorCode::badFile, fmt::format("{}: its operand {} is not made by any earlier call",
+                                                labelOf(reader), static_cast<std::int64_t>(id)));
 }
 
 std::vector<Value> GraphWriter::Parts::addOpaque(const Call& call, const std::vector<Result>& results,
@@ -246,6 +251,10 @@ const Value* GraphWriter::find(ValueId id) const noexcept {
     const auto at = m_parts->values.find(id);
     return at == m_parts->values.end() ? nullptr : &at->second;
 }
+
+bool GraphWriter::isPending(ValueId id) const noexcept { return m_parts->rests.contains(id); }
+
+const Value* GraphWriter::demand(ValueId id) { return m_parts->demand(id); }
 
 Outcome GraphWriter::add(const Call& call) {
     Parts& parts = *m_parts;

@@ -20,7 +20,8 @@ using aten::ValueId;
 
 constexpr std::uint32_t kDeepestModule =
     48; ///< deeper modules are part of the one around them; see the limit of projects
-constexpr std::size_t kMostOpenCards = 60; ///< graphs with more cards start with collapsed frames
+constexpr std::size_t kMostCards = 60;     ///< graphs with more cards start with collapsed frames
+constexpr std::size_t kMostOpenCards = 32; ///< of these graphs; as many are readable in one window
 
 std::string_view shortName(std::string_view op) {
     const std::size_t colon = op.rfind(':');
@@ -50,7 +51,7 @@ Delta collapseFrames(const Graph& graph) {
         inner[frame.parent].push_back(frame.id);
     }
     Delta collapse;
-    if (all <= kMostOpenCards) return collapse;
+    if (all <= kMostCards) return collapse;
     std::set<FrameId> open;
     std::set<std::pair<std::size_t, FrameId>> next; // collapsed frames that show
     std::size_t shown = cards[FrameId::none];
@@ -74,11 +75,58 @@ Delta collapseFrames(const Graph& graph) {
     return collapse;
 }
 
+/// By op: its phase. An op of the forward that only makes or clears what the backward reads, such as the ones
+/// of zero_grad(), belongs to the backward.
+std::vector<Phase> phasesOf(const Record& record) {
+    std::vector<Phase> out;
+    std::vector<bool> isRead(record.ops.size()), isReadElsewhere(record.ops.size());
+    for (const Op& op : record.ops) {
+        const Form& form = record.formOf(op);
+        out.push_back(form.phase);
+        for (std::size_t i = 0; i < form.arguments.size(); ++i) {
+            const Index value = record.operands[op.firstOperand + i];
+            const Index producer = value == kNone ? kNone : record.values[value].producer;
+            if (producer == kNone) continue;
+            isRead[producer] = true;
+            if (form.phase != Phase::backward) isReadElsewhere[producer] = true;
+        }
+    }
+    for (std::size_t at = 0; at < out.size(); ++at) {
+        const Op& op = record.ops[at];
+        const Form& form = record.formOf(op);
+        const auto isOverwritten = [&](Index operand) {
+            for (std::size_t i = 0; i < form.resultTypes.size(); ++i)
+                if (record.values[record.results[op.firstResult + i]].overwrites == operand) return true;
+            return false;
+        };
+        bool isSource = form.phase == Phase::forward && form.module == kNone;
+        for (std::size_t i = 0; i < form.arguments.size(); ++i)
+            isSource = isSource && isOverwritten(record.operands[op.firstOperand + i]);
+        if (isSource && isRead[at] && !isReadElsewhere[at]) out[at] = Phase::backward;
+    }
+    return out;
+}
+
+/// Storages that more than one step writes in place.
+std::set<std::uint64_t> storagesWrittenAgain(const Record& record) {
+    std::unordered_map<std::uint64_t, std::int64_t> firstStep;
+    std::set<std::uint64_t> out;
+    for (const Op& op : record.ops)
+        for (std::size_t i = 0; i < record.formOf(op).resultTypes.size(); ++i) {
+            const Value& value = record.values[record.results[op.firstResult + i]];
+            if (value.overwrites == kNone || value.storage == 0) continue;
+            if (firstStep.try_emplace(value.storage, op.step).first->second != op.step)
+                out.insert(value.storage);
+        }
+    return out;
+}
+
 /// Builds the graph of one capture.
 class Import {
 public:
     Import(Record record, const std::filesystem::path& path)
-        : m_record(std::move(record)), m_steps(foldSteps(m_record)), m_path(path),
+        : m_record(std::move(record)), m_steps(foldSteps(m_record)), m_phases(phasesOf(m_record)),
+          m_writtenAgain(storagesWrittenAgain(m_record)), m_path(path),
           m_writer(m_out.graph, "Import capture") {}
 
     ImportedModel run();
@@ -106,19 +154,20 @@ private:
     void addLooseTransfer(const Transfer& transfer);
     void addLooseSync(const Sync& sync);
     void addRest();
+    void removeUnread(Delta& delta) const;
     void addNumpy(const Mismatch& mismatch);
     aten::Call callOf(Index op, const Form& form);
     void addOperands(aten::Call& call, Index op, const Form& form);
 
     const aten::Value& valueOf(Index value);
-    void addSource(Index value);
+    const aten::Value& addSource(Index value);
     bool addViewAfterWrite(Index value);
-    const aten::Value* folded(Index value) const;
+    const aten::Value* folded(Index value);
     ValueId idOf(Index value) const { return ValueId(static_cast<std::int64_t>(value) + 1); }
     ValueId newId() { return ValueId(++m_lastId); }
     void define(ValueId id, Index value, aten::Value from);
     void remember(Index value);
-    const aten::Value* latest(Index value) const;
+    const aten::Value* latest(Index value);
 
     NodeId addNode(const char* op, std::string name, Device device, FrameId frame, Index location);
     NodeId addTo(const aten::Value& from, Device target, std::string name, FrameId frame, Index location);
@@ -132,11 +181,15 @@ private:
 
     Record m_record;
     Steps m_steps;
+    std::vector<Phase> m_phases; ///< by op
+    std::set<std::uint64_t> m_writtenAgain;
     const std::filesystem::path& m_path;
     ImportedModel m_out;
     aten::GraphWriter m_writer;
     std::int64_t m_lastId = std::int64_t{1} << 40;
-    Frames m_frames; ///< of the current part
+    Frames m_frames;                 ///< of the current part
+    FrameId m_setUp = FrameId::none; ///< once it has begun
+    std::set<NodeId> m_sources;      ///< made for values that no op makes
     Part::Kind m_kind = Part::Kind::setUp;
     Findings m_transfersOf; ///< by op
     std::map<Index, std::vector<const Sync*>> m_syncsOf;
@@ -248,58 +301,68 @@ void Import::define(ValueId id, Index value, aten::Value from) {
 }
 
 /// The last value of the same storage and type that is in the graph.
-const aten::Value* Import::latest(Index index) const {
+const aten::Value* Import::latest(Index index) {
     const Value& value = m_record.values[index];
     const auto written = m_written.find(value.storage);
     if (value.storage == 0 || written == m_written.end()) return nullptr;
     for (auto at = written->second.rbegin(); at != written->second.rend(); ++at)
-        if (m_record.values[*at].type == value.type) return m_writer.find(idOf(*at));
+        if (m_record.values[*at].type == value.type) return m_writer.demand(idOf(*at));
     return nullptr;
 }
 
 /// A value that no op of the graph makes.
-void Import::addSource(Index index) {
+const aten::Value& Import::addSource(Index index) {
     const Value& value = m_record.values[index];
     const Type& type = m_record.types[value.type];
-    Index location = value.location;
+    // State that only the loop changes, such as the steps that an optimizer counts, begins in Set-up.
+    Index head = index;
+    while (m_record.values[head].overwrites != kNone) head = m_record.values[head].overwrites;
+    const bool isState = m_writtenAgain.contains(value.storage) && m_record.values[head].producer == kNone &&
+                         m_setUp != FrameId::none;
+    if (isState) index = head;
+    Index location = m_record.values[index].location;
     std::string name;
     if (const auto parameter = m_record.parameters.find(value.storage);
         parameter != m_record.parameters.end())
         name = parameter->second.name;
-    else if (value.producer != kNone) {
-        const Form& form = m_record.formOf(m_record.ops[value.producer]);
+    else if (const Index producer = m_record.values[index].producer; producer != kNone) {
+        const Form& form = m_record.formOf(m_record.ops[producer]);
         location = form.location;
         name = fmt::format("{} of the step before", shortName(form.op));
     }
     if (const Index line = m_record.userLine(location); name.empty() && line != kNone)
         name = assignedName(m_record.locations[line].text);
+    const FrameId frame = isState                          ? m_setUp
+                          : m_frames.root != FrameId::none ? m_frames.root
+                                                           : frameOf(Phase::forward, kNone);
     const NodeId id =
-        addNode("Input", name.empty() ? "tensor" : name, deviceOf(type.device),
-                m_frames.root != FrameId::none ? m_frames.root : frameOf(Phase::forward, kNone), location);
+        addNode("Input", name.empty() ? "tensor" : name, deviceOf(type.device), frame, location);
     const TensorType made = typeOf(value.type);
     Node& node = m_writer.node(id);
     node.attributes.set("shape", made.shape.dims());
     node.attributes.set("dtype", std::string(twb::name(made.dtype)));
+    m_sources.insert(id);
     define(idOf(index), index, {{id, 0}, made, deviceOf(type.device)});
+    return *m_writer.find(idOf(index));
 }
 
 /// The value of the graph that stands for a result of a folded iteration after the loop; null if there is
 /// none.
-const aten::Value* Import::folded(Index index) const {
+const aten::Value* Import::folded(Index index) {
     const Index producer = m_record.values[index].producer;
     if (producer == kNone || m_kind != Part::Kind::rest) return nullptr;
     const Op& made = m_record.ops[producer];
     const Op& stand = m_record.ops[m_steps.standIn[producer]];
     Index result = 0;
     while (m_record.results[made.firstResult + result] != index) ++result;
-    return m_writer.find(idOf(m_record.results[stand.firstResult + result]));
+    return m_writer.demand(idOf(m_record.results[stand.firstResult + result]));
 }
 
 /// Adds a view of a storage that the graph has written in place through another view. Returns false if this
 /// is none.
 bool Import::addViewAfterWrite(Index index) {
     const Value& value = m_record.values[index];
-    if (value.producer != kNone || value.after == kNone || !m_writer.find(idOf(value.after))) return false;
+    if (value.producer != kNone || value.after == kNone || !m_writer.demand(idOf(value.after))) return false;
     const Index writer = m_record.values[value.after].producer;
     if (writer == kNone) return false;
     aten::Call call;
@@ -308,7 +371,7 @@ bool Import::addViewAfterWrite(Index index) {
     call.frame = m_frames.root != FrameId::none ? m_frames.root : frameOf(Phase::forward, kNone);
     call.source = sourceOf(m_record.formOf(m_record.ops[writer]).location);
     call.arguments.emplace_back("written", idOf(value.after));
-    if (value.before != kNone && m_writer.find(idOf(value.before)))
+    if (value.before != kNone && m_writer.demand(idOf(value.before)))
         call.arguments.emplace_back("self", idOf(value.before));
     call.results.push_back({idOf(index), typeOf(value.type), call.device});
     m_writer.add(call);
@@ -318,15 +381,15 @@ bool Import::addViewAfterWrite(Index index) {
 
 const aten::Value& Import::valueOf(Index index) {
     const ValueId id = idOf(index);
-    if (!m_writer.find(id)) {
+    if (!m_writer.demand(id)) {
         const aten::Value* same = folded(index);
         if (!same && !addViewAfterWrite(index)) {
             same = latest(index);
-            if (!same) addSource(index);
+            if (!same) same = &addSource(index);
         }
         if (same) m_writer.define(id, aten::Value(*same));
     }
-    return *m_writer.find(id);
+    return *m_writer.demand(id);
 }
 
 aten::Argument argumentOf(const nlohmann::json& value) {
@@ -379,7 +442,7 @@ aten::Call Import::callOf(Index op, const Form& form) {
     call.overload = form.overload;
     call.device = deviceOf(form.device);
     call.name = nameOf(op, form);
-    call.frame = frameOf(form.phase, form.module);
+    call.frame = frameOf(m_phases[op], form.module);
     call.source = sourceOf(form.location);
     // Values written in place come first in a capture and last in a schema that has both.
     std::vector<Index> results;
@@ -420,7 +483,9 @@ void Import::addOperands(aten::Call& call, Index op, const Form& form) {
     for (std::size_t i = 0; i < form.arguments.size(); ++i) {
         const Index value = m_record.operands[made.firstOperand + i];
         ValueId id = ValueId::none;
-        if (value != kNone) {
+        if (value != kNone && m_writer.isPending(idOf(value))) {
+            id = idOf(value); // the op may not need it
+        } else if (value != kNone) {
             isForeignOp = isForeignOp || isForeign(value);
             const aten::Value from = valueOf(value);
             id = idOf(value);
@@ -460,7 +525,7 @@ void Import::addMove(Index op, const Form& form, Index from, Index result) {
     const Type& type = m_record.types[m_record.values[result].type];
     const Device target = deviceOf(type.device);
     const TensorType made = typeOf(m_record.values[result].type);
-    const FrameId frame = frameOf(form.phase, form.module);
+    const FrameId frame = frameOf(m_phases[op], form.module);
     std::string name = nameOf(op, form);
     if (name == shortName(form.op)) name = form.function.empty() ? "to" : form.function;
     const NodeId id = addTo(source, target, name, frame, form.location);
@@ -494,7 +559,7 @@ void Import::addHostRead(Index op, const Form& form) {
     if (from.device.isCpu()) return;
     std::string cause = form.function.empty() ? std::string(shortName(form.op)) : form.function;
     if (const auto syncs = m_syncsOf.find(op); syncs != m_syncsOf.end()) cause = syncs->second.front()->cause;
-    const FrameId frame = frameOf(form.phase, form.module);
+    const FrameId frame = frameOf(m_phases[op], form.module);
     const NodeId to = addTo(from, Device::cpu(), cause, frame, form.location);
     const NodeId probe = addNode("Probe", cause + " on the host", Device::cpu(), frame, form.location);
     m_writer.connect({to, 0}, {probe, 0});
@@ -607,6 +672,7 @@ void Import::begin(Part::Kind kind, const std::string& title) {
     if (kind == Part::Kind::iteration) return;
     m_frames.root = m_writer.addFrame(title);
     m_writer.frame(m_frames.root).once = true;
+    if (kind == Part::Kind::setUp) m_setUp = m_frames.root;
 }
 
 void Import::addPart(const Part& part) {
@@ -616,6 +682,13 @@ void Import::addPart(const Part& part) {
         addOp(op);
         if (const auto loose = m_loose.find(op); loose != m_loose.end()) addLoose(loose->second);
     }
+}
+
+/// An op that overwrites all of a value, such as zero_, does not read it.
+void Import::removeUnread(Delta& delta) const {
+    std::set<NodeId> unread = m_sources;
+    for (const Edge& edge : delta.edgesAdded) unread.erase(edge.from.node);
+    std::erase_if(delta.nodes, [&](const Change<Node>& change) { return unread.contains(change.after->id); });
 }
 
 ImportedModel Import::run() {
@@ -642,6 +715,7 @@ ImportedModel Import::run() {
 
     Graph& graph = m_out.graph;
     Delta delta = m_writer.take();
+    removeUnread(delta);
     GraphInfo info = graph.info();
     info.title = std::filesystem::path(m_record.script).filename().string();
     if (info.title.empty()) info.title = m_path.stem().string();

@@ -366,7 +366,8 @@ void Reader::addOp(const json& line) {
         Value& value = m_out.values[result];
         value.producer = at;
         value.overwrites = overwrites;
-        value.isValueSized = sized && m_out.types[value.type].shape.rank() > 0;
+        value.isValueSized = overwrites != kNone ? m_out.values[overwrites].isValueSized
+                                                 : sized && m_out.types[value.type].shape.rank() > 0;
         form.resultTypes.push_back(value.type);
         results.push_back(result);
         key += fmt::format(">{}{}", overwrites == kNone ? "" : "!", keyOf(result));
