@@ -82,10 +82,12 @@ std::optional<PythonFix> Fixes::change(const SourceLine& at, const std::string& 
 std::string Fixes::deviceText(const SourceLine& at, const std::string& call, Device device) const {
     static const std::regex like(R"(\(\s*\(?\s*(?:\*\s*)?([A-Za-z_]\w*)\.(?:shape|size\())");
     if (std::smatch match; std::regex_search(call, match, like)) return match[1].str() + ".device";
-    static const std::regex defined(R"(^device\s*=[^=].*)");
-    for (int line = 1; line < at.line; ++line)
-        if (const auto text = m_readLine(at.file, line); text && std::regex_match(*text, defined))
+    for (int line = 1; line < at.line; ++line) {
+        const auto text = m_readLine(at.file, line);
+        const auto assignment = text ? python::assignmentOf(*text) : std::nullopt;
+        if (assignment && assignment->start == 0 && assignment->owner.empty() && assignment->name == "device")
             return "device";
+    }
     return fmt::format("\"{}\"", device.toString());
 }
 
