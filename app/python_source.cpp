@@ -1,8 +1,8 @@
 #include "app/python_source.h"
 
 #include "core/error.h"
+#include "formats/model_formats.h"
 #include "formats/project.h"
-#include "formats/pytorch/capture.h"
 #include "formats/pytorch/capture_record.h"
 
 #include <utility>

@@ -6,7 +6,7 @@
 #include "app/terminal.h"
 #include "core/format.h"
 #include "core/text_table.h"
-#include "formats/pytorch/capture.h"
+#include "formats/model_formats.h"
 #include "formats/pytorch/python_fixes.h"
 #include "placement/causes.h"
 #include "placement/fix_set.h"

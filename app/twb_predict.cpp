@@ -49,8 +49,6 @@ Case predictCase(const PredictOptions& options, const PlacementOptions& placemen
     return out;
 }
 
-double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
-
 std::string fitOf(const Prediction& prediction) {
     for (const auto& use : prediction.devices)
         if (!use.fits())
@@ -118,9 +116,9 @@ void print(const std::vector<Case>& cases) {
             continue;
         }
         table.add({devicesOf(each), formatMs(p.iterationNs), formatMs(p.latencyNs),
-                   fmt::format("{:.0f} %", share(p.critical.compute, p.latencyNs)),
-                   fmt::format("{:.0f} %", share(p.critical.transfer, p.latencyNs)),
-                   fmt::format("{:.0f} %", share(p.critical.overhead, p.latencyNs)),
+                   fmt::format("{:.0f} %", percent(p.critical.compute, p.latencyNs)),
+                   fmt::format("{:.0f} %", percent(p.critical.transfer, p.latencyNs)),
+                   fmt::format("{:.0f} %", percent(p.critical.overhead, p.latencyNs)),
                    formatBytes(p.transferBytes), fitOf(p), "modelled"});
     }
     printResult(table.toString());

@@ -14,6 +14,11 @@ std::string formatBytes(double bytes);
 std::string formatExactBytes(std::uint64_t bytes);
 /// Takes nanoseconds; always prints ms so that columns compare: "0.012 ms", "1,234 ms".
 std::string formatMs(double ns);
+/// Nanoseconds in ms, for files.
+constexpr double toMs(double ns) noexcept { return ns / 1e6; }
+constexpr double toMs(std::int64_t ns) noexcept { return toMs(static_cast<double>(ns)); }
+/// `part` in percent of `whole`; 0 if there is no whole.
+constexpr double percent(double part, double whole) noexcept { return whole > 0 ? 100 * part / whole : 0; }
 /// Takes 10^9 bytes per second: "7.8 GB/s".
 std::string formatRate(double gbPerSecond);
 

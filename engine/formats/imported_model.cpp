@@ -98,10 +98,9 @@ bool fitsConstant(const Tensor& tensor) {
     return tensor.elementCount() <= kInlineElements && tensor.dtype() != DType::u64;
 }
 
-void holdTensor(Node& node, const std::string& name, const Tensor& tensor, const std::string& tensorFile,
-                ImportedModel& model) {
+void holdTensor(Node& node, const std::string& name, const Tensor& tensor, ImportedModel& model) {
     if (!fitsConstant(tensor)) {
-        std::string path = fmt::format("{}#{}", tensorFile, name);
+        std::string path = fmt::format("{}#{}", kTensorFile, name);
         while (!model.tensors.emplace(path, tensor).second) path += '_'; // different names may become equal
         node.op = "File";
         node.attributes.set("path", path);
@@ -120,7 +119,6 @@ void holdTensor(Node& node, const std::string& name, const Tensor& tensor, const
 }
 
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
-    graph.apply(fold(graph, parameters));
     removeSmallFrames(graph);
     std::vector<NodeId> all;
     for (const Node& node : graph.nodes()) all.push_back(node.id);

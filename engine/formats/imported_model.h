@@ -26,14 +26,17 @@ struct ImportedModel {
     std::vector<std::string> remarks; ///< sentences about parts of the model that were imported differently
 };
 
+/// File nodes name a model's large tensors "<kTensorFile>#<name>" until it is saved.
+inline constexpr std::string_view kTensorFile = "model.safetensors";
+
 /// Whether holdTensor() makes a Constant, which users can edit, and not a File.
 bool fitsConstant(const Tensor& tensor);
 /// Sets the op and attributes of a node that holds a tensor: a Constant for a small tensor, else a File that
-/// reads "<tensorFile>#<name>", whose tensor is added to `model`.
-void holdTensor(Node& node, const std::string& name, const Tensor& tensor, const std::string& tensorFile,
-                ImportedModel& model);
+/// reads "<kTensorFile>#<name>", whose tensor is added to `model`.
+void holdTensor(Node& node, const std::string& name, const Tensor& tensor, ImportedModel& model);
 
-/// Folds parameters into their consumers, removes frames around a single card, and lays out all nodes.
+/// Removes frames around a single card, and lays out all nodes. Parameters are already folded (folding.h), or
+/// are placed beside their consumers.
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
 
 /// Writes an imported model as a project at `path` and its large tensors to a .safetensors file beside it,

@@ -38,6 +38,11 @@ const ModelFormat* modelFormatOf(const std::filesystem::path& path) {
     return at == kFormats.end() ? nullptr : &*at;
 }
 
+bool isCapture(const std::filesystem::path& path) {
+    const ModelFormat* format = modelFormatOf(path);
+    return format && format->extension == ".twbcap";
+}
+
 ImportedModel importModel(const std::filesystem::path& path, const Dimensions& dimensions) {
     const ModelFormat* format = modelFormatOf(path);
     return (format ? *format : kFormats.front()).import(path, dimensions);

@@ -24,6 +24,8 @@ struct ModelFormat {
 std::span<const ModelFormat> modelFormats();
 /// The format of a file, by its extension in any case; null if there is none.
 const ModelFormat* modelFormatOf(const std::filesystem::path& path);
+/// Whether a file is a capture, by its extension.
+bool isCapture(const std::filesystem::path& path);
 /// Imports a file by its extension; one with an unknown extension as an ONNX model. Throws Error(io) and
 /// Error(badFile) that name the file.
 ImportedModel importModel(const std::filesystem::path& path,

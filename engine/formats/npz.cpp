@@ -43,10 +43,6 @@ void checkEntry(const zip_stat_t& entry, std::uint64_t fileSize, const std::stri
                                    entry.size, entry.comp_size, fileSize));
 }
 
-struct CloseEntry {
-    void operator()(zip_file_t* entry) const { zip_fclose(entry); }
-};
-
 /// Other programs unpack by name.
 bool leadsOut(const fs::path& name) {
     return name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end();
@@ -103,7 +99,7 @@ void Npz::visit(const std::string& name,
     if (zip_stat_index(m_zip.get(), known->second, 0, &status) != 0)
         refuse(origin, fmt::format("it cannot be found: {}", zip_strerror(m_zip.get())));
     checkEntry(status, m_zip.size(), origin);
-    const std::unique_ptr<zip_file_t, CloseEntry> entry(zip_fopen_index(m_zip.get(), known->second, 0));
+    const ZipEntry entry(zip_fopen_index(m_zip.get(), known->second, 0));
     if (!entry) m_zip.fail(fmt::format("\"{}\" cannot be unpacked: {}", name, zip_strerror(m_zip.get())));
     const auto next = [&](void* to, std::size_t count) {
         std::size_t filled = 0;

@@ -51,4 +51,10 @@ private:
     zip_t* m_archive = nullptr;
 };
 
+struct CloseZipEntry {
+    void operator()(zip_file_t* entry) const { zip_fclose(entry); }
+};
+/// An open entry of an archive; null if it cannot be opened.
+using ZipEntry = std::unique_ptr<zip_file_t, CloseZipEntry>;
+
 } // namespace twb

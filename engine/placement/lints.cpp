@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::size_t kMany = 4; // minimum number of copies for a report
 
+/// " (8,192 B, 0.012 ms modelled)"; empty for an unknown price.
+std::string clauseOf(const Price& price, const char* what = "") {
+    if (!price.isKnown) return {};
+    return fmt::format(" ({}{}, {} modelled)", what, formatExactBytes(price.bytes), formatMs(price.ns));
+}
+
 } // namespace
 
 std::string Lints::label(NodeId node) const { return labelOf(m_graph, node); }
@@ -148,11 +154,8 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     Diagnostic& d =
         add(Severity::note, "transfer-in-iteration", to.id,
             fmt::format("{} is constant but copied every iteration{}. {} it on {} to avoid the copy.",
-                        label(source.id),
-                        price.isKnown ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes),
-                                                    formatMs(price.ns))
-                                      : "",
-                        source.op->attribute("path") ? "Load" : "Create", to.device.toString()));
+                        label(source.id), clauseOf(price), source.op->attribute("path") ? "Load" : "Create",
+                        to.device.toString()));
     d.port = 0;
     d.edge = Edge{*to.inputs[0], {to.id, 0}};
     Fix fix = moveFix(m_graph, source.id, to.device);
@@ -166,9 +169,7 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
 void Lints::lookAtImported(const NodeFacts& to, const NodeFacts& source) {
     const Node& from = *m_graph.find(source.id);
     const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
-    const std::string cost =
-        price.isKnown ? fmt::format(" ({}, {} modelled)", formatExactBytes(price.bytes), formatMs(price.ns))
-                      : "";
+    const std::string cost = clauseOf(price);
     const std::string where = from.source ? fmt::format(", made at {},", toShortString(*from.source)) : "";
     Diagnostic d;
     d.severity = Severity::note;
@@ -205,11 +206,8 @@ void Lints::lookAtSync(const NodeFacts& facts) {
     Diagnostic& d = add(Severity::note, "sync", facts.id, {});
     if (source)
         d.price = priceOf(*facts.inputs[0], device, facts.device, facts.attributes.flag("pin_memory"));
-    d.message =
-        fmt::format("{} makes the CPU wait for {} in every step{}", label(facts.id), device.toString(),
-                    d.price.isKnown ? fmt::format(" (a copy of {}, {} modelled)",
-                                                  formatExactBytes(d.price.bytes), formatMs(d.price.ns))
-                                    : "");
+    d.message = fmt::format("{} makes the CPU wait for {} in every step{}", label(facts.id),
+                            device.toString(), clauseOf(d.price, "a copy of "));
 }
 
 /// Whether this is the first To, in the order of the consumers, that copies the source to that device.

@@ -8,11 +8,21 @@
 namespace twb {
 namespace {
 
-/// Aten ops whose result sizes, or whose result as a Python value, depend on values.
-constexpr std::array<std::string_view, 9> kValueSized{
-    "aten::nonzero",    "aten::masked_select", "aten::_unique",
-    "aten::_unique2",   "aten::unique_dim",    "aten::unique_consecutive",
-    "aten::is_nonzero", "aten::equal",         "aten::repeat_interleave"};
+/// Aten ops that the CPU waits for, because it needs a size or a number that depends on values.
+constexpr std::array<std::string_view, 14> kWaits{"aten::nonzero",
+                                                  "aten::masked_select",
+                                                  "aten::_unique",
+                                                  "aten::_unique2",
+                                                  "aten::unique_dim",
+                                                  "aten::unique_consecutive",
+                                                  "aten::unique_dim_consecutive",
+                                                  "aten::is_nonzero",
+                                                  "aten::equal",
+                                                  "aten::allclose",
+                                                  "aten::bincount",
+                                                  "aten::multinomial",
+                                                  "aten::repeat_interleave",
+                                                  "aten::_linalg_check_errors"};
 /// These, if an operand is a mask.
 constexpr std::array<std::string_view, 4> kMaskSized{"aten::index", "aten::index_put", "aten::index_put_",
                                                      "aten::_index_put_impl_"};
@@ -25,7 +35,7 @@ bool isOpaqueSync(const Analysis& analysis, const NodeFacts& facts) {
     const AttributeValue* attribute = facts.attributes.find("target");
     const auto* target = attribute ? std::get_if<std::string>(attribute) : nullptr;
     if (!target) return false;
-    if (target->starts_with("torch.cuda.") || contains(kValueSized, *target)) return true;
+    if (target->starts_with("torch.cuda.") || contains(kWaits, *target)) return true;
     if (!contains(kMaskSized, *target)) return false;
     return std::any_of(facts.inputs.begin(), facts.inputs.end(), [&](const auto& from) {
         const auto type = from ? analysis.typeOf(*from) : std::nullopt;

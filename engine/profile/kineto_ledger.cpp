@@ -28,7 +28,7 @@ public:
         for (std::uint32_t thread = 0; thread < trace.threads.size(); ++thread) {
             rows.clear();
             for (; call != trace.calls.end() && call->thread == thread; ++call)
-                if (const auto doing = doingOf(callKind(trace.names.at(call->name))))
+                if (const auto doing = doingOf(call->kind))
                     rows.push_back({call->startNs, call->endNs, *doing});
             for (; span != trace.spans.end() && span->thread == thread; ++span) {
                 if (span->kind == HostSpan::Kind::op)
@@ -182,9 +182,8 @@ private:
     }
 
     void makeTransfers() {
-        const BusyTime syncs = unionOf(m_trace.calls, [this](const RuntimeCall& call) {
-            return callKind(m_trace.names.at(call.name)) == CallKind::synchronize;
-        });
+        const BusyTime syncs = unionOf(
+            m_trace.calls, [this](const RuntimeCall& call) { return call.kind == CallKind::synchronize; });
         struct Group {
             KinetoTransfer row;
             std::map<NameId, std::uint64_t> waiters;
@@ -247,8 +246,7 @@ private:
         const BusyTime busy = unionOf(m_trace.activities, [](const GpuActivity&) { return true; });
         std::map<std::tuple<NameId, NameId, NameId>, KinetoSync> groups;
         for (const RuntimeCall& call : m_trace.calls) {
-            const CallKind kind = callKind(m_trace.names.at(call.name));
-            if (kind != CallKind::synchronize && kind != CallKind::blockingCopy) continue;
+            if (call.kind != CallKind::synchronize && call.kind != CallKind::blockingCopy) continue;
             KinetoSync& row = groups[{call.name, call.line, call.op}];
             if (row.count == 0) {
                 row.call = m_trace.names.at(call.name);

@@ -17,11 +17,10 @@ using enum TextTable::Align;
 
 constexpr std::size_t kMostRows = 20;
 
-double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 std::string ms(std::int64_t ns) { return formatMs(static_cast<double>(ns)); }
 
 double percent(std::int64_t part, std::int64_t whole) {
-    return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+    return twb::percent(static_cast<double>(part), static_cast<double>(whole));
 }
 std::string share(std::int64_t part, std::int64_t whole) {
     return whole > 0 ? fmt::format("{:.0f} %", percent(part, whole)) : "–";

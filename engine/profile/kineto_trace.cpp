@@ -120,6 +120,16 @@ CopyName parseCopyName(std::string_view text) {
     return out;
 }
 
+/// "cudaStreamSynchronize" → synchronize, "hipMemcpyWithStream" → blockingCopy, "cudaMalloc" → memory.
+CallKind callKind(std::string_view name) noexcept {
+    const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
+    if (has("Synchronize")) return CallKind::synchronize;
+    if (has("Memcpy")) return has("Async") ? CallKind::other : CallKind::blockingCopy;
+    if (has("Malloc") || has("Free") || has("HostAlloc") || has("MemAlloc") || has("HostRegister"))
+        return CallKind::memory;
+    return CallKind::other;
+}
+
 /// Fills a KinetoTrace, event by event.
 class Collector {
 public:
@@ -222,6 +232,7 @@ private:
         call.endNs = *event.startNs + *event.durationNs;
         call.correlation = event.number("correlation").value_or(0);
         call.name = m_trace.names.add(event.name);
+        call.kind = callKind(event.name);
         call.thread = threadOf(event) % kMostThreads;
         if (event.name.find("emcpy") != std::string::npos) call.bytes = event.number("size").value_or(0);
         m_trace.calls.push_back(call);
@@ -259,13 +270,6 @@ private:
         return m_streams
             .try_emplace({device, std::string(stream)}, static_cast<std::uint32_t>(m_streams.size()))
             .first->second;
-    }
-
-    static std::optional<std::uint64_t> wholeNumber(std::string_view text) {
-        std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc() || end != text.data() + text.size()) return {};
-        return value;
     }
 
     KinetoTrace& m_trace;
@@ -385,10 +389,15 @@ template <class Read> KinetoTrace collect(const std::string& origin, const Read&
 
 } // namespace
 
-std::string KinetoTrace::deviceName(std::uint32_t device) const {
+const TraceDevice* KinetoTrace::find(std::uint32_t device) const {
     for (const TraceDevice& each : facts.devices)
-        if (each.id == static_cast<std::int64_t>(device)) return each.name;
-    return {};
+        if (each.id == static_cast<std::int64_t>(device)) return &each;
+    return nullptr;
+}
+
+std::string KinetoTrace::deviceName(std::uint32_t device) const {
+    const TraceDevice* found = find(device);
+    return found ? found->name : std::string();
 }
 
 std::string userLine(std::string_view stack) {
@@ -403,15 +412,6 @@ std::string userLine(std::string_view stack) {
         if (owner == Owner::package && !inPackage) inPackage = frame;
     }
     return inPackage ? lineText(*inPackage) : std::string();
-}
-
-CallKind callKind(std::string_view name) noexcept {
-    const auto has = [name](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    if (has("Synchronize")) return CallKind::synchronize;
-    if (has("Memcpy")) return has("Async") ? CallKind::other : CallKind::blockingCopy;
-    if (has("Malloc") || has("Free") || has("HostAlloc") || has("MemAlloc") || has("HostRegister"))
-        return CallKind::memory;
-    return CallKind::other;
 }
 
 KinetoTrace readKinetoTrace(const std::filesystem::path& path, const ReadProgress& progress) {

@@ -28,6 +28,9 @@ struct HostSpan {
     Kind kind : 4 = Kind::op;
 };
 
+/// What a call does to the thread that makes it.
+enum class CallKind : std::uint8_t { other, synchronize, blockingCopy, memory };
+
 /// A call of the CUDA or HIP runtime or driver.
 struct RuntimeCall {
     std::int64_t startNs = 0;
@@ -40,6 +43,7 @@ struct RuntimeCall {
     NameId line = NameId::none;         ///< the innermost known source line around it
     std::uint32_t span = kNoIndex;      ///< the innermost op around it, in KinetoTrace::spans
     std::uint32_t outerSpan = kNoIndex; ///< the outermost op around it
+    CallKind kind = CallKind::other;
 
     static constexpr std::uint32_t kNoIndex = 0xffff'ffff;
 };
@@ -93,6 +97,8 @@ struct KinetoTrace {
     const RuntimeCall* callOf(const GpuActivity& activity) const {
         return activity.call == RuntimeCall::kNoIndex ? nullptr : &calls[activity.call];
     }
+    /// Null if the trace does not describe the device.
+    const TraceDevice* find(std::uint32_t device) const;
     /// "NVIDIA H100 80GB HBM3", or empty.
     std::string deviceName(std::uint32_t device) const;
 };
@@ -101,11 +107,6 @@ struct KinetoTrace {
 /// frame that is neither PyTorch's nor the interpreter's, preferably outside installed packages. Empty if
 /// there is none. `stack`: frames like "train.py(12): forward", innermost first, separated by ";".
 std::string userLine(std::string_view stack);
-
-/// What a call does to the thread that makes it.
-enum class CallKind : std::uint8_t { other, synchronize, blockingCopy, memory };
-/// "cudaStreamSynchronize" → synchronize, "hipMemcpyWithStream" → blockingCopy, "cudaMalloc" → memory.
-CallKind callKind(std::string_view name) noexcept;
 
 /// Reads a trace and joins its parts: an activity with its launch by correlation, a launch with its op and
 /// line by time on its thread. Field names of 2021 and ROCm traces are known, too. Throws Error(io) or

@@ -306,11 +306,6 @@ void mark(Json& row, const std::string& profiler) {
         row.erase(key);
 }
 
-double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
-double share(std::int64_t part, std::int64_t whole) {
-    return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 std::vector<std::pair<std::string, Overlay::OtherOp>>
 longestFirst(const std::map<std::string, Overlay::OtherOp>& ops) {
     std::vector<std::pair<std::string, Overlay::OtherOp>> out(ops.begin(), ops.end());
@@ -383,7 +378,7 @@ std::string toText(const Overlay& overlay, const std::string& trace, const Plan&
                     "profile's op time\n",
                     trace, overlay.matchedSteps(), overlay.steps, overlay.matchedTransfers, overlay.transfers,
                     overlay.profiler, overlay.device.empty() ? "" : " on " + overlay.device,
-                    share(overlay.matchedNs, overlay.opsNs));
+                    percent(static_cast<double>(overlay.matchedNs), static_cast<double>(overlay.opsNs)));
     struct Row {
         std::uint32_t step = 0;
         std::int64_t ns = 0;

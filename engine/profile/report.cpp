@@ -40,9 +40,6 @@ std::string_view name(ErrorCode code) noexcept {
     return {};
 }
 
-double toMs(double ns) { return ns / 1e6; }
-double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
-
 /// JSON has no NaN and no infinities.
 Json number(double value) {
     if (std::isnan(value)) return "nan";

@@ -1,5 +1,6 @@
 #include "profile/report_parts.h"
 
+#include "core/format.h"
 #include "profile/trace_memory.h"
 
 #include <algorithm>
@@ -8,8 +9,6 @@ namespace twb {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double toMs(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 /// The start of the last iteration.
 std::int64_t originOf(const RunTimeline& timeline) {

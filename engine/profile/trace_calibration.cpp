@@ -62,11 +62,10 @@ public:
         if (const std::string name = m_trace.deviceName(m_device); !name.empty()) p.name = name;
         p.id = profileId(p.name, "traced");
         p.source = fmt::format("{}; other figures from {}", m_source, m_base.name);
-        for (const TraceDevice& each : m_trace.facts.devices)
-            if (each.id == static_cast<std::int64_t>(m_device) && each.memoryBytes > 0) {
-                p.memoryBytes = each.memoryBytes;
-                p.sources["memory_bytes"] = m_source;
-            }
+        if (const TraceDevice* each = m_trace.find(m_device); each && each->memoryBytes > 0) {
+            p.memoryBytes = each->memoryBytes;
+            p.sources["memory_bytes"] = m_source;
+        }
         m_kernels = knownKernels(m_trace);
         std::erase_if(m_kernels, [this](const KnownKernel& kernel) { return kernel.device != m_device; });
         measureLink(HostMemory::pinned, p.linkPinnedGBps, p.linkLatencyUs, "link_pinned_gb_per_s",

@@ -173,7 +173,7 @@ private:
         switch (m_place) {
         case Place::outside:
             if (bracket == '[') {
-                m_facts.isList = true;
+                m_isList = true;
                 startEvents();
             } else {
                 m_place = Place::top;
@@ -224,7 +224,7 @@ private:
             m_place = Place::outside;
             break;
         case Place::events:
-            m_place = m_facts.isList ? Place::outside : Place::top;
+            m_place = m_isList ? Place::outside : Place::top;
             break;
         case Place::event:
             m_place = Place::events;
@@ -339,6 +339,7 @@ private:
     std::size_t m_skipped = 0;
     bool m_isDevices = false;
     bool m_hasEvents = false;
+    bool m_isList = false; ///< the file is a list of events, not an object
 };
 
 } // namespace
@@ -350,7 +351,10 @@ std::string_view TraceEvent::argument(std::string_view key) const noexcept {
 }
 
 std::optional<std::uint64_t> TraceEvent::number(std::string_view key) const noexcept {
-    const std::string_view text = argument(key);
+    return wholeNumber(argument(key));
+}
+
+std::optional<std::uint64_t> wholeNumber(std::string_view text) noexcept {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value > kLargestNumber) return {};

@@ -28,13 +28,16 @@ struct TraceEvent {
     /// A scalar argument as text, or an array or object as JSON without spaces; empty if there is none. Of
     /// several equal keys, the last one counts.
     std::string_view argument(std::string_view key) const noexcept;
-    /// A whole number of at least 0, or a string of one. Nothing above 2^46 is a figure of a real trace.
+    /// An argument as wholeNumber() reads it.
     std::optional<std::uint64_t> number(std::string_view key) const noexcept;
 
     /// The first `argumentCount` are valid; the others keep their memory for the next event.
     std::vector<std::pair<std::string, std::string>> arguments;
     std::size_t argumentCount = 0;
 };
+
+/// A whole number of at least 0. Nothing above 2^46 is a figure of a real trace.
+std::optional<std::uint64_t> wholeNumber(std::string_view text) noexcept;
 
 /// A time in microseconds, written in decimals, in whole nanoseconds: further digits are cut off.
 std::optional<std::int64_t> nanoseconds(std::string_view microseconds) noexcept;
@@ -49,7 +52,6 @@ struct TraceDevice {
 /// The parts of a trace file beside its events.
 struct TraceFileFacts {
     std::uint64_t events = 0;
-    bool isList = false; ///< the file is a list of events, as ONNX Runtime writes it, not an object
     std::vector<TraceDevice> devices;
 };
 

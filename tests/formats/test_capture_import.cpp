@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "formats/model_formats.h"
 #include "formats/project.h"
 #include "formats/pytorch/capture.h"
 #include "formats/pytorch/capture_record.h"
@@ -66,6 +67,29 @@ class TestCaptureImport : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void capturesAreKnownByTheirExtensionInAnyCase() {
+        QVERIFY(isCapture("run.twbcap") && isCapture("RUN.TWBCAP"));
+        QVERIFY(!isCapture("run.pt2") && !isCapture("twbcap"));
+    }
+
+    /// The same ops as in a capture's own list of syncs.
+    void opsOfUnknownSizeAreSyncs() {
+        for (const char* target :
+             {"aten::nonzero", "aten::bincount", "aten::multinomial", "aten::allclose"}) {
+            GraphMaker maker;
+            const NodeId x =
+                maker.node("RandomNormal", "x", "cuda:0", {{"shape", std::vector<std::int64_t>{4}}});
+            const NodeId node = maker.node("Opaque", "op", "cuda:0",
+                                           {{"target", std::string(target)},
+                                            {"num_outputs", std::int64_t{1}},
+                                            {"outputs", std::vector<std::string>{"i64[4]"}},
+                                            {"reason", std::string("test")}},
+                                           {x});
+            const Analysis analysis = analyze(maker.graph(), DeviceMap(), Policy::strict, nullptr);
+            QVERIFY2(isSync(maker.graph(), analysis, *analysis.find(node)), target);
+        }
+    }
+
     void equalStepsBecomeOneIteration() {
         const capture::Record record = capture::parseCapture(loopCapture(1000), "loop.twbcap");
         const capture::Steps steps = capture::foldSteps(record);

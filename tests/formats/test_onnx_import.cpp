@@ -71,15 +71,15 @@ void TestOnnxImport::largeTensorsGoBesideTheProject() {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
     std::ofstream(m_folder.filePath("weights.bin").toStdString(), std::ios::binary)
         .write(reinterpret_cast<const char*>(values.data()), 408);
-    const ImportedModel imported = importOnnx(write(model), {.tensorFile = "g.safetensors"});
+    const ImportedModel imported = importOnnx(write(model));
     QCOMPARE(imported.tensors.size(), std::size_t{1});
-    const std::filesystem::path project = m_folder.filePath("g.twb").toStdString();
+    const std::filesystem::path project = m_folder.filePath("model.twb").toStdString();
     saveImportedModel(imported, project);
     const Graph back = loadProject(project);
     QVERIFY(back == imported.graph);
     const auto files = makeProjectFiles(m_folder.path().toStdString());
-    const Tensor read = Tensor::onHost(files->typeOf("g.safetensors#w"));
-    files->read("g.safetensors#w", read.view());
+    const Tensor read = Tensor::onHost(files->typeOf("model.safetensors#w"));
+    files->read("model.safetensors#w", read.view());
     QCOMPARE(read.at(0), 2.0);
     QCOMPARE(read.at(99), 101.0);
 }

@@ -147,7 +147,7 @@ const PortRef* Import::find(const std::string& name) const {
 /// A tensor of the model: a Constant if it is small, else a File.
 NodeId Import::addTensor(const std::string& name, const Tensor& tensor) {
     Node& node = newNode(fitsConstant(tensor) ? "Constant" : "File", name);
-    holdTensor(node, textOf(name), tensor, m_options.tensorFile, m_out);
+    holdTensor(node, textOf(name), tensor, m_out);
     m_parameters.push_back(node.id);
     return node.id;
 }
@@ -163,7 +163,7 @@ void Import::addInitializer(const onnx::TensorProto& proto) {
 void Import::addInput(const onnx::ValueInfoProto& value) {
     const std::string what = fmt::format("input \"{}\"", value.name());
     if (const auto given = m_options.inputs.find(value.name()); given != m_options.inputs.end()) {
-        const std::string path = fmt::format("{}#{}", m_options.tensorFile, value.name());
+        const std::string path = fmt::format("{}#{}", kTensorFile, value.name());
         m_out.tensors[path] = given->second;
         Node& node = newNode("File", value.name());
         node.attributes.set("path", path);

@@ -12,8 +12,6 @@
 namespace twb {
 
 struct OnnxImportOptions {
-    /// How File nodes name the model's large tensors until it is saved: "<tensorFile>#<name>".
-    std::string tensorFile = "model.safetensors";
     /// Tensors for inputs of the model, by name; other inputs become Input nodes.
     std::map<std::string, Tensor> inputs{};
     /// Sizes of the model's symbolic dimensions ("batch"); missing ones are 1.

@@ -39,11 +39,9 @@ const Row* findRow(std::string_view op) {
     return at == byName.end() ? nullptr : at->second;
 }
 
-std::vector<std::string> mappedOps() {
-    std::vector<std::string> out;
-    for (const Row& row : table().rows) out.push_back(std::string(kNamespace) + std::string(row.name));
-    std::sort(out.begin(), out.end());
-    return out;
+std::string_view shortName(std::string_view op) {
+    const std::size_t colon = op.rfind(':');
+    return colon == std::string_view::npos ? op : op.substr(colon + 1);
 }
 
 bool isPointwise(std::string_view op) {

@@ -118,9 +118,8 @@ private:
     std::unique_ptr<Parts> m_parts;
 };
 
-/// The ops that the table maps ("aten::addmm"), sorted. In-place variants ("aten::add_") are mapped, too, but
-/// not listed.
-std::vector<std::string> mappedOps();
+/// The name of an op without its namespace: "addmm" of "aten::addmm".
+std::string_view shortName(std::string_view op);
 /// Whether PyTorch accepts a 0-dimensional CPU tensor among operands of this op on another device.
 bool isPointwise(std::string_view op);
 

@@ -12,12 +12,6 @@
 namespace twb::aten {
 namespace {
 
-/// The name without its namespace: "addmm" of "aten::addmm".
-std::string_view shortName(std::string_view op) {
-    const std::size_t colon = op.rfind(':');
-    return colon == std::string_view::npos ? op : op.substr(colon + 1);
-}
-
 std::string labelOf(const Call& call) {
     std::string label = call.overload.empty() ? call.op : fmt::format("{}.{}", call.op, call.overload);
     if (call.source) label += fmt::format(" at {}", toString(*call.source));

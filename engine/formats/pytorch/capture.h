@@ -8,9 +8,6 @@
 
 namespace twb {
 
-/// Whether a file is a capture, by its extension.
-bool isCapture(const std::filesystem::path& path);
-
 /// Imports a capture of a PyTorch program (.twbcap): one lane per claimed device, each op at its source line.
 /// Equal iterations of a training loop become one, and GraphInfo::iterations their number. Frames that run
 /// once contain what happens once: "Set-up", steps that differ, "After the loop". "Forward", "Backward" and

@@ -16,17 +16,13 @@ namespace twb {
 namespace capture {
 namespace {
 
+using aten::shortName;
 using aten::ValueId;
 
 constexpr std::uint32_t kDeepestModule =
     48; ///< deeper modules are part of the one around them; see the limit of projects
 constexpr std::size_t kMostCards = 60;     ///< graphs with more cards start with collapsed frames
 constexpr std::size_t kMostOpenCards = 32; ///< of these graphs; as many are readable in one window
-
-std::string_view shortName(std::string_view op) {
-    const std::size_t colon = op.rfind(':');
-    return colon == std::string_view::npos ? op : op.substr(colon + 1);
-}
 
 /// The variable that a line of Python assigns: "scale" for "self.scale = torch.ones(64)". Empty if there is
 /// none, or more than one.
@@ -324,7 +320,7 @@ const aten::Value& Import::addSource(Index index) {
     std::string name;
     if (const auto parameter = m_record.parameters.find(value.storage);
         parameter != m_record.parameters.end())
-        name = parameter->second.name;
+        name = parameter->second;
     else if (const Index producer = m_record.values[index].producer; producer != kNone) {
         const Form& form = m_record.formOf(m_record.ops[producer]);
         location = form.location;
@@ -427,7 +423,7 @@ std::string Import::nameOf(Index op, const Form& form) const {
     for (std::size_t i = 0; i < form.resultTypes.size() && m_kind == Part::Kind::setUp; ++i) {
         const Value& value = m_record.values[m_record.results[made.firstResult + i]];
         const auto parameter = m_record.parameters.find(value.storage);
-        if (value.storage != 0 && parameter != m_record.parameters.end()) return parameter->second.name;
+        if (value.storage != 0 && parameter != m_record.parameters.end()) return parameter->second;
     }
     if (form.arguments.empty())
         if (const Index line = m_record.userLine(form.location); line != kNone)
@@ -732,8 +728,6 @@ ImportedModel Import::run() {
 
 } // namespace
 } // namespace capture
-
-bool isCapture(const std::filesystem::path& path) { return path.extension() == ".twbcap"; }
 
 ImportedModel importCapture(const std::filesystem::path& path) {
     return capture::Import(capture::readCapture(path), path).run();

@@ -219,8 +219,8 @@ void Reader::addHeader(const json& line) {
         fail(fmt::format("the capture has version {}, but this program reads version {}; {}", version,
                          kVersion, version > kVersion ? "update the program" : "capture the script again"));
     m_out.script = text(line, "script");
-    m_out.torch = textOr(line, "torch");
-    m_out.isFake = flag(line, "fake");
+    (void)textOr(line, "torch");
+    (void)flag(line, "fake");
 }
 
 void Reader::addLine(const json& line) {
@@ -282,9 +282,9 @@ void Reader::addParameter(const json& line) {
     const Index module = refer(m_modules, line, "module", "module");
     const std::string path = module == kNone ? std::string() : m_out.modules[module].path;
     const std::string& name = text(line, "name");
-    m_out.parameters.try_emplace(
-        static_cast<std::uint64_t>(integer(line, "storage", 1)),
-        Parameter{path.empty() ? name : fmt::format("{}.{}", path, name), flag(line, "buffer")});
+    (void)flag(line, "buffer");
+    m_out.parameters.try_emplace(static_cast<std::uint64_t>(integer(line, "storage", 1)),
+                                 path.empty() ? name : fmt::format("{}.{}", path, name));
 }
 
 Index Reader::typeOf(const json& object) {
@@ -323,7 +323,7 @@ void Reader::addTensor(const json& line) {
     value.before = before;
     value.after = after;
     value.location = refer(m_locations, line, "location", "location");
-    value.isPinned = flag(line, "pinned");
+    (void)flag(line, "pinned");
 }
 
 void Reader::addOp(const json& line) {
@@ -342,7 +342,7 @@ void Reader::addOp(const json& line) {
 
     Op op;
     op.firstOperand = static_cast<Index>(m_out.operands.size());
-    op.call = static_cast<Index>(reference(line, "call") & 0x7fffffff);
+    (void)reference(line, "call");
     op.step = integer(line, "step", 0);
     if (!m_out.ops.empty() && op.step < m_out.ops.back().step)
         refuse("\"step\" is below that of the op before");
@@ -425,7 +425,7 @@ void Reader::addSync(const json& line) {
 void Reader::addMismatch(const json& line) {
     Mismatch mismatch;
     place(mismatch, line);
-    mismatch.id = integer(line, "id", 1);
+    (void)integer(line, "id", 1);
     mismatch.root = reference(line, "root");
     mismatch.name = text(line, "name");
     mismatch.expected = text(line, "expected");

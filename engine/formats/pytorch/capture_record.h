@@ -52,7 +52,6 @@ struct Value {
     Index before = kNone;      ///< without a producer: the same view before the last write in place
     Index after = kNone;       ///< without a producer: the value written last to the storage
     Index location = kNone;    ///< without a producer: where the storage was made
-    bool isPinned = false;
     bool isValueSized = false; ///< its sizes may depend on values (mask indexing), so they may vary
 };
 
@@ -77,7 +76,6 @@ struct Op {
     Index firstOperand = 0;   ///< in Record::operands; as many as the form has arguments
     Index firstResult = 0;    ///< in Record::results; as many as the form has resultTypes
     Index attributes = kNone; ///< in Record::attributes
-    Index call = 0;           ///< ops of one call share it; 0: unknown
     std::int64_t step = 0;
 };
 
@@ -104,22 +102,14 @@ struct Sync : Finding {
 };
 
 struct Mismatch : Finding {
-    std::int64_t id = 0;
     std::int64_t root = 0; ///< 0: a root
     std::string name;      ///< "aten::mul", "numpy"
     std::string expected;
     std::vector<std::pair<Index, bool>> operands; ///< values, and whether each is on a wrong device
 };
 
-struct Parameter {
-    std::string name; ///< "Net.fc1.weight"
-    bool isBuffer = false;
-};
-
 struct Record {
     std::string script; ///< path
-    std::string torch;  ///< version
-    bool isFake = false;
     bool isCut = false; ///< the capture ends early
 
     std::vector<Location> locations;
@@ -134,8 +124,8 @@ struct Record {
     std::vector<Transfer> transfers;
     std::vector<Sync> syncs;
     std::vector<Mismatch> mismatches;
-    std::map<std::uint64_t, Parameter> parameters; ///< by storage
-    std::vector<std::string> remarks;              ///< sentences of the capture and about it
+    std::map<std::uint64_t, std::string> parameters; ///< names ("Net.fc1.weight") by storage
+    std::vector<std::string> remarks;                ///< sentences of the capture and about it
 
     const Form& formOf(const Op& op) const { return forms[op.form]; }
     /// The user's line of a stack: its first location that is not in a library, else its first one.

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "formats/pytorch/aten.h"
 #include "formats/pytorch/pt2_archive.h"
+#include "graph/folding.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,8 +81,7 @@ std::vector<std::string> modulesIn(const std::string& stack) {
 
 class Import {
 public:
-    Import(const std::filesystem::path& path, const Pt2Options& options)
-        : m_options(options), m_archive(path), m_title(path.stem().string()) {}
+    explicit Import(const std::filesystem::path& path) : m_archive(path), m_title(path.stem().string()) {}
 
     ImportedModel run();
 
@@ -103,7 +103,6 @@ private:
         throw Error(ErrorCode::badFile, fmt::format("{}: {}", m_archive.origin(), problem));
     }
 
-    const Pt2Options& m_options;
     Archive m_archive;
     std::string m_title;
     ImportedModel m_out;
@@ -139,6 +138,7 @@ ImportedModel Import::run() {
     info.title = m_title;
     delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(delta);
+    m_out.graph.apply(fold(m_out.graph, m_writer.parameters()));
     layOutImported(m_out.graph, m_writer.parameters());
     if (m_pickled > 0)
         m_out.remarks.push_back(fmt::format(
@@ -179,7 +179,7 @@ NodeId Import::addSource(const std::string& value, const std::string& name,
     node.name = name;
     node.lane = m_writer.laneOf(meta.device);
     if (tensor) {
-        holdTensor(node, name, *tensor, m_options.tensorFile, m_out);
+        holdTensor(node, name, *tensor, m_out);
     } else {
         node.op = "Input";
         node.attributes.set("shape", meta.type.shape.dims());
@@ -406,9 +406,9 @@ void Import::addOutputs() {
 } // namespace
 } // namespace pt2
 
-ImportedModel importPt2(const std::filesystem::path& path, const Pt2Options& options) {
+ImportedModel importPt2(const std::filesystem::path& path) {
     try {
-        return pt2::Import(path, options).run();
+        return pt2::Import(path).run();
     } catch (const nlohmann::json::exception& e) {
         throw Error(ErrorCode::badFile,
                     fmt::format("{}: its program is damaged: {}", path.string(), e.what()));

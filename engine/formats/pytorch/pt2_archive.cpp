@@ -42,10 +42,6 @@ constexpr std::array<std::pair<std::int64_t, std::string_view>, 20> kScalarTypes
                                                                                   {33, "uint32"},
                                                                                   {34, "uint64"}}};
 
-struct CloseEntry {
-    void operator()(zip_file_t* entry) const { zip_fclose(entry); }
-};
-
 [[noreturn]] void refuseAt(const std::string& what, const std::string& problem) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", what, problem));
 }
@@ -157,7 +153,7 @@ void Archive::index() {
 
 std::vector<std::byte> Archive::bytesOf(const std::string& name) {
     std::vector<std::byte> bytes(m_sizes.at(name));
-    const std::unique_ptr<zip_file_t, CloseEntry> entry(zip_fopen_index(m_zip.get(), m_entries.at(name), 0));
+    const ZipEntry entry(zip_fopen_index(m_zip.get(), m_entries.at(name), 0));
     if (!entry)
         m_zip.fail(fmt::format("its entry \"{}\" cannot be read: {}", name, zip_strerror(m_zip.get())));
     std::size_t done = 0;
