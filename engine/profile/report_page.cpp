@@ -67,6 +67,8 @@ std::string clockOf(bool modelled) { return modelled ? "modelled" : "measured"; 
 std::string sourceOf(const Json& row) {
     const std::string clock = clockOf(row.at("modelled"));
     if (!row.contains("measured_by")) return clock;
+    if (row.contains("measured_with"))
+        return fmt::format("in the time of {}", row["measured_with"].get<std::string>());
     return row["measured_by"].is_string() ? "measured by " + row["measured_by"].get<std::string>()
                                           : "not measured";
 }
@@ -138,12 +140,15 @@ std::string headOf(const Json& report) {
     const bool modelled = report.at("clock") == "modelled";
     const std::string path = report.at("file");
     const std::string date = dateOf(report);
+    const auto fileName = [](const std::string& of) { return std::filesystem::path(of).filename().string(); };
+    const std::string subject = report.contains("overlay")
+                                    ? "times of " + fileName(report["overlay"].at("trace"))
+                                    : "run " + report.at("status").get<std::string>();
     std::string out = fmt::format(
-        "<h1>{}</h1><p class=\"quiet\">{}<span title=\"{}\">{}</span> · run {} · {} policy</p>"
+        "<h1>{}</h1><p class=\"quiet\">{}<span title=\"{}\">{}</span> · {} · {} policy</p>"
         "<div class=\"figures\">",
         escaped(titleOf(report)), date.empty() ? "" : escaped(date) + " · ", escaped(path),
-        escaped(std::filesystem::path(path).filename().string()),
-        escaped(report.at("status").get<std::string>()), escaped(report.at("policy").get<std::string>()));
+        escaped(fileName(path)), escaped(subject), escaped(report.at("policy").get<std::string>()));
     const auto add = [&](const std::string& value, const std::string& what) {
         out +=
             fmt::format("<div><b>{}</b><span class=\"quiet\">{}</span></div>", escaped(value), escaped(what));
@@ -165,7 +170,7 @@ std::string headOf(const Json& report) {
         const std::string by = overlay.at("profiler");
         add(fmt::format("{} of {}", overlay.at("matched_steps").get<std::size_t>(),
                         overlay.at("steps").get<std::size_t>()),
-            "steps with a time measured by " + by);
+            "steps in the profile");
         add(ms(report.at("wall_ms")), "the profile, measured by " + by);
         return out + "</div>\n";
     }

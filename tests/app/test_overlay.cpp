@@ -166,7 +166,9 @@ private Q_SLOTS:
         QCOMPARE(timeline.at("slices").at(1).at("ms"), 0.04);
         QVERIFY(!report.contains("memory"));
         QVERIFY(twb.run({"report", "r.json", "-o", "r.html"}).exit == 0);
-        QVERIFY(twb.read("r.html").contains("Timeline of the last iteration"));
+        const QByteArray page = twb.read("r.html");
+        QVERIFY(page.contains("Timeline of the last iteration") && page.contains("times of t.json"));
+        QVERIFY(!page.contains("run finished"));
     }
 
     /// The backward pass of PyTorch calls its ops inside of the engine's.
@@ -202,6 +204,8 @@ private Q_SLOTS:
         QVERIFY(part.at("measured_by").is_null() && !part.contains("median_ms"));
         QCOMPARE(part.at("measured_with"), "tanh_backward");
         QCOMPARE(report.at("overlay").at("unmatched_steps"), json::array({"r"}));
+        QVERIFY(twb.run({"report", "r.json", "-o", "r.html"}).exit == 0);
+        QVERIFY(twb.read("r.html").contains("in the time of tanh_backward"));
         // An op without a match inside is named as a whole.
         const json others = report.at("overlay").at("unmatched_ops");
         QCOMPARE(others.size(), std::size_t(1));
@@ -213,8 +217,7 @@ private Q_SLOTS:
         const Program twb;
         const QString capture = QStringLiteral(TWB_SOURCE_DIR "/tests/data/capture_five_faults.twbcap");
         Trace trace;
-        for (int i = 0; i < 3; ++i)
-            trace.op("aten::linear", "[[16,32],[64,32],[64]]", "kernel", "gemm", 40);
+        for (int i = 0; i < 3; ++i) trace.op("aten::linear", "[[16,32],[64,32],[64]]", "kernel", "gemm", 40);
         twb.write("t.json", trace.text());
         const Ended ended = twb.run({"overlay", capture, "t.json", "-o", "r.json"});
         QVERIFY2(ended.exit == 0 && ended.err.contains("5 mismatches; each wrong operand counts as copied"),
