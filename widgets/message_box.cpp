@@ -13,4 +13,11 @@ void dress(QMessageBox& box, Severity severity) {
         icon(name, Theme::current().severity(severity)).pixmap(QSize(32, 32), box.devicePixelRatioF()));
 }
 
+void showError(const QString& title, const QString& sentence, QWidget* parent) {
+    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, parent);
+    box.setInformativeText(sentence);
+    dress(box, Severity::error);
+    box.exec();
+}
+
 } // namespace twb

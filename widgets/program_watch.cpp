@@ -77,7 +77,9 @@ void ProgramWatch::start(const WatchableProgram& program) {
 void ProgramWatch::readSocket() {
     if (!isActive()) return;
     const bool hasClosed = m_socket.state() == QLocalSocket::UnconnectedState;
-    m_rest += m_socket.readAll();
+    const QByteArray received = m_socket.readAll();
+    if (received.isEmpty() && !hasClosed) return;
+    m_rest += received;
     try {
         qsizetype begin = 0;
         for (qsizetype end = m_rest.indexOf('\n'); end >= 0; end = m_rest.indexOf('\n', begin)) {
@@ -97,9 +99,8 @@ void ProgramWatch::readSocket() {
     if (!isActive() || (!hasClosed && !m_program->hasEnded())) return;
     const QString steps =
         m_program->step() == 1 ? tr("1 step") : tr("%1 steps").arg(grouped(m_program->step()));
-    const QString script = QFileInfo(toQt(m_program->script())).fileName();
-    end(m_program->hasEnded() ? tr("%1 ended after %2").arg(script, steps)
-                              : tr("%1 closed its connection after %2").arg(script, steps));
+    end(m_program->hasEnded() ? tr("%1 ended after %2").arg(scriptName(), steps)
+                              : tr("%1 closed its connection after %2").arg(scriptName(), steps));
 }
 
 /// Updates document and run. The graph grows with the lines that were met; the figures then start anew with
@@ -110,24 +111,25 @@ void ProgramWatch::show() {
         m_document.import(Graph(),
                           script.absoluteDir().filePath(script.completeBaseName() + QStringLiteral(".twb")),
                           std::make_shared<const QTemporaryDir>());
+        m_runs.follow(m_program->plan(m_document.devices()), sentence());
         m_isShown = true;
-        m_runs.follow(m_program->plan(m_document.devices()), {}, sentence());
-        Q_EMIT shown();
     }
-    if (m_program->hasGrown()) {
-        m_document.apply(m_program->grow(m_document.graph()));
-        const std::shared_ptr<const Plan> plan = m_program->plan(m_document.devices());
-        m_program->takeRecords();
-        m_runs.follow(plan, m_program->records(), sentence());
-    } else {
-        m_runs.addFollowed(m_program->takeRecords(), m_program->step(), sentence());
+    if (!m_program->hasGrown()) {
+        m_runs.addFollowed(m_program->takeRecords(), m_program->steps(), sentence());
+        return;
     }
+    m_document.apply(m_program->grow(m_document.graph()));
+    m_runs.follow(m_program->plan(m_document.devices()), sentence());
+    m_program->takeRecords();
+    m_runs.addFollowed(m_program->records(), m_program->steps(), sentence());
+    Q_EMIT grown();
 }
 
+QString ProgramWatch::scriptName() const { return QFileInfo(toQt(m_program->script())).fileName(); }
+
 QString ProgramWatch::sentence() const {
-    const QString script = QFileInfo(toQt(m_program->script())).fileName();
     QString text = tr("Watching %1 (process %2): step %3")
-                       .arg(script, QString::number(m_program->process()), grouped(m_program->step()));
+                       .arg(scriptName(), QString::number(m_program->process()), grouped(m_program->step()));
     if (m_program->lost()) text += tr(", %1 events lost").arg(grouped(qint64(m_program->lost())));
     return text;
 }

@@ -44,14 +44,15 @@ public:
 Q_SIGNALS:
     /// The program cannot be watched, or sent what is not understood.
     void failed(const QString& sentence);
-    /// The first lines are in the document.
-    void shown();
+    /// Lines were added to the document.
+    void grown();
 
 private:
     void readSocket();
     void show();
     void end(const QString& sentence);
     void stop();
+    QString scriptName() const;
     QString sentence() const;
 
     Document& m_document;

@@ -35,9 +35,8 @@ public:
     /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
-    /// endFollowing(). May be called again with a longer plan; `records` are all records so far.
-    void follow(std::shared_ptr<const Plan> plan, std::span<const StepRecord> records,
-                const QString& sentence);
+    /// endFollowing(). May be called again with a longer plan, after which all records are added anew.
+    void follow(std::shared_ptr<const Plan> plan, const QString& sentence);
     /// New records of the other program, and its completed iterations.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
     /// The figures stay. `clockNs`: the time of the whole run.

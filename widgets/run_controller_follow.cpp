@@ -5,12 +5,11 @@
 
 namespace twb {
 
-void RunController::follow(std::shared_ptr<const Plan> plan, std::span<const StepRecord> records,
-                           const QString& sentence) {
+void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence) {
     if (!m_isFollowing) {
         if (isRunning()) return;
         m_isFollowing = m_state.running = m_continuous = true;
-        m_total = 0;
+        m_done = m_total = 0;
         ++m_number;
         m_tensors.clear();
         m_lastCopy.reset();
@@ -24,13 +23,14 @@ void RunController::follow(std::shared_ptr<const Plan> plan, std::span<const Ste
     m_figures = std::make_shared<RunFigures>(std::move(plan));
     m_snapshot = m_document.graph();
     m_diagnostics = m_document.analysis().diagnostics;
-    m_edges.clear();
-    for (const Transfer& transfer : m_figures->plan().transfers) m_edges.push_back({transfer.edge()});
+    assignEdges(m_figures->plan(), m_document.analysis());
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
+    m_state.edges.clear();
+    for (const NodeFacts& facts : m_document.analysis().nodes) predictInto(facts);
     m_state.stale = m_edited = false;
+    m_sentence = sentence;
     Q_EMIT started();
-    addFollowed(records, m_done, sentence);
 }
 
 void RunController::addFollowed(std::span<const StepRecord> records, std::int64_t done,

@@ -1,6 +1,5 @@
 #include "widgets/source_editor.h"
 
-#include "placement/analysis.h"
 #include "widgets/message_box.h"
 #include "widgets/settings.h"
 #include "widgets/text.h"
@@ -8,7 +7,6 @@
 #include <QCoreApplication>
 #include <QDesktopServices>
 #include <QFileInfo>
-#include <QMessageBox>
 #include <QProcess>
 #include <QUrl>
 
@@ -40,10 +38,7 @@ QString tryToOpen(const SourceLine& source) {
 
 void openSource(const SourceLine& source, QWidget* parent) {
     const QString reason = tryToOpen(source);
-    if (reason.isEmpty()) return;
-    QMessageBox box(QMessageBox::NoIcon, tr("Cannot open the source line"), reason, QMessageBox::Ok, parent);
-    dress(box, Severity::error);
-    box.exec();
+    if (!reason.isEmpty()) showError(tr("Cannot open the source line"), reason, parent);
 }
 
 } // namespace twb

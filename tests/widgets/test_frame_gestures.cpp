@@ -3,6 +3,7 @@
 #include "widgets/add_op.h"
 #include "widgets/canvas/entry_place.h"
 #include "widgets/canvas_fixture.h"
+#include "widgets/module_edits.h"
 #include "widgets/palette/op_list_model.h"
 
 using namespace twb;
@@ -120,7 +121,7 @@ private Q_SLOTS:
               QPointF(rect.left() + 1, rect.bottom() - 20)}) {
             c.document.select({});
             c.click(c.pixel(at));
-            const std::vector<NodeId> inside = c.canvas.scene().nodes().inFrame(g.module, c.document.graph());
+            const std::vector<NodeId> inside = nodesOfModule(c.document.graph(), g.module);
             QVERIFY(!inside.empty());
             QCOMPARE(c.document.selection().nodes, std::set<NodeId>(inside.begin(), inside.end()));
         }

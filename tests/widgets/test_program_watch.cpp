@@ -9,6 +9,7 @@
 #include <QListWidget>
 #include <QLocalServer>
 #include <QLocalSocket>
+#include <QSignalSpy>
 
 #include <memory>
 
@@ -37,10 +38,10 @@ public:
         m_window->write(lines);
         m_window->flush();
     }
-    void header() {
-        send("{\"format\":\"tensor-workbench-watch\",\"version\":1,\"pid\":7,\"torch\":\"2.9.0\",\"script\":"
-             "\"/a/"
-             "train.py\",\"gpus\":[],\"step\":0,\"at\":10}\n");
+    void header(int step = 0) {
+        send(R"({"format":"tensor-workbench-watch","version":1,"pid":7,"torch":"2.9.0",)"
+             R"("script":"/a/train.py","gpus":[],"at":10,"step":)" +
+             QByteArray::number(step) + "}\n");
     }
     void site(int id, const char* from, const char* to, int line) {
         send(QByteArrayLiteral("{\"kind\":\"site\",\"id\":") + QByteArray::number(id) +
@@ -133,6 +134,60 @@ private Q_SLOTS:
         QVERIFY(runs.report().plan);
     }
 
+    void iterationsCountFromTheStepAtWhichTheWatchBegan() {
+        const QTemporaryDir runtime;
+        Program program(runtime);
+        const auto window = makeWindow();
+        RunController& runs = window->runs();
+        watchFirst(*window);
+        QTRY_VERIFY(program.hasWindow());
+        program.header(1000);
+        QTRY_VERIFY(runs.isFollowing());
+        QCOMPARE(runs.done(), std::int64_t(0));
+        program.site(1, "cpu", "cuda:0", 20);
+        program.copy(1, 1000, 4096, 100);
+        program.step(1000, 200);
+        QTRY_COMPARE(runs.done(), std::int64_t(1));
+        QVERIFY2(runs.sentence().contains(QStringLiteral("step 1,001")), qPrintable(runs.sentence()));
+        program.send("{\"kind\":\"end\",\"step\":1001,\"at\":600}\n");
+        QTRY_VERIFY(!runs.isRunning());
+        QCOMPARE(runs.result()->iterations, std::int64_t(1));
+    }
+
+    void theViewFitsTheLinesAsTheyAreMet() {
+        const QTemporaryDir runtime;
+        Program program(runtime);
+        const auto window = makeWindow();
+        watchFirst(*window);
+        QTRY_VERIFY(program.hasWindow());
+        program.header();
+        QTRY_VERIFY(window->runs().isFollowing());
+        for (int line = 1; line <= 40; ++line) {
+            program.site(line, "cpu", "cuda:0", line);
+            program.copy(line, 0, 4096, 100 * line);
+        }
+        QTRY_COMPARE(window->document().graph().nodes().size(), std::size_t(80));
+        const CanvasWidget& canvas = window->canvas();
+        QVERIFY(canvas.view().viewport().contains(canvas.scene().shownExtent()));
+    }
+
+    void nothingIsUpdatedWhileNothingArrives() {
+        const QTemporaryDir runtime;
+        Program program(runtime);
+        const auto window = makeWindow();
+        watchFirst(*window);
+        QTRY_VERIFY(program.hasWindow());
+        program.header();
+        program.step(0, 100);
+        QTRY_COMPARE(window->runs().done(), std::int64_t(1));
+        const QSignalSpy frames(&window->runs(), &RunController::frame);
+        QTimer ticks; // as slow as the socket's own
+        const QSignalSpy ticked(&ticks, &QTimer::timeout);
+        ticks.start(40);
+        QTRY_VERIFY(ticked.count() >= 4);
+        QCOMPARE(frames.count(), 0);
+    }
+
     void stopLeavesTheProgramRunning() {
         const QTemporaryDir runtime;
         Program program(runtime);
@@ -173,7 +228,7 @@ private Q_SLOTS:
         BoxAnswer answer(QMessageBox::Ok);
         program.send("nonsense\n");
         QTRY_VERIFY(answer.answered());
-        QVERIFY2(answer.text().contains(QStringLiteral("not understood")), qPrintable(answer.text()));
+        QVERIFY2(answer.detail().contains(QStringLiteral("not understood")), qPrintable(answer.detail()));
         QVERIFY(!window->runs().isRunning());
     }
 

@@ -55,7 +55,7 @@ private Q_SLOTS:
         BoxAnswer answer(QMessageBox::Ok);
         QTest::mouseClick(find<QPushButton>(*hand.window, "sourceLine"), Qt::LeftButton);
         QVERIFY(answer.answered());
-        QVERIFY(answer.text().contains(QStringLiteral("/nowhere/net.py does not exist")));
+        QVERIFY(answer.detail().contains(QStringLiteral("/nowhere/net.py does not exist")));
     }
 
     void tableAndInspectorNameTheLine() {

@@ -66,8 +66,7 @@ void AddActions::addOpAt(const QString& op, LaneId lane, Position position,
 }
 
 void AddActions::addOpInView(const QString& op) {
-    const EntryPlace place =
-        placeFor(op, m_canvas.view().toScene(m_canvas.rect().center()), m_document, m_canvas.scene());
+    const EntryPlace place = placeFor(op, m_canvas.middle(), m_document, m_canvas.scene());
     addOpAt(op, place.lane, place.position);
     m_canvas.setFocus();
 }
@@ -118,7 +117,7 @@ void AddActions::addFound(const QString& op) {
 }
 
 void AddActions::addNoteInView() {
-    const LaneId lane = laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center()));
+    const LaneId lane = laneAt(m_canvas.scene(), m_canvas.middle());
     if (lane == LaneId::none) return;
     if (m_canvas.navigator().inside() != FrameId::none) {
         m_editor.say(tr("A module cannot contain notes. Leave the module to add one."), Severity::warning);
@@ -128,9 +127,8 @@ void AddActions::addNoteInView() {
     const QString text =
         QInputDialog::getMultiLineText(&m_window, tr("Add note"), tr("Text of the note"), {}, &ok);
     if (!ok || text.trimmed().isEmpty()) return;
-    m_editor.edit(twb::addNote(
-        m_document.graph(), lane,
-        positionAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center())), text.trimmed()));
+    m_editor.edit(twb::addNote(m_document.graph(), lane, positionAt(m_canvas.scene(), m_canvas.middle()),
+                               text.trimmed()));
 }
 
 void AddActions::editNote(NoteId id) {

@@ -132,9 +132,8 @@ void EditActions::copySelection() {
 void EditActions::pasteClipboard() {
     m_editor.attempt(tr("The clipboard holds no nodes"), [this] {
         std::vector<NodeId> added;
-        Delta delta =
-            pasteText(m_document.graph(), QApplication::clipboard()->text(),
-                      laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center())), &added);
+        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(),
+                                laneAt(m_canvas.scene(), m_canvas.middle()), &added);
         putIn(m_canvas.navigator().inside(), delta);
         openLanesOf(m_document.graph(), delta);
         m_editor.edit(std::move(delta), added);

@@ -6,8 +6,6 @@
 #include "widgets/status_line.h"
 #include "widgets/text.h"
 
-#include <QMessageBox>
-
 #include <utility>
 
 namespace twb {
@@ -36,10 +34,7 @@ bool GraphEditor::attempt(const QString& title, const std::function<void()>& cha
 }
 
 void GraphEditor::showError(const QString& title, const QString& sentence) {
-    QMessageBox box(QMessageBox::NoIcon, title, title, QMessageBox::Ok, &m_window);
-    dress(box, Severity::warning);
-    box.setInformativeText(sentence);
-    box.exec();
+    twb::showError(title, sentence, &m_window);
 }
 
 void GraphEditor::say(const QString& sentence, Severity severity) { m_status.say(sentence, severity); }

@@ -50,7 +50,7 @@ LaneId LaneActions::laneAtHand() const {
     const Selection& selection = m_document.selection();
     if (!selection.nodes.empty()) return m_document.graph().find(*selection.nodes.begin())->lane;
     if (!selection.notes.empty()) return m_document.graph().find(*selection.notes.begin())->lane;
-    return laneAt(m_canvas.scene(), m_canvas.view().toScene(m_canvas.rect().center()));
+    return laneAt(m_canvas.scene(), m_canvas.middle());
 }
 
 /// The context menu of a lane's header.

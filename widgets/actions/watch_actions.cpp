@@ -6,19 +6,16 @@
 #include "widgets/message_box.h"
 #include "widgets/watch_dialog.h"
 
-#include <QMessageBox>
-
 namespace twb {
 
 WatchActions::WatchActions(Document& document, RunController& runs, FileActions& files, CanvasWidget& canvas,
                            QWidget& window)
     : m_files(files), m_window(window), m_watch(document, runs) {
-    connect(&m_watch, &ProgramWatch::shown, &canvas, [&canvas] { canvas.navigator().zoomToFit(); });
+    connect(&m_watch, &ProgramWatch::grown, &canvas, [&canvas] {
+        if (canvas.navigator().isFitted()) canvas.navigator().zoomToFit();
+    });
     connect(&m_watch, &ProgramWatch::failed, this, [this](const QString& sentence) {
-        QMessageBox box(QMessageBox::NoIcon, tr("Cannot watch the program"), sentence, QMessageBox::Ok,
-                        &m_window);
-        dress(box, Severity::error);
-        box.exec();
+        showError(tr("Cannot watch the program"), sentence, &m_window);
     });
 }
 

@@ -3,6 +3,7 @@
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/gestures/move_gesture.h"
 #include "widgets/graph_edits.h"
+#include "widgets/module_edits.h"
 
 #include <cmath>
 
@@ -12,7 +13,7 @@ void CanvasCommands::selectAll() {
     Document& document = m_host.document();
     Selection all;
     if (const FrameId inside = m_canvas.navigator().inside(); inside != FrameId::none) {
-        const std::vector<NodeId> nodes = m_canvas.scene().nodes().inFrame(inside, document.graph());
+        const std::vector<NodeId> nodes = nodesOfModule(document.graph(), inside);
         all.nodes = {nodes.begin(), nodes.end()};
     } else {
         for (const Node& node : document.graph().nodes()) all.nodes.insert(node.id);

@@ -13,11 +13,11 @@ const Heat& CanvasFigures::heat() const {
 
 void CanvasFigures::setHeatBy(HeatBy by) {
     m_heatBy = by;
-    m_heatIsOld = true;
+    outdateHeat();
 }
 
 void CanvasFigures::refresh() {
-    m_heatIsOld = true;
+    outdateHeat();
     m_memory.clear();
     for (const LaneBand& band : m_scene.lanes().bands()) {
         if (Backend* backend = m_document.devices().find(band.device))

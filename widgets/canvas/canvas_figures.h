@@ -23,8 +23,10 @@ public:
 
     void setRun(const RunState* run) { m_run = run; }
     void setHeatBy(HeatBy by);
-    /// After a change of the scene, of the run or of the devices.
+    /// After a change of the lanes, of the run or of the devices.
     void refresh();
+    /// After any other change of the scene.
+    void outdateHeat() { m_heatIsOld = true; }
 
 private:
     const Document& m_document;

@@ -3,6 +3,7 @@
 #include "graph/folding.h"
 #include "widgets/canvas/canvas_tooltip.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/entry_place.h"
 #include "widgets/canvas/gestures/connect_gesture.h"
 #include "widgets/canvas/gestures/cut_gesture.h"
 #include "widgets/canvas/gestures/lane_gesture.h"
@@ -11,6 +12,7 @@
 #include "widgets/canvas/gestures/rubber_band_gesture.h"
 #include "widgets/canvas/hit_test.h"
 #include "widgets/graph_edits.h"
+#include "widgets/module_edits.h"
 #include "widgets/plain_text.h"
 
 #include <QApplication>
@@ -116,8 +118,7 @@ Hit CanvasMouse::hitAt(QPointF pixel) const {
 }
 
 LaneId CanvasMouse::laneAt(QPointF pixel) const {
-    const LaneBand* band = m_scene.lanes().at(m_canvas.view().toScene(pixel).y());
-    return band ? band->id : LaneId::none;
+    return twb::laneAt(m_scene, m_canvas.view().toScene(pixel));
 }
 
 std::set<NodeId> CanvasMouse::nodesAt(NodeId id) const {
@@ -163,7 +164,7 @@ void CanvasMouse::selectForPress(const Hit& hit, const Pointer& pointer) {
         break;
     case Hit::Kind::frame: {
         if (!isAdding) selection = {};
-        for (NodeId id : m_scene.nodes().inFrame(hit.frame, m_document.graph())) selection.nodes.insert(id);
+        for (NodeId id : nodesOfModule(m_document.graph(), hit.frame)) selection.nodes.insert(id);
         selection.edge.reset();
         break;
     }
@@ -328,8 +329,7 @@ void CanvasMouse::doubleClick(const QMouseEvent& event) {
              shape && shape->kind == NodeShape::Kind::row)
         m_host.apply(unfold(m_document.graph(), {hit.node}));
     else if (hit.kind == Hit::Kind::frame)
-        m_canvas.navigator().zoomTo(
-            m_scene.boundsOf(m_scene.nodes().inFrame(hit.frame, m_document.graph()), {}));
+        m_canvas.navigator().zoomTo(m_scene.boundsOf(nodesOfModule(m_document.graph(), hit.frame), {}));
     else if (hit.node != NodeId::none && !openBodies(hit.node))
         Q_EMIT m_canvas.nodeActivated(hit.node);
     else if (hit.kind == Hit::Kind::nothing)
@@ -397,8 +397,7 @@ void CanvasMouse::askForMenu(const QContextMenuEvent& event) {
 bool CanvasMouse::openBodies(NodeId owner) {
     QRectF area;
     for (const Frame& frame : m_document.graph().frames())
-        if (frame.owner == owner)
-            area |= m_scene.boundsOf(m_scene.nodes().inFrame(frame.id, m_document.graph()), {});
+        if (frame.owner == owner) area |= m_scene.boundsOf(nodesOfModule(m_document.graph(), frame.id), {});
     if (area.isEmpty()) return false;
     m_canvas.navigator().zoomTo(area);
     return true;

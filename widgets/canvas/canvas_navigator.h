@@ -50,6 +50,8 @@ public:
     void leaveFor(NodeId node);
 
     void zoomToFit();
+    /// Whether the view was fitted and not moved since.
+    bool isFitted() const noexcept { return m_isFitted; }
     void zoomToSelection();
     void zoomTo(const QRectF& area);
     void zoom100();

@@ -18,7 +18,7 @@ CanvasWidget::CanvasWidget(Document& document, QWidget* parent)
     setAccessibleName(tr("Graph canvas"));
     connect(&m_navigator, &CanvasNavigator::entering, this, &CanvasWidget::stopEditing);
     connect(&m_navigator, &CanvasNavigator::insideChanged, this, [this] {
-        m_figures.refresh();
+        m_figures.outdateHeat();
         describe();
     });
     connect(&m_navigator, &CanvasNavigator::moved, this, [this] {
@@ -62,7 +62,10 @@ void CanvasWidget::documentChanged(const Delta& delta) {
     m_mouse.cancelGesture();
     m_heldWire = {};
     m_navigator.follow(delta);
-    m_figures.refresh();
+    if (delta.lanes.empty())
+        m_figures.outdateHeat();
+    else
+        m_figures.refresh();
     m_mouse.clearHover();
     m_minimap->place();
     update();

@@ -29,12 +29,12 @@ public:
     Document& document() override { return m_document; }
     const Scene& scene() const noexcept { return m_scene; }
     const CanvasView& view() const noexcept { return m_navigator.view(); }
+    /// The point of the scene in the middle of the widget.
+    QPointF middle() const { return view().toScene(rect().center()); }
     CanvasNavigator& navigator() noexcept { return m_navigator; }
-    const CanvasNavigator& navigator() const noexcept { return m_navigator; }
     const CanvasFigures& figures() const noexcept { return m_figures; }
     CanvasCommands& commands() noexcept { return m_commands; }
     CanvasMouse& mouse() noexcept { return m_mouse; }
-    const CanvasMouse& mouse() const noexcept { return m_mouse; }
     Minimap& minimap() noexcept { return *m_minimap; }
 
     /// The state of a run; null for none. Must outlive the widget or be replaced.

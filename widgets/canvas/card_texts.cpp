@@ -3,6 +3,7 @@
 #include "graph/module_names.h"
 #include "ops/op_table.h"
 #include "widgets/canvas/caption.h"
+#include "widgets/canvas/node_looks.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/text.h"
 
@@ -147,8 +148,7 @@ void setPorts(const SceneSource& source, const NodeShape& shape, NodeCard& card)
             look.kind = wireClassOf(source.analysis.typeOf(*links[i]));
             continue;
         }
-        const bool isRequired = op && port < op->minimumInputs() && !op->inputAt(port).optional;
-        look.state = isRequired ? PortLook::State::missing : PortLook::State::optional;
+        look.state = isInputRequired(op, port) ? PortLook::State::missing : PortLook::State::optional;
     }
     card.outputs.assign(shape.outputs, {});
     for (std::size_t port = 0; port < card.outputs.size(); ++port) {

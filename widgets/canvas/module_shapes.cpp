@@ -1,6 +1,7 @@
 #include "widgets/canvas/module_shapes.h"
 
 #include "ops/op_table.h"
+#include "widgets/canvas/node_looks.h"
 #include "widgets/text.h"
 
 #include <algorithm>
@@ -26,11 +27,6 @@ std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId
         if (outermost != FrameId::none) out[frame.id] = outermost;
     }
     return out;
-}
-
-/// Whether a required input is not connected.
-bool isWaiting(const Op* op, int port) {
-    return op && port < op->minimumInputs() && !op->inputAt(port).optional;
 }
 
 /// Sorts inputs by the cards and the ports that they come from; unconnected ones are last. `collapsed` gives
@@ -62,7 +58,7 @@ ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vecto
         for (int port = 0; port < count; ++port) {
             const auto p = static_cast<std::size_t>(port);
             const bool isConnected = p < inputs.size() && inputs[p];
-            if (isConnected ? !isInside(inputs[p]->node) : isWaiting(op, port))
+            if (isConnected ? !isInside(inputs[p]->node) : isInputRequired(op, port))
                 module.inputs.push_back({id, port});
         }
         const auto& outgoing = graph.outgoing(id);

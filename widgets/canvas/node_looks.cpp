@@ -200,4 +200,8 @@ void readFacts(const SceneSource& source, const Node& node, const ModuleShape* m
                                             rowsHeight(folded)});
 }
 
+bool isInputRequired(const Op* op, int port) {
+    return op && port < op->minimumInputs() && !op->inputAt(port).optional;
+}
+
 } // namespace twb

@@ -11,5 +11,7 @@ void readMarks(const Graph& graph, const Node& node, const ModuleShape* module, 
 std::uint64_t signatureOf(const SceneSource& source, const NodeShape& shape);
 /// Determines the kind, the ports and the size of a shape. `isHidden`: nothing is drawn at its place.
 void readFacts(const SceneSource& source, const Node& node, const ModuleShape* module, NodeShape& shape);
+/// Whether an op needs this input; false for an unknown op (null).
+bool isInputRequired(const Op* op, int port);
 
 } // namespace twb

@@ -1,7 +1,5 @@
 #include "widgets/canvas/node_shapes.h"
 
-#include <algorithm>
-
 namespace twb {
 
 std::uint32_t NodeShapes::slotOf(NodeId id) const noexcept {
@@ -17,25 +15,6 @@ const NodeShape* NodeShapes::find(NodeId id) const noexcept {
 const NodeShape* NodeShapes::drawn(NodeId id) const noexcept {
     const std::uint32_t slot = slotOf(id);
     return slot == kNoSlot ? nullptr : &m_shapes[drawnSlot(slot)];
-}
-
-std::vector<NodeId> NodeShapes::inFrame(FrameId frame, const Graph& graph) const {
-    const auto isInside = [&](FrameId id) {
-        std::size_t steps = graph.frames().size() + 1;
-        for (; id != FrameId::none && steps-- > 0;) {
-            if (id == frame) return true;
-            const Frame* at = graph.find(id);
-            id = at ? at->parent : FrameId::none;
-        }
-        return false;
-    };
-    std::vector<NodeId> inside;
-    for (const NodeShape& shape : m_shapes) {
-        if (shape.id != NodeId::none && shape.frame != FrameId::none && isInside(shape.frame))
-            inside.push_back(shape.id);
-    }
-    std::sort(inside.begin(), inside.end());
-    return inside;
 }
 
 QRectF NodeShapes::bounds() const {

@@ -34,8 +34,6 @@ public:
     bool isRow(std::uint32_t slot) const noexcept {
         return m_shapes[slot].module == kNoSlot && m_shapes[slot].card != kNoSlot;
     }
-    /// All nodes of a module, including nested modules.
-    std::vector<NodeId> inFrame(FrameId frame, const Graph& graph) const;
 
     /// Calls visit(slot) for all nodes that touch `rect`, in any order.
     template <class Visit> void visit(const QRectF& rect, Visit&& visit) const {

@@ -3,7 +3,6 @@
 #include "widgets/canvas/paint_parts.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace twb {
 namespace {

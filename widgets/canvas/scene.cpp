@@ -179,7 +179,7 @@ void Scene::finish(const SceneSource& source) {
 
 void Scene::stackLanes() {
     for (const std::uint32_t slot : m_nodes.touched.slots()) m_lanes.count(m_nodes[slot]);
-    if (m_hidden.any())
+    if (std::ranges::any_of(m_lanes.bands(), &LaneBand::collapsed))
         for (std::uint32_t slot = 0; slot < m_nodes.shapes().size(); ++slot) {
             const NodeShape& shape = m_nodes[slot];
             if (shape.id != NodeId::none && !m_hidden.isOutside(m_nodes[m_nodes.drawnSlot(slot)].frame))

@@ -369,11 +369,7 @@ void TensorPanel::saveAsNpy() {
         m_checkTarget(path);
         writeNpy(path.toStdString(), m_tensor.view());
     } catch (const Error& error) {
-        QMessageBox box(QMessageBox::NoIcon, tr("Cannot save the tensor"), tr("Cannot save the tensor"),
-                        QMessageBox::Ok, this);
-        box.setInformativeText(toQt(error.what()));
-        dress(box, Severity::error);
-        box.exec();
+        showError(tr("Cannot save the tensor"), toQt(error.what()), this);
     }
 }
 
