@@ -4,6 +4,7 @@
 
 #include <QDeadlineTimer>
 #include <QEventLoop>
+#include <QProgressBar>
 #include <QProgressDialog>
 #include <QThread>
 #include <QTimer>
@@ -31,14 +32,28 @@ public:
     void reject() override {
         if (m_mayEnd) Q_EMIT canceled();
     }
+    /// Follows `share`; while that is negative, the bar only moves.
+    void follow(const std::atomic<double>& share) {
+        connect(&m_timer, &QTimer::timeout, this, [this, &share] {
+            auto* const bar = findChild<QProgressBar*>();
+            if (share < 0) return;
+            bar->setRange(0, kWhole);
+            bar->setValue(int(kWhole * share));
+        });
+        m_timer.start(kFollowMs);
+    }
 
 private:
+    static constexpr int kWhole = 1000;
+    static constexpr int kFollowMs = 50;
+
     const bool m_mayEnd;
+    QTimer m_timer;
 };
 
-/// `cancelled` is null for work that cannot be cancelled.
+/// `cancelled` is null for work that cannot be cancelled, `share` for work that does not report its progress.
 void workOnThread(const QString& text, QWidget* parent, const std::function<void()>& work,
-                  std::atomic<bool>* cancelled) {
+                  std::atomic<bool>* cancelled, const std::atomic<double>* share = nullptr) {
     std::exception_ptr failure;
     const std::unique_ptr<QThread> thread(QThread::create([&] {
         try {
@@ -54,11 +69,22 @@ void workOnThread(const QString& text, QWidget* parent, const std::function<void
         BusyDialog busy(text, cancelled ? BusyDialog::tr("Cancel") : QString(), parent);
         if (cancelled)
             QObject::connect(&busy, &QProgressDialog::canceled, [cancelled] { *cancelled = true; });
+        if (share) busy.follow(*share);
         busy.open();
         loop.exec();
         thread->wait();
     }
     if (failure) std::rethrow_exception(failure);
+}
+
+/// False if `work` ends with Error(cancelled), else its result.
+bool endsWhole(const std::function<bool()>& work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::cancelled) throw;
+        return false;
+    }
 }
 
 } // namespace
@@ -70,14 +96,26 @@ void workWaiting(const QString& text, QWidget* parent, const std::function<void(
 bool workCancellable(const QString& text, QWidget* parent,
                      const std::function<void(const std::function<bool()>& isCancelled)>& work) {
     std::atomic<bool> cancelled = false;
-    try {
+    return endsWhole([&] {
         workOnThread(
             text, parent, [&] { work([&] { return cancelled.load(); }); }, &cancelled);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::cancelled) throw;
-        return false;
-    }
-    return !cancelled;
+        return !cancelled;
+    });
+}
+
+bool workReporting(const QString& text, QWidget* parent,
+                   const std::function<void(const std::function<void(double share)>& report)>& work) {
+    std::atomic<bool> cancelled = false;
+    std::atomic<double> share = -1;
+    const auto report = [&](double done) {
+        if (cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+        share = done;
+    };
+    return endsWhole([&] {
+        workOnThread(
+            text, parent, [&] { work(report); }, &cancelled, &share);
+        return !cancelled;
+    });
 }
 
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text,

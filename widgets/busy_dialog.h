@@ -18,6 +18,11 @@ void workWaiting(const QString& text, QWidget* parent, const std::function<void(
 bool workCancellable(const QString& text, QWidget* parent,
                      const std::function<void(const std::function<bool()>& isCancelled)>& work);
 
+/// The same for work that knows its progress: it calls `report` with its share, 0 to 1, which throws
+/// Error(cancelled) after the button was pressed.
+bool workReporting(const QString& text, QWidget* parent,
+                   const std::function<void(const std::function<void(double share)>& report)>& work);
+
 /// Runs `loop`, which ends when `isOver` holds, with `parent` busy as above.
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text, QWidget* parent);
 

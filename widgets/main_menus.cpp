@@ -13,6 +13,7 @@
 #include "widgets/actions/module_actions.h"
 #include "widgets/actions/navigation.h"
 #include "widgets/actions/node_actions.h"
+#include "widgets/actions/overlay_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
@@ -137,6 +138,8 @@ void MainWindow::buildViewMenu() {
     menu.addSeparator();
     m_view->fillPages(menu, *m_bottom);
     m_transfers->fillMenu(*menu.addMenu(tr("Transfer p&lot")), twb::addAction);
+    menu.addSeparator();
+    m_overlay->fill(menu);
     menu.addSeparator();
     m_view->fillThemes(*menu.addMenu(tr("T&heme")));
 }

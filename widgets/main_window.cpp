@@ -13,6 +13,7 @@
 #include "widgets/actions/module_actions.h"
 #include "widgets/actions/navigation.h"
 #include "widgets/actions/node_actions.h"
+#include "widgets/actions/overlay_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
@@ -104,6 +105,7 @@ void MainWindow::buildActions() {
     m_breakpoints = std::make_unique<BreakpointActions>(m_document, *m_canvas, *m_editor, *this);
     m_runActions = std::make_unique<RunActions>(m_document, m_runs, *m_bar, *m_editor);
     m_watch = std::make_unique<WatchActions>(m_document, m_runs, *m_files, *m_canvas, *this);
+    m_overlay = std::make_unique<OverlayActions>(m_document, m_runs, *m_editor, *m_notice, *this);
     m_navigation = std::make_unique<Navigation>(
         m_document, *m_canvas, *m_find, *m_editor,
         std::vector<QWidget*>{m_bar, m_palette, m_start, m_canvas, m_inspector, m_bottom}, *this);

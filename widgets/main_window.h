@@ -37,6 +37,7 @@ class ModuleActions;
 class Navigation;
 class NodeActions;
 class NoticeBar;
+class OverlayActions;
 class QuickFind;
 class RunActions;
 class StartPage;
@@ -147,6 +148,7 @@ private:
     std::unique_ptr<BreakpointActions> m_breakpoints;
     std::unique_ptr<RunActions> m_runActions;
     std::unique_ptr<WatchActions> m_watch;
+    std::unique_ptr<OverlayActions> m_overlay;
     std::unique_ptr<Navigation> m_navigation;
     std::unique_ptr<ViewActions> m_view;
 };

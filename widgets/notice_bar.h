@@ -11,7 +11,7 @@ namespace twb {
 
 class ElidedLabel;
 
-/// A question above the graph that does not block the window: a sentence and buttons.
+/// A question or remark above the graph that does not block the window: a sentence and buttons.
 class NoticeBar : public QFrame {
     Q_OBJECT
 

@@ -2,6 +2,8 @@
 
 #include "widgets/labels.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QDialogButtonBox>
 #include <QHeaderView>
 #include <QPushButton>
@@ -61,6 +63,15 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
         QPushButton* apply = buttons->addButton(content.apply, QDialogButtonBox::AcceptRole);
         apply->setDefault(true);
     }
+    if (!content.rows.empty()) {
+        QPushButton* copy = buttons->addButton(tr("Copy"), QDialogButtonBox::ActionRole);
+        copy->setToolTip(tr("Copies the table as text."));
+        connect(copy, &QPushButton::clicked, this, [content] {
+            QStringList lines{content.columns.join(QLatin1Char('\t'))};
+            for (const QStringList& row : content.rows) lines << row.join(QLatin1Char('\t'));
+            QApplication::clipboard()->setText(lines.join(QLatin1Char('\n')) + QLatin1Char('\n'));
+        });
+    }
     connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
 
@@ -71,7 +82,9 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     layout->addWidget(table, 1);
     if (!content.remark.isEmpty()) layout->addWidget(text(content.remark, QStringLiteral("secondary")));
     layout->addWidget(buttons);
-    resize(kWidth, sizeHint().height());
+    // A long table scrolls, and grows with the window.
+    const int beyond = std::max(0, table->sizeHint().height() - table->minimumHeight());
+    resize(kWidth, sizeHint().height() - (table->rowCount() > kMostRows ? beyond : 0));
 }
 
 } // namespace twb

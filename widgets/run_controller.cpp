@@ -148,6 +148,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_againPlan = std::move(prepared.again);
     m_result.reset();
     m_measured.reset();
+    m_overlay.reset();
     m_stop.reset();
     m_state.stop.reset();
     m_isAgain = false;
@@ -282,10 +283,11 @@ void RunController::updateNodes(bool final) {
         // A staging copy has its own price; adding it would mix modelled time with the measured time of
         // reading.
         if (step.transfer != kNone && plan.transfers[step.transfer].kind == TransferKind::staging) continue;
-        node.modelled = plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
+        node.modelled = isModelled(plan, step);
         node.once = step.setup;
         node.ns = final ? node.ns + timeOf(index) : timeOf(index);
     }
+    if (m_overlay) addModelledTimes();
 }
 
 void RunController::updateEdges() {
@@ -300,6 +302,7 @@ void RunController::updateEdges() {
         run.gbPerSecond = run.ns > 0 ? run.bytes / run.ns : 0;
         run.modelled = m_figures->plan().transfers[i].modelled;
         run.predicted = false;
+        if (m_overlay) run.modelledNs = m_figures->plan().transfers[i].predictedNs;
         for (const Edge& edge : m_edges[i]) m_state.edges[edge] = run;
     }
 }
@@ -355,20 +358,7 @@ void RunController::forget() {
     if (m_batch) m_batch->close();
     m_executor.cancel();
     const bool wasRunning = std::exchange(m_state.running, false);
-    m_state = {};
-    m_figures.reset();
-    m_edges.clear();
-    m_result.reset();
-    m_measured.reset();
-    m_stop.reset();
-    m_leanPlan.reset();
-    m_againPlan.reset();
-    m_isPreparing = m_isAgain = m_isFollowing = false;
-    m_tensors.clear();
-    m_probes.clear();
-    m_lastCopy.reset();
-    m_sentence.clear();
-    m_done = m_total = 0;
+    forgetResults();
     if (m_executor.isRunning())
         afterExecutor([this] {
             m_executor.clearCache();
@@ -378,6 +368,24 @@ void RunController::forget() {
         m_executor.clearCache();
     predict();
     if (wasRunning) Q_EMIT finished();
+}
+
+void RunController::forgetResults() {
+    m_state = {};
+    m_figures.reset();
+    m_edges.clear();
+    m_result.reset();
+    m_measured.reset();
+    m_overlay.reset();
+    m_stop.reset();
+    m_leanPlan.reset();
+    m_againPlan.reset();
+    m_isPreparing = m_isAgain = m_isFollowing = false;
+    m_tensors.clear();
+    m_probes.clear();
+    m_lastCopy.reset();
+    m_sentence.clear();
+    m_done = m_total = 0;
 }
 
 /// Before a run, every edge that crosses lanes has a price from the profiles of its devices. A run's figures

@@ -3,6 +3,7 @@
 #include "runtime/executor.h"
 #include "widgets/document.h"
 #include "widgets/latest_task.h"
+#include "widgets/profile_overlay.h"
 #include "widgets/run_batch.h"
 #include "widgets/run_figures.h"
 #include "widgets/run_preparation.h"
@@ -42,6 +43,13 @@ public:
     /// The figures stay. `clockNs`: the time of the whole run.
     void endFollowing(std::int64_t clockNs, const QString& sentence);
     bool isFollowing() const noexcept { return m_isFollowing; }
+    /// Shows the times of another program's profile in place of the last run, until the next run. Does
+    /// nothing while a run is active.
+    void overlay(OverlaidProfile profile);
+    /// Without an overlay and without a run; does nothing if there is no overlay.
+    void removeOverlay();
+    /// Null if the figures are those of a run.
+    const OverlaidProfile* overlaid() const noexcept { return m_overlay ? &*m_overlay : nullptr; }
     /// Takes effect within one kernel; finished() follows. Another program goes on: leaveRequested(). A run
     /// that is being prepared ends at once, and the results of the run before it stay.
     void stop();
@@ -116,11 +124,13 @@ private:
     void standStill(RunStop stop);
     void leaveStop();
     std::optional<Tensor> tensorAtStop(PortRef output) const;
+    void addModelledTimes();
     void updateEdges();
     void finish(RunResult result);
     std::vector<std::pair<const Node*, PortRef>> probedOutputs() const;
     void readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf);
     void forget();
+    void forgetResults();
     void predict();
     void predict(const Delta& delta, const Revised& revised);
     void predictInto(const NodeFacts& facts);
@@ -149,6 +159,7 @@ private:
     bool m_isFollowing = false; ///< the run is another program's
     bool m_isAgain = false;     ///< the measurement is over; one more iteration computes tensors again
     bool m_edited = false;      ///< since the snapshot of the run
+    std::optional<OverlaidProfile> m_overlay;
     std::optional<RunStop> m_stop;
     std::optional<RunResult> m_measured;
     std::optional<RunResult> m_result;

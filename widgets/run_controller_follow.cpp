@@ -1,7 +1,11 @@
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
-// The run of another program, whose figures come from outside.
+#include <QFileInfo>
+
+#include <utility>
+
+// Figures of another program: of its run as it goes on, or of its profile.
 
 namespace twb {
 
@@ -17,6 +21,7 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
         m_inputs.clear();
         m_result.reset();
         m_measured.reset();
+        m_overlay.reset();
         log(Severity::note, sentence);
         Q_EMIT preparing();
     }
@@ -60,6 +65,46 @@ void RunController::endFollowing(std::int64_t clockNs, const QString& sentence) 
     log(Severity::note, m_sentence);
     Q_EMIT frame();
     Q_EMIT finished();
+}
+
+void RunController::overlay(OverlaidProfile profile) {
+    if (isRunning()) return;
+    const QString sentence = profile.sentence();
+    follow(profile.plan, tr("Overlay of %1").arg(QFileInfo(profile.file).fileName()));
+    m_overlay = std::move(profile);
+    const Overlay& overlay = m_overlay->overlay;
+    assignEdges(m_figures->plan(), *m_overlay->analysis);
+    addFollowed(overlay.records, std::int64_t(overlay.iterations), sentence);
+    endFollowing(overlay.spanNs, sentence);
+}
+
+void RunController::removeOverlay() {
+    if (!m_overlay) return;
+    log(Severity::note, tr("%1 removed").arg(QFileInfo(m_overlay->file).fileName()));
+    forgetResults();
+    predict();
+    Q_EMIT frame();
+    Q_EMIT finished();
+}
+
+/// A node has the sum of its steps' modelled times beside a measured one, or in its place. The steps of one
+/// call count for the node that has the time of the call.
+void RunController::addModelledTimes() {
+    const Plan& plan = m_figures->plan();
+    for (auto& [id, node] : m_state.nodes) node.modelledNs = 0;
+    for (const Step& step : plan.steps) {
+        const bool isStaging =
+            step.transfer != kNone && plan.transfers[step.transfer].kind == TransferKind::staging;
+        const auto whole = m_overlay->overlay.parts.find(step.index);
+        const Step& shown = whole == m_overlay->overlay.parts.end() ? step : plan.steps[whole->second];
+        const auto found = m_state.nodes.find(shown.node);
+        if (!isStaging && found != m_state.nodes.end()) found->second.modelledNs += step.predictedNs;
+    }
+    for (auto& [id, node] : m_state.nodes) {
+        if (node.ns > 0) continue;
+        node.ns = std::exchange(node.modelledNs, 0);
+        node.modelled = true;
+    }
 }
 
 } // namespace twb

@@ -18,9 +18,10 @@ struct NodeRun {
     StepState state = StepState::pending;
     double ns = 0; ///< median over the iterations; 0 before the first
     bool modelled = false;
-    bool once = false; ///< not part of the iteration
-    QString value;     ///< a scalar at a Probe; empty if it has none or a tensor with several elements
-    QString error;     ///< the error message
+    bool once = false;     ///< not part of the iteration
+    QString value;         ///< a scalar at a Probe; empty if it has none or a tensor with several elements
+    QString error;         ///< the error message
+    double modelledNs = 0; ///< beside the measured time of an overlay; else 0
 };
 
 /// The figures of an edge that crosses lanes: predicted before a run, measured (or modelled) after it.
@@ -30,6 +31,7 @@ struct EdgeRun {
     double gbPerSecond = 0;
     bool modelled = true;
     bool predicted = true; ///< no run has used the edge yet
+    double modelledNs = 0; ///< beside the measured time of an overlay; else 0
 };
 
 /// Whether a node reads a file on the host and copies it to its lane's device, as in compile().

@@ -239,7 +239,7 @@ std::string_view name(RunStatus status) noexcept {
 
 bool isModelled(const Plan& plan, const Step& step) {
     if (step.transfer != kNone) return plan.transfers[step.transfer].modelled;
-    return plan.devices.isSimulated(plan.streams[step.stream].device);
+    return plan.virtualClock && plan.devices.isSimulated(plan.streams[step.stream].device);
 }
 
 ProbeValue probe(std::string name, const Tensor& tensor) {

@@ -1,5 +1,6 @@
 #include "app/program.h"
 #include "support/json_schema.h"
+#include "support/round_trip.h"
 #include "support/test_main.h"
 
 #include <algorithm>
@@ -21,67 +22,6 @@ QString problem(const json& report) {
     const auto path = std::filesystem::path(TWB_SOURCE_DIR) / "resources/schema/report.schema.json";
     return QString::fromStdString(Schema(json::parse(readFile(path, 1 << 20)), true).problem(report));
 }
-
-/// x on the CPU, copied to cuda:0, multiplied, rectified, and copied back.
-GraphMaker roundTrip() {
-    GraphMaker maker;
-    const NodeId x = maker.node("RandomNormal", "x", "cpu", {{"shape", Integers{32, 64}}});
-    const NodeId there = maker.node("To", "there", "cuda:0", {}, {x});
-    const NodeId w = maker.node("RandomNormal", "w", "cuda:0", {{"shape", Integers{64, 16}}});
-    const NodeId y = maker.node("MatMul", "y", "cuda:0", {}, {there, w});
-    const NodeId r = maker.node("Relu", "r", "cuda:0", {}, {y});
-    const NodeId s = maker.node("Relu", "s", "cuda:0", {}, {r});
-    const NodeId z = maker.node("Sigmoid", "z", "cuda:0", {}, {s});
-    const NodeId back = maker.node("To", "back", "cpu", {}, {z});
-    maker.node("Probe", "seen", "cpu", {}, {back});
-    return maker;
-}
-
-/// A Kineto trace of ops that each launch one activity.
-class Trace {
-public:
-    void op(const std::string& name, const char* dims, const std::string& category,
-            const std::string& activity, double us, json arguments = json::object()) {
-        arguments["correlation"] = ++m_count;
-        arguments["device"] = 0;
-        arguments["stream"] = 7;
-        add("cpu_op", name, m_now, 100, {{"Input Dims", json::parse(dims)}});
-        add("cuda_runtime", "cudaLaunchKernel", m_now + 10, 5, {{"correlation", m_count}});
-        add(category, activity, m_now + 20, us, std::move(arguments));
-        m_now += 200;
-    }
-    /// The same inside of an op that launches nothing itself.
-    void opInside(const std::string& outer, const std::string& name, const char* dims, double us) {
-        add("cpu_op", outer, m_now - 10, 150, json::object());
-        op(name, dims, "kernel", name, us);
-    }
-    void iteration() {
-        op("aten::to", "[[32,64]]", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 9, {{"bytes", 8192}});
-        op("aten::zeros", "[[]]", "gpu_memset", "Memset (Device)", 2, {{"bytes", 64}});
-        op("aten::mm", "[[32,64],[64,16]]", "kernel", "gemm", 40);
-        op("aten::relu_", "[[32,16]]", "kernel", "relu", 3);
-        op("aten::relu", "[[32,16]]", "kernel", "relu", 5);
-        op("aten::sigmoid", "[[99,16]]", "kernel", "other shape", 5);
-        op("aten::to", "[[32,16]]", "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 4, {{"bytes", 2048}});
-    }
-    QByteArray text() const { return QByteArray::fromStdString(json{{"traceEvents", m_events}}.dump()); }
-
-private:
-    void add(const std::string& category, const std::string& name, double start, double us, json arguments) {
-        m_events.push_back({{"ph", "X"},
-                            {"cat", category},
-                            {"name", name},
-                            {"pid", 1},
-                            {"tid", 1},
-                            {"ts", start},
-                            {"dur", us},
-                            {"args", std::move(arguments)}});
-    }
-
-    json m_events = json::array();
-    double m_now = 0;
-    int m_count = 0;
-};
 
 } // namespace
 
@@ -124,7 +64,7 @@ private Q_SLOTS:
     void opsOfKinetoMatchByShapeAndOrder() {
         const Program twb;
         twb.save("g.twb", roundTrip());
-        Trace trace;
+        KinetoTraceMaker trace;
         trace.iteration();
         trace.iteration();
         trace.iteration();
@@ -183,7 +123,7 @@ private Q_SLOTS:
         const NodeId slope = maker.node("Sub", "tanh_backward", "cuda:0", {}, {y, squared});
         maker.node("Relu", "r", "cuda:0", {}, {slope});
         twb.save("g.twb", maker);
-        Trace trace;
+        KinetoTraceMaker trace;
         for (int i = 0; i < 2; ++i) {
             trace.opInside("autograd::engine::evaluate_function: MmBackward0", "aten::mm",
                            "[[32,64],[64,16]]", 40);
@@ -216,7 +156,7 @@ private Q_SLOTS:
     void captureIsAGraph() {
         const Program twb;
         const QString capture = QStringLiteral(TWB_SOURCE_DIR "/tests/data/capture_five_faults.twbcap");
-        Trace trace;
+        KinetoTraceMaker trace;
         for (int i = 0; i < 3; ++i) trace.op("aten::linear", "[[16,32],[64,32],[64]]", "kernel", "gemm", 40);
         twb.write("t.json", trace.text());
         const Ended ended = twb.run({"overlay", capture, "t.json", "-o", "r.json"});
@@ -232,7 +172,7 @@ private Q_SLOTS:
     void countsThatDoNotFitStayUnmatched() {
         const Program twb;
         twb.save("g.twb", roundTrip());
-        Trace trace;
+        KinetoTraceMaker trace;
         for (int i = 0; i < 3; ++i) trace.op("aten::relu", "[[32,16]]", "kernel", "relu", 3);
         twb.write("t.json", trace.text());
         QCOMPARE(twb.run({"overlay", "g.twb", "t.json", "-o", "r.json"}).exit, 0);

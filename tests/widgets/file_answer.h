@@ -31,7 +31,9 @@ private:
             }
         auto* name = find<QLineEdit>(*dialog, "fileNameEdit");
         name->setText(m_path); // typing opens a completion list over the dialog
-        QTest::mouseClick(find<QDialogButtonBox>(*dialog, "buttonBox")->button(QDialogButtonBox::Save),
+        auto* buttons = find<QDialogButtonBox>(*dialog, "buttonBox");
+        const bool opens = dialog->acceptMode() == QFileDialog::AcceptOpen;
+        QTest::mouseClick(buttons->button(opens ? QDialogButtonBox::Open : QDialogButtonBox::Save),
                           Qt::LeftButton);
     }
 

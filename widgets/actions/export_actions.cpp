@@ -74,7 +74,9 @@ void ExportActions::exportReport() {
         askForPath(tr("Export the report"), {tr("HTML pages (*.html)"), tr("JSON reports (*.json)")});
     if (path.isEmpty()) return;
     const bool written = m_editor.attempt(tr("Cannot write the report"), [&] {
-        const std::string json = toJson(report);
+        const OverlaidProfile* overlaid = m_runs.overlaid();
+        const std::string json =
+            overlaid ? toJson(overlaid->overlay, overlaid->file.toStdString(), report) : toJson(report);
         const bool isPage = !path.endsWith(QLatin1String(".json"), Qt::CaseInsensitive);
         writeFileAtomically(path.toStdString(), isPage ? reportPage(json, report.file) : json);
     });

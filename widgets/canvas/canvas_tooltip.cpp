@@ -39,7 +39,8 @@ QString diagnosticText(const Diagnostic& diagnostic) {
 QString priceText(const EdgeRun& run) {
     QString text = priceFigures(run.bytes, run.ns);
     if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + escaped(formatRate(run.gbPerSecond));
-    const QString kind = priceKind(run.predicted, run.modelled);
+    const QString kind = run.modelledNs > 0 ? Words::tr("measured, %1").arg(besideRemark(run.modelledNs))
+                                            : priceKind(run.predicted, run.modelled);
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
@@ -166,9 +167,13 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
     if (run) {
         const auto known = run->nodes.find(hit.node);
         if (known != run->nodes.end() && known->second.ns > 0)
-            text += QStringLiteral("<br>") + escaped(formatMs(known->second.ns)) +
-                    (known->second.modelled ? Words::tr(" (modelled)") : Words::tr(" (measured)")) +
-                    (known->second.once ? Words::tr(", once before the iterations") : QString());
+            text +=
+                QStringLiteral("<br>") + escaped(formatMs(known->second.ns)) +
+                (known->second.modelled ? Words::tr(" (modelled)") : Words::tr(" (measured)")) +
+                (known->second.modelledNs > 0
+                     ? QStringLiteral(", ") + escaped(besideRemark(known->second.modelledNs).toStdString())
+                     : QString()) +
+                (known->second.once ? Words::tr(", once before the iterations") : QString());
         if (known != run->nodes.end() && !known->second.error.isEmpty())
             text += QStringLiteral("<br>") + known->second.error.toHtmlEscaped();
     }

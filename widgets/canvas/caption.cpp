@@ -111,6 +111,10 @@ QString timeRemark(bool modelled, bool once) {
     return once ? QStringLiteral("once") : QString();
 }
 
+QString besideRemark(double modelledNs) {
+    return QStringLiteral("%1 modelled").arg(toQt(formatMs(modelledNs)));
+}
+
 QString moduleTimeRemark(bool modelled, bool measured, bool once) {
     return modelled && measured ? QStringLiteral("partly modelled") : timeRemark(modelled, once);
 }

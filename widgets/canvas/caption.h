@@ -31,6 +31,8 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded);
 
 /// The remark below a card's time: "modelled", "once", or both; empty for a time measured in each iteration.
 QString timeRemark(bool modelled, bool once);
+/// The modelled time beside a measured one.
+QString besideRemark(double modelledNs);
 /// The same for a module, whose time is a sum of modelled and measured times.
 QString moduleTimeRemark(bool modelled, bool measured, bool once);
 

@@ -60,8 +60,10 @@ ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
             continue;
         }
         sum.run.ns += node.ns;
+        sum.run.modelledNs += node.modelledNs;
         if (node.ns > 0) (node.modelled ? sum.run.modelled : sum.isMeasured) = true;
     }
+    if (sum.run.modelled) sum.run.modelledNs = 0; // a part has no measured time
     if (known > 0) sum.progress = double(through) / double(known);
     if (through < known && through > 0 && run->running) has(StepState::running);
     // Times outside the iterations count only if there are no others.
@@ -76,7 +78,7 @@ ModuleRun sumOf(const ModuleShape& module, const RunState* run) {
 
 bool hasTimeOf(const NodeCard& card, const NodeRun& run) {
     return run.ns == card.timeNs && run.modelled == card.isModelled && run.once == card.isOnce &&
-           run.value == card.value;
+           run.modelledNs == card.modelledNs && run.value == card.value;
 }
 
 /// A modelled time is labelled on cards, too; `remark` is written below the time.
@@ -84,9 +86,11 @@ void setTime(NodeCard& card, const NodeRun& run, const QString& remark) {
     card.timeNs = run.ns;
     card.isModelled = run.modelled;
     card.isOnce = run.once;
+    card.modelledNs = run.modelledNs;
     card.value = run.value;
     card.timeWidth = layOut(card.time, run.ns > 0 ? cardTime(run.ns) : QString(), TextRole::smallFigure);
-    card.remarkWidth = layOut(card.remark, run.ns > 0 ? remark : run.value, TextRole::small);
+    const QString beside = run.modelledNs > 0 ? besideRemark(run.modelledNs) : remark;
+    card.remarkWidth = layOut(card.remark, run.ns > 0 ? beside : run.value, TextRole::small);
 }
 
 /// The title, the line below it and the chip, beside the time and its remark.

@@ -43,9 +43,9 @@ struct LabelPrice : EdgeRun {
     }
 
     std::uint64_t signature() const {
-        const std::uint64_t s = std::bit_cast<std::uint64_t>(bytes) * 3 +
-                                std::bit_cast<std::uint64_t>(ns) * 7 +
-                                std::bit_cast<std::uint64_t>(gbPerSecond) * 31;
+        const std::uint64_t s =
+            std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7 +
+            std::bit_cast<std::uint64_t>(gbPerSecond) * 31 + std::bit_cast<std::uint64_t>(modelledNs) * 127;
         // The lowest bit is set: 0 means a label without text.
         return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
     }
@@ -53,6 +53,7 @@ struct LabelPrice : EdgeRun {
         if (bytes < 0) return {QStringLiteral("size known at run time"), {}};
         QStringList remarks;
         if (!predicted && gbPerSecond > 0) remarks << toQt(formatRate(gbPerSecond));
+        if (modelledNs > 0) remarks << besideRemark(modelledNs);
         if (const QString kind = priceKind(predicted, modelled); !kind.isEmpty()) remarks << kind;
         return {priceFigures(bytes, ns), remarks.join(QStringLiteral(" · "))};
     }

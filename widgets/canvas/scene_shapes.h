@@ -249,6 +249,7 @@ struct NodeCard {
     QString value;           ///< of a Probe, in the place of the time
     bool isModelled = false; ///< of the time, which is never shown without this label
     bool isOnce = false;     ///< the time is not part of an iteration
+    double modelledNs = 0;   ///< beside the time; see NodeRun
     QStaticText remark;      ///< below the time
     double remarkWidth = 0;
     std::vector<PortLook> inputs;

@@ -421,6 +421,7 @@ void Inspector::refreshFigures() {
             const QString kind = known.isEmpty() ? tr("measured") : known;
             rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
             rows.push_back({tr("time, %1").arg(kind), toQt(formatMs(run.ns))});
+            if (run.modelledNs > 0) rows.push_back({tr("time, modelled"), toQt(formatMs(run.modelledNs))});
             rows.push_back({tr("rate, %1").arg(kind), toQt(formatRate(run.gbPerSecond))});
         }
         m_facts->setRows(rows);
@@ -485,9 +486,11 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("state"), tr("disabled")});
     else if (seen)
         rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
-    else if (run == m_runs.state().nodes.end() || run->second.state == StepState::pending)
+    else if (run == m_runs.state().nodes.end() ||
+             (run->second.state == StepState::pending && run->second.ns <= 0))
         rows.push_back({tr("state"), tr("not run yet")});
-    else if (run->second.state != StepState::done && run->second.state != StepState::running)
+    else if (run->second.state != StepState::done && run->second.state != StepState::running &&
+             run->second.state != StepState::pending)
         rows.push_back({tr("state"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)
         rows.push_back({tr("state"), tr("computed in this iteration")}); // its times are not known yet
@@ -495,6 +498,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back(
             {tr("time"),
              (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
+                 (run->second.modelledNs > 0 ? tr(", modelled %1").arg(toQt(formatMs(run->second.modelledNs)))
+                                             : QString()) +
                  (run->second.once ? tr(", once") : QString())});
     if (m_runs.isComputedAgain({node.id, 0}))
         rows.push_back({tr("values"), tr("computed again after the run")});

@@ -167,7 +167,10 @@ void LedgerModel::readFigures(std::vector<Row>& rows) const {
     const RunFigures& figures = *m_runs.figures();
     const std::vector<TransferFigures> all =
         figuresOf(figures.plan(), &figures.ledger(), &figures.timeline());
-    for (Row& row : rows) row.figures = all[row.transfer];
+    for (Row& row : rows) {
+        row.figures = all[row.transfer];
+        if (m_runs.overlaid()) row.figures.ofPeakPercent.reset(); // it was another link
+    }
 }
 
 std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {

@@ -63,8 +63,9 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         painter.setPen(theme.text);
         const QRect label = QRectF(kMargin + 12, top, kLabel - 20, rowHeight()).toRect();
         const QString name = toQt(stream.label);
-        const QString times =
-            m_model.plan().devices.isSimulated(stream.device) ? tr("modelled") : tr("measured");
+        const QString times = m_model.plan().virtualClock && m_model.plan().devices.isSimulated(stream.device)
+                                  ? tr("modelled")
+                                  : tr("measured");
         if (rowHeight() >= kTwoLines) {
             drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
                        Qt::AlignLeft | Qt::AlignVCenter, name);
