@@ -2,12 +2,12 @@
 #include "app/finding_list.h"
 #include "app/junit.h"
 #include "app/placed_graph.h"
-#include "app/python_source.h"
 #include "app/shared_options.h"
 #include "app/step_budget.h"
 #include "app/terminal.h"
 #include "core/format.h"
 #include "formats/file_claims.h"
+#include "formats/pytorch/python_source.h"
 #include "profile/prediction.h"
 #include "profile/report.h"
 

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "formats/pytorch/python_fixes.h"
+#include "formats/pytorch/python_source.h"
 
 #include <QDir>
 #include <QFileInfo>
@@ -77,7 +79,7 @@ void Document::applyNow(const Delta& delta) {
     const std::vector<Device> before = m_devices.devices();
     if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
     std::optional<Revised> revised = reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get());
-    if (revised) m_causes.reset();
+    if (revised) forgetFindings();
     m_revised = std::move(revised).value_or(Revised());
     const Selection selected = m_selection;
     dropDeadSelection();
@@ -88,7 +90,12 @@ void Document::applyNow(const Delta& delta) {
 
 void Document::revalidate() {
     m_analysis = analyze(m_graph, m_devices, m_graph.info().policy, m_files.get());
+    forgetFindings();
+}
+
+void Document::forgetFindings() {
     m_causes.reset();
+    m_pythonFixes.reset();
 }
 
 void Document::dropDeadSelection() {
@@ -129,7 +136,9 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     m_devices = std::move(devices);
     m_files = std::move(files);
     m_analysis = std::move(analysis);
-    m_causes.reset();
+    m_model.clear();
+    m_source.reset();
+    forgetFindings();
     m_path = path;
     m_folder = folder;
     m_suggestedPath.clear();
@@ -144,9 +153,10 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     Q_EMIT modifiedChanged(false);
 }
 
-void Document::import(Graph graph, const QString& suggestedPath,
-                      std::shared_ptr<const QTemporaryDir> folder) {
+void Document::import(Graph graph, const QString& suggestedPath, std::shared_ptr<const QTemporaryDir> folder,
+                      const QString& model) {
     setGraph(std::move(graph), {}, folder->path());
+    m_model = model;
     m_importFolder = std::move(folder);
     m_suggestedPath = suggestedPath;
     m_undo.resetClean();
@@ -209,6 +219,22 @@ const std::vector<Cause>& Document::causes() const {
         m_causes =
             m_analysis.diagnostics.empty() ? std::vector<Cause>() : causesOf(m_graph, m_analysis, m_devices);
     return *m_causes;
+}
+
+QString Document::pythonFix(const Diagnostic& mismatch) const {
+    if (mismatch.code != "device-mismatch") return {};
+    if (!m_pythonFixes) {
+        m_pythonFixes.emplace();
+        if (!m_source) m_source = std::make_shared<PythonSource>(m_model.toStdString());
+        try {
+            for (const PythonFix& fix : pythonFixes(m_graph, m_analysis, m_source->reader()))
+                m_pythonFixes->emplace(fix.node, QString::fromStdString(fix.advice));
+        } catch (const Error&) {
+            // The capture was removed or replaced since it was imported.
+        }
+    }
+    const auto found = m_pythonFixes->find(mismatch.node);
+    return found == m_pythonFixes->end() ? QString() : found->second;
 }
 
 std::size_t Document::causeCount(Severity severity) const {

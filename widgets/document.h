@@ -13,12 +13,15 @@
 #include <QTemporaryDir>
 #include <QUndoStack>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
 namespace twb {
+
+class PythonSource;
 
 /// The selection. One item has one colour in canvas, tables and plots.
 struct Selection {
@@ -68,8 +71,9 @@ public:
     void setGraph(Graph graph, const QString& path, const QString& folder);
     /// Like setGraph(), for a model that is not saved as a project yet. Its tensors are in `folder`, which
     /// exists until the document gets another one. The document counts as modified, and Save as proposes
-    /// `suggestedPath`.
-    void import(Graph graph, const QString& suggestedPath, std::shared_ptr<const QTemporaryDir> folder);
+    /// `suggestedPath`. `model`: the imported file, if there is one.
+    void import(Graph graph, const QString& suggestedPath, std::shared_ptr<const QTemporaryDir> folder,
+                const QString& model = {});
     QString suggestedPath() const { return m_suggestedPath; } ///< empty except after import()
     /// Like setGraph(), for a graph that was never saved: it counts as modified.
     void restore(Graph graph, const QString& path, const QString& folder);
@@ -88,6 +92,9 @@ public:
     void setStandIn(const std::string& profile);
     /// The diagnostics by cause; computed on demand, once per change.
     const std::vector<Cause>& causes() const;
+    /// The fix of a mismatch as a change of the imported Python program; empty if it has none. Computed on
+    /// demand, once per change.
+    QString pythonFix(const Diagnostic& mismatch) const;
     /// Causes whose first diagnostic has this severity.
     std::size_t causeCount(Severity severity) const;
     /// Number of causes of errors and warnings; notes do not count.
@@ -108,6 +115,7 @@ private:
     DeviceMap makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const;
     void applyNow(const Delta& delta);
     void revalidate();
+    void forgetFindings();
     void dropDeadSelection();
 
     std::shared_ptr<const ProfileLibrary> m_profiles;
@@ -119,6 +127,10 @@ private:
     Analysis m_analysis;
     Revised m_revised;
     mutable std::optional<std::vector<Cause>> m_causes; ///< of the analysis; empty: not computed yet
+    QString m_model;                                    ///< the imported file
+    mutable std::shared_ptr<PythonSource> m_source;
+    mutable std::optional<std::map<NodeId, QString>>
+        m_pythonFixes; ///< of the analysis, by the mismatch's node
     Selection m_selection;
     QUndoStack m_undo;
     QString m_path;

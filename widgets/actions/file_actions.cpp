@@ -117,7 +117,7 @@ void FileActions::showFile(OpenedFile file) {
     if (file.folder)
         m_document.import(std::move(file.graph),
                           info.absoluteDir().filePath(info.completeBaseName() + QStringLiteral(".twb")),
-                          std::move(file.folder));
+                          std::move(file.folder), file.path);
     else
         m_document.setGraph(std::move(file.graph), file.path, info.absolutePath());
     m_canvas.navigator().zoomToFit();

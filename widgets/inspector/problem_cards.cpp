@@ -165,13 +165,14 @@ void ProblemCards::setProblems(const std::vector<const Diagnostic*>& problems, s
     // Most edits affect few nodes: the other cards stay.
     std::vector<Card> before = std::exchange(m_shown, {});
     for (std::size_t i = 0; i < count; ++i) {
+        const QString pythonFix = m_document.pythonFix(*problems[i]);
         const auto known = std::find_if(before.begin(), before.end(), [&](const Card& card) {
-            return card.widget && card.problem == *problems[i];
+            return card.widget && card.problem == *problems[i] && card.pythonFix == pythonFix;
         });
         const bool isNew = known == before.end();
-        QWidget* card = isNew ? makeCard(*problems[i]) : std::exchange(known->widget, nullptr);
+        QWidget* card = isNew ? makeCard(*problems[i], pythonFix) : std::exchange(known->widget, nullptr);
         if (m_cards->indexOf(card) != int(i)) m_cards->insertWidget(int(i), card);
-        m_shown.push_back({*problems[i], card});
+        m_shown.push_back({*problems[i], pythonFix, card});
     }
     for (const Card& card : before) {
         if (!card.widget) continue;
@@ -187,7 +188,7 @@ void ProblemCards::setHeadingVisible(bool visible) {
     m_badge->setVisible(visible);
 }
 
-QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
+QWidget* ProblemCards::makeCard(const Diagnostic& problem, const QString& pythonFix) {
     auto* card = new QFrame;
     card->setProperty("role", QStringLiteral("problem"));
     card->setProperty("severity", severityName(problem.severity));
@@ -217,6 +218,12 @@ QWidget* ProblemCards::makeCard(const Diagnostic& problem) {
         if (origin.startsWith(QLatin1String("from "))) origin.remove(0, 5);
         layout->addWidget(new Paragraph(QStringLiteral("%1 ← %2").arg(toQt(operand.label), origin),
                                         TextRole::small, QStringLiteral("secondary")));
+    }
+    if (!pythonFix.isEmpty()) {
+        auto* python = new Paragraph(tr("In Python: %1").arg(pythonFix), TextRole::body);
+        python->setObjectName(QStringLiteral("pythonFix"));
+        python->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        layout->addWidget(python);
     }
     if (!problem.fixes.empty()) layout->addSpacing(2);
     for (const Fix& fix : problem.fixes) {

@@ -63,13 +63,14 @@ Q_SIGNALS:
     void allRequested();
 
 private:
-    QWidget* makeCard(const Diagnostic& problem);
+    QWidget* makeCard(const Diagnostic& problem, const QString& pythonFix);
 
     const Document& m_document;
     QLabel* m_heading;
     QLabel* m_badge;
     struct Card {
         Diagnostic problem;
+        QString pythonFix;
         QWidget* widget;
     };
     QVBoxLayout* m_cards;

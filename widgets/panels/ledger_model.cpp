@@ -22,6 +22,9 @@ struct ColumnLook {
 constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "edge"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Tensor and destination"), 224},
+    {QT_TRANSLATE_NOOP("twb::LedgerModel", "source line"),
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Line of the imported program. Click it to open your editor."),
+     176},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "kind"),
      QT_TRANSLATE_NOOP("twb::LedgerModel",
                        "Explicit (a To), implicit (by the policy) or staging (a File to its GPU)"),
@@ -81,8 +84,16 @@ QString errorText(const std::optional<double>& error) {
 }
 
 bool isText(LedgerModel::Column column) {
-    return column == LedgerModel::EdgeColumn || column == LedgerModel::KindColumn ||
-           column == LedgerModel::MemoryColumn || column == LedgerModel::TimesColumn;
+    return column == LedgerModel::EdgeColumn || column == LedgerModel::SourceColumn ||
+           column == LedgerModel::KindColumn || column == LedgerModel::MemoryColumn ||
+           column == LedgerModel::TimesColumn;
+}
+
+/// The line that copies: that of the To, or of the op that needs the copy; else the line of the tensor.
+std::optional<SourceLine> sourceOf(const Edge& edge, const Graph& graph) {
+    for (const NodeId id : {edge.to.node, edge.from.node})
+        if (const Node* node = graph.find(id); node && node->source) return node->source;
+    return std::nullopt;
 }
 
 /// Copies of one tensor to one device are distinguished by their consumers.
@@ -113,6 +124,10 @@ int LedgerModel::rowOf(const Edge& edge) const {
         return std::find(r.served.begin(), r.served.end(), edge) != r.served.end();
     });
     return row == m_rows.end() ? -1 : int(row - m_rows.begin());
+}
+
+bool LedgerModel::hasSources() const noexcept {
+    return std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.source.has_value(); });
 }
 
 void LedgerModel::refresh() {
@@ -155,6 +170,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
         row.transfer = std::uint32_t(i);
         row.served = m_runs.edgesOf(std::uint32_t(i));
         row.edge = row.served.front();
+        row.source = sourceOf(row.edge, m_document.graph());
         rows.push_back(std::move(row));
     }
     readFigures(rows);
@@ -183,6 +199,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         row.name = QStringLiteral("%1 → %2").arg(toQt(source->name), toQt(target->device.toString()));
         row.edge = edge;
         row.served = {edge};
+        row.source = sourceOf(edge, m_document.graph());
         TransferFigures& figures = row.figures;
         figures.bytesPerCopy = run.bytes;
         figures.predictedNs = run.ns;
@@ -208,6 +225,8 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     switch (column) {
     case EdgeColumn:
         return row.figures.setup ? tr("%1, once").arg(row.name) : row.name;
+    case SourceColumn:
+        return row.source ? toQt(toShortString(*row.source)) : QString();
     case KindColumn:
         return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(toQt(name(row.figures.kind)))
                                                             : toQt(name(row.figures.kind));

@@ -20,6 +20,7 @@ class LedgerModel : public QAbstractTableModel {
 public:
     enum Column {
         EdgeColumn,
+        SourceColumn, ///< the line of the imported program
         KindColumn,
         CountColumn,
         BytesColumn, ///< of one copy
@@ -52,10 +53,13 @@ public:
         Edge edge;
         std::vector<Edge> served; ///< all edges that share the copy, including `edge`
         TransferFigures figures;  ///< count 0: predictions
+        std::optional<SourceLine> source;
     };
     const std::vector<Row>& rows() const noexcept { return m_rows; }
     /// The row of the copy that serves an edge, as of the last refresh(); -1 if there is none.
     int rowOf(const Edge& edge) const;
+    /// Whether a row has a source line.
+    bool hasSources() const noexcept;
     /// Reads the figures again; rows do not change during a run.
     void refresh();
     /// A row as text, one line per column.

@@ -2,6 +2,7 @@
 
 #include "widgets/labels.h"
 #include "widgets/panels/series_mark.h"
+#include "widgets/source_editor.h"
 #include "widgets/theme.h"
 
 #include <QHeaderView>
@@ -43,7 +44,8 @@ public:
             room.setLeft(room.left() + 16);
         }
         painter->setFont(index.data(Qt::FontRole).value<QFont>());
-        painter->setPen(dim ? theme.secondaryText : theme.text);
+        const bool isLink = index.column() == LedgerModel::SourceColumn;
+        painter->setPen(isLink ? theme.accent : dim ? theme.secondaryText : theme.text);
         drawElided(*painter, room, index.data(Qt::TextAlignmentRole).toInt(), index.data().toString(),
                    Qt::ElideMiddle);
         painter->restore();
@@ -71,12 +73,19 @@ LedgerView::LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent)
     for (int column = 0; column < LedgerModel::ColumnCount; ++column)
         setColumnWidth(column, LedgerModel::widthOf(LedgerModel::Column(column)));
     setColumns(Columns::some);
-    connect(this, &QTableView::clicked, this,
-            [this](const QModelIndex& index) { Q_EMIT rowChosen(sourceRow(index)); });
+    connect(&m_model, &QAbstractItemModel::modelReset, this, &LedgerView::showSources);
+    connect(&m_model, &QAbstractItemModel::dataChanged, this, &LedgerView::showSources);
+    connect(this, &QTableView::clicked, this, [this](const QModelIndex& index) {
+        const int row = sourceRow(index);
+        Q_EMIT rowChosen(row);
+        if (index.column() != LedgerModel::SourceColumn) return;
+        if (const auto source = m_model.rows()[std::size_t(row)].source) openSource(*source, window());
+    });
 }
 
 void LedgerView::setColumns(Columns columns) {
     using Model = LedgerModel;
+    m_columns = columns;
     const auto isShown = [columns](int column) {
         const bool isMain = column == Model::EdgeColumn || column == Model::MedianColumn ||
                             column == Model::P95Column || column == Model::RateColumn;
@@ -84,12 +93,18 @@ void LedgerView::setColumns(Columns columns) {
                (columns == Columns::some && column == Model::BytesColumn);
     };
     for (int column = 0; column < Model::ColumnCount; ++column) setColumnHidden(column, !isShown(column));
+    showSources();
     const bool all = columns == Columns::all;
     horizontalHeader()->setSectionResizeMode(Model::EdgeColumn,
                                              all ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (all) setColumnWidth(Model::EdgeColumn, Model::widthOf(Model::EdgeColumn));
     // Beside the plot there is no room for a scroll bar, so all columns must fit.
     setHorizontalScrollBarPolicy(all ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+}
+
+/// Only imported programs have source lines.
+void LedgerView::showSources() {
+    setColumnHidden(LedgerModel::SourceColumn, m_columns != Columns::all || !m_model.hasSources());
 }
 
 /// Beside the plot in a narrow window, the names of the edges have priority over the figures.

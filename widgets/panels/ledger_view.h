@@ -7,7 +7,7 @@
 namespace twb {
 
 /// The ledger as a table and as the plot's legend: a click on a row's mark, or Space, shows or hides its
-/// curve. A click on a header sorts; the third click ends sorting.
+/// curve. A click on a source line opens the editor. A click on a header sorts; the third click ends sorting.
 class LedgerView : public QTableView {
     Q_OBJECT
 
@@ -35,9 +35,11 @@ protected:
 
 private:
     int sourceRow(const QModelIndex& index) const;
+    void showSources();
 
     LedgerModel& m_model;
     LedgerFilter& m_rows;
+    Columns m_columns = Columns::some;
 };
 
 } // namespace twb

@@ -85,8 +85,11 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
         return column == SeverityColumn
                    ? QVariant(icon(severity, Theme::current().severity(problem->severity)))
                    : QVariant();
-    case Qt::ToolTipRole:
-        return toQt(isAlone ? toText(*problem) : cause.sentence);
+    case Qt::ToolTipRole: {
+        const QString pythonFix = m_document.pythonFix(*problem);
+        const QString text = toQt(isAlone ? toText(*problem) : cause.sentence).trimmed();
+        return pythonFix.isEmpty() ? text : text + QLatin1Char('\n') + tr("In Python: %1").arg(pythonFix);
+    }
     default:
         return {};
     }

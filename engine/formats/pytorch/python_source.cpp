@@ -1,4 +1,4 @@
-#include "app/python_source.h"
+#include "formats/pytorch/python_source.h"
 
 #include "core/error.h"
 #include "formats/model_formats.h"
