@@ -91,6 +91,7 @@ void StatusLine::refreshRun() {
                       .arg(m_runs.runNumber())
                       .arg(grouped(m_runs.done()), grouped(m_runs.total()))
                 : tr("Run %1: %2 iterations").arg(m_runs.runNumber()).arg(grouped(m_runs.done())));
+        if (m_runs.isFollowing()) m_sentence->setText(m_runs.sentence());
         if (m_runs.isStopped())
             m_sentence->setText(tr("Run %1 stopped %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
         m_fresh->setText(state.stale ? tr("edited since the run started ·") : QString());

@@ -21,6 +21,7 @@ constexpr std::string_view kFormat = "tensor-workbench-watch";
 constexpr int kVersion = 1;
 constexpr std::int64_t kUnknownTime = -1; ///< priced when the record is taken
 constexpr double kRowHeight = 96;
+constexpr double kMargin = 24;
 constexpr double kToColumn = 320;
 
 [[noreturn]] void refuse(const std::string& problem) {
@@ -166,13 +167,15 @@ Delta WatchedProgram::grow(const Graph& graph) {
         lane.order = static_cast<int>(builder.graph().lanes().size());
         return builder.addLane(lane);
     };
-    double row = static_cast<double>(std::count_if(m_sites.begin(),
-                                                   m_sites.begin() + static_cast<std::ptrdiff_t>(m_drawn),
-                                                   [](const Site& site) { return site.to.has_value(); }));
+    laneOf(Device::cpu());                       // the upper lane
+    std::map<std::pair<LaneId, bool>, int> rows; // in use, of a lane's tensors and of its To nodes
+    for (const Node& node : graph.nodes()) ++rows[{node.lane, node.op == "To"}];
+    const auto place = [&rows](const Node& node, double column) {
+        return Position{kMargin + column, kMargin + kRowHeight * rows[{node.lane, node.op == "To"}]++};
+    };
     for (; m_drawn < m_sites.size(); ++m_drawn) {
         Site& site = m_sites[m_drawn];
         if (!site.to) continue;
-        const double y = kRowHeight * row++;
         Node tensor;
         tensor.op = "Input";
         tensor.attributes.set("dtype", std::string("u8"));
@@ -181,7 +184,7 @@ Delta WatchedProgram::grow(const Graph& graph) {
             site.source ? fmt::format("tensor of line {}", site.source->line) : std::string("tensor"));
         tensor.source = site.source;
         tensor.lane = laneOf(site.from);
-        tensor.position = {0, y};
+        tensor.position = place(tensor, 0);
         site.tensor = builder.addNode(std::move(tensor));
         Node node;
         node.name = builder.graph().uniqueName(titleOf(site));
@@ -190,7 +193,7 @@ Delta WatchedProgram::grow(const Graph& graph) {
         if (site.nonBlocking) node.attributes.set("non_blocking", true);
         if (site.pinned) node.attributes.set("pin_memory", true);
         node.lane = laneOf(*site.to);
-        node.position = {kToColumn, y};
+        node.position = place(node, kToColumn);
         site.node = builder.addNode(std::move(node));
         builder.connect({{site.tensor, 0}, {site.node, 0}});
     }

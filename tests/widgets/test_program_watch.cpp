@@ -119,6 +119,7 @@ private Q_SLOTS:
         QCOMPARE(rows[0].totalNs, std::int64_t(10000));
         QCOMPARE(rows[1].bytes, std::uint64_t(4));
         QVERIFY(runs.sentence().contains(QStringLiteral("train.py")));
+        QCOMPARE(window->findChild<QLabel*>(QStringLiteral("status"))->text(), runs.sentence());
         QVERIFY(runs.sentence().contains(QStringLiteral("step 2")));
         const Node* to = window->document().graph().findByName("to train.py:20");
         QVERIFY(to);
