@@ -65,6 +65,7 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
     }
     if (!content.rows.empty()) {
         QPushButton* copy = buttons->addButton(tr("Copy"), QDialogButtonBox::ActionRole);
+        copy->setAutoDefault(false);
         copy->setToolTip(tr("Copies the table as text."));
         connect(copy, &QPushButton::clicked, this, [content] {
             QStringList lines{content.columns.join(QLatin1Char('\t'))};

@@ -74,6 +74,7 @@ const std::vector<Monkey::Trick>& Monkey::tricks() {
         {"run", 2, &Monkey::runAndWait},
         {"run and stop", 1, &Monkey::runAndStop},
         {"run on and on", 1, &Monkey::runOnAndOn},
+        {"overlay a profile", 2, &Monkey::overlayProfile},
     };
     return all;
 }
@@ -423,31 +424,6 @@ void Monkey::save() {
     // An open search takes all keys.
     if (QWidget* popup = QApplication::activePopupWidget()) popup->close();
     m_hand.key(Qt::Key_S, kCtrl);
-}
-
-void Monkey::runAndWait() {
-    m_hand.key(Qt::Key_F5);
-    const RunController& runs = m_hand.window->runs();
-    if (runs.isContinuous()) return;
-    const auto rests = [&] { return !runs.isRunning() || runs.isStopped(); };
-    for (int stops = 0; QTest::qWaitFor(rests, 60'000) && runs.isStopped(); ++stops)
-        m_hand.key(stops < 3 && oneIn(2) ? Qt::Key_F10 : Qt::Key_F5, stops < 3 ? kNone : kShift);
-}
-
-void Monkey::runAndStop() {
-    m_hand.key(Qt::Key_F5);
-    QTest::qWait(below(10));
-    m_hand.key(Qt::Key_F5, kShift);
-    waitForRun(*m_hand.window);
-}
-
-/// The following gestures are done while the graph runs.
-void Monkey::runOnAndOn() {
-    if (m_hand.window->runs().isRunning()) {
-        m_hand.key(Qt::Key_F5, kShift);
-        waitForRun(*m_hand.window);
-    } else
-        m_hand.key(Qt::Key_F5, kCtrl);
 }
 
 void Monkey::deleteSome() {

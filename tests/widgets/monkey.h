@@ -75,6 +75,7 @@ private:
     void runAndWait();
     void runAndStop();
     void runOnAndOn();
+    void overlayProfile();
     void deleteSome();
 
     /// A drag that may be cancelled by Esc, or disturbed by an undo.
@@ -86,6 +87,7 @@ private:
     WindowHand& m_hand;
     std::mt19937_64 m_random;
     QTimer m_answers;
+    QTemporaryDir m_folder;
 };
 
 } // namespace twb::test

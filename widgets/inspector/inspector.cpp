@@ -458,10 +458,11 @@ void Inspector::readTensor(PortRef output) {
     const std::optional<Tensor> tensor = m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
     m_tensor->setTensor(tensor,
-                        m_runs.isStopped() ? tr("Not available at this breakpoint: computed later in the "
-                                                "iteration, or its memory was reused.")
-                        : !m_runs.result() ? tr("Run the graph to see this tensor.")
-                                           : tr("The last run did not keep this tensor."),
+                        m_runs.isStopped()  ? tr("Not available at this breakpoint: computed later in the "
+                                                  "iteration, or its memory was reused.")
+                        : !m_runs.result()  ? tr("Run the graph to see this tensor.")
+                        : m_runs.overlaid() ? tr("A profile has no tensors. Run the graph to see them.")
+                                            : tr("The last run did not keep this tensor."),
                         maker ? toQt(maker->name) : QString());
 }
 
@@ -498,9 +499,9 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back(
             {tr("time"),
              (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
-                 (run->second.modelledNs > 0 ? tr(", modelled %1").arg(toQt(formatMs(run->second.modelledNs)))
-                                             : QString()) +
                  (run->second.once ? tr(", once") : QString())});
+    if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
+        rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
     if (m_runs.isComputedAgain({node.id, 0}))
         rows.push_back({tr("values"), tr("computed again after the run")});
     const QString buffer = bufferText(node.id);

@@ -175,6 +175,8 @@ std::vector<LedgerModel::Row> LedgerModel::fromRun() const {
     }
     readFigures(rows);
     std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.figures.setup; });
+    if (m_runs.overlaid()) // the measured ones first
+        std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return row.figures.count > 0; });
     tellApart(rows, m_document.graph());
     return rows;
 }
