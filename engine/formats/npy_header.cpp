@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <optional>
 
 namespace twb {
 namespace {

@@ -13,9 +13,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cmath>
 #include <limits>
-#include <optional>
 #include <type_traits>
 
 namespace twb {

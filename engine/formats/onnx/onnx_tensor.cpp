@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <utility>
 
 namespace twb {
 namespace {

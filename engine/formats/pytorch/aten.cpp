@@ -2,7 +2,6 @@
 
 #include "formats/pytorch/aten_mapping.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -1,7 +1,5 @@
 #include "formats/pytorch/aten_mapping.h"
 
-#include <algorithm>
-
 namespace twb::aten {
 namespace {
 

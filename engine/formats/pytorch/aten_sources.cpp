@@ -1,7 +1,5 @@
 #include "formats/pytorch/aten_mapping.h"
 
-#include <array>
-
 namespace twb::aten {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 namespace twb::pytorch {
 namespace {
 

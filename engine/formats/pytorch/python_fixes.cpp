@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <regex>
-#include <set>
 
 namespace twb {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "helpers_py.h" // made by CMake of helpers.py
 
-#include <algorithm>
 #include <functional>
 
 namespace twb::pytorch {

@@ -1,7 +1,6 @@
 #include "formats/pytorch/python_helpers.h"
 #include "formats/pytorch/pytorch_exporter.h"
 
-#include <algorithm>
 #include <array>
 
 namespace twb::pytorch {

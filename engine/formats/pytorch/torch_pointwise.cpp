@@ -1,7 +1,5 @@
 #include "formats/pytorch/torch_call.h"
 
-#include <utility>
-
 namespace twb::pytorch {
 namespace {
 
