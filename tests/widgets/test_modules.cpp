@@ -218,6 +218,65 @@ private Q_SLOTS:
         QVERIFY(!hand.graph().sourceOf({g.relu, 0}));
     }
 
+    void aDistantCardOfAModuleHasATitle() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "collapse");
+        Frame block = *g.graph.find(g.block);
+        block.collapsed = true;
+        builder.change(block);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto& scene = hand.canvas.scene();
+        const auto title = [&] { return scene.frames().find(g.block)->titleRect; };
+        while (hand.canvas.view().zoom() < 0.6) hand.canvas.navigator().zoomIn();
+        hand.canvas.grab();
+        QVERIFY(title().isEmpty()); // the card has it
+        while (hand.canvas.view().zoom() > 0.26) hand.canvas.navigator().zoomOut();
+        hand.canvas.grab();
+        QVERIFY(title().height() * hand.canvas.view().zoom() >= 17);
+        for (const NodeId id : {g.x, g.relu, g.out, g.there})
+            QVERIFY(!scene.nodes().drawn(id)->rect.intersects(title()));
+        hand.click(hand.pixel(scene.modules().cardOf(g.block)->rect.center()));
+        QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu, g.neg}));
+    }
+
+    /// Two modules with forty wires between them, which are connected in the opposite order.
+    void cardsWithManyPortsStaySmallAndTheirWiresDoNotCross() {
+        constexpr int kWires = 40;
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        const auto collapsed = [&](const char* title) {
+            Frame frame{FrameId::none, title, FrameId::none};
+            frame.collapsed = true;
+            return builder.addFrame(frame);
+        };
+        const FrameId from = collapsed("from");
+        const FrameId to = collapsed("to");
+        const auto add = [&](const char* op, FrameId frame, double x) {
+            const NodeId id = addNode(builder, cpu, op, op, x, 40);
+            Node node = *builder.graph().find(id);
+            node.frame = frame;
+            builder.change(node);
+            return id;
+        };
+        std::vector<NodeId> sources;
+        for (int i = 0; i < kWires; ++i) sources.push_back(add("Ones", from, 16));
+        for (int i = 0; i < kWires; ++i)
+            builder.connect(
+                {{sources[static_cast<std::size_t>(kWires - 1 - i)], 0}, {add("Neg", to, 600), 0}});
+        graph.apply(builder.take());
+        WindowHand hand(graph);
+        const auto& scene = hand.canvas.scene();
+        QVERIFY(scene.modules().cardOf(from)->rect.height() < 300);
+        std::vector<std::pair<double, double>> ends;
+        for (const WireShape& wire : scene.wires().shapes()) ends.emplace_back(wire.start.y(), wire.end.y());
+        std::sort(ends.begin(), ends.end());
+        QCOMPARE(ends.size(), std::size_t{kWires});
+        for (std::size_t i = 1; i < ends.size(); ++i)
+            QVERIFY(ends[i - 1].first < ends[i].first && ends[i - 1].second < ends[i].second);
+    }
+
     void theCardFollowsThePortsThatLeadOut() {
         Framed g;
         DeltaBuilder builder(g.graph, "collapse");

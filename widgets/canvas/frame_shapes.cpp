@@ -1,6 +1,7 @@
 #include "widgets/canvas/frame_shapes.h"
 
 #include "widgets/canvas/caption.h"
+#include "widgets/canvas/detail.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/text.h"
 
@@ -108,6 +109,32 @@ bool FrameShapes::read(const Scene& scene, const Graph& graph) {
                        });
 }
 
+/// Where the title of a card is illegible, that of a collapsed module is above or below its card.
+void FrameShapes::placeModuleTitles(const Scene& scene, double zoom, std::vector<QRectF>& taken) {
+    if (zoom >= kReadableZoom || scene.modules().all().empty()) return;
+    std::unordered_map<FrameId, FrameShape*> frames;
+    for (FrameShape& frame : m_frames) frames[frame.id] = &frame;
+    for (const auto& [slot, module] : scene.modules().all()) {
+        const auto found = frames.find(module.frame);
+        if (found == frames.end() || found->second->title.isEmpty()) continue;
+        FrameShape& frame = *found->second;
+        const QRectF card = scene.nodes()[slot].rect;
+        const double scale = 1 / zoom;
+        const double width = (roughWidth(frame.title.toStdString(), TextRole::small) + 2 * kSides) * scale;
+        const double height = kTitleHeight * scale;
+        const double gap = 3 * scale;
+        for (const double top : {card.top() - gap - height, card.bottom() + gap}) {
+            const QRectF place(card.center().x() - width / 2, top, width, height);
+            if (top < 0 || !obstacles(scene, taken, place).empty()) continue; // the lanes begin at 0
+            frame.shownTitle = frame.title;
+            frame.titleRect = place;
+            frame.titleScale = scale;
+            taken.push_back(place);
+            break;
+        }
+    }
+}
+
 void FrameShapes::placeTitles(const Scene& scene, double zoom) {
     std::vector<QRectF> taken;
     for (FrameShape& frame : m_frames) {
@@ -147,6 +174,7 @@ void FrameShapes::placeTitles(const Scene& scene, double zoom) {
         }
         if (!frame.titleRect.isEmpty()) taken.push_back(frame.titleRect);
     }
+    placeModuleTitles(scene, zoom, taken);
 }
 
 /// Finds the frames of which all nodes are being moved.

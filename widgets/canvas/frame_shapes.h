@@ -24,10 +24,11 @@ public:
     bool read(const Scene& scene, const Graph& graph);
     /// A title keeps its size on the screen while the view moves away, as far as it covers no card, no note
     /// and no other title: it moves along the frame's upper edge, then to the lower one, and then becomes
-    /// smaller.
+    /// smaller. A collapsed module has one beside its card while the title of the card is illegible.
     void placeTitles(const Scene& scene, double zoom);
 
 private:
+    void placeModuleTitles(const Scene& scene, double zoom, std::vector<QRectF>& taken);
     void markCarried(const Scene& scene, const std::unordered_map<FrameId, std::size_t>& indexOf);
 
     std::vector<FrameShape> m_frames;
