@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace twb {
 namespace {
@@ -176,10 +177,7 @@ void addNodes(Graph& graph, std::vector<Node>& nodes) {
     }
 }
 
-} // namespace
-
-Graph parseProject(std::string_view text, const std::string& origin) {
-    ProjectParts parts = readProjectParts(text, kProjectFormat, origin);
+Graph graphOf(ProjectParts parts, const std::string& origin) {
     checkParts(parts, origin);
     checkLanes(parts, origin);
     if (!parts.misplaced.empty()) refuse(origin, parts.misplaced);
@@ -207,6 +205,31 @@ Graph parseProject(std::string_view text, const std::string& origin) {
     return graph;
 }
 
+/// Makes the names of source files absolute that exist in the project's folder.
+void resolveSources(std::vector<Node>& nodes, const std::filesystem::path& folder) {
+    std::unordered_map<std::string, std::string> resolved;
+    for (Node& node : nodes) {
+        if (!node.source || node.source->file.starts_with('/')) continue;
+        const auto [at, isNew] = resolved.try_emplace(node.source->file, node.source->file);
+        std::error_code error;
+        if (const auto file = folder / at->first; isNew && std::filesystem::is_regular_file(file, error))
+            at->second = file.string();
+        node.source->file = at->second;
+    }
+}
+
+std::filesystem::path folderOf(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(path, error);
+    return error ? path.parent_path() : absolute.lexically_normal().parent_path();
+}
+
+} // namespace
+
+Graph parseProject(std::string_view text, const std::string& origin) {
+    return graphOf(readProjectParts(text, kProjectFormat, origin), origin);
+}
+
 Fragment parseFragment(std::string_view text) {
     const std::string origin = "the clipboard";
     ProjectParts parts = readProjectParts(text, kFragmentFormat, origin);
@@ -218,11 +241,14 @@ Fragment parseFragment(std::string_view text) {
 }
 
 Graph loadProject(const std::filesystem::path& path) {
-    return parseProject(readFile(path, kLargestFile), path.string());
+    const std::string origin = path.string();
+    ProjectParts parts = readProjectParts(readFile(path, kLargestFile), kProjectFormat, origin);
+    resolveSources(parts.nodes, folderOf(path));
+    return graphOf(std::move(parts), origin);
 }
 
 void saveProject(const Graph& graph, const std::filesystem::path& path) {
-    writeFileAtomically(path, toProjectText(graph));
+    writeFileAtomically(path, toProjectText(graph, folderOf(path)));
 }
 
 } // namespace twb

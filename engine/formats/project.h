@@ -12,14 +12,17 @@ namespace twb {
 inline constexpr int kProjectVersion = 1;
 
 /// The text of a project file: JSON, one node per line, one edge per line, fixed key order, positions in a
-/// separate section. The same graph always gives the same bytes.
-std::string toProjectText(const Graph& graph);
+/// separate section. The same graph always gives the same bytes. Source files inside `folder` are written
+/// relative to it.
+std::string toProjectText(const Graph& graph, const std::filesystem::path& folder = {});
 /// Parses a project. Throws Error(badFile) with `origin`, the line of a JSON error or the place in the
 /// document ("nodes[3].lane"), and the problem. An older version is migrated, a newer one refused.
 Graph parseProject(std::string_view text, const std::string& origin);
 
-/// Reads a file; also throws Error(io). Files larger than 1 GiB are refused.
+/// Reads a file; also throws Error(io). Files larger than 1 GiB are refused. The names of source files that
+/// are relative to the project's folder become absolute.
 Graph loadProject(const std::filesystem::path& path);
+/// Writes a project that can be moved together with the source files in its folder.
 /// Writes atomically: a temporary file in the same folder, fsync, rename. Throws Error(io).
 void saveProject(const Graph& graph, const std::filesystem::path& path);
 

@@ -15,6 +15,10 @@ namespace {
 /// Writes the text directly into one string: a document tree of 100,000 nodes would cost more than the rest.
 class Writer {
 public:
+    /// Source files inside `folder` are written relative to it.
+    explicit Writer(const std::filesystem::path& folder = {}) : m_folder(folder.string()) {
+        if (!m_folder.empty() && !m_folder.ends_with('/')) m_folder += '/';
+    }
     std::string take() { return std::move(m_out); }
     void reserve(std::size_t bytes) { m_out.reserve(bytes); }
 
@@ -81,6 +85,12 @@ public:
         return *this;
     }
 
+    std::string sourceText(const SourceLine& source) const {
+        std::string text = toString(source);
+        if (!m_folder.empty() && text.starts_with(m_folder)) text.erase(0, m_folder.size());
+        return text;
+    }
+
 private:
     void write(bool flag) { raw(flag ? "true" : "false"); }
     void write(std::int64_t i) { integer(i); }
@@ -96,6 +106,7 @@ private:
         m_out += ']';
     }
 
+    std::string m_folder; ///< with a slash at its end; may be empty
     std::string m_out;
 };
 
@@ -125,7 +136,7 @@ void writeNode(Writer& w, const Node& node) {
     if (node.pinned) w.raw(", \"pinned\": true");
     if (node.disabled) w.raw(", \"disabled\": true");
     if (!node.breakpoints.empty()) w.raw(", \"breakpoint\": ").text(toString(node.breakpoints));
-    if (node.source) w.raw(", \"source\": ").text(toString(*node.source));
+    if (node.source) w.raw(", \"source\": ").text(w.sourceText(*node.source));
     if (!node.attributes.empty()) {
         const char* separator = ", \"attributes\": {";
         for (const auto& [name, value] : node.attributes) {
@@ -213,8 +224,8 @@ void writeHead(Writer& w, std::string_view format) {
 
 } // namespace
 
-std::string toProjectText(const Graph& graph) {
-    Writer w;
+std::string toProjectText(const Graph& graph, const std::filesystem::path& folder) {
+    Writer w(folder);
     w.reserve(graph.nodes().size() * 160 + graph.edgeCount() * 48 + 4096);
     writeHead(w, kProjectFormat);
     const GraphInfo& info = graph.info();

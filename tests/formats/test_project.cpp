@@ -5,6 +5,8 @@
 #include "support/small_project.h"
 #include "support/test_main.h"
 
+#include <QTemporaryDir>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -130,6 +132,38 @@ class TestProject : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void sourceFilesInTheProjectsFolderMoveWithIt() {
+        const QTemporaryDir dir;
+        const std::filesystem::path here = dir.path().toStdString();
+        std::filesystem::create_directories(here / "first/code");
+        writeFileAtomically(here / "first/code/net.py", "x = 1\n");
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 200});
+        std::vector<NodeId> ids;
+        for (const std::string& file : {(here / "first/code/net.py").string(), (here / "other.py").string(),
+                                        std::string("<string>"), std::string("code/missing.py")}) {
+            Node node;
+            node.op = "Ones";
+            node.name = "n" + std::to_string(ids.size());
+            node.lane = cpu;
+            node.source = SourceLine{file, 3, "f"};
+            ids.push_back(builder.addNode(node));
+        }
+        graph.apply(builder.take());
+        saveProject(graph, here / "first/g.twb");
+        const std::string text = readFile(here / "first/g.twb", 1 << 20);
+        QVERIFY(text.find(R"("source": "code/net.py:3 in f")") != std::string::npos);
+        QVERIFY(loadProject(here / "first/g.twb") == graph);
+        std::filesystem::rename(here / "first", here / "second");
+        const Graph moved = loadProject(here / "second/g.twb");
+        QCOMPARE(moved.find(ids[0])->source->file, (here / "second/code/net.py").string());
+        for (std::size_t i = 1; i < ids.size(); ++i)
+            QVERIFY(moved.find(ids[i])->source == graph.find(ids[i])->source);
+        saveProject(moved, here / "second/g.twb");
+        QCOMPARE(readFile(here / "second/g.twb", 1 << 20), text);
+    }
+
     void foldedIsSavedWithThePosition() {
         const std::string folded = with("[0, 0]", "[0, 0, \"folded\"]");
         const Graph graph = parseProject(folded, "memory");
