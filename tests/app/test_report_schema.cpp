@@ -40,6 +40,7 @@ private Q_SLOTS:
         const QString folder = QString::fromStdString((kResources / "examples").string());
         int reports = 0;
         for (const QString& name : QDir(folder).entryList({QStringLiteral("*.twb")}, QDir::Files)) {
+            if (name.startsWith(QLatin1String("10-"))) continue; // a captured script, which cannot run
             const Ended ended = twb.run({"run", folder + '/' + name, "--policy", "implicit", "--iterations",
                                          "2", "--quiet", "--report", "r.json"});
             QVERIFY2(ended.exit == 0, qPrintable(ended.err));
