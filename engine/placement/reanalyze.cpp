@@ -15,10 +15,9 @@ namespace {
 
 bool counts(const Change<Node>& change) {
     if (!change.before || !change.after) return true;
-    // The position does not matter to the rules; everything else may.
+    // The position does not matter to the rules; everything else may. A folded parameter moves with its node.
     Node alike = *change.after;
     alike.position = change.before->position;
-    alike.folded = change.before->folded;
     return alike != *change.before;
 }
 

@@ -86,7 +86,10 @@ Delta sharpDelta(const Graph& graph, std::mt19937_64& random) {
             node.attributes.set("non_blocking", below(2) == 0);
         break;
     case 4:
-        node.pinned = !node.pinned;
+        if (below(2))
+            node.pinned = !node.pinned;
+        else
+            node.folded = !node.folded;
         break;
     case 5: {
         const auto& edges = graph.outgoing(node.id);
@@ -267,6 +270,23 @@ private Q_SLOTS:
             graph, now, devices, [](Node& node) { node.op = "Zeros"; }, made);
         QCOMPARE(difference(now, analyze(graph, devices, Policy::strict, nullptr)), std::string());
         QVERIFY(toText(now.diagnostics.front()).find("from Zeros, created on cpu") != std::string::npos);
+    }
+
+    /// A folded parameter moves with its node, so folding changes the price of moving the node.
+    void foldingChangesThePriceOfAFix() {
+        const DeviceMap devices = simulatedMap();
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{8, 8}}});
+        const NodeId w = g.node("Ones", "w", "cuda:0", {{"shape", Ints{8, 8}}});
+        const NodeId product = g.node("MatMul", "product", "cuda:0", {}, {x, w});
+        g.node("Relu", "relu", "cuda:0", {}, {product});
+        Graph graph = g.graph();
+        Analysis now = analyze(graph, devices, Policy::strict, nullptr);
+        const std::vector<std::string> before = linesOf(now);
+        edit(
+            graph, now, devices, [](Node& node) { node.folded = true; }, w);
+        QVERIFY(linesOf(now) != before);
+        QCOMPARE(difference(now, analyze(graph, devices, Policy::strict, nullptr)), std::string());
     }
 };
 
