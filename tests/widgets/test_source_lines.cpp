@@ -99,6 +99,20 @@ private Q_SLOTS:
                 hand.document.pythonFix(hand.document.analysis().diagnostics.front()).isEmpty());
     }
 
+    /// Consequences are not counted, since the table does not list them, but they are fixed as well.
+    void allFixesOfAKindIncludeConsequences() {
+        const auto window = makeWindow();
+        window->load(sourcePath("resources/examples/10-your-own-script.twb"));
+        window->showProblems();
+        QCoreApplication::processEvents();
+        auto* all = find<QPushButton>(*window, "fixAlike");
+        QCOMPARE(all->text(), QStringLiteral("Apply the first fix to all 4 problems of this kind"));
+        const std::size_t before = window->document().graph().nodes().size();
+        QTest::mouseClick(all, Qt::LeftButton);
+        QCOMPARE(window->document().graph().nodes().size(), before + 4);      // consequences share a To
+        QCOMPARE(window->document().analysis().errorCount(), std::size_t(1)); // numpy() of a CUDA tensor
+    }
+
     void theLedgerOpensTheLineOfACopy() {
         const Script script;
         Graph graph = faulty(script.path);

@@ -247,13 +247,17 @@ void ProblemsPanel::showRemedies(const Cause* cause) {
         }
     }
     std::vector<Fix> alike;
+    std::size_t listed = 0; // the table does not list what follows from another problem
     if (!first.fixes.empty())
         for (const Diagnostic& d : m_document.analysis().diagnostics)
-            if (d.code == first.code && !d.fixes.empty() && d.fixes.front().kind == first.fixes.front().kind)
+            if (d.code == first.code && !d.fixes.empty() &&
+                d.fixes.front().kind == first.fixes.front().kind) {
                 alike.push_back(d.fixes.front());
-    if (alike.size() <= cause->diagnostics.size()) return;
+                listed += d.root == NodeId::none;
+            }
+    if (listed <= cause->diagnostics.size()) return;
     const QString title =
-        tr("Apply the first fix to all %1 problems of this kind").arg(grouped(qint64(alike.size())));
+        tr("Apply the first fix to all %1 problems of this kind").arg(grouped(qint64(listed)));
     auto* all = new QPushButton(title);
     all->setObjectName(QStringLiteral("fixAlike"));
     all->setProperty("role", QStringLiteral("link"));
