@@ -29,6 +29,6 @@ for theme in dark light; do
         if [[ $size == 1280x800 ]]; then select=(); else select=(--select fc1); fi
         render digits --run 200 "${select[@]}" "$here/../examples/digits.twb"
         render resnet18 "$work/resnet18.onnx"
-        render mismatches --tab problems "$here/twenty-mismatches.twb"
+        render script --tab problems "$here/../examples/10-your-own-script.twb"
     done
 done
