@@ -3,7 +3,9 @@
 #include "graph/graph.h"
 #include "widgets/canvas/scene.h"
 
+#include <set>
 #include <string>
+#include <utility>
 
 namespace twb::test {
 
@@ -50,12 +52,16 @@ inline std::string textOf(const Scene& scene, const Graph& graph) {
     put(scene.extent());
     for (const NoteShape& note : scene.notes()) put(note.rect);
     for (const GhostShape& ghost : scene.ghosts().shapes()) put(ghost.rect);
+    std::set<std::string> stubs;
     for (const StubShape& stub : scene.stubs().shapes()) {
+        const std::string before = std::exchange(text, {});
         put(stub.rect);
         text +=
             stub.title.toStdString() + (stub.hasError ? " error " : " ") + std::to_string(stub.wires) + " ";
         for (const NodeId id : stub.nodes) text += std::to_string(value(id)) + " ";
+        stubs.insert(std::exchange(text, before) + "\n");
     }
+    for (const std::string& stub : stubs) text += stub;
     std::size_t wires = 0;
     for (const WireShape& wire : scene.wires().shapes()) wires += wire.free ? 0 : 1;
     return text + std::to_string(scene.nodes().count()) + " " + std::to_string(wires);

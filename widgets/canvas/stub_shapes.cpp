@@ -54,11 +54,12 @@ void StubShapes::read(const Scene& scene, const Graph& graph) {
     const auto addPort = [&](std::uint32_t slot, PortSide side, std::uint32_t inside, double y) {
         const auto [known, isNew] =
             m_indexOf.try_emplace(keyOf(slot, side), static_cast<std::int32_t>(m_stubs.size()));
-        if (isNew) {
-            m_stubs.push_back(makePort(scene, graph, slot, side));
-            m_stubs.back().at.y = nodes[inside].lane == nodes[slot].lane ? y - kPortHeight / 2 : 0;
-        }
-        ++m_stubs[static_cast<std::size_t>(known->second)].wires;
+        if (isNew) m_stubs.push_back(makePort(scene, graph, slot, side));
+        // The highest of its wires decides, since their order depends on earlier edits.
+        StubShape& stub = m_stubs[static_cast<std::size_t>(known->second)];
+        const double top = nodes[inside].lane == nodes[slot].lane ? y - kPortHeight / 2 : 0;
+        stub.at.y = isNew ? top : std::min(stub.at.y, top);
+        ++stub.wires;
     };
     for (const WireShape& wire : scene.wires().shapes()) {
         if (wire.free) continue;
@@ -140,8 +141,9 @@ void StubShapes::settle(const Scene& scene) {
         columns[{stub.lane, stub.kind}].push_back(&stub);
     }
     for (auto& [where, column] : columns) {
-        std::stable_sort(column.begin(), column.end(),
-                         [](const StubShape* a, const StubShape* b) { return a->at.y < b->at.y; });
+        std::sort(column.begin(), column.end(), [](const StubShape* a, const StubShape* b) {
+            return std::tuple(a->at.y, a->nodes.front()) < std::tuple(b->at.y, b->nodes.front());
+        });
         double least = tops.contains(where.first) ? tops[where.first] : kLeastTop;
         for (StubShape* stub : column) {
             stub->at.y = std::max(stub->at.y, least);
