@@ -86,9 +86,8 @@ private:
 class Ready {
 public:
     /// `arguments`: oneDNN's argument numbers.
-    Ready(dnnl::primitive primitive, std::map<int, memory::desc> arguments, memory::desc scratch)
-        : m_primitive(std::move(primitive)), m_arguments(std::move(arguments)),
-          m_scratch(std::move(scratch)) {}
+    Ready(dnnl::primitive primitive, std::map<int, memory::desc> arguments, const memory::desc& scratch)
+        : m_primitive(std::move(primitive)), m_arguments(std::move(arguments)), m_scratch(scratch) {}
     /// One address per argument.
     void run(const std::map<int, const void*>& data) const;
 
