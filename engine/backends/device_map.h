@@ -33,7 +33,7 @@ public:
     /// `auto` becomes cuda:0 if there is one (real or requested), else cpu. Other names stay.
     Device resolve(Device device) const;
     bool isSimulated(Device device) const;
-    /// "cuda:0 is a simulated NVIDIA H200 here: NVIDIA driver not found (libcuda.so.1)", or a remark of the
+    /// "cuda:0 uses a simulated NVIDIA H200: NVIDIA driver not found (libcuda.so.1)", or a remark of the
     /// backend, which may be known only after a run. Empty if there is none.
     std::string remark(Device device) const;
     /// Whether any device is simulated: then times are on the virtual clock.

@@ -29,7 +29,7 @@ std::string_view torchName(DType dtype) noexcept;
 std::string_view torchScalarName(DType dtype) noexcept;
 /// "float", "long int", "bool": the C++ type, as some of PyTorch's messages print it.
 std::string_view torchCppName(DType dtype) noexcept;
-/// Accepts both spellings.
+/// Parses a spelling of name() or torchName(). Nothing if it is neither.
 std::optional<DType> parseDType(std::string_view text) noexcept;
 
 constexpr bool isFloating(DType d) noexcept { return d <= DType::bf16; }

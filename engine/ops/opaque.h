@@ -7,8 +7,8 @@
 
 namespace twb {
 
-/// Whether it is the op "Opaque": a call of another program's op that no op here expresses. Its output types
-/// are attributes. It can be placed and priced, but a graph with one does not run.
+/// Whether it is the op "Opaque": a call of another program's op that has no equivalent op in the op table.
+/// Its output types are attributes. It can be placed and priced, but a graph with one does not run.
 bool isOpaque(const Op& op) noexcept;
 
 /// Why the node cannot run, as one sentence. Attributes are complete.

@@ -20,7 +20,7 @@ struct FixSet {
     bool isExact = false;   ///< no other set takes less
 };
 
-/// The change with the least predicted time that removes all device mismatches of a graph. Each node at an
+/// The change that removes all device mismatches of a graph and minimises the predicted time. Each node at an
 /// end of such an edge stays or moves to the device at the other end, unless it is pinned; a tensor is then
 /// copied once to each device of its consumers. Redundant To nodes, and To nodes without consumers, are
 /// removed. Exact for two devices, and for up to kExactItems nodes (assignment.h). Throws Error(cancelled)

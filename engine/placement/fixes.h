@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// Fixes without a price, with labels from `graph`.
+/// Fixes without a predicted cost. Their titles use the names of the nodes in `graph`.
 Fix moveFix(const Graph& graph, NodeId node, Device device);
 Fix disconnectFix(const Graph& graph, const Edge& edge);
 
@@ -18,9 +18,10 @@ LaneId laneOf(DeltaBuilder& builder, Device device);
 /// The change of a fix for the current `graph`. Throws Error(badGraph) if its node or edge no longer exists.
 Delta toDelta(const Graph& graph, const Fix& fix);
 
-/// The changes of fixes. Each moved node also gets a To for every operand that would be on a wrong device
-/// only because of the move. Fixes that no longer apply after earlier ones are left out, but a single fix
-/// throws then, as toDelta does. `analysis` is that of `graph`.
+/// Combines `fixes` into one change. Each moved node also gets a To node for every operand that would be on a
+/// wrong device only because of the move. A fix that an earlier one has made invalid is left out. If `fixes`
+/// holds one fix only and it is invalid, throws Error(badGraph), as toDelta does. `analysis` is the analysis
+/// of `graph`.
 Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
            const std::vector<Fix>& fixes, std::string title);
 

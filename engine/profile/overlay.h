@@ -53,7 +53,8 @@ Overlay overlay(const Graph& graph, const Plan& plan, const std::filesystem::pat
 /// The overlay as a report (resources/schema/report.schema.json). Rows with a time of the profile name the
 /// profiler in "measured_by"; the other rows have only their prediction.
 std::string toJson(const Overlay& overlay, const std::string& trace, RunReport report);
-/// The matched share, the longest steps, and the steps and ops that did not match.
+/// The share of the profile's op time that matched, the longest steps, and the steps and ops that did not
+/// match.
 std::string toText(const Overlay& overlay, const std::string& trace, const Plan& plan);
 
 } // namespace twb

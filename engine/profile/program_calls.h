@@ -15,10 +15,11 @@ struct ProgramCall {
 };
 
 /// The calls of an imported PyTorch program, in its order, from the names that the import gave its nodes: the
-/// node of a result has the op's name ("addmm", "addmm 2", "linear_1"), and a node before it adds its own op
-/// ("addmm reshape"). Neighbours of one op and one source line are divided where their pattern repeats. Ops
-/// on lists of tensors (`_foreach_add_`) are left out, because their calls cannot be told apart. Other nodes
-/// give calls of ops that do not exist.
+/// node that computes a result has the name of the aten op ("addmm", "addmm 2", "linear_1"); a helper node
+/// before it has this name and its own op ("addmm reshape"). Adjacent nodes of one aten op, frame and source
+/// line become several calls if the sequence of their ops repeats. Ops on lists of tensors (`_foreach_add_`)
+/// are left out, because their calls cannot be told apart. The names of nodes that no import made are parsed
+/// in the same way and give ops that do not exist.
 std::vector<ProgramCall> programCalls(const Graph& graph);
 
 } // namespace twb

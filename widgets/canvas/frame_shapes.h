@@ -17,13 +17,13 @@ public:
     /// The innermost frame around a point, without frames that are being moved; otherwise the open module, or
     /// none.
     FrameId around(QPointF at) const noexcept;
-    /// A card with the frames around it that are not around `other`.
+    /// The bounding rectangle of the card of `shape` and of the frames around it that are not around `other`.
     QRectF outskirtsOf(const NodeShape& shape, const NodeShape& other) const;
 
-    /// Whether an outline changed.
+    /// Reads the frames of the scene. Returns whether an outline changed.
     bool read(const Scene& scene, const Graph& graph);
-    /// A title keeps its size on the screen while the view moves away, as far as it covers no card, no note
-    /// and no other title: it moves along the frame's upper edge, then to the lower one, and then becomes
+    /// When the user zooms out, a title keeps its size on the screen, unless it would cover a card, a note or
+    /// another title: it then moves along the frame's upper edge, then to the lower one, and then becomes
     /// smaller. A collapsed module has one beside its card while the title of the card is illegible.
     void placeTitles(const Scene& scene, double zoom);
 

@@ -8,7 +8,7 @@
 
 namespace twb::cuda {
 
-/// A CUDA stream as the copies of a staging ring.
+/// Runs the copies of a staging ring on a CUDA stream.
 class StreamCopies final : public CopyQueue {
 public:
     StreamCopies(Gpu& gpu, cudaStream_t stream, std::size_t chunks);
@@ -19,7 +19,8 @@ public:
     void waitFor(std::size_t chunk) override;
     bool goesOn() override;
 
-    /// Decides whether the copy of a step continues; null: it does.
+    /// Sets the guard that decides whether the copies of `step` continue; without one (null) they always do.
+    /// Does not own the guard.
     void setGuard(LaunchGuard* guard, std::uint32_t step) noexcept;
 
 private:

@@ -13,7 +13,8 @@ namespace twb {
 /// read, is larger than 16 MB, or differs from the captured lines has no lines.
 class PythonSource {
 public:
-    /// `capture` is the capture that the graph comes from, or another file, which has no captured lines.
+    /// `capture` is the file that the graph was imported from. If it is not a capture, the lines of the
+    /// Python files are not compared.
     explicit PythonSource(std::string capture);
 
     ReadLine reader();
