@@ -18,11 +18,11 @@ std::string placeOf(const Graph& graph, const Diagnostic& d) {
     return node && node->source ? toShortString(*node->source) : std::string();
 }
 
-/// "3 more as a consequence: train.py:22 in <module> (2), net.py:10 in forward"
+/// "3 more caused by this mismatch: train.py:22 in <module> (2), net.py:10 in forward"
 std::string consequences(const Graph& graph, const std::vector<const Diagnostic*>& followers) {
     std::map<std::string, std::size_t> places;
     for (const Diagnostic* d : followers) ++places[placeOf(graph, *d)];
-    std::string out = fmt::format("  {} more as a consequence: ", followers.size());
+    std::string out = fmt::format("  {} more caused by this mismatch: ", followers.size());
     std::size_t listed = 0;
     for (const auto& [place, count] : places) {
         if (listed == kMostConsequences)
@@ -40,7 +40,7 @@ std::string repeats(const std::vector<const Diagnostic*>& same) {
         bytes += d->price.bytes;
         ns += d->price.ns;
     }
-    std::string out = fmt::format("  {} times per step at this line", same.size());
+    std::string out = fmt::format("  {} times per iteration at this line", same.size());
     if (bytes > 0) out += fmt::format(", {}, {} modelled in all", formatExactBytes(bytes), formatMs(ns));
     return out;
 }

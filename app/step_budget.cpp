@@ -63,10 +63,11 @@ std::uint64_t parseBytes(const std::string& text) {
 
 void StepBudget::addTo(CLI::App& command) {
     command.add_option("--max-syncs", syncs,
-                       "Fail if the CPU waits for a device more often than this in one step");
+                       "Fail if the CPU waits for a device more often than this in one iteration, "
+                       "which is a training step in a capture");
     command
         .add_option("--max-transfer-bytes", transferBytes,
-                    "Fail if one step copies more than this between devices, such as 20MB")
+                    "Fail if one iteration copies more than this between devices, such as 20MB")
         ->type_name("SIZE");
 }
 
@@ -86,13 +87,13 @@ StepCosts stepCosts(const PlacedGraph& placed, const StepBudget& budget) {
     }
     if (budget.syncs && out.syncs > *budget.syncs)
         out.exceeded.push_back(
-            fmt::format("the CPU waits for a device {} times per step, but --max-syncs allows {}: {}",
+            fmt::format("the CPU waits for a device {} times per iteration, but --max-syncs allows {}: {}",
                         out.syncs, *budget.syncs, placesOf(syncs, false)));
     if (!budget.transferBytes.empty()) {
         const std::uint64_t most = parseBytes(budget.transferBytes);
         if (out.bytes > most)
             out.exceeded.push_back(
-                fmt::format("a step copies {} between devices, but --max-transfer-bytes allows {}: {}",
+                fmt::format("one iteration copies {} between devices, but --max-transfer-bytes allows {}: {}",
                             formatExactBytes(out.bytes), formatExactBytes(most), placesOf(bytes, true)));
     }
     return out;

@@ -124,7 +124,8 @@ public:
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
         std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
-        if (members.empty()) throw Error(ErrorCode::io, "no .twb file found");
+        if (members.empty())
+            throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
         m_rows.resize(members.size());
         for (std::size_t i = 0; i < members.size(); ++i) {
             std::optional<BatchRow> known;

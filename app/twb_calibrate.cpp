@@ -72,8 +72,8 @@ DeviceProfile baseOf(const CalibrateOptions& options, const std::string& device)
         if (device.starts_with(profile.name)) return profile;
     throw Error(
         ErrorCode::invalidArgument,
-        fmt::format("there is no profile of {} for the figures that the trace does not have; name that "
-                    "of a similar GPU with --base, for example --base {}",
+        fmt::format("the trace lacks some figures, and there is no device profile of {}; choose the profile "
+                    "of a similar GPU, for example --base {}",
                     device.empty() ? "the trace's GPU" : device, kDefaultProfile));
 }
 
@@ -117,7 +117,7 @@ ExitCode calibrate(const CalibrateOptions& options) {
 void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CalibrateOptions>();
     CLI::App* command = app.add_subcommand(
-        "calibrate", "Measure a device, or read a PyTorch profile, and write a device profile");
+        "calibrate", "Measure a device, or read a trace of torch.profiler, and write a device profile");
     command->add_option("--device", options->device, "cpu or cuda:0; default: cuda:0 if present, else cpu")
         ->type_name("DEVICE");
     command
@@ -126,13 +126,12 @@ void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("FILE.json");
     command
         ->add_option("--from-trace", options->trace,
-                     "Take the figures from a PyTorch profile instead of measuring this machine")
+                     "Take the figures from a trace of torch.profiler instead of measuring this machine")
         ->type_name("TRACE");
     command
-        ->add_option(
-            "--base", options->base,
-            "With --from-trace: the profile for figures that the trace does not have; default: that of "
-            "the same GPU")
+        ->add_option("--base", options->base,
+                     "With --from-trace: the profile for figures that the trace does not have; default: the "
+                     "profile of the same GPU")
         ->type_name("PROFILE");
     command->callback([options, &exit] { exit = calibrate(*options); });
 }

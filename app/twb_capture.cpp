@@ -85,8 +85,10 @@ void addCaptureCommand(CLI::App& app) {
     command->add_option("--gpus", options->gpus, "GPUs that the script sees")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
-    command->add_flag("--fake", options->fake,
-                      "Compute no values, for models that do not fit; the capture says what it assumed");
+    command->add_flag(
+        "--fake", options->fake,
+        "Compute shapes but no values, for models that do not fit in memory; the capture notes its "
+        "assumptions");
     command->add_option("--steps", options->steps, "Record the steps A to B-1 only, counted from 0")
         ->type_name("A:B")
         ->check(refusalOfSteps);

@@ -152,8 +152,8 @@ ExitCode check(const CheckOptions& options) {
 
 void addCheckCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<CheckOptions>();
-    CLI::App* command =
-        app.add_subcommand("check", "List all mismatches and errors of each graph, with priced fixes");
+    CLI::App* command = app.add_subcommand(
+        "check", "List all mismatches and errors of each graph, with the price of each fix");
     command
         ->add_option("FILE", options->files,
                      "Projects (.twb), ONNX models (.onnx) and PyTorch programs (.twbcap, .pt2)")

@@ -52,8 +52,8 @@ ExitCode printPatch(const FixOptions& options) {
 }
 
 std::string qualityOf(const FixSet& set) {
-    if (set.isExact) return "no set of fixes is below this sum";
-    return fmt::format("no set of fixes is below {}", formatMs(set.atLeastNs));
+    if (set.isExact) return "no set of fixes has a smaller sum";
+    return fmt::format("no set of fixes has a sum below {}", formatMs(set.atLeastNs));
 }
 
 nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, const std::vector<Cause>& causes,
@@ -106,7 +106,7 @@ ExitCode fix(const FixOptions& options) {
                        each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
         printResult(table.toString());
         printResult(fmt::format("Modelled sum of all steps and copies of an iteration: {}; {}. With a To on "
-                                "each edge: {}.\nModelled {}.\n",
+                                "each mismatched edge, it would be {}.\nModelled {}.\n",
                                 formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
                                 printable(sourcesOf(placed.devices))));
     }
@@ -124,7 +124,8 @@ ExitCode fix(const FixOptions& options) {
 
 void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
-    CLI::App* command = app.add_subcommand("fix", "Fix all device mismatches with the least predicted time");
+    CLI::App* command =
+        app.add_subcommand("fix", "Fix all device mismatches by the fixes that minimise the predicted time");
     command->add_option("FILE", options->file, "The project (.twb) or the capture (.twbcap)")->required();
     options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);

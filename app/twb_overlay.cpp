@@ -25,7 +25,7 @@ struct OverlayOptions {
 };
 
 /// A program that was captured on a machine without a GPU may have mismatches that its profile cannot have.
-/// Unless a policy was asked for, their operands count as copied.
+/// Unless a policy was asked for, operands on the wrong device are treated as copied to the op's device.
 void acceptMismatches(PlacedGraph& placed, const OverlayOptions& options) {
     const std::vector<Diagnostic>& found = placed.analysis.diagnostics;
     const auto mismatches = std::count_if(found.begin(), found.end(), [](const Diagnostic& d) {
@@ -33,9 +33,10 @@ void acceptMismatches(PlacedGraph& placed, const OverlayOptions& options) {
     });
     if (mismatches == 0 || !options.placement.policy.empty()) return;
     placed.analysis = analyze(placed.graph, placed.devices, Policy::implicit, placed.files.get());
-    printMessage(fmt::format("{} has {} mismatch{}; each wrong operand counts as copied to its op's device, "
-                             "as with --policy implicit",
-                             options.file, mismatches, mismatches == 1 ? "" : "es"));
+    printMessage(
+        fmt::format("{} has {} mismatch{}; operands on the wrong device are treated as copied to the "
+                    "op's device, as with --policy implicit",
+                    options.file, mismatches, mismatches == 1 ? "" : "es"));
 }
 
 ExitCode overlayProfile(const OverlayOptions& options) {

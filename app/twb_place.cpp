@@ -76,7 +76,7 @@ ExitCode place(const PlaceOptions& options) {
                                 formatMs(now.iterationNs), formatMs(then.iterationNs),
                                 formatMs(proposal.nsNow), formatMs(proposal.ns),
                                 proposal.isExact ? "No placement has a smaller sum"
-                                                 : fmt::format("No placement is below {}, modelled",
+                                                 : fmt::format("No placement has a sum below {} (modelled)",
                                                                formatMs(proposal.atLeastNs)),
                                 printable(now.sources)));
     }
@@ -93,8 +93,7 @@ ExitCode place(const PlaceOptions& options) {
 
 void addPlaceCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<PlaceOptions>();
-    CLI::App* command =
-        app.add_subcommand("place", "Propose lanes for the nodes with the least predicted time");
+    CLI::App* command = app.add_subcommand("place", "Propose the lanes that minimise the predicted time");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->output.addTo(*command, "Write the project with the proposed lanes to this file");
     options->placement.addTo(*command, false);

@@ -52,7 +52,7 @@ Case predictCase(const PredictOptions& options, const PlacementOptions& placemen
 std::string fitOf(const Prediction& prediction) {
     for (const auto& use : prediction.devices)
         if (!use.fits())
-            return fmt::format("no: {} needs {} of {}", use.device.toString(),
+            return fmt::format("no: {} needs {}, but has {}", use.device.toString(),
                                formatBytes(static_cast<double>(use.plannedBytes)),
                                formatBytes(static_cast<double>(use.memoryBytes)));
     return "yes";

@@ -37,7 +37,7 @@ ExitCode profile(const ProfileOptions& options) {
 void addProfileCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ProfileOptions>();
     CLI::App* command = app.add_subcommand(
-        "profile", "List the transfers, synchronisations and idle time of a PyTorch profile");
+        "profile", "List the transfers, synchronisations and idle time in a trace of torch.profiler");
     command->add_option("TRACE", options->trace, "A trace of torch.profiler (.json or .json.gz)")->required();
     command->add_flag("--json", options->json, "Print JSON instead of text");
     command->add_flag("--csv", options->csv, "Print the transfers as CSV instead of text");

@@ -134,7 +134,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     ExitCode exit = ExitCode::fine;
     if (m_iterations) exit = run(window, file);
     if (!m_select.empty() && !window.selectNode(toQt(m_select))) {
-        say(tr("no node %1, or more than one").arg(toQt(m_select)));
+        say(tr("%1 must be the name of exactly one node").arg(toQt(m_select)));
         return ExitCode::wrongUsage;
     }
     settle();

@@ -25,14 +25,16 @@ QString OverlaidProfile::sentence() const {
     const QString profiler = toQt(overlay.profiler);
     const double share = overlay.opsNs > 0 ? double(overlay.matchedNs) / double(overlay.opsNs) : 0;
     const QString text =
-        Words::tr("%1: %2 measured %3 of %4 steps and %5 of %6 transfers, %7 % of its op time")
+        Words::tr("%1: %2 measured %3 of %4 steps and %5 of %6 transfers; these steps take %7 % of the "
+                  "profile's op time")
             .arg(QFileInfo(file).fileName(),
                  overlay.device.empty() ? profiler
                                         : Words::tr("%1 on %2").arg(profiler, toQt(overlay.device)),
                  grouped(qint64(overlay.matchedSteps())), grouped(qint64(overlay.steps)),
                  grouped(qint64(overlay.matchedTransfers)), grouped(qint64(overlay.transfers)))
             .arg(QString::number(100 * share, 'f', 0));
-    return copiesWrongOperands ? Words::tr("%1; wrong operands count as copied").arg(text) : text;
+    return copiesWrongOperands ? Words::tr("%1; operands on the wrong device are treated as copied").arg(text)
+                               : text;
 }
 
 OverlaidProfile readOverlay(const RunRequest& request, const QString& file, const ReadProgress& progress) {

@@ -97,8 +97,8 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_iterations->setFixedWidth(96);
     m_policy->setObjectName(QStringLiteral("policy"));
     m_policy->setAccessibleName(tr("Policy"));
-    m_policy->setToolTip(
-        tr("Treat an operand on another device as an error (strict) or copy it (implicit, guard)."));
+    m_policy->setToolTip(tr("Treat an operand on another device as an error (strict), copy it (implicit), or "
+                            "allow, log or disallow the copy by its direction (guard)."));
     m_policy->addItem(tr("Strict"), int(Policy::Kind::strict));
     m_policy->addItem(tr("Implicit"), int(Policy::Kind::implicit));
     m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));

@@ -46,7 +46,7 @@ std::string DeviceMap::remark(Device device) const {
         const std::string own = entry->second.backend->remark();
         return own.empty() ? own : fmt::format("{} {}", entry->first.toString(), own);
     }
-    return fmt::format("{} is a {} here: {}", entry->first.toString(), entry->second.backend->info().name,
+    return fmt::format("{} uses a {}: {}", entry->first.toString(), entry->second.backend->info().name,
                        entry->second.remark);
 }
 

@@ -33,7 +33,7 @@ void Tensor::checkHostDense(DType wanted) const {
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("the tensor holds {}, not {}", name(m_type.dtype), name(wanted)));
     if (!view().isDense())
-        throw Error(ErrorCode::invalidArgument, "the tensor is strided; make it dense first");
+        throw Error(ErrorCode::invalidArgument, "the tensor is not contiguous; make it contiguous first");
 }
 
 namespace {

@@ -37,7 +37,7 @@ void checkFolder(const fs::path& path, const std::string& role) {
         fail(fmt::format("the folder {} does not exist; create it first", folder.string()));
     if (::access(folder.c_str(), W_OK) != 0)
         fail(fmt::format("cannot write to the folder {}", folder.string()));
-    if (fs::is_directory(path, failed)) fail("this is a folder");
+    if (fs::is_directory(path, failed)) fail("the path is a folder; name a file");
     if (fs::exists(path, failed) && ::access(path.c_str(), W_OK) != 0) fail(std::strerror(errno));
 }
 

@@ -146,7 +146,7 @@ void readNpyInto(const std::filesystem::path& path, const TensorView& out, const
 void writeNpy(const std::filesystem::path& path, const TensorView& tensor, const FileBounds& bounds) {
     if (!tensor.isDense())
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{}: only a dense tensor can be written", path.string()));
+                    fmt::format("{}: only a contiguous tensor can be written", path.string()));
     const TensorType type{tensor.dtype, tensor.shape};
     const std::string header = makeNpyHeader(type, path.string());
     AtomicFile file(path, bounds);

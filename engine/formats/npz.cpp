@@ -126,7 +126,7 @@ void addToNpz(const fs::path& path, const std::string& name, const TensorView& t
               const FileBounds& bounds) {
     if (!tensor.isDense())
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{}: only dense tensors can be written", path.string()));
+                    fmt::format("{}: only contiguous tensors can be written", path.string()));
     if (leadsOut(name) || name.find('\0') != std::string::npos)
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: \"{}\" is not a valid tensor name: unpacked, it would leave the folder; "

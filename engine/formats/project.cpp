@@ -32,8 +32,9 @@ public:
             const auto isIt = [&](const T& record) { return record.id == *twice; };
             const auto first = std::find_if(records.begin(), records.end(), isIt);
             const auto second = std::find_if(first + 1, records.end(), isIt);
-            refuse(origin, fmt::format("{0}[{1}].id is {2}, as is {0}[{3}].id", section,
-                                       second - records.begin(), value(*twice), first - records.begin()));
+            refuse(origin,
+                   fmt::format("{0}[{1}].id is {2}, but {0}[{3}] already has this id; give each its own",
+                               section, second - records.begin(), value(*twice), first - records.begin()));
         }
     }
     bool has(decltype(T::id) id) const { return std::binary_search(m_ids.begin(), m_ids.end(), id); }

@@ -109,7 +109,7 @@ std::uint64_t bytesOf(const Part& part) { return static_cast<std::uint64_t>(part
 Part partOf(const std::filesystem::path& path, const std::string& name, const TensorView& tensor) {
     if (!tensor.isDense())
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("{}: only dense tensors can be written", path.string()));
+                    fmt::format("{}: only contiguous tensors can be written", path.string()));
     TensorType type{tensor.dtype, tensor.shape};
     const auto bytes = static_cast<std::size_t>(type.byteCount());
     return {name, std::move(type),

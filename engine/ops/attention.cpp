@@ -373,7 +373,8 @@ void addAttention(std::vector<Op>& table) {
                                           "capped and masked scores; 3: softmax output");
     mode.minimum = 0;
     mode.maximum = 3;
-    AttributeSpec cap = numberAttribute("softcap", 0, "Bound that scores approach, by tanh; 0: none");
+    AttributeSpec cap =
+        numberAttribute("softcap", 0, "Soft cap of the scores: softcap · tanh(scores / softcap); 0: no cap");
     cap.minimum = 0;
     attention.attributes = {
         flagAttribute("is_causal", false, "Hide later keys from earlier queries"),

@@ -224,8 +224,8 @@ void addControlFlow(std::vector<Op>& table) {
     scan.infer = inferScan;
     table.push_back(std::move(scan));
 
-    Op carried = makeState("Carried", "In a body: at the first run its input, later the carried result of "
-                                      "the same index of the previous run");
+    Op carried = makeState("Carried", "In a body: the initial value in the first iteration, then the carried "
+                                      "result with the same index from the previous iteration");
     carried.inputs = {port("initial", "", kAll)};
     AttributeSpec index = integerAttribute("index", 0, "Index of the owner's result, from 0");
     index.minimum = 0;
@@ -236,7 +236,8 @@ void addControlFlow(std::vector<Op>& table) {
     carried.infer = inferCarried;
     table.push_back(std::move(carried));
 
-    Op slice = makeState("ScanSlice", "In a body of Scan: a slice of its input, the next one at each run");
+    Op slice =
+        makeState("ScanSlice", "In a body of Scan: a slice of its input, the next one in each iteration");
     slice.inputs = {port("all", "", kAll)};
     slice.attributes.push_back(integerAttribute("axis", 0, "Axis of the slices"));
     slice.attributes.push_back(flagAttribute("reverse", false, "Whether slices go from last to first"));

@@ -217,7 +217,7 @@ AttributeSpec groupAttribute() {
 
 std::vector<AttributeSpec> convolutionAttributes() {
     std::vector<AttributeSpec> attributes{
-        kernelAttribute(false, "Sizes of the kernel; absent: those of the weight")};
+        kernelAttribute(false, "Sizes of the kernel; absent: the sizes of the weight")};
     for (AttributeSpec& spec : slidingAttributes()) attributes.push_back(std::move(spec));
     attributes.push_back(groupAttribute());
     return attributes;

@@ -81,8 +81,8 @@ void cumSumKernel(const KernelContext& ctx) {
 } // namespace
 
 void addCumSum(std::vector<Op>& table) {
-    Op op = makeUnary("CumSum", "Reduce", 14, "Sums of all elements up to each along an axis",
-                      "Yᵢ = X₀ + … + Xᵢ", kMatrixTypes, 1, viaFloat<cumSumKernel>);
+    Op op = makeUnary("CumSum", "Reduce", 14, "Cumulative sum along an axis", "Yᵢ = X₀ + … + Xᵢ",
+                      kMatrixTypes, 1, viaFloat<cumSumKernel>);
     op.channelsLast = ChannelsLast::no;
     op.inputs[0].name = "x";
     op.outputs[0].name = "y";

@@ -257,7 +257,7 @@ void addFolding(std::vector<Op>& table) {
                      port("offset", "offset", kFloats, "T"), optionalPort("B", "bias", kFloats, "T"),
                      optionalPort("mask", "mask", kFloats, "T")};
     deform.outputs = {port("Y", "", kFloats, "T")};
-    deform.attributes = {kernelAttribute(false, "Sizes of the kernel; absent: those of the weight"),
+    deform.attributes = {kernelAttribute(false, "Sizes of the kernel; absent: the sizes of the weight"),
                          sliding[0],
                          sliding[1],
                          sliding[2],

@@ -125,7 +125,7 @@ void inferGatherND(InferContext& ctx) {
     if (depth == kUnknownDim)
         ctx.fail("shape-mismatch", 1,
                  "the last size of indices is not known before the run, so the result's number of dimensions "
-                 "is not either");
+                 "is not known either; give indices a last dimension of known size");
     if (depth > rank - batchDims)
         ctx.fail("shape-mismatch", 1,
                  fmt::format("too many indices for tensor of dimension {}: indices name {} axes after {} of "

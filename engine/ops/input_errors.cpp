@@ -37,7 +37,7 @@ InferError mixed(const Op& op, int first, DType firstDType, int second, DType se
             op.mixedInputs
                 ? op.mixedInputs(inputs)
                 : fmt::format("{} and {} must have the same dtype, but got {} and {}; PyTorch would promote "
-                              "them to one dtype, here a Cast must say which",
+                              "them, but here you must insert a Cast",
                               inputs.first, inputs.second, torchScalarName(firstDType),
                               torchScalarName(secondDType)),
             firstDType};

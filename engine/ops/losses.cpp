@@ -117,7 +117,8 @@ Op makeLoss(std::string name, int opset, std::string doc, std::string formula, s
     op.inputs = {
         port(std::move(input), "self", kFloats, "T"), port(std::move(target), "target", kIndices),
         optionalPort(op.name == "SoftmaxCrossEntropyLoss" ? "weights" : "weight", "weight", kFloats, "T")};
-    AttributeSpec ignored = integerAttribute("ignore_index", 0, "Target class to ignore; absent: none");
+    AttributeSpec ignored =
+        integerAttribute("ignore_index", 0, "Target class to ignore; absent: no class is ignored");
     ignored.defaultValue.reset();
     op.attributes = {
         std::move(ignored),

@@ -79,8 +79,8 @@ void tfIdfKernel(const KernelContext& ctx) {
 } // namespace
 
 void addNGrams(std::vector<Op>& table) {
-    Op op =
-        makeOp("TfIdfVectorizer", "Selection", 9, "Counts the n-grams of a pool in a text of numbered words");
+    Op op = makeOp("TfIdfVectorizer", "Selection", 9,
+                   "Counts how often each n-gram of a pool occurs in a sequence of word ids");
     op.inputs = {port("X", "input", kIndices)};
     op.outputs = {port("Y", "", DTypeSet{DType::f32})};
     const auto atLeast = [](AttributeSpec spec, double minimum) {
@@ -98,10 +98,10 @@ void addNGrams(std::vector<Op>& table) {
                 0),
         choiceAttribute("mode", "TF", {"TF", "IDF", "TFIDF"},
                         "TF: counts; IDF: the weight where it occurs; TFIDF: count times weight"),
-        required(integersAttribute("ngram_counts", "Where in the pool the 1-grams, 2-grams, … start")),
+        required(integersAttribute("ngram_counts", "Start of the 1-grams, 2-grams, … in the pool")),
         required(integersAttribute("ngram_indexes", "The column of the result for each n-gram")),
-        required(integersAttribute("pool_int64s", "The words of all n-grams, one after the other")),
-        numbersAttribute("weights", "One for each n-gram; absent: 1")};
+        required(integersAttribute("pool_int64s", "The word ids of all n-grams, one after the other")),
+        numbersAttribute("weights", "Weight of each n-gram; absent: 1")};
     op.infer = inferTfIdf;
     op.kernel = tfIdfKernel;
     table.push_back(std::move(op));

@@ -86,7 +86,7 @@ void nonMaxSuppressionKernel(const KernelContext& ctx) {
         ctx.inputs[kBoxes], ctx.inputs[kScores], boxLimitsOf(ctx), ctx.attributes.flag("center_point_box"));
     if (static_cast<std::int64_t>(kept.size()) != ctx.outputs[0].elementCount())
         throw Error(ErrorCode::failed,
-                    "the inputs of NonMaxSuppression have changed since its sizes were computed");
+                    "the inputs of NonMaxSuppression have changed since the size of its result was computed");
     std::copy(kept.begin(), kept.end(), ctx.outputs[0].as<std::int64_t>());
 }
 
@@ -106,10 +106,10 @@ void addNonMaxSuppression(std::vector<Op>& table) {
                  limitPort("score_threshold", DType::f32)};
     op.inputs[kBoxes].shapesOutput = op.inputs[kScores].shapesOutput = true;
     op.outputs = {port("selected_indices", "", DTypeSet{DType::i64})};
-    AttributeSpec most =
-        integerAttribute("max_output_boxes_per_class", 0, "Maximum number of boxes per class; 0: none");
+    AttributeSpec most = integerAttribute("max_output_boxes_per_class", 0,
+                                          "Maximum number of boxes per class; 0: select no boxes");
     most.minimum = 0;
-    AttributeSpec least = numberAttribute("score_threshold", 0, "Minimum score; absent: none");
+    AttributeSpec least = numberAttribute("score_threshold", 0, "Minimum score; absent: no minimum");
     least.defaultValue.reset();
     op.attributes = {
         std::move(most), numberAttribute("iou_threshold", 0, "Maximum ratio of intersection to union"),

@@ -373,10 +373,10 @@ AttributeSpec stashAttribute() {
 } // namespace
 
 void addNormalizations(std::vector<Op>& table) {
-    Op batch = makeNormalization(
-        "BatchNormalization", 15,
-        "Normalises each channel by the given mean and variance; in training, by those of the batch",
-        "Y = (X − mean) / √(var + ε) · scale + B", 2);
+    Op batch = makeNormalization("BatchNormalization", 15,
+                                 "Normalises each channel by the given mean and variance; in training, by "
+                                 "the mean and variance of the batch",
+                                 "Y = (X − mean) / √(var + ε) · scale + B", 2);
     batch.inputs = {port("X", "input", kFloats, "T"), port("scale", "weight", kFloats, "T1"),
                     port("B", "bias", kFloats, "T1"), port("input_mean", "running_mean", kFloats, "T2"),
                     port("input_var", "running_var", kFloats, "T2")};

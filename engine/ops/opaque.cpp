@@ -73,8 +73,9 @@ bool takesHostScalars(const Op& op, const Attributes& attributes) {
 }
 
 void addOpaque(std::vector<Op>& table) {
-    Op op = makeOp(std::string(kName), "Imported", 0,
-                   "A call of an imported program that no op here expresses; its graph does not run");
+    Op op = makeOp(
+        std::string(kName), "Imported", 0,
+        "A call in an imported program that has no equivalent op; a graph that contains it does not run");
     PortSpec operands = variadicPort("operands", "operands", kAll);
     operands.optional = true;
     op.inputs = {std::move(operands)};

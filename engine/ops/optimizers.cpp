@@ -23,14 +23,15 @@ void inferOptimizer(InferContext& ctx, int states) {
     const int count = given / groups;
     if (given <= 0 || given % groups != 0)
         ctx.fail("missing-input", 2,
-                 fmt::format("{} needs a parameter, its gradient and {} of state for each, but has {} inputs "
+                 fmt::format("{} needs a gradient and {} of state for each parameter, but has {} inputs "
                              "after R and T",
                              ctx.op().name, states == 1 ? "one tensor" : "two tensors", std::max(given, 0)));
     const int outputs = static_cast<int>(ctx.outputs().size());
     if (outputs != count * (1 + states))
         ctx.fail(
             "attribute", -1,
-            fmt::format("{} of {} parameters has {} outputs: set the attribute \"num_outputs\", which is {}",
+            fmt::format("{} with {} parameters needs {} outputs: set the attribute \"num_outputs\" to this "
+                        "number; it is {}",
                         ctx.op().name, count, count * (1 + states), outputs));
     for (int i = 0; i < count; ++i) {
         const TensorType* x = ctx.input(2 + i);
@@ -148,8 +149,9 @@ Op makeOptimizer(std::string name, std::string doc, std::string formula, double 
     step.hostValue = true;
     op.inputs = {std::move(rate), std::move(step), variadicPort("inputs", "params", kOptimized, "T")};
     op.outputs = {variadicPort("outputs", "", kOptimized, "T")};
-    AttributeSpec outputs = integerAttribute("num_outputs", 1 + States,
-                                             "The new parameters and their new state, counted one by one");
+    AttributeSpec outputs =
+        integerAttribute("num_outputs", 1 + States,
+                         "Number of outputs: each new parameter and each new state tensor counts as one");
     outputs.minimum = 1;
     outputs.maximum = 1024;
     op.attributes = {numberAttribute("R", 0.001, "Learning rate if R is not connected"),

@@ -225,7 +225,8 @@ void uniqueKernel(const KernelContext& ctx) {
         if (port >= ctx.outputs.size() || !ctx.outputs[port].data) return;
         const std::int64_t room = ctx.outputs[port].elementCount();
         if (room != static_cast<std::int64_t>(values.size()))
-            throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were computed");
+            throw Error(ErrorCode::failed,
+                        "the input of Unique has changed since the size of its result was computed");
         std::copy(values.begin(), values.end(), ctx.outputs[port].as<std::int64_t>());
     };
     store(1, unique.first);
@@ -244,7 +245,8 @@ void uniqueKernel(const KernelContext& ctx) {
     }
     const std::int64_t outer = x.elementCount() / (size * inner);
     if (outer * count * inner != out.elementCount())
-        throw Error(ErrorCode::failed, "the input of Unique has changed since its sizes were computed");
+        throw Error(ErrorCode::failed,
+                    "the input of Unique has changed since the size of its result was computed");
     gatherBlocks(dense.as<const std::byte>(), out.as<std::byte>(), unique.first.data(), outer, count, size,
                  inner, sizeOf(x.dtype));
 }
@@ -266,10 +268,10 @@ void addOrderingOps(std::vector<Op>& table) {
     AttributeSpec k = integerAttribute("K", 0, "Number of elements");
     k.defaultValue.reset();
     k.minimum = 0;
-    topK.attributes = {std::move(k),
-                       integerAttribute("axis", -1, "The axis to search along, negative from the end"),
-                       flagAttribute("largest", true, "Take the largest elements, otherwise the smallest"),
-                       flagAttribute("sorted", true, "Sort the result; the result is always sorted")};
+    topK.attributes = {
+        std::move(k), integerAttribute("axis", -1, "The axis to search along, negative from the end"),
+        flagAttribute("largest", true, "Take the largest elements, otherwise the smallest"),
+        flagAttribute("sorted", true, "Whether ONNX needs a sorted result; here, it is always sorted")};
     topK.infer = inferTopK;
     topK.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                    const Attributes&) {

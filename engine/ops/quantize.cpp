@@ -41,7 +41,7 @@ void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zero
         }
     } else if (scale.rank() == 1 && scale[0] != 1) {
         const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), x.rank(), -1);
-        if (x.rank() == 0) fail("a scalar has one scale");
+        if (x.rank() == 0) fail("a scalar input needs a scalar scale");
         if (differ(scale[0], x[axis])) fail(fmt::format("along dimension {} it needs {}", axis, x[axis]));
     } else if (scale.rank() > 1) {
         fail("it must be a scalar or one-dimensional; set block_size for blocks");
@@ -51,8 +51,9 @@ void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zero
         for (int i = 0; same && i < scale.rank(); ++i) same = !differ(zero->shape[i], scale[i]);
         if (!same)
             ctx.fail("shape-mismatch", zeroPort,
-                     fmt::format("{}: the zero point has the shape {}, but the scale {}", op,
-                                 zero->shape.toTorchString(), scale.toTorchString()));
+                     fmt::format("{}: the zero point has the shape {}, but the scale has the shape {}; "
+                                 "they must be equal",
+                                 op, zero->shape.toTorchString(), scale.toTorchString()));
     }
 }
 

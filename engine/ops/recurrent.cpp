@@ -278,7 +278,8 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
         "layout", 0, "0: sequence first, then batch; 1: batch first, as PyTorch's batch_first");
     layout.minimum = 0;
     layout.maximum = 1;
-    AttributeSpec clip = numberAttribute("clip", 0, "Clip limit of activation inputs, above 0; absent: none");
+    AttributeSpec clip =
+        numberAttribute("clip", 0, "Clip limit of activation inputs, above 0; absent: no limit");
     clip.defaultValue.reset();
     clip.minimum = 0;
     op.attributes = {

@@ -472,8 +472,10 @@ void addResize(std::vector<Op>& table) {
         numbersAttribute("scales", "Scale factors, one per axis; absent: see sizes"),
         shapeAttribute("sizes", std::nullopt, 0, "New sizes, one per axis; absent: see scales"),
         integersAttribute("axes", "Axes of scales, sizes and roi; absent: all"),
-        choiceAttribute("keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"},
-                        "Whether sizes are exact, or bounds for a common factor"),
+        choiceAttribute(
+            "keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"},
+            "stretch: sizes are exact; not_larger, not_smaller: sizes are bounds, and all axes are "
+            "scaled by one factor"),
         flagAttribute("antialias", false, "Antialias when shrinking"),
         numberAttribute("cubic_coeff_a", -0.75, "The coefficient of the cubic, −0.5 or −0.75"),
         flagAttribute("exclude_outside", false,

@@ -134,7 +134,9 @@ AttributeSpec fileAttribute(std::string name, std::string doc) {
 DType dtypeOf(const Attributes& attributes, std::string_view name) {
     const std::string& text = attributes.text(name);
     if (const auto dtype = parseDType(text)) return *dtype;
-    throw Error(ErrorCode::invalidArgument, fmt::format("attribute \"{}\" is no dtype: \"{}\"", name, text));
+    throw Error(
+        ErrorCode::invalidArgument,
+        fmt::format("attribute \"{}\" must be a dtype such as f32 or int64, but is \"{}\"", name, text));
 }
 
 Shape broadcastOrFail(const InferContext& ctx, int port, const Shape& a, const Shape& b) {
@@ -177,7 +179,7 @@ int hostLength(const InferContext& ctx, int port) {
     if (length == kUnknownDim)
         ctx.fail("shape-mismatch", port,
                  fmt::format("the length of {} is not known before the run, so the result's number of "
-                             "dimensions is not either; set the attribute \"{}\" instead",
+                             "dimensions is not known either; set the attribute \"{}\" instead",
                              name, name));
     if (length > kMaxRank)
         ctx.fail(

@@ -171,7 +171,8 @@ void compressKernel(const KernelContext& ctx) {
     }
     const auto count = static_cast<std::int64_t>(places.size());
     if (outer * count * inner != out.elementCount())
-        throw Error(ErrorCode::failed, "the condition of Compress has changed since its sizes were computed");
+        throw Error(ErrorCode::failed,
+                    "the condition of Compress has changed since the size of its result was computed");
     gatherBlocks(data.as<const std::byte>(), out.as<std::byte>(), places.data(), outer, count, size, inner,
                  sizeOf(out.dtype));
 }
@@ -181,7 +182,7 @@ void compressKernel(const KernelContext& ctx) {
 void addSelectionOps(std::vector<Op>& table) {
     Op oneHot =
         makeOp("OneHot", "Indexing", 11, "One-hot encoding along a new axis: on at each index, off elsewhere",
-               "output[i, j] = j = indices[i] ? on : off");
+               "output[i, j] = (j == indices[i]) ? on : off");
     PortSpec depth = optionalPort("depth", "num_classes", kNumbers);
     depth.hostValue = true;
     oneHot.inputs = {port("indices", "self", kNumbers), std::move(depth),

@@ -212,7 +212,8 @@ void sliceViews(const KernelContext& ctx, const CopyViews& copy) {
         in.shape[axis] = slice.count;
     }
     if (in.shape != out.shape)
-        throw Error(ErrorCode::failed, "the inputs of Slice have changed since its sizes were computed");
+        throw Error(ErrorCode::failed,
+                    "the inputs of Slice have changed since the size of its result was computed");
     copy(movedBy(std::move(in), offset), out);
 }
 

@@ -75,12 +75,12 @@ std::vector<AttributeSpec> slidingAttributes() {
         bounded(shapeAttribute("strides", std::nullopt, 1,
                                "Step of the window along each spatial axis; absent: 1")),
         bounded(shapeAttribute("pads", std::nullopt, 0,
-                               "Padding before each spatial axis, then after each; absent: none")),
+                               "Padding before each spatial axis, then after each; absent: no padding")),
         bounded(shapeAttribute("dilations", std::nullopt, 1,
                                "Distance between window elements along each spatial axis; absent: 1")),
         choiceAttribute("auto_pad", "NOTSET", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"},
-                        "NOTSET: pads decides; SAME: so that output = input / stride, an odd element at the "
-                        "end (UPPER) or the beginning (LOWER); VALID: none")};
+                        "NOTSET: use pads. VALID: no padding. SAME: pad so that output = input / stride; an "
+                        "odd padding element goes to the end (UPPER) or the beginning (LOWER)")};
 }
 
 Window slidingWindow(const Attributes& attributes, const Shape& in, const std::vector<std::int64_t>& kernel) {

@@ -89,7 +89,8 @@ void inferSqueeze(InferContext& ctx) {
             if (data.shape[axis] == kUnknownDim)
                 ctx.fail("shape-mismatch", 0,
                          fmt::format("whether dimension {} has size 1 is not known before the run, so the "
-                                     "result's number of dimensions is not either; name the axes",
+                                     "result's number of dimensions is not known either; set the attribute "
+                                     "\"axes\"",
                                      axis));
             dropped[static_cast<std::size_t>(axis)] = data.shape[axis] == 1;
         }

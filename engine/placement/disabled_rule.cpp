@@ -76,10 +76,11 @@ void DisabledRule::checkReads(const NodeFacts& facts) {
         const auto& from = facts.inputs[port];
         const NodeFacts* source = from ? m_out.find(from->node) : nullptr;
         if (!source || !source->disabled) continue;
-        Diagnostic& d =
-            add(Severity::warning, facts.id, source->id,
-                fmt::format("{} does not run: it needs {}, which is disabled and has no input to use instead",
-                            quoted(*m_graph.find(facts.id)), labelOf(m_graph, source->id)));
+        Diagnostic& d = add(
+            Severity::warning, facts.id, source->id,
+            fmt::format("{} does not run: it needs {}, which is disabled and has no input with the dtype and "
+                        "shape of its output; enable the disabled node",
+                        quoted(*m_graph.find(facts.id)), labelOf(m_graph, source->id)));
         d.port = static_cast<int>(port);
         d.edge = Edge{*from, {facts.id, d.port}};
         return;

@@ -132,7 +132,7 @@ void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
     Diagnostic& d =
         add(Severity::warning, "read-before-complete", to.id,
             fmt::format("{} may read {} before the copy is done: in PyTorch, call torch.cuda.synchronize() "
-                        "after a non_blocking copy to the host (runs here wait for the copy)",
+                        "after a non_blocking copy to the host (a run of this program waits for the copy)",
                         label(onHost->to.node), label(to.id)));
     d.edge = *onHost;
     d.fixes.push_back(
@@ -295,8 +295,8 @@ void Lints::lookAtOp(const NodeFacts& facts) {
     const double ns = there->profile().kernelNs(cost);
     if (ns >= here->profile().kernelNs(cost) + copies) return;
     add(Severity::note, "tiny-op", facts.id,
-        fmt::format("{} is too small to pay for the copies to {} and back: they take {}; on {} the op alone "
-                    "would take {} (modelled)",
+        fmt::format("{} is too small to be worth moving: the copies to {} and back take {}; on {}, the op "
+                    "without the copies would take {} (modelled)",
                     label(facts.id), facts.device.toString(), formatMs(copies), home->toString(),
                     formatMs(ns)));
 }

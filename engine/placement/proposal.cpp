@@ -201,7 +201,7 @@ private:
 
     Delta deltaOf(const std::vector<int>& at) const {
         return placementDelta(m_graph, m_analysis, m_devices, m_files, m_model, at,
-                              "place for the least predicted time");
+                              "minimise the predicted time");
     }
 
     static constexpr std::size_t kMostSettled = 32;

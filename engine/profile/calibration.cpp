@@ -40,7 +40,7 @@ public:
         p.link = info.device.isCpu() ? "a copy within host memory" : m_backend.profile().link;
         p.memoryBytes = info.memoryBytes;
         p.sources["link"] = info.device.isCpu() ? m_source : m_backend.profile().source;
-        p.sources["memory_bytes"] = "the system's own figure";
+        p.sources["memory_bytes"] = "reported by the operating system or the driver";
         p.sources["peer_gb_per_s"] = "not measured: needs two devices";
         measureLink(MemoryKind::pinned, p.linkPinnedGBps, p.linkLatencyUs);
         measureLink(MemoryKind::pageable, p.linkPageableGBps, p.pageableLatencyUs);

@@ -138,9 +138,10 @@ void addTransfers(std::string& out, const KinetoLedger& ledger) {
     }
     if (fromCalls > 0)
         out += fmt::format(
-            "  The trace has no bytes for {} copies; they come from the call that launched each.\n",
+            "  The trace does not record the bytes of {} copies; they are taken from the calls that "
+            "launched the copies.\n",
             fromCalls);
-    if (unsized > 0) out += fmt::format("  The trace has no bytes for {} copies.\n", unsized);
+    if (unsized > 0) out += fmt::format("  The trace does not record the bytes of {} copies.\n", unsized);
 }
 
 void addSyncs(std::string& out, const KinetoLedger& ledger) {
@@ -199,10 +200,10 @@ std::string toText(const KinetoLedger& ledger) {
     addSyncs(out, ledger);
     addIdle(out, ledger);
     if (ledger.activities > 0)
-        out += fmt::format("\nJoined: {} of {} GPU activities with their launch, {} of them with an op.\n",
+        out += fmt::format("\nMatched {} of {} GPU activities to their launch, and {} of them to an op.\n",
                            ledger.launchesFound, ledger.activities, ledger.launchesInOps);
     if (ledger.linesAreFunctions)
-        out += "A line is the one where the Python function begins; this kind of trace has no other.\n";
+        out += "Line numbers are those where the Python functions begin; this kind of trace has no others.\n";
     return out;
 }
 

@@ -136,17 +136,18 @@ std::vector<std::string> exceeded(const ReportDiff& diff, const GrowthLimits& li
         if (!diff.iteration)
             out.emplace_back("the times cannot be compared: one of the runs completed no iteration");
         else if (!diff.iteration->isComparable())
-            out.push_back(
-                fmt::format("the times cannot be compared: those of {} are {}, those of {} {}; run both with "
-                            "the same --device-map",
-                            diff.before, diff.iteration->beforeModelled ? "modelled" : "measured", diff.after,
-                            diff.iteration->afterModelled ? "modelled" : "measured"));
+            out.push_back(fmt::format(
+                "the times cannot be compared: the times of {} are {}, those of {} are {}; run both with "
+                "the same --device-map",
+                diff.before, diff.iteration->beforeModelled ? "modelled" : "measured", diff.after,
+                diff.iteration->afterModelled ? "modelled" : "measured"));
         else if (passes(diff.iteration->before, diff.iteration->after, *limits.time))
-            out.push_back(
-                fmt::format("one iteration takes {} instead of {}, more than {:g} % longer ({}{})",
-                            ms(diff.iteration->after), ms(diff.iteration->before), *limits.time,
-                            diff.iteration->beforeModelled ? "modelled" : "measured",
-                            diff.iteration->isWithinNoise() ? "; single iterations differ by as much" : ""));
+            out.push_back(fmt::format("one iteration takes {} instead of {}, more than {:g} % longer ({}{})",
+                                      ms(diff.iteration->after), ms(diff.iteration->before), *limits.time,
+                                      diff.iteration->beforeModelled ? "modelled" : "measured",
+                                      diff.iteration->isWithinNoise()
+                                          ? "; the difference is within the spread of single iterations"
+                                          : ""));
     }
     return out;
 }

@@ -68,7 +68,7 @@ std::string sourceOf(const Json& row) {
     const std::string clock = clockOf(row.at("modelled"));
     if (!row.contains("measured_by")) return clock;
     if (row.contains("measured_with"))
-        return fmt::format("in the time of {}", row["measured_with"].get<std::string>());
+        return fmt::format("included in the time of {}", row["measured_with"].get<std::string>());
     return row["measured_by"].is_string() ? "measured by " + row["measured_by"].get<std::string>()
                                           : "not measured";
 }
@@ -328,8 +328,9 @@ std::string reportPage(std::string_view json, const std::string& origin) {
             iteration =
                 fmt::format("Iteration {}.", report["timeline"].at("iteration").get<std::int64_t>() + 1);
         if (modelled)
-            iteration += " The clock is modelled: simulated steps take the time of their profile, CPU steps "
-                         "their measured time.";
+            iteration +=
+                " Times are modelled: simulated steps take the times of their device profile, and CPU "
+                "steps take their measured times.";
         if (report.contains("timeline") && report["timeline"].at("left_out").get<std::int64_t>() > 0)
             iteration +=
                 fmt::format(" {} events are not shown.", report["timeline"]["left_out"].get<std::int64_t>());

@@ -53,7 +53,7 @@ std::string processName(const Plan& plan, Device device) {
     const DeviceInfo& info = plan.devices.at(device).info();
     std::string name = device.toString() + "  " + info.name;
     if (info.simulated) return name + " (modelled)";
-    return plan.virtualClock ? name + " (durations measured, placed on the modelled clock)" : name;
+    return plan.virtualClock ? name + " (measured durations, modelled start times)" : name;
 }
 
 void writeMetadata(Events& events, const Plan& plan, const Tracks& tracks) {

@@ -58,7 +58,7 @@ public:
         DeviceProfile& p = m_out.profile;
         p = m_base;
         for (auto& [figure, source] : p.sources)
-            source = fmt::format("not in the trace; that of {}: {}", m_base.name, source);
+            source = fmt::format("not in the trace; value of {}: {}", m_base.name, source);
         if (const std::string name = m_trace.deviceName(m_device); !name.empty()) p.name = name;
         p.id = profileId(p.name, "traced");
         p.source = fmt::format("{}; other figures from {}", m_source, m_base.name);
@@ -234,13 +234,15 @@ private:
         for (const auto& [dtype, times] : products) {
             const double gflops = p.peakGflops[static_cast<std::size_t>(dtype)];
             p.sources[fmt::format("peak_tflops.{}", name(dtype))] =
-                fmt::format("{}: the median rate of {} products and convolutions, by their arithmetic",
+                fmt::format("{}: the median rate of {} matrix products and convolutions, from their FLOPs",
                             m_source, times.size());
             add(fmt::format("product, {}", name(dtype)), "1 GFLOP", 1e9 / gflops,
                 fmt::format("{:.1f} TFLOP/s", gflops / 1e3), times.size());
         }
-        setLaunch(fixedNs,
-                  fmt::format("the median time of {} kernels beyond that of their work", m_kernels.size()));
+        setLaunch(
+            fixedNs,
+            fmt::format("the median over {} kernels of the time that their FLOPs and bytes do not explain",
+                        m_kernels.size()));
     }
 
     /// Whether the arithmetic, not the memory, takes the time of an op on the base.

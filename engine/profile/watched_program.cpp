@@ -57,7 +57,8 @@ Device device(const json& line, const char* key) {
     const std::string name = text(line, key);
     if (name == "cuda") return Device::cuda(0);
     const std::optional<Device> device = Device::parse(name);
-    if (!device || device->isAuto()) refuse(fmt::format("\"{}\" is no device: \"{}\"", key, name));
+    if (!device || device->isAuto())
+        refuse(fmt::format("\"{}\" must be a device such as cpu or cuda:0, but is \"{}\"", key, name));
     return *device;
 }
 
@@ -116,7 +117,8 @@ void WatchedProgram::read(std::string_view text_) {
             return;
         }
         Site& site = m_sites[at->second];
-        if (site.to.has_value() != (kind == "transfer")) refuse("its \"site\" is of the other kind");
+        if (site.to.has_value() != (kind == "transfer"))
+            refuse("its \"site\" has the wrong kind for this event");
         const std::int64_t step = integer(line, "step");
         const std::int64_t iteration = step - m_firstStep;
         if (iteration < 0 || iteration > std::numeric_limits<std::uint32_t>::max()) refuse("wrong \"step\"");

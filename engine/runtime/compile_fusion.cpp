@@ -6,7 +6,8 @@ namespace twb {
 namespace {
 
 [[noreturn]] void onlyTogether(const KernelContext&) {
-    throw Error(ErrorCode::unsupported, "several ops in one launch have no kernel for host memory");
+    throw Error(ErrorCode::unsupported,
+                "fused ops run on GPUs only, but a tensor is in host memory; please report this bug");
 }
 
 std::shared_ptr<const OpChain> chainOf(const Plan& plan, const StepGroup& group) {

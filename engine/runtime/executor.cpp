@@ -58,7 +58,8 @@ RunResult failedRun(std::uint64_t run, const std::exception_ptr& error) noexcept
     try {
         std::rethrow_exception(error);
     } catch (const std::bad_alloc&) {
-        add(ErrorCode::outOfMemory, "the run was ended: the host is out of memory");
+        add(ErrorCode::outOfMemory,
+            "the host is out of memory, so the run was stopped; use smaller tensors or close other programs");
     } catch (const std::exception& e) {
         add(ErrorCode::failed, e.what());
     }

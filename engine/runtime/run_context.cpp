@@ -251,8 +251,9 @@ void RunContext::resolve(std::uint32_t index) {
             const PlanValue& value = m_plan->values[v];
             const PlanSlot& slot = m_plan->slots[value.slot];
             if (value.type.isKnown() && outputs[i] != value.type)
-                throw Error(ErrorCode::failed, fmt::format("output {} became {}, but was planned as {}", i,
-                                                           outputs[i].toString(), value.type.toString()));
+                throw Error(ErrorCode::failed,
+                            fmt::format("output {} is {} in this run, but was planned as {}", i,
+                                        outputs[i].toString(), value.type.toString()));
             m_types[v] = outputs[i];
             if (value.absent || slot.bytes > 0) continue;
             m_buffers[value.slot] =

@@ -268,7 +268,7 @@ void RunContext::give(const Step& step, std::size_t port, const std::vector<Tens
             if (type.shape[axis] == kUnknownDim || axis == stack->axis) type.shape[axis] = 0;
     }
     if (value.type.isKnown() && type != value.type)
-        throw Error(ErrorCode::failed, fmt::format("output {} became {}, but was planned as {}", port,
+        throw Error(ErrorCode::failed, fmt::format("output {} is {} in this run, but was planned as {}", port,
                                                    type.toString(), value.type.toString()));
     m_types[v] = type;
     BufferPtr& buffer = m_buffers[value.slot];

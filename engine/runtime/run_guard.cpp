@@ -63,7 +63,8 @@ void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
     } catch (const Error& e) {
         fail(step, e.code(), e.what());
     } catch (const std::bad_alloc&) {
-        fail(step, ErrorCode::outOfMemory, "the host is out of memory");
+        fail(step, ErrorCode::outOfMemory,
+             "the host is out of memory; use smaller tensors or close other programs");
     } catch (const std::exception& e) {
         fail(step, ErrorCode::failed, e.what());
     } catch (...) {

@@ -77,7 +77,7 @@ private Q_SLOTS:
             QVERIFY2(
                 ended.out.contains(QStringLiteral("run.twbcap: error[device-mismatch]: %1: ").arg(place)),
                 qPrintable(ended.out));
-        QVERIFY(ended.out.contains("1 more as a consequence: five_faults.py:35 in <module>"));
+        QVERIFY(ended.out.contains("1 more caused by this mismatch: five_faults.py:35 in <module>"));
         QVERIFY(ended.out.contains("created on cpu at five_faults.py:16 in __init__"));
         QVERIFY(ended.out.contains("note[sync]: five_faults.py:37 in <module>: item()"));
         QVERIFY(ended.out.contains("1 graph, 5 errors, "));
@@ -112,14 +112,15 @@ private Q_SLOTS:
         const Ended ended = twb.run(
             {"check", "run.twbcap", "--max-syncs", "0", "--max-transfer-bytes", "35B", "--junit", "out.xml"});
         QCOMPARE(ended.exit, 3);
-        QVERIFY2(
-            ended.out.contains("run.twbcap: error[budget]: the CPU waits for a device 1 times per step, but "
-                               "--max-syncs allows 0: train.py:70 in <module>\n"),
-            qPrintable(ended.out));
-        QVERIFY2(ended.out.contains("run.twbcap: error[budget]: a step copies 36 B between devices, but "
-                                    "--max-transfer-bytes allows 35 B: train.py:30 in <module> (32 B), "
-                                    "train.py:70 in <module> (4 B)\n"),
+        QVERIFY2(ended.out.contains(
+                     "run.twbcap: error[budget]: the CPU waits for a device 1 times per iteration, but "
+                     "--max-syncs allows 0: train.py:70 in <module>\n"),
                  qPrintable(ended.out));
+        QVERIFY2(
+            ended.out.contains("run.twbcap: error[budget]: one iteration copies 36 B between devices, but "
+                               "--max-transfer-bytes allows 35 B: train.py:30 in <module> (32 B), "
+                               "train.py:70 in <module> (4 B)\n"),
+            qPrintable(ended.out));
         QVERIFY(twb.read("out.xml").contains("--max-syncs allows 0"));
         QCOMPARE(twb.run({"check", "run.twbcap", "--max-transfer-bytes", "much"}).exit, 2);
     }

@@ -35,8 +35,7 @@ private Q_SLOTS:
         m_twb.save("a.twb", crossingGraph());
         const Ended ran = m_twb.run({"run", "a.twb"});
         QCOMPARE(ran.exit, 0);
-        QVERIFY2(ran.err.contains("note: cuda:0 is a simulated NVIDIA H200 here: " + none),
-                 qPrintable(ran.err));
+        QVERIFY2(ran.err.contains("note: cuda:0 uses a simulated NVIDIA H200: " + none), qPrintable(ran.err));
         for (const QStringList& real : {QStringList{"--require-gpu"}, {"--device-map", "cuda:0=real"}}) {
             const Ended ended = m_twb.run(QStringList{"run", "a.twb"} + real);
             QCOMPARE(ended.exit, 5);

@@ -140,8 +140,7 @@ private Q_SLOTS:
         const QStringList said = run.err.split('\n', Qt::SkipEmptyParts);
         QCOMPARE(said.size(), 2);
         QCOMPARE(said[0] + "\n", "twb: " + remark);
-        QVERIFY2(said[1].startsWith("twb: note: cuda:0 is a simulated NVIDIA H200 here: "),
-                 qPrintable(said[1]));
+        QVERIFY2(said[1].startsWith("twb: note: cuda:0 uses a simulated NVIDIA H200: "), qPrintable(said[1]));
         const Ended check = twb.run(QStringList{"check", "a.twb"} + map);
         QCOMPARE(check.exit, 0);
         QCOMPARE(check.err, "twb: a.twb: " + remark);

@@ -297,7 +297,7 @@ int main(int argc, char** argv) try {
     CLI11_PARSE(app, argc, argv);
 
     const auto device = Device::parse(deviceName);
-    if (!device) throw std::runtime_error("\"" + deviceName + "\" is no device");
+    if (!device) throw std::runtime_error("\"" + deviceName + "\" is not a device");
     how.gpuKernels = !kernels.empty();
     how.cudaHost = kernels == "cuda-host";
     how.device = how.gpuKernels ? Device::cuda(0) : *device;

@@ -150,7 +150,7 @@ private Q_SLOTS:
 
         onnx::ModelProto many = modelWithFunctions();
         many.mutable_graph()->mutable_node(1)->add_input("sum");
-        QVERIFY(refusalOf(many).contains(QStringLiteral("more inputs or outputs than it has")));
+        QVERIFY(refusalOf(many).contains(QStringLiteral("more inputs or outputs than the function has")));
         onnx::ModelProto twice = modelWithFunctions();
         *twice.add_functions() = twice.functions(0);
         QVERIFY(refusalOf(twice).contains(QStringLiteral("overloads are not supported")));

@@ -83,7 +83,8 @@ private Q_SLOTS:
             "edges[0].from must be a list of a node's id and a port, not an object");
         row("iterations 1e30", with("\"iterations\": 1", "\"iterations\": 1e30"),
             "iterations must be an integer from 1 to 9223372036854775807, but is 1e+30");
-        row("id twice, and placed", with("\"id\": 2", "\"id\": 1"), "nodes[1].id is 1, as is nodes[0].id");
+        row("id twice, and placed", with("\"id\": 2", "\"id\": 1"),
+            "nodes[1].id is 1, but nodes[0] already has this id");
         row("no lanes", with("{\"id\": 1, \"device\": \"cpu\", \"order\": 0}", ""),
             "nodes[0].lane is 1, which is not a lane; \"lanes\" has none");
         row("nodes a number", with("[{\"from\": [1, 0], \"to\": [2, 0]}]", "7"), "edges must be a list");
@@ -100,7 +101,7 @@ private Q_SLOTS:
         row("id a double", with("\"id\": 2", "\"id\": 2.0"), "nodes[1].id must be an integer");
         row("id null", with("\"id\": 2", "\"id\": null"), "nodes[1].id must be an integer");
         row("ids twice", with("\"id\": 2", "\"id\": 1", with(", \"2\": [200, 0]", "")),
-            "nodes[1].id is 1, as is nodes[0].id");
+            "nodes[1].id is 1, but nodes[0] already has this id");
         row("dangling from", with("[1, 0], \"to\"", "[5, 0], \"to\""),
             "edges[0].from names node 5, which does not exist");
         row("dangling to", with("[2, 0]}]", "[5, 0]}]"), "edges[0].to names node 5, which does not exist");

@@ -150,7 +150,7 @@ void TestInfer::errors_data() {
         "dtype-mismatch: mat1 and bias must have the same dtype, but got Double and Float");
     row("Add", {}, {f32({2}), i64({2})},
         "dtype-mismatch: self and other must have the same dtype, but got Float and Long; PyTorch would "
-        "promote them to one dtype, here a Cast must say which");
+        "promote them, but here you must insert a Cast");
     row("MatMul", {}, {i64({2, 2}), f32({2, 2})},
         "dtype-mismatch: expected m1 and m2 to have the same dtype, but got: long int != float");
     row("MatMul", {}, {f32({2, 3}), f32({4, 5})},

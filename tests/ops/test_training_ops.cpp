@@ -200,7 +200,7 @@ void TestTrainingOps::optimizerRefusals() {
     const Tensor x = Tensor::of<float>({2}, {1, 2});
     QVERIFY(inferError([&] {
                 runOp("Adagrad", {}, {{}, {}, x, x});
-            }).contains("needs a parameter, its gradient"));
+            }).contains("needs a gradient and one tensor of state for each parameter"));
     QVERIFY(inferError([&] {
                 runOp("Adagrad", {}, {{}, {}, x, Tensor::of<float>({3}, {1, 2, 3}), x});
             }).contains("the parameter has the shape [2]"));

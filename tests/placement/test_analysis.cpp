@@ -372,7 +372,7 @@ void TestAnalysis::everyWrongInputOfANode() {
     std::map<NodeId, std::vector<std::string>> by;
     for (const Diagnostic& d : analysis.diagnostics) by[d.node].push_back(d.message);
     const std::string promoted =
-        "; PyTorch would promote them to one dtype, here a Cast must say which (when checking arguments of ";
+        "; PyTorch would promote them, but here you must insert a Cast (when checking arguments of ";
     QCOMPARE(by[where],
              (std::vector<std::string>{
                  "Where is not implemented for f32: its input condition takes bool (when checking arguments "

@@ -116,7 +116,7 @@ private Q_SLOTS:
         const Analysis analysis = analysisOf(graph);
         QCOMPARE(saidOf(analysis),
                  "warning disabled: Neg \"out\" does not run: it needs gemm, which is disabled and has no "
-                 "input to use instead\n"
+                 "input with the dtype and shape of its output; enable the disabled node\n"
                  "note disabled: Gemm \"gemm\" is disabled: no input has the dtype and shape of "
                  "its output, f32 2×4; its consumers do not run");
         QVERIFY(analysis.mayRun());

@@ -212,7 +212,7 @@ private Q_SLOTS:
             QCOMPARE(name(row.memory), std::string_view("unknown"));
         }
         QCOMPARE(copies, std::uint64_t(2));
-        QVERIFY(toText(ledger).find("no bytes for 2 copies; they come from the call") != std::string::npos);
+        QVERIFY(toText(ledger).find("bytes of 2 copies; they are taken from the calls") != std::string::npos);
     }
 
     void unknownBytesStayUnknown() {
@@ -223,7 +223,7 @@ private Q_SLOTS:
         QVERIFY(!row.gbPerSecond());
         const json out = json::parse(toJson(ledger)).at("transfers").at(0);
         QVERIFY(out.at("bytes").is_null() && out.at("gb_per_s").is_null());
-        QVERIFY(toText(ledger).find("The trace has no bytes for 1 copies.") != std::string::npos);
+        QVERIFY(toText(ledger).find("The trace does not record the bytes of 1 copies.") != std::string::npos);
     }
 
     /// A copy of 10 µs on one stream, of which a kernel on another hides 4 µs.

@@ -307,7 +307,7 @@ private Q_SLOTS:
         const Graph graph = graphOn({Device::cuda(0), Device::cuda(1)});
         const DeviceMap map = makeDeviceMap(graph, {{Device::cuda(1), "t4"}}, library);
         QCOMPARE(map.remark(Device::cuda(0)),
-                 std::string("cuda:0 is a simulated NVIDIA H200 here: TWB_CUDA_PLUGIN=none disables GPUs"));
+                 std::string("cuda:0 uses a simulated NVIDIA H200: TWB_CUDA_PLUGIN=none disables GPUs"));
         QCOMPARE(map.remark(Device::cuda(1)), std::string()); // simulated by request
         QCOMPARE(map.remark(Device::cpu()), std::string());
     }

@@ -75,7 +75,7 @@ private Q_SLOTS:
         }
         QCOMPARE(processes.size(), 2U);
         QVERIFY(processes[1].starts_with("cpu "));
-        QVERIFY(processes[1].ends_with("(durations measured, placed on the modelled clock)"));
+        QVERIFY(processes[1].ends_with("(measured durations, modelled start times)"));
         QVERIFY(processes[2].starts_with("cuda:0 "));
         QVERIFY(processes[2].ends_with("(modelled)"));
         for (const json& slice : events(trace, "X"))

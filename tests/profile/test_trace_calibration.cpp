@@ -127,7 +127,7 @@ private Q_SLOTS:
         QVERIFY(std::abs(p.launchUs - 3) < 0.01); // gaps of 2 µs and kernels of 1 µs
         // What the trace does not have is the base's, and says so.
         QCOMPARE(p.peakGflops[std::size_t(DType::f32)], base("t4").peakGflops[std::size_t(DType::f32)]);
-        QVERIFY(p.sources.at("peak_tflops.f32").starts_with("not in the trace; that of NVIDIA T4: "));
+        QVERIFY(p.sources.at("peak_tflops.f32").starts_with("not in the trace; value of NVIDIA T4: "));
         QVERIFY(p.sources.at("peak_tflops.f16").starts_with("measured by PyTorch's profiler, t.json"));
         QCOMPARE(p.copyError->count, 9);
         QVERIFY(p.copyError->worst < 0.25); // the directions differ by up to 2 µs of 5

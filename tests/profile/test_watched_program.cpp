@@ -149,14 +149,14 @@ private Q_SLOTS:
             "must be at least 0");
         row("half a byte", R"({"kind":"transfer","site":1,"step":2,"bytes":0.5,"at":1})",
             "must be an integer");
-        row("other kind", R"({"kind":"sync","site":1,"step":2,"at":1})", "of the other kind");
+        row("other kind", R"({"kind":"sync","site":1,"step":2,"at":1})", "wrong kind for this event");
         row("early step", R"({"kind":"transfer","site":1,"step":1,"bytes":1,"at":1})", "wrong \"step\"");
         row("overflow", R"({"kind":"transfer","site":1,"step":2,"bytes":1,"at":9223372036854775807,"ns":9})",
             "a time is too large");
         row("large", R"({"kind":"transfer","site":1,"step":2,"bytes":18446744073709551615,"at":1})",
             "too large");
         row("device", R"({"kind":"site","id":5,"cause":"to","from":"tpu","to":"cpu"})",
-            "is no device: \"tpu\"");
+            "must be a device such as cpu or cuda:0, but is \"tpu\"");
         row("line 0",
             R"({"kind":"site","id":5,"cause":"to","from":"cpu","to":"cpu","file":"a","line":0,"function":""})",
             "\"line\" must be at least 1");

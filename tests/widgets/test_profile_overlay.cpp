@@ -217,7 +217,8 @@ private Q_SLOTS:
         overlay(*window, file.fileName());
         QVERIFY(window->runs().overlaid());
         QCOMPARE(window->runs().state().nodes.at(z).ns, 7000.0);
-        QVERIFY(window->runs().sentence().endsWith(QStringLiteral("wrong operands count as copied")));
+        QVERIFY(window->runs().sentence().endsWith(
+            QStringLiteral("operands on the wrong device are treated as copied")));
     }
 
     void aLongListScrolls() {

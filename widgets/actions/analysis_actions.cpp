@@ -68,10 +68,10 @@ void AnalysisActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
-    })->setToolTip(tr("Finds the fixes with the least predicted time of an iteration."));
-    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] {
-        reviewPlacement();
-    })->setToolTip(tr("Finds the lanes with the least predicted time of an iteration. Pinned nodes stay."));
+    })->setToolTip(tr("Finds the fixes that minimise the predicted time of an iteration."));
+    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] { reviewPlacement(); })
+        ->setToolTip(
+            tr("Finds the lanes that minimise the predicted time of an iteration. Pinned nodes stay."));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
@@ -101,14 +101,15 @@ void AnalysisActions::reviewFixes() {
     }
     ReviewDialog::Content content;
     content.title = tr("Fix all mismatches");
-    content.sentence = tr("These changes fix all device mismatches with the least predicted time.");
+    content.sentence = tr("These changes fix all device mismatches and minimise the predicted time.");
     content.columns = {tr("change"), tr("bytes per iteration"), tr("modelled")};
     for (const Fix& fix : set.fixes)
         content.rows.push_back(
             {fixText(fix), fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark =
-        tr("Sum of all steps and copies of an iteration: %1. With a To on each edge: %2. %3. Modelled %4.")
+        tr("The steps and copies of an iteration take %1 in total; with a To on each mismatched edge, they "
+           "would take %2. %3. Modelled %4.")
             .arg(ms(set.ns), ms(set.insertingNs),
                  set.isExact ? tr("No set of fixes has a smaller sum")
                              : tr("No set of fixes has a sum below %1").arg(ms(set.atLeastNs)),

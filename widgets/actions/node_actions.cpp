@@ -26,7 +26,7 @@ void NodeActions::fillWireActions(QMenu& menu) {
         if (!m_canvas.commands().addDot()) m_editor.say(tr("Select a wire or a dot, or point at a wire."));
     });
     m_addDot->setToolTip(
-        tr("The wire runs through its dots. Double-click a wire, or drag it with Shift, to add one."));
+        tr("A wire bends at its dots. Double-click a wire, or drag it with Shift, to add a dot."));
     keepOnCanvas(*m_addDot, m_canvas);
     m_straighten = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {
         Delta delta = straighten(m_document.graph(), m_document.selection());

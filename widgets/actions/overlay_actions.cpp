@@ -116,9 +116,9 @@ void OverlayActions::listUnmatched() {
     for (const auto& [name, other] : others)
         content.rows.push_back({toQt(name), tr("profile"), grouped(qint64(other.count)),
                                 toQt(formatMs(double(other.ns))), none});
-    content.remark = tr(
-        "A step and an op match by name, or by op, shape, source line and order. In the profile there must "
-        "be as many ops as steps, or a multiple.");
+    content.remark =
+        tr("A step matches an op of the profile by name, or by op, shape, source line and order. The profile "
+           "must have as many of these ops as the graph has steps, or a multiple of that number.");
     ReviewDialog(content, &m_window).exec();
 }
 

@@ -79,7 +79,7 @@ def describe(mismatch: Mismatch) -> str:
     place = f"{mismatch.file}:{mismatch.line} in {mismatch.function}" if mismatch.line else "unknown line"
     module = f" [{mismatch.module}]" if mismatch.module else ""
     times = f", {mismatch.count} times" if mismatch.count > 1 else ""
-    echoes = f", {mismatch.echoes} more as a consequence" if mismatch.echoes else ""
+    echoes = f", {mismatch.echoes} more caused by this mismatch" if mismatch.echoes else ""
     lines = [f"{place}{module}{times}{echoes}", f"  {mismatch.message}"]
     lines += [f"    {operand}" for operand in mismatch.operands]
     return "\n".join(lines)

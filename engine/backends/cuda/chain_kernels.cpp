@@ -64,11 +64,11 @@ void* ChainRunner::makeKernel(const std::string& source) {
     // Code that the driver rejects is compiled again: the file may be older than the driver.
     if (!code || driver()->loadModule(&module, code->data()) != CUDA_SUCCESS) {
         code = compileForGpu(source, m_capability);
-        driver()->check(driver()->loadModule(&module, code->data()), "loading a chain of ops");
+        driver()->check(driver()->loadModule(&module, code->data()), "loading a kernel of fused ops");
         cacheCode(from, *code);
     }
     CUfunction function = nullptr;
-    driver()->check(driver()->findFunction(&function, module, kChainKernel), "looking for a chain of ops");
+    driver()->check(driver()->findFunction(&function, module, kChainKernel), "finding a kernel of fused ops");
     return function;
 }
 
@@ -80,7 +80,7 @@ void ChainRunner::launchKernel(const Prepared& prepared, std::span<const TensorV
     void* arguments[] = {&launch};
     driver()->check(driver()->launch(static_cast<CUfunction>(prepared.kernel), blocks, 1, 1, kChainThreads, 1,
                                      1, 0, static_cast<CUstream>(queue.stream()), arguments, nullptr),
-                    "launching a chain of ops");
+                    "launching a kernel of fused ops");
 }
 
 } // namespace twb::cuda

@@ -83,8 +83,8 @@ public:
         const std::array options{option.c_str(), "--std=c++20", "--fmad=false"};
         if (library()->compile(m_program, static_cast<int>(options.size()), options.data()) == NVRTC_SUCCESS)
             return;
-        throw Error(ErrorCode::failed,
-                    "NVRTC could not compile a chain of ops: " + text(library()->logSize, library()->log));
+        throw Error(ErrorCode::failed, "NVRTC could not compile a kernel of fused ops: " +
+                                           text(library()->logSize, library()->log));
     }
     template <class Size, class Get> std::string text(Size size, Get get) const {
         std::size_t bytes = 0;

@@ -73,7 +73,7 @@ void Import::addControl(const NodeProto& proto, NodeId id) {
 std::int64_t Import::scannedBy(const NodeProto& node) const {
     const AttributeProto* count = attributeOf(node, "num_scan_inputs");
     if (!count || count->i() < 1 || count->i() > node.input_size())
-        refuse(at(labelOf(node)), "its num_scan_inputs is missing, or more than it has inputs");
+        refuse(at(labelOf(node)), "its num_scan_inputs is missing or larger than its number of inputs");
     return count->i();
 }
 

@@ -126,8 +126,9 @@ private:
     Nodes instantiate(const NodeProto& call, const Function& function) {
         const FunctionProto& proto = *function.proto;
         if (call.input_size() > proto.input_size() || call.output_size() > proto.output_size())
-            refuse(fmt::format("node \"{}\" calls function \"{}\" with more inputs or outputs than it has",
-                               call.name(), proto.name()));
+            refuse(fmt::format(
+                "node \"{}\" calls function \"{}\" with more inputs or outputs than the function has",
+                call.name(), proto.name()));
         const std::string prefix =
             call.name().empty() ? fmt::format("{}_{}", proto.name(), ++m_calls) : call.name();
         Nodes out;

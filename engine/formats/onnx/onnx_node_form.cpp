@@ -248,7 +248,7 @@ NodeForm formOf(const NodeUse& use, int version) {
     const OpSchema* schema = onnxSchemas().GetSchema(op.name, version, op.domain);
     if (!schema || version < meantSince(use)) {
         NodeForm none;
-        none.misfit = "this version of ONNX does not have the op in this use";
+        none.misfit = "this version of ONNX does not have the op with these inputs and attributes";
         return none;
     }
     return Form(use, *schema).take();

@@ -145,7 +145,7 @@ void convolutionBackward(Mapping& m) {
     const auto spread = [&](const char* name, std::int64_t absent) {
         Ints out = m.integers(name, Ints{absent});
         if (out.size() == 1) out.resize(n, out[0]);
-        if (out.size() != n) Mapping::refuse("its settings have another number of dimensions");
+        if (out.size() != n) Mapping::refuse("its arguments must have one number per dimension");
         return out;
     };
     const Ints stride = spread("stride", 1);
@@ -211,7 +211,7 @@ void globalPoolBackward(Mapping& m) {
 void embeddingBackward(Mapping& m) {
     const Value g = grad(m);
     const Value at = m.tensor("indices");
-    if (m.flag("scale_grad_by_freq", false)) Mapping::refuse("it divides by the frequency of each index");
+    if (m.flag("scale_grad_by_freq", false)) Mapping::refuse("its scale_grad_by_freq is true");
     Value kept = g;
     if (const std::int64_t padding = m.integer("padding_idx", -1); padding >= 0) {
         const Value isPadding =
@@ -243,7 +243,7 @@ void sliceBackward(Mapping& m) {
 void selectBackward(Mapping& m) {
     const Shape& in = m.shape();
     const auto axis = normalizeAxis(m.integer("dim"), in.rank());
-    if (!axis) Mapping::refuse("its dimension is not one of its result");
+    if (!axis) Mapping::refuse("its dim is out of range for its result");
     const Value g = m.unsqueeze(grad(m), *axis);
     const auto rank = static_cast<std::size_t>(in.rank());
     const auto at = static_cast<std::size_t>(*axis);

@@ -83,7 +83,8 @@ void indexPut(Mapping& m) {
     if (first != 0) Mapping::refuse("its indices do not begin at the first dimension");
     if (indices.size() == 1 && isMask(indices[0])) {
         Value mask = m.cast(indices[0], DType::boolean);
-        if (adds || values.type.shape.rank() > 0) Mapping::refuse("it puts a tensor behind a mask");
+        if (adds || values.type.shape.rank() > 0)
+            Mapping::refuse("it assigns or adds a tensor through a mask");
         std::vector<std::int64_t> dims = mask.type.shape.dims();
         while (dims.size() < static_cast<std::size_t>(x.type.shape.rank())) dims.push_back(1);
         mask = m.reshape(mask, Shape(dims));
@@ -130,7 +131,7 @@ void scatter(Mapping& m) {
 
 void indexAdd(Mapping& m) {
     const Value x = m.tensor("self");
-    if (m.axis("dim", x) != 0) Mapping::refuse("it adds along another dimension than the first");
+    if (m.axis("dim", x) != 0) Mapping::refuse("it adds along a dimension other than the first");
     const Value rows = rowsOf(m, {m.tensor("index")});
     m.give(m.make("ScatterND", {x, rows, m.scaled(m.tensor("source"), m.number("alpha", 1))},
                   {{"reduction", std::string("add")}}));

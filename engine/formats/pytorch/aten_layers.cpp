@@ -63,7 +63,7 @@ Ints spread(Mapping& m, std::string_view name, std::size_t rank, std::int64_t ab
     Ints out = m.integers(name, Ints{absent});
     if (out.size() == 1) out.resize(rank, out[0]);
     if (out.size() != rank)
-        Mapping::refuse(fmt::format("its argument \"{}\" has not one number per dimension", name));
+        Mapping::refuse(fmt::format("its argument \"{}\" must have one number per dimension", name));
     return out;
 }
 

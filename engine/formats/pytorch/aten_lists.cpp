@@ -43,7 +43,7 @@ private:
 
 std::vector<Value> itemsOf(Mapping& m, const char* name = "self") {
     std::vector<Value> items = m.tensors(name);
-    if (items.size() != m.resultCount()) Mapping::refuse("it has another number of results than operands");
+    if (items.size() != m.resultCount()) Mapping::refuse("its numbers of operands and results differ");
     return items;
 }
 

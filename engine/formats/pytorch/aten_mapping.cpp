@@ -40,7 +40,8 @@ DType promotedTypes(DType a, DType b) {
     const DType u = isSigned(a) ? b : a;
     if (sizeOf(s) > sizeOf(u)) return s;
     if (u == DType::u8) return DType::i16;
-    Mapping::refuse(fmt::format("PyTorch promotes {} and {} to no dtype", torchName(a), torchName(b)));
+    Mapping::refuse(
+        fmt::format("PyTorch does not promote {} and {} to a common dtype", torchName(a), torchName(b)));
 }
 
 /// at::native::combine_categories: operands of a lower rank only change the kind of dtype.
@@ -168,7 +169,7 @@ bool Mapping::isText(std::string_view name) const {
 int Mapping::axisOf(std::int64_t axis, const Value& of) {
     const auto normal = normalizeAxis(axis, std::max(1, of.type.shape.rank()));
     if (!normal)
-        refuse(fmt::format("its dimension {} is not one of a tensor of shape {}", axis,
+        refuse(fmt::format("its dimension {} is out of range for a tensor of shape {}", axis,
                            of.type.shape.toTorchString()));
     return *normal;
 }

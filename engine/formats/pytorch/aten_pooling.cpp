@@ -7,7 +7,7 @@ using Ints = Mapping::Ints;
 
 Ints spread(Ints given, std::size_t rank, const char* what) {
     if (given.size() == 1) given.resize(rank, given[0]);
-    if (given.size() != rank) Mapping::refuse(std::string("it has not one ") + what + " per dimension");
+    if (given.size() != rank) Mapping::refuse(std::string("it must have one ") + what + " per dimension");
     return given;
 }
 
@@ -16,7 +16,7 @@ Value batched(Mapping& m, int spatial) {
     const Value x = m.tensor("self");
     const int rank = x.type.shape.rank();
     if (rank == spatial + 2) return x;
-    if (rank != spatial + 1) Mapping::refuse("its operand has another number of dimensions");
+    if (rank != spatial + 1) Mapping::refuse("its operand has the wrong number of dimensions");
     return m.unsqueeze(x, 0);
 }
 

@@ -63,7 +63,7 @@ void movedim(Mapping& m) {
     const Value x = m.tensor("self");
     const Ints from = m.integers("source");
     const Ints to = m.integers("destination");
-    if (from.size() != to.size()) Mapping::refuse("it moves another number of dimensions than it names");
+    if (from.size() != to.size()) Mapping::refuse("its source and destination have different lengths");
     const auto rank = static_cast<std::size_t>(x.type.shape.rank());
     Ints order(rank, -1);
     std::vector<bool> moved(rank, false);
@@ -120,7 +120,7 @@ void split(Mapping& m) {
     Ints sizes;
     for (std::size_t i = 0; i < m.resultCount(); ++i) sizes.push_back(m.shape(i)[axis]);
     if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != x.type.shape[axis] || sizes.empty())
-        Mapping::refuse("its parts do not make up its operand");
+        Mapping::refuse("the sizes of its parts do not add up to the size of its operand");
     const std::vector<Value> made = parts(m, x, axis, sizes);
     for (std::size_t i = 0; i < made.size(); ++i) m.give(i, made[i]);
 }
@@ -152,7 +152,7 @@ void cat(Mapping& m) {
 void stack(Mapping& m) {
     std::vector<Value> values = m.tensors("tensors");
     const auto axis = normalizeAxis(m.integer("dim", 0), m.shape().rank());
-    if (!axis) Mapping::refuse("its dimension is not one of its result");
+    if (!axis) Mapping::refuse("its dim is out of range for its result");
     for (Value& value : values) value = m.unsqueeze(value, *axis);
     if (values.empty()) Mapping::refuse("it has no operands");
     concatenate(m, values, *axis);

@@ -71,7 +71,7 @@ void bernoulli(Mapping& m) {
 void multinomial(Mapping& m) {
     Value p = m.tensor("self");
     if (!m.flag("replacement", false) && m.integer("num_samples") != 1)
-        Mapping::refuse("it draws without putting back");
+        Mapping::refuse("it samples without replacement");
     const bool isRow = p.type.shape.rank() == 1;
     if (isRow) p = m.unsqueeze(p, 0);
     const Value drawn = m.make(

@@ -97,7 +97,7 @@ const Value* GraphWriter::Parts::demand(ValueId id) {
     for (const std::size_t i : work->results) results.push_back(work->call.results[i]);
     const std::vector<Value> made =
         addOpaque(work->call, results, work->operands,
-                  "this result of it has no counterpart among the ops of Tensor Workbench");
+                  "this result of the call has no counterpart among the ops of Tensor Workbench");
     for (std::size_t i = 0; i < results.size(); ++i) {
         values.insert_or_assign(results[i].id, made[i]);
         rests.erase(results[i].id);

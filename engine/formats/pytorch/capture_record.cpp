@@ -345,7 +345,7 @@ void Reader::addOp(const json& line) {
     (void)reference(line, "call");
     op.step = integer(line, "step", 0);
     if (!m_out.ops.empty() && op.step < m_out.ops.back().step)
-        refuse("\"step\" is below that of the op before");
+        refuse("\"step\" is lower than the step of the op before");
     std::vector<Index> operands;
     bool sized = isValueSized(form.op);
     for (const json& entry : list(line, "in")) {

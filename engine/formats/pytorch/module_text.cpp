@@ -138,8 +138,8 @@ std::string Exporter::mainText() {
     m_indent = 1;
     line("parser = argparse.ArgumentParser(description=\"Runs the graph and prints what its probes see.\")");
     line("parser.add_argument(\"--device-map\", metavar=\"NAME=DEVICE\", action=\"append\", default=[],");
-    line("                    help=\"what stands for a device of the graph: cuda:0=cpu where there is no "
-         "GPU\")");
+    line("                    help=\"device to use for a device of the graph; without a GPU, for "
+         "example, cuda:0=cpu\")");
     line(fmt::format("parser.add_argument(\"--iterations\", type=int, default={})",
                      std::max<std::int64_t>(m_graph.info().iterations, 1)));
     line("parser.add_argument(\"--output\", metavar=\"FOLDER\", help=\"write each output there, too, as "
@@ -193,7 +193,7 @@ std::string Exporter::run() {
     std::string text =
         fmt::format("\"\"\"{}\n", quiet(info.title.empty() ? "A graph of the Tensor Workbench" : info.title));
     if (!info.description.empty()) text += fmt::format("\n{}\n", quiet(info.description));
-    text += "\nWritten by the Tensor Workbench. Where there is no GPU: --device-map cuda:0=cpu\n\"\"\"\n\n"
+    text += "\nWritten by the Tensor Workbench. Without a GPU: --device-map cuda:0=cpu\n\"\"\"\n\n"
             "import argparse\n";
     std::string helpers;
     for (const PythonHelper* helper : helpersFor(m_helpers)) helpers += fmt::format("\n\n{}\n", helper->text);

@@ -141,7 +141,9 @@ void Archive::index() {
                 name.erase(0, slash + 1);
         if (name.empty()) continue;
         if (entry.comp_method != ZIP_CM_STORE)
-            refuse(fmt::format("its entry \"{}\" is compressed; torch.export stores entries", name));
+            refuse(fmt::format("its entry \"{}\" is compressed, but torch.export writes uncompressed "
+                               "entries; save the program again",
+                               name));
         if (entry.size > m_zip.size())
             refuse(fmt::format("its entry \"{}\" has {} bytes, more than the file; the archive is damaged",
                                name, entry.size));

@@ -97,7 +97,7 @@ std::optional<PythonFix> Fixes::asBuffer(const SourceLine& at, const std::string
         return std::nullopt;
     const std::string text =
         fmt::format("{}.register_buffer(\"{}\", {})", assignment->owner, assignment->name, assignment->value);
-    return change(at, fmt::format("make {} a buffer", assignment->name), line, assignment->start,
+    return change(at, fmt::format("register {} as a buffer", assignment->name), line, assignment->start,
                   code->size() - assignment->start, text, text);
 }
 

@@ -87,7 +87,7 @@ std::optional<std::vector<std::int64_t>> axesOf(const Call& call, int port, int 
 std::string squeeze(const Call& call) {
     if (!call.has(1) && !call.integers(1)) return call.filled("{0}.squeeze()");
     const auto axes = axesOf(call, 1, call.rank());
-    if (!axes) call.refuse("which axes it drops is known only at run time");
+    if (!axes) call.refuse("the axes that it removes are known only at run time");
     std::string out = call.in(0);
     for (auto axis = axes->rbegin(); axis != axes->rend(); ++axis) out += fmt::format(".squeeze({})", *axis);
     return out;
@@ -95,7 +95,7 @@ std::string squeeze(const Call& call) {
 
 std::string unsqueeze(const Call& call) {
     const auto given = call.integers(1);
-    if (!given) call.refuse("where it puts axes is known only at run time");
+    if (!given) call.refuse("the axes that it inserts are known only at run time");
     std::string out = call.in(0);
     const auto axes = axesOf(call, 1, call.rank() + static_cast<int>(given->size()));
     for (const std::int64_t axis : *axes) out += fmt::format(".unsqueeze({})", axis);
@@ -254,7 +254,7 @@ std::string multiplied(const Call& call) {
     if (axes.all || call.rank() == 0) return fmt::format("torch.prod({}, dtype={})", call.in(0), dtype);
     auto dims = axesOf(call, 1, call.rank());
     if (!dims && (call.has(1) || call.hasAttribute("axes")))
-        call.refuse("along which axes it multiplies is known only at run time");
+        call.refuse("the axes along which it multiplies are known only at run time");
     if (!dims || dims->empty()) {
         dims.emplace(static_cast<std::size_t>(call.rank()));
         std::iota(dims->begin(), dims->end(), 0);

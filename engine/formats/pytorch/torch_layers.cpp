@@ -96,11 +96,12 @@ std::string transposed(const Call& call) {
     std::string out = fmt::format("F.conv_transpose{}d({}, {}{}{})", axes, call.in(0), call.in(1),
                                   call.has(2) ? ", " + call.in(2) : "", options);
     if (!crops && fits) return out;
-    if (call.has(2) && !fits) call.refuse("its output reaches beyond what its kernel writes");
+    if (call.has(2) && !fits)
+        call.refuse("with a bias, its output must not be larger than the area that its kernel covers");
     std::vector<std::int64_t> pads = padsOf(window, crops ? -1 : 0);
     for (std::size_t a = 0; a < added.size(); ++a) pads[2 * (added.size() - 1 - a) + 1] += added[a];
     if (call.has(2) && std::any_of(pads.begin(), pads.end(), [](std::int64_t n) { return n > 0; }))
-        call.refuse("its output reaches beyond what its kernel writes");
+        call.refuse("with a bias, its output must not be larger than the area that its kernel covers");
     return fmt::format("F.pad({}, {})", out, literal(pads));
 }
 

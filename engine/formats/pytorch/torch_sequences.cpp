@@ -9,7 +9,7 @@ namespace {
 
 /// RNN, GRU and LSTM with their usual activations.
 std::string recurrent(const Call& call, const char* helper) {
-    if (call.hasAttribute("clip")) call.refuse("PyTorch's cells clip nothing");
+    if (call.hasAttribute("clip")) call.refuse("PyTorch's recurrent cells do not support clip; unset it");
     if (call.hasAttribute("activations")) {
         const auto* given = call.attributes().find("activations");
         const auto& names = std::get<std::vector<std::string>>(*given);
